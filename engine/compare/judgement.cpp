@@ -12,7 +12,7 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// The differences of an endpoint, and what a t-test needs of them.
+// The differences of the times or of the qualities within pairs, with their mean, its standard error and interval.
 struct Differences {
   std::vector<double> values;
   double mean = std::nan("");
@@ -21,11 +21,11 @@ struct Differences {
 
   int count() const { return static_cast<int>(values.size()); }
   double t() const { return mean == 0 ? 0 : mean / error; }
-  double deviation() const { return error * std::sqrt(static_cast<double>(values.size())); }  // NaN or ∞: unknown
+  double deviation() const { return error * std::sqrt(static_cast<double>(values.size())); }  // NaN or ∞ where unknown
 };
 
-// The distance that divides all distances between these values, as of a metric that counts samples; next to nothing
-// where the values are continuous (Euclid's algorithm, with a tolerance for rounding).
+// The largest step of which all distances between the values are multiples, as for a metric that counts samples. Nearly
+// zero where the values are continuous. Found by Euclid's algorithm with a tolerance for rounding.
 double resolution_of(std::vector<double> values) {
   std::ranges::sort(values);
   const double tolerance = 1e-6 * (values.back() - values.front());
@@ -66,12 +66,12 @@ Differences differences(const std::vector<double>& a, const std::vector<double>&
   return result;
 }
 
-// The logarithms of both times to the target, in pairs.
+// The differences within pairs between the logarithms of both times to the target.
 Differences times(std::span<const Pair> pairs, const Looks& looks) {
   double longest = 0;
   for (const Pair& pair : pairs) longest = std::max({longest, pair.a.seconds, pair.b.seconds});
   std::vector<double> a, b;
-  // No clock tells less than a nanosecond from nothing.
+  // Shorter times count as a nanosecond, the resolution of clocks, so that the logarithm is finite.
   const auto log_time = [&](const Training& one) { return std::log(std::max(one.arrival.value_or(longest), 1e-9)); };
   for (const Pair& pair : pairs) {
     a.push_back(log_time(pair.a));
@@ -98,12 +98,12 @@ Speed speed_word(const Interval& log_ratio, bool all_arrived) {
   const double tau = std::log(relevant_ratio);
   if (log_ratio.high < 0) return Speed::faster;
   if (log_ratio.low > 0) return Speed::slower;
-  // The ratio of trainings that never arrived is no more than a bound.
+  // Where a training never reached the target, the ratio is only a bound, and cannot show equality.
   if (all_arrived && log_ratio.low > -tau && log_ratio.high < tau) return Speed::equal;
   return Speed::unclear;
 }
 
-// `gain`: of B's over A's value, where more is better.
+// `gain`: how much better B's value is than A's; positive is better.
 Quality quality_word(const Interval& gain, std::optional<double> margin) {
   if (gain.low > 0) return Quality::better;
   if (margin && gain.low > -*margin) return Quality::not_worse;

@@ -90,14 +90,14 @@ double Looks::p_value(double t, int pairs) const {
 double e_value(double t, int n) {
   const double freedom = n - 1;
   const double wide = 1.0 + n;
-  // The limit of the quotient for a t without bound.
+  // An infinite t has no quotient; the limit of the quotient for growing t is used.
   const double quotient = std::isinf(t) ? wide : (1 + t * t / freedom) / (1 + t * t / (freedom * wide));
   return std::pow(quotient, n / 2.0) / std::sqrt(wide);
 }
 
 int pairs_needed(double effect, int most) {
   constexpr double wanted = 0.8;
-  constexpr double largest = 10;  // which the fewest pairs find
+  constexpr double largest = 10;  // effect that the fewest pairs detect
   if (!(std::abs(effect) > 0)) return most;
   const double size = std::min(std::abs(effect), largest);
   int pairs = fewest;

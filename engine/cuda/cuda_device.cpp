@@ -15,21 +15,21 @@ namespace trainlab::cuda {
 
 namespace {
 
-// The streams, events and allocators are LibTorch's own, asked for through what LibTorch has for every backend. So the
-// plugin links nothing of LibTorch's CUDA half, which add_cuda() loads only where there is a GPU.
+// The streams, events and allocators are LibTorch's own, reached through the interfaces that LibTorch has for every
+// backend. So the plugin does not link LibTorch's CUDA libraries, which add_cuda() loads only where there is a GPU.
 class Cuda final : public Device {
  public:
   explicit Cuda(at::Device place) : Device(place), copy_stream_(backend_.getStreamFromGlobalPool(place)) {}
 
-  // Pinned, which is what lets a copy go on beside the host and the GPU's other work.
+  // The buffer is pinned, so that a copy can run in parallel with the host and with the GPU's other work.
   c10::Storage host_buffer(std::size_t bytes) const override {
     const c10::DeviceGuard here(place());
     return pinned({static_cast<std::int64_t>(bytes)}, at::kByte).storage();
   }
 
-  // The copies have a stream of their own, so that the batch of the next step comes while the GPU computes this one's.
-  // The caller's stream waits for them. The memory of the columns belongs to the stream of the copies; the allocator
-  // must know that the caller's stream uses it, or it would give the memory to a later batch too early.
+  // The copies have a stream of their own, so that the batch of the next step is copied while the GPU computes this
+  // step. The caller's stream waits for the copies. The memory of the columns belongs to the stream of the copies; the
+  // allocator must know that the caller's stream uses it, or it would give the memory to a later batch too early.
   void take(std::vector<at::Tensor>& columns) const override {
     const c10::Stream computing = backend_.getStream(place());
     {
@@ -74,7 +74,7 @@ class Cuda final : public Device {
     return out;
   }
 
-  // Drawn on the host, whose numbers come one after the other, and copied without waiting: LibTorch keeps pinned memory
+  // The numbers are drawn on the host, one after the other, and copied without waiting: LibTorch keeps pinned memory
   // until its copies are done.
   at::Tensor bernoulli(at::IntArrayRef shape, at::ScalarType type, double probability, Key key) const override {
     const c10::DeviceGuard here(place());
@@ -100,7 +100,8 @@ class Cuda final : public Device {
   const c10::Stream copy_stream_;
 };
 
-// Equal bytes from equal runs: cuDNN chooses among its repeatable algorithms alone, and float32 means float32.
+// Settings that give equal bytes in equal runs: cuDNN chooses among its deterministic algorithms only, and float32 is
+// not replaced by TF32.
 void prepare_torch() {
   at::globalContext().setDeterministicCuDNN(true);
   at::globalContext().setAllowTF32CuDNN(false);

@@ -1,7 +1,7 @@
-// One thread of a kernel writes the elements that one Philox block of a key gives.
+// Kernels that draw numbers: one thread writes the elements that one Philox block of a key gives.
 //
-// Each struct is a kernel's arguments, and its operator the kernel's body: constexpr, so that the host can run the same
-// code. Element i gets the number that tensor/random.h says.
+// The members of each struct are a kernel's arguments, and its operator() is the kernel's body, which is constexpr so
+// that the host can run the same code. Element i gets the number that tensor/random.h defines.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ namespace trainlab::cuda {
 
 template <class T>
 struct UniformBlocks {
-  static constexpr int each = 4 / words_each<T>;  // elements of a block
+  static constexpr int each = 4 / words_each<T>;  // elements in a block
   T* out;
   std::int64_t count;
   std::uint64_t key;

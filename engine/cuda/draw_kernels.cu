@@ -1,4 +1,4 @@
-// Compiled by nvcc, with nothing of LibTorch.
+// The kernels that draw. nvcc compiles this file, which includes no header of LibTorch.
 #include "draw_kernels.h"
 
 namespace trainlab::cuda {

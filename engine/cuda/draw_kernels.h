@@ -1,4 +1,4 @@
-// The kernels that draw: a thread for each block of draw_blocks.h.
+// Launches the kernels that draw, with a thread for each block of draw_blocks.h.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -7,8 +7,9 @@
 
 namespace trainlab::cuda {
 
-// Begins to write all elements, behind what the stream of the current device has to do. `Blocks` is a struct of
-// draw_blocks.h for float or double, whose memory is the device's. The status is that of the launch alone.
+// Adds the kernel that writes all elements to the current stream of the current device. `Blocks` is a struct of
+// draw_blocks.h for float or double, whose memory is the device's. The returned status is that of the
+// launch alone.
 template <class Blocks>
 cudaError_t launch(const Blocks& blocks, cudaStream_t stream);
 

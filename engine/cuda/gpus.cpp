@@ -14,12 +14,12 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// The least compute capability, times ten, for which CUDA 13 compiles.
+// The lowest compute capability, times ten, for which CUDA 13 compiles.
 constexpr int least_capability = 75;
 
 Error unusable(const std::string& why) { return usage_error("device cuda cannot be used: " + why); }
 
-// 13020 → "13.2", as the driver and the runtime library number themselves.
+// The version as text: the driver and the runtime library number version "13.2" as 13020.
 std::string version_text(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
@@ -41,8 +41,8 @@ std::string capability_text(int capability) {
   return std::to_string(capability / 10) + "." + std::to_string(capability % 10);
 }
 
-// The real place of libtorch_cpu.so, whatever link the engine has found it by: the loader looks for the libraries that
-// LibTorch needs from there.
+// The folder of the real libtorch_cpu.so, with links resolved, since the loader searches LibTorch's own libraries
+// relative to this folder.
 fs::path folder_of_torch() {
   Dl_info library{};
   const auto* const function = reinterpret_cast<const void*>(&at::globalContext);
@@ -59,7 +59,7 @@ Gpus find_gpus() {
   if (status == cudaSuccess || status == cudaErrorNoDevice)
     return {0, "a driver of NVIDIA that shows no GPU to this program"};
   if (status != cudaErrorInsufficientDriver) throw driver_error(status);
-  cudaDriverGetVersion(&driver);  // 0 where there is none
+  cudaDriverGetVersion(&driver);  // 0 without a driver
   if (driver == 0) return {0, "no driver of NVIDIA (libcuda.so.1 cannot be loaded)"};
   throw unusable("expected a driver of NVIDIA for CUDA " + version_text(CUDART_VERSION) +
                  " or later, found one for CUDA " + version_text(driver))

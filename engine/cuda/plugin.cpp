@@ -1,4 +1,4 @@
-// The library that the engine loads: trainlab-cuda.so.
+// The entry point of trainlab-cuda.so, the library that the engine loads.
 #include "cuda_device.h"
 #include "tensor/device_plugin.h"
 

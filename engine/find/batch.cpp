@@ -20,9 +20,10 @@ namespace {
 
 constexpr std::int64_t per_group = 4;
 constexpr std::int64_t measured = per_group * static_cast<std::int64_t>(noise_groups);  // gradients at the same weights
-constexpr std::int64_t places = 3;  // of a training where gradients are measured
+constexpr std::int64_t places = 3;  // steps of a training at which gradients are measured
 
-// Lets the fit train, and at some steps leaves the weights as they are for `measured` steps, whose gradients it sums.
+// NoiseMeter: lets the fit train, and at each step of `at` keeps the weights unchanged for `measured` steps, whose
+// gradients are summed.
 class NoiseMeter final : public GradientPass {
  public:
   NoiseMeter(double batch, std::vector<std::int64_t> at) : batch_(batch), at_(std::move(at)) {}
@@ -44,7 +45,7 @@ class NoiseMeter final : public GradientPass {
   std::int64_t trained() const { return trained_; }
 
   std::vector<NoiseAt> found;
-  bool is_lost = false;  // a loss was not finite
+  bool is_lost = false;  // whether a loss was not finite
 
  private:
   void take(std::span<at::Tensor> gradients) {
@@ -79,11 +80,12 @@ class NoiseMeter final : public GradientPass {
   double batch_;
   std::vector<std::int64_t> at_;  // numbers of trained steps
   std::int64_t trained_ = 0, taken_ = 0;
-  std::vector<std::vector<at::Tensor>> sums_;  // by group and parameter
+  std::vector<std::vector<at::Tensor>> sums_;  // sums of gradients by group and parameter
   GradientSums totals_;
 };
 
-// Ends a training when its steps have been timed: after half a second and 12 steps, or 200 steps.
+// StepClock: ends a training when enough steps have been timed, which is after half a second and 12 steps, or after 200
+// steps.
 class StepClock final : public LoopObserver {
  public:
   void stepped(std::int64_t) override {
@@ -92,7 +94,7 @@ class StepClock final : public LoopObserver {
     const auto steps = static_cast<std::int64_t>(times_.size());
     if (steps >= most || (steps >= least && now - times_.front() > long_enough)) throw SeenEnough();
   }
-  // The first steps fill buffers.
+  // The median seconds of a step, without the first steps, which fill buffers.
   double median() const {
     std::vector<double> all;
     for (std::size_t i = cold; i + 1 < times_.size(); ++i) all.push_back(times_[i + 1] - times_[i]);
@@ -107,7 +109,7 @@ class StepClock final : public LoopObserver {
   std::vector<double> times_;
 };
 
-// The sizes of a micro-batch to time, by rising size: a quarter of the recipe's to 64 times as many.
+// The sizes of a micro-batch to time, in rising order: from a quarter of the recipe's size to 64 times that size.
 std::vector<std::int64_t> sizes_around(std::int64_t batch) {
   std::vector<std::int64_t> sizes;
   for (std::int64_t size = batch; size >= 1 && size * 4 >= batch; size /= 2) sizes.push_back(size);
@@ -132,7 +134,7 @@ std::vector<NoiseAt> measured_noise(Trainings& trainings, const FitPlan& plan, s
     throw plan.options
         .error("", meter->is_lost ? fmt::format("the loss is not finite after {} steps", meter->trained())
                                   : fmt::format("the training ended after {} steps", meter->trained()))
-        .hint("a batch is searched for a training that learns: trainlab run says what is wrong with this one");
+        .hint("a batch can be found only for a training that learns: trainlab run says what is wrong with it");
   }
   return meter->found;
 }
@@ -143,7 +145,7 @@ void time_sizes(FoundBatch& found, Trainings& trainings, const FitPlan& plan, co
   const auto room = 0.9 * static_cast<double>(live_tensor_bytes() + free_tensor_memory());
   for (const std::int64_t size : sizes_around(plan.loader.batch)) {
     const auto ends = [&](std::string because) {
-      // The other sizes are judged by that of the recipe.
+      // Without the time of the recipe's own size, the other sizes cannot be judged.
       if (size <= plan.loader.batch)
         throw plan.options.error("batch", "no steps of this size can be timed: " + because);
       found.ended_by = std::move(because);
@@ -162,9 +164,10 @@ void time_sizes(FoundBatch& found, Trainings& trainings, const FitPlan& plan, co
   }
 }
 
-// Time and samples to the same loss, and the smallest size within 5 % of the soonest.
+// Computes, for each size, the time and the samples to the same loss, and suggests the smallest size whose time is
+// within 5 % of the shortest.
 void judge_sizes(FoundBatch& found) {
-  // The middle of the range of the knee, by its logarithm.
+  // The middle of the range of the knee, on a logarithmic scale.
   const double critical = std::sqrt(found.knee_low * found.knee_high);
   const auto steps_to_loss = [&](double batch) { return std::isfinite(critical) ? 1 + critical / batch : 1 / batch; };
   const BatchPoint own = *std::ranges::find(found.curve, found.batch, &BatchPoint::batch);
@@ -192,7 +195,8 @@ FoundBatch find_batch(const Registry& registry, const Spec& fit, const RunSettin
   FoundBatch found{.batch = plan.length.batch, .suggestion = plan.length.batch, .accumulate = plan.accumulate};
   options.context.tell("gradients at three places of a training");
   found.noise = measured_noise(trainings, plan, options.steps);
-  // In the middle of the training: near its end a small gradient is left, and the scale no longer says what was saved.
+  // The noise scale counts from the middle of the training: near the end the gradient is small, and the scale no longer
+  // tells how much a larger batch would have saved.
   const double middle = found.noise[1].scale.value;
   found.knee_low = middle / 4;
   found.knee_high = middle;
@@ -207,7 +211,7 @@ FoundBatch find_batch(const Registry& registry, const Spec& fit, const RunSettin
         scaled_rate(rate, static_cast<double>(found.batch), static_cast<double>(found.suggestion), optimizer);
     found.rate = rate;
   } catch (const Error&) {
-    // An optimizer without a rule: the rate stays unknown.
+    // The optimizer has no rule for the rate, which stays unknown.
   }
   return found;
 }

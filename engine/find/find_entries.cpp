@@ -1,4 +1,4 @@
-// The finders as stages: what they found is in the summary, so that a resumed recipe goes on with the same numbers.
+// The finders as stages: their findings stand in the summary, so that a resumed recipe uses the same numbers.
 #include "find/batch.h"
 #include "find/find.h"
 #include "find/optimizer.h"
@@ -8,14 +8,14 @@
 namespace trainlab {
 namespace {
 
-// Searches for a checked lab.fit, and returns what was found as the command prints it with --json.
+// Searches on behalf of a checked lab.fit. Returns the result as the command prints it with --json.
 using Search = Value (*)(const Registry& registry, const Spec& fit, const RunSettings& settings,
                          const SearchContext& context);
 
 struct Finder {
-  const char* name;  // of the command, and of the member of its result that the recipe goes on with
+  const char* name;  // name of the command, and of the member of its result that the recipe uses
   const char* doc;
-  const char* example;  // what follows the function build(hp)
+  const char* example;  // the lines of the example after the function build(hp)
   Search search;
 };
 
@@ -37,7 +37,7 @@ Options fit_of(const Options& stage) {
   throw stage.error("fit", "expected a lab.fit, found a lab." + fit.entry().name);
 }
 
-// The member that the recipe goes on with by its name, and all others together as `search`.
+// A summary with the member `answer`, which the recipe uses, and with all other members together as `search`.
 Value summary_of(Value found, const std::string& answer) {
   Value::Map summary{{answer, found[answer]}};
   for (const char* name : {"kind", "status", answer.c_str()}) found.map().erase(name);
@@ -72,10 +72,12 @@ constexpr const char* build =
 Entry entry_of(const Finder& finder) {
   const std::string name = finder.name;
   return Entry("find." + name, "stage", finder.doc)
-      .with(Option("fit", "the lab.fit to search for; its own trainings leave nothing").entry("stage").required())
+      .with(Option("fit", "the lab.fit to search for; the trainings of the search write nothing")
+                .entry("stage")
+                .required())
       .with(Option("name", "the stage's key, unique in the recipe").string().or_default("find_" + name))
       .returns("a stage: run it with lab.run; the result has `" + name +
-               "`, and as `search` what else `trainlab find " + name + " --json` prints")
+               "`, and in `search` all other members that `trainlab find " + name + " --json` prints")
       .example(std::string(build) + finder.example);
 }
 

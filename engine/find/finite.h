@@ -7,7 +7,7 @@
 
 namespace trainlab {
 
-// JSON has no NaN and no infinity.
+// The number, or nil for NaN and infinity, which JSON does not have.
 inline Value number_or_nil(double number) { return std::isfinite(number) ? Value(number) : Value(); }
 
 }  // namespace trainlab

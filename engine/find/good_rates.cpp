@@ -12,7 +12,7 @@ GoodRates good_rates(const std::vector<RatePoint>& curve) {
   if (least == curve.end()) return {};
   const double most = least->loss + 0.1 * std::abs(least->loss);
   GoodRates good;
-  // From the best rate outwards; `step` is −1 or 1.
+  // The end of the range on one side of the best rate. `step` is −1 towards lower rates, 1 towards higher ones.
   const auto end = [&](std::ptrdiff_t step) {
     for (std::ptrdiff_t i = least - curve.begin();; i += step) {
       const auto here = static_cast<std::size_t>(i), next = static_cast<std::size_t>(i + step);

@@ -15,7 +15,7 @@ struct Estimate {
   double signal = 0;  // |G|²
 };
 
-// Without the group `without`; with all of them where it is noise_groups.
+// Estimates from all groups except `without`; from all groups if `without` is noise_groups.
 Estimate estimate(const GradientSums& sums, std::size_t without) {
   double count = 0, squares = 0, of_sum = 0;
   for (std::size_t a = 0; a < noise_groups; ++a) {
@@ -62,7 +62,7 @@ NoiseScale noise_scale(const GradientSums& sums) {
     scale.low = std::max((b - root) / a, 0.0);
     scale.high = std::max((b + root) / a, 0.0);
   } else {
-    // The signal may be 0: no ratio is too large. The ratios from the greater root on.
+    // The signal may be 0, so no ratio is too large: the interval reaches from the greater root to infinity.
     scale.low = c > 0 && a < 0 ? std::max((b - root) / a, 0.0) : 0;
     scale.high = infinite;
   }

@@ -14,8 +14,8 @@
 namespace trainlab {
 namespace {
 
-constexpr std::size_t scanned = 9;        // rates, by factors of two
-constexpr std::size_t most_scanned = 15;  // where the best rate is at an end
+constexpr std::size_t scanned = 9;        // rates that are tried first, a factor of two apart
+constexpr std::size_t most_scanned = 15;  // most rates, if the best rate is at an end of the first ones
 constexpr std::int64_t range_steps = 140;
 
 struct Candidate {
@@ -26,7 +26,7 @@ struct Candidate {
 
 Candidate candidate(std::string name, Value::Map options) { return {std::move(name), Value(std::move(options))}; }
 
-// The fit's own optimizer first, and the others that are no namesakes of it.
+// The fit's own optimizer first, then the usual ones that have other names.
 std::vector<Candidate> candidates(const Value& own) {
   const std::string& entry = own["@"].string();
   std::vector<Candidate> all{{entry.substr(entry.find('.') + 1), own, true}};
@@ -65,7 +65,7 @@ class OptimizerSearch {
   }
 
  private:
-  // A rate in the middle of those that train: from a range test, or the lowest rate where even that is too high.
+  // The rate around which rates are tried: from a range test, or the lowest rate where even that is too high.
   double start_of(const Value& optimizer) {
     const double start = suggestions_of(range_test(trainings_, optimizer, range_steps, first_seed_)).quarter_of_least;
     return start > 0 ? start : lowest_rate;
@@ -90,7 +90,7 @@ class OptimizerSearch {
     return curve;
   }
 
-  // The mean over the seeds and its standard error; NaN where one training's loss is not finite.
+  // The mean loss over the seeds and its standard error; NaN where the loss of a training is not finite.
   std::pair<double, double> mean_loss(const Value& optimizer, double rate) {
     const auto n = static_cast<double>(found_.seeds);
     std::vector<double> losses;
@@ -102,7 +102,7 @@ class OptimizerSearch {
     return {mean, std::sqrt(squares / (n - 1) / n)};
   }
 
-  // The loss of the weights that a training keeps; NaN if it is lost.
+  // The loss of the weights that a training keeps; NaN if the loss is not finite.
   double loss(const Value& optimizer, double rate, std::int64_t steps, std::int64_t seed) {
     const Options changed = trainings_.changed(
         {{"optim", with_rate(optimizer, rate)}, {"epochs", Value()}, {"steps", steps}, {"seed", seed}});
@@ -153,7 +153,7 @@ FoundOptimizer find_optimizer(const Registry& registry, const Spec& fit, const R
   }
   const double least = found.least();
   if (std::isnan(least)) {
-    throw whole.error("optim", "the loss is finite with no optimizer, at no rate")
+    throw whole.error("optim", "no optimizer keeps the loss finite at any rate")
         .hint("the fit has another fault: trainlab run says which");
   }
   double most_octaves = -1;

@@ -6,7 +6,7 @@
 namespace trainlab {
 namespace {
 
-// The loss of each step; a loss that is not finite ends the fit by itself.
+// Records the loss of each step. A loss that is not finite needs nothing here, because the fit then ends by itself.
 class LossRecorder final : public GradientPass {
  public:
   std::string_view name() const override { return "losses"; }

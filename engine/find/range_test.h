@@ -9,17 +9,17 @@
 
 namespace trainlab {
 
-// A range test begins and ends here.
+// The first and the last rate of a range test.
 inline constexpr double lowest_rate = 1e-6, highest_rate = 10;
 
 struct ShortTraining {
-  Value optimizer;  // its spec; the rate in it does not count
+  Value optimizer;  // spec of the optimizer; its rate is replaced
   double rate = 0, growth = 1;
   std::int64_t steps = 0;
-  std::int64_t seed = 1;  // of the weights and of the order
+  std::int64_t seed = 1;  // seed of the weights and of the order of samples
 };
 
-// The loss of each step; fewer than `steps` where a loss is not finite.
+// The loss of each step; the list is shorter than `steps` where a loss was not finite.
 std::vector<double> losses_of(Trainings& trainings, const ShortTraining& training);
 
 // The losses of a training whose rate grows from the lowest to the highest.

@@ -32,9 +32,9 @@ std::vector<RatePoint> mean_curve(const std::vector<std::vector<RatePoint>>& cur
   return mean;
 }
 
-// The probes of three rates, seed by seed with the same weights and data, and the standard error of their differences.
+// Probes three rates, with the same weights and data for each seed, and computes the standard error of the difference.
 void probe(FoundRate& found, Trainings& trainings, std::span<const std::int64_t> seeds) {
-  std::vector<std::vector<double>> losses;  // by rate and seed
+  std::vector<std::vector<double>> losses;  // by rate, then by seed
   for (const double factor : factors) {
     ProbedRate one{.rate = found.start * factor};
     std::vector<double>& all = losses.emplace_back();
@@ -52,7 +52,7 @@ void probe(FoundRate& found, Trainings& trainings, std::span<const std::int64_t>
     const bool is_better = found.probes[i].loss < found.probes[best].loss || std::isnan(found.probes[best].loss);
     if (is_better && !std::isnan(found.probes[i].loss)) best = i;
   }
-  // The start against the best of the others, or the best against the start.
+  // The start is compared with the better of the other two rates.
   const std::size_t other = best != 1 ? best : found.probes[0].loss < found.probes[2].loss ? 0 : 2;
   double squares = 0;
   const auto n = static_cast<double>(seeds.size());
@@ -107,7 +107,7 @@ std::string rate_option_of(const Value& optimizer) {
 std::string rate_text(const FoundRate& found) {
   std::string text =
       fmt::format("lr = {:.2g}{}\n\nrange test over {} seeds, {} steps each\n", found.suggestion,
-                  found.is_clear ? "" : ", for the probe does not tell another one from it", found.seeds, found.steps);
+                  found.is_clear ? "" : ", because the probe shows no clearly better rate", found.seeds, found.steps);
   text += fmt::format("  a quarter of the least loss's rate  {:.2g}\n", found.rules.quarter_of_least);
   text += fmt::format("  valley                              {:.2g}\n", found.rules.valley);
   text += fmt::format("  steepest                            {:.2g}\n", found.rules.steepest);

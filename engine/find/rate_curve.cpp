@@ -12,8 +12,8 @@ namespace {
 
 constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
 
-// Each loss is the median of nine around it, fewer at the ends: the loss of a single small batch says little. Points
-// from the first loss on that is not finite are left out.
+// Replaces each loss by the median of nine around it, fewer at the ends, because the loss of a single small batch says
+// little. The first loss that is not finite and all points after it are left out.
 std::vector<RatePoint> medians(const std::vector<RatePoint>& curve) {
   constexpr std::ptrdiff_t around = 4;
   const auto lost = std::ranges::find_if(curve, [](const RatePoint& point) { return !std::isfinite(point.loss); });
@@ -30,7 +30,7 @@ std::vector<RatePoint> medians(const std::vector<RatePoint>& curve) {
   return points;
 }
 
-// The points before the loss is lost.
+// The points before the training diverges.
 std::vector<RatePoint> before_divergence(const std::vector<RatePoint>& curve) {
   std::vector<RatePoint> points;
   double least = std::numeric_limits<double>::infinity();
@@ -42,7 +42,7 @@ std::vector<RatePoint> before_divergence(const std::vector<RatePoint>& curve) {
   return points;
 }
 
-// Exponential mean with the correction of its beginning, as fastai and Lightning use it.
+// The exponential moving average with bias correction, as fastai and Lightning use it.
 std::vector<RatePoint> smoothed(std::vector<RatePoint> points) {
   constexpr double keep = 0.98;
   double mean = 0, weight = 1;
@@ -55,7 +55,7 @@ std::vector<RatePoint> smoothed(std::vector<RatePoint> points) {
 }
 
 double valley_of(const std::vector<RatePoint>& points) {
-  // The longest falling subsequence, by its ends and lengths.
+  // The longest falling subsequence that ends at each point: its length, and its point before.
   std::vector<std::size_t> length(points.size(), 1), before(points.size());
   std::size_t end = 0;
   for (std::size_t i = 0; i < points.size(); ++i) {

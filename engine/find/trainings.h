@@ -1,4 +1,4 @@
-// Short trainings of a fit with other options, of which nothing is written.
+// Trainings: short trainings of a fit with changed options, which write nothing.
 #pragma once
 
 #include <optional>
@@ -17,13 +17,14 @@ class Trainings {
   Trainings(const Registry& registry, const Spec& fit, const RunSettings& settings, const SearchContext& context);
 
   const Value& fit() const { return fit_.value; }
-  // The fit with these options in place of its own (nil: without the option), and without what watches it or ends it
-  // early.
+  // The fit with these options in place of its own (nil removes an option), and without the options that watch the fit
+  // or end it early.
   Options changed(const Value::Map& changes) const;
-  // The plan of such a fit, with the data of the first plan.
+  // The plan of a changed fit. All plans share the data that the first one opened.
   FitPlan plan(const Options& changed);
   // Trains from new weights until the fit has ended, and returns its summary, or until the company raises SeenEnough,
-  // and returns nil. Error{interrupted} when the run was asked to stop; Error{run} when the time of the search is used.
+  // and then returns nil. Error{interrupted} when the run was asked to stop; Error{run} when the time of the search is
+  // used.
   Value run(const FitPlan& plan, const FitCompany& company) const;
 
  private:
@@ -34,7 +35,8 @@ class Trainings {
   std::optional<DataParts> data_;
 };
 
-// The spec of an optimizer with another learning rate; of a wrapper such as optim.SAM that of the wrapped optimizer.
+// The spec of an optimizer with another learning rate. For a wrapper such as optim.SAM, the rate of the wrapped
+// optimizer is changed.
 Value with_rate(Value optimizer, double rate);
 
 }  // namespace trainlab

@@ -8,8 +8,9 @@
 namespace trainlab {
 namespace {
 
-// A family is a limit plus b times a basis, which falls to 0 and has up to two parameters of its own: for given ones
-// the limit and b follow by linear least squares, so that only these two are searched for.
+// A family is a limit plus b times a basis, a function that falls to 0 and has up to two parameters of its own. For
+// given parameters of the basis, the limit and b follow by linear least squares, so that only the basis's parameters
+// are searched for.
 struct Line {
   double limit = 0, slope = 0;
   double squares = std::numeric_limits<double>::infinity();
@@ -78,7 +79,7 @@ class Fit {
   std::vector<double> basis_;
 };
 
-// The range of a basis's parameter, searched by its logarithm.
+// The range of a basis's parameter, searched on a logarithmic scale.
 struct Range {
   double low, high;
   int count;
@@ -87,7 +88,8 @@ struct Range {
   double step() const { return std::log(high / low) / (count - 1); }
 };
 
-// The parameter near `start` with the least squares, by golden sections of the two steps of the range around it.
+// The parameter with the least squares within one step of the range on either side of `start`, by golden-section
+// search.
 template <class Squares>
 double refined(const Range& range, double start, const Squares& squares, int sections = 14) {
   const double golden = (std::sqrt(5.0) - 1) / 2;
@@ -149,7 +151,8 @@ auto power(double c) {
 auto exponential(double c) {
   return [c](double x) { return std::exp(-c * x); };
 }
-// With the x at which half of the way is done, which the data know better than d = half^c.
+// Parametrised by `half`, the x at which half of the way is done, because the data determine `half` better than
+// d = half^c.
 auto mmf(double half, double c) {
   return [half, c](double x) { return 1 / (1 + std::pow(x / half, c)); };
 }
@@ -169,7 +172,7 @@ FamilyFit with_two(Fit& fit, double at) {
       }
     }
   }
-  // The least squares lie in a narrow valley: each c is judged with the half that suits it best.
+  // The sum of squares has a narrow valley, so each c is judged with the half that suits this c best.
   const double start = half;
   const auto best_half = [&](double shape) {
     return refined(

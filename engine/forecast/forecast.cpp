@@ -13,18 +13,19 @@
 namespace trainlab {
 namespace {
 
-// q of the interval, for 80 % of trainings: docs/forecasts.md has the measurement.
+// The factor of the interval's half-width that holds 80 % of trainings; docs/forecasts.md has the measurement.
 constexpr double per_doubling = 3;
-// The normal deviate that holds 80 %, for the noise of single validations.
+// The deviate of the normal distribution that holds 80 %, for the noise of single validations.
 constexpr double deviate = 1.2816;
-// Weight of the oldest validation, of which the newest has 1.
+// Weight of the oldest validation; the newest has the weight 1.
 constexpr double oldest_weight = 0.3;
 
-// The curve as the fits take it: smaller is better, the largest size of a value and the last x are 1.
+// The curve in the form that the fits take: smaller values are better, and the largest absolute value and the last x
+// are 1.
 struct Oriented {
   std::vector<FittedPoint> points;
   LimitBounds bounds;
-  double unit = 1;  // of y, negative where larger values are better
+  double unit = 1;  // one unit of y in the metric; negative where larger values are better
 };
 
 Oriented oriented(const LearningCurve& curve, bool keeps_best) {
@@ -50,7 +51,7 @@ Oriented oriented(const LearningCurve& curve, bool keeps_best) {
   return all;
 }
 
-// The mean of the curve between two x; there is a point at 1.
+// The mean of the curve's points between two x, or the point nearest to their middle where none lies between them.
 double mean_between(const std::vector<FittedPoint>& points, double from, double to) {
   double sum = 0, count = 0, nearest = points.back().y, distance = 1;
   for (const FittedPoint& one : points) {
@@ -66,11 +67,11 @@ double mean_between(const std::vector<FittedPoint>& points, double from, double 
   return count > 0 ? sum / count : nearest;
 }
 
-// The families together, weighted by the Bayesian information criterion.
+// The average of the families, weighted by the Bayesian information criterion.
 struct Averaged {
-  double level = 0;      // of the curve now, which a form that does not suit the curve would miss
-  double change = 0;     // until the later step
-  double deviation = 0;  // of the residuals
+  double level = 0;      // value of the curve now, corrected for families that do not suit the curve
+  double change = 0;     // change until the later step
+  double deviation = 0;  // standard deviation of the residuals
 };
 
 Averaged averaged(const std::vector<FamilyFit>& fits, double count) {
@@ -103,9 +104,9 @@ Averaged fitted(const std::vector<FittedPoint>& points, double reach, const Limi
   return averaged(fit_families(points, reach, bounds), static_cast<double>(points.size()));
 }
 
-// The share of an earlier forecast change that has come true: the curve is cut earlier, and forecast until now, as far
-// ahead as the question where the curve is long enough. From 0, where the last value would have been the better
-// forecast, to 1.
+// The share of an earlier forecast change that has come true. The curve is cut at an earlier point, and forecast from
+// there until now; where the curve is long enough, this forecast reaches as far ahead as the one in question. The share
+// is from 0, where the last value would have been the better forecast, to 1.
 double come_true(const std::vector<FittedPoint>& points, double reach, LimitBounds bounds, double level) {
   const double cut = std::clamp(1 / reach, 0.5, 0.75);
   std::vector<FittedPoint> before;

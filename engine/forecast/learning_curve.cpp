@@ -11,13 +11,13 @@ void LearningCurve::add(double step, double value) {
   if (!points_.empty()) {
     const double best = points_.back().best;
     point.best = minimize_ ? std::min(best, value) : std::max(best, value);
-    // The last validation gives way unless its place is that of a point.
+    // The last validation is removed unless its number, from 0, is a multiple of the distance between points.
     if ((validations_ - 1) % stride_ != 0) points_.pop_back();
   }
   points_.push_back(point);
   ++validations_;
   if (points_.size() <= most_points) return;
-  // Every second point stays, and the last one.
+  // Keeps every second point, and the last one.
   const std::size_t count = points_.size();
   for (std::size_t i = 0; 2 * i < count; ++i) points_[i] = points_[2 * i];
   points_.resize((count + 1) / 2);

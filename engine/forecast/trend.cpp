@@ -7,8 +7,8 @@
 namespace trainlab {
 namespace {
 
-// The quantile 0.95 of Student's distribution, by Cornish and Fisher's expansion about the normal one: to 0.2 % from 4
-// degrees of freedom on, to 2 % from 2.
+// The quantile 0.95 of Student's distribution, by the Cornish–Fisher expansion about the normal one. The error is
+// at most 0.2 % from 4 degrees of freedom on, and 2 % from 2.
 double student_quantile(double freedom) {
   constexpr double z = 1.6448536269514722;
   const double z3 = z * z * z, z5 = z3 * z * z, z7 = z5 * z * z;

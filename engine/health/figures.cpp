@@ -5,7 +5,7 @@
 namespace trainlab {
 namespace {
 
-// The rows of a table as lists of numbers, in the order of these members.
+// The members of a row of a table, in the order in which a row's list of numbers has them.
 constexpr std::array measured_members{
     &MeasuredStep::step,           &MeasuredStep::rate,           &MeasuredStep::least_update,
     &MeasuredStep::median_update,  &MeasuredStep::largest_update, &MeasuredStep::gradient_norm,
@@ -19,7 +19,7 @@ constexpr std::array evaluation_members{&MeasuredEvaluation::step, &MeasuredEval
                                         &MeasuredEvaluation::val_loss};
 constexpr std::array input_members{&InputFigures::mean, &InputFigures::deviation, &InputFigures::root_mean_square};
 
-// A number that is not finite is null in JSON, and NaN again.
+// Fills a row from a list of numbers. JSON has null for a number that is not finite, which becomes NaN.
 template <class Row, std::size_t n>
 Value::List list_of(const Row& row, const std::array<double Row::*, n>& members) {
   Value::List list;

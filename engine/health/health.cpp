@@ -9,7 +9,7 @@
 namespace trainlab {
 namespace {
 
-// action = "stop": ends the fit at the first validation after a verdict.
+// The rule of action = "stop": ends the fit at the first validation after a verdict.
 class StopAtVerdict final : public StopRule {
  public:
   explicit StopAtVerdict(std::shared_ptr<const HealthWatch> watch) : watch_(std::move(watch)) {}
@@ -31,7 +31,7 @@ class CallsRecipe final : public Observer {
 
   void started(const FitView& view) override {
     run_ = view.run;
-    for (const HealthVerdict& verdict : watch_->verdicts()) called_.insert(verdict.kind);  // before a resume
+    for (const HealthVerdict& verdict : watch_->verdicts()) called_.insert(verdict.kind);  // found before a resume
   }
   void validated(const ValidationView& view) override { call(view.step); }
   void finished(const Value& summary) override {
@@ -61,7 +61,7 @@ void join(const FitPlan& plan, FitMember& member, FitCompany& company) {
   const auto watch = std::make_shared<HealthWatch>(plan, member.context.say);
   member.observers.push_back(watch);
   member.parts.push_back(watch->part());
-  // A step of the recipe's own and a step within the backward pass have no moment at which all gradients are there.
+  // In a step of the recipe's own, and in a step within the backward pass, all gradients never exist at the same time.
   if (!plan.step && !plan.fuse_step) {
     company.observers.push_back(watch);
     company.passes.push_back(watch);
@@ -78,7 +78,7 @@ void join(const FitPlan& plan, FitMember& member, FitCompany& company) {
 }  // namespace
 
 FitAddition health_addition() {
-  return {.options = {Option("health", "what follows when a fault of the training is found (docs/health.md)")
+  return {.options = {Option("health", "how the fit reacts to a fault that is found in its training (docs/health.md)")
                           .fields({Option("action",
                                           "\"tell\" says it in the log, the summary and the report; \"stop\" also ends "
                                           "the fit at the next validation")

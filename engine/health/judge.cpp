@@ -1,4 +1,4 @@
-// The list from cause to symptom.
+// The rules of health, and which faults are symptoms of which.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ constexpr Kinds kinds(std::initializer_list<HealthKind> list) {
   return all;
 }
 
-// Faults that a run which does not learn shows in the end.
+// Faults that any run which does not learn shows in the end, whatever the cause.
 constexpr Kinds course = kinds({noisy_gradients, overfitting, underfitting, plateau, class_collapse});
 constexpr Kinds layers = kinds({exploding_gradients, dead_units, saturated_units, vanishing_gradients});
 constexpr Kinds rate = kinds({rate_too_high, rate_too_low});
@@ -43,7 +43,7 @@ struct Rule {
   Kinds symptoms;
 };
 
-// In the order in which a cause is looked for. Each rule that fires hides its symptoms further down.
+// The rules in the order in which causes are looked for. A rule that finds its fault hides its symptoms further down.
 constexpr std::array rules{
     Rule{class_collapse, find_one_label, layers | rate | course},
     Rule{leakage, find_leakage, 0},

@@ -1,4 +1,4 @@
-// The measuring of this machine.
+// Measures the figures of this machine.
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/add.h>
@@ -27,11 +27,11 @@ namespace trainlab {
 namespace {
 
 constexpr int fewest_repeats = 7, most_repeats = 400;
-constexpr double repeat_seconds = 0.08;  // of one figure
-constexpr double too_long = 0.25;        // a product that takes so long is not tried at a larger size
+constexpr double repeat_seconds = 0.08;  // time for the repeats of one figure
+constexpr double too_long = 0.25;        // after a product that takes this long, no larger size is tried
 constexpr std::int64_t most_memory = std::int64_t{512} << 20;
 
-// The seconds of each of several calls, after one that is not counted.
+// The seconds of each of several calls. A first call, which warms up, is left out.
 std::vector<double> times_of(const std::function<void()>& work) {
   if (stop_requested()) throw run_error("the measuring of the machine was interrupted");
   work();
@@ -58,7 +58,7 @@ at::Tensor filled(at::IntArrayRef shape, at::ScalarType type, std::uint64_t key)
   return values.to(type);
 }
 
-// 1, 2, 4 … and all cores.
+// The numbers of threads to measure: 1, 2, 4 … and the number of cores.
 std::vector<int> thread_counts(int cores) {
   std::set<int> counts{cores};
   for (int n = 1; n < cores; n *= 2) counts.insert(n);
@@ -105,7 +105,7 @@ void measure_memory(Roofline& machine) {
   const std::int64_t beyond = std::min(std::max(4 * machine.cache_bytes, std::int64_t{64} << 20), room);
   for (const int threads : thread_counts(machine.cores)) machine.memory.push_back(triad(beyond, threads));
   const std::int64_t second = sysconf(_SC_LEVEL2_CACHE_SIZE);
-  // One thread: LibTorch divides no arrays as small as these.
+  // Measured with one thread alone, because LibTorch does not split arrays of this size among threads.
   if (second > 0) machine.cache.push_back(triad(second / 2, 1));
 }
 
@@ -120,7 +120,7 @@ void measure_dispatch(Roofline& machine) {
   machine.dispatch_seconds = quartiles_of(std::move(seconds));
 }
 
-// The nanoseconds of all threads of the process so far: on a core, and ready without one.
+// The nanoseconds so far that the process's threads ran on a core, and that they were ready but waited for a core.
 struct Scheduled {
   double ran = 0, waited = 0;
 };

@@ -1,5 +1,5 @@
-// Facts of this machine that the system tells without a measurement, and tools that measurements share. Private to the
-// room.
+// Facts of this machine that the system states, so that they need no measurement; and tools that the measurements
+// share. Private to the room.
 #pragma once
 
 #include <ATen/Parallel.h>
@@ -8,10 +8,10 @@
 
 namespace trainlab {
 
-// A Roofline without its figures.
+// A Roofline with these facts, but without measured figures.
 Roofline machine_facts();
 
-// LibTorch's threads as they were, when the object ends.
+// ThreadsKept: when the object ends, the number of LibTorch's threads is again what it was when the object was made.
 class ThreadsKept {
  public:
   ThreadsKept() : before_(at::get_num_threads()) {}

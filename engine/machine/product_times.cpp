@@ -22,9 +22,9 @@ namespace trainlab {
 namespace {
 
 constexpr std::size_t rounds = 20;
-constexpr double longest = 0.1;  // seconds of one type, after which no further round is timed
+constexpr double longest = 0.1;  // after a type has taken these seconds in all, no further round is timed
 
-// The time is positive, and a file may hold anything.
+// The stored time of a type; 0 where the file, which may hold anything, has no positive number for the type.
 double time_from(const Value& measured, const std::string& type) {
   const Value& value = measured[type];
   return value.is_number() && value.number() > 0 ? value.number() : 0;
@@ -50,7 +50,7 @@ ProductTimes measure_products() {
       return values.to(type);
     };
     types.push_back({.type = type, .a = filled(1), .b = filled(2), .out = at::empty({0}, type), .seconds = {}});
-    at::mm_out(types.back().out, types.back().a, types.back().b);  // makes the kernel
+    at::mm_out(types.back().out, types.back().a, types.back().b);  // not timed: creates the kernel
   }
   // The types take turns, and the shortest time of each counts: other work on the machine can only slow them.
   for (std::size_t round = 0; round < rounds; ++round) {

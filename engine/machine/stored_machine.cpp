@@ -1,4 +1,4 @@
-// The measurement of this machine as it is kept, read and shown.
+// Stores the measurement of this machine, reads it, and converts it to data.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double busy = 0.1;  // share of waiting for a core from which a measurement says little of the machine
+constexpr double busy = 0.1;  // largest share of waiting for a core at which a measurement describes the machine
 
 void put(Value::Map& to, const char* name, const Quartiles& spread) {
   to.emplace(name, spread.median);
@@ -65,7 +65,7 @@ std::vector<TriadRoof> triads_from(const Value& value) {
   return all;
 }
 
-// The roof for `threads` among roofs of several numbers of threads.
+// The highest rate for `threads` among roofs that were measured with several numbers of threads.
 template <class Roof, class Rate>
 double best(const std::vector<Roof>& roofs, int threads, Rate rate) {
   int chosen = 0;
@@ -79,7 +79,7 @@ double best(const std::vector<Roof>& roofs, int threads, Rate rate) {
   return highest;
 }
 
-// The content of the file: nullopt for one that is missing, damaged, or of another machine.
+// The stored measurement; nullopt for a file that is missing, damaged, or of another machine.
 std::optional<Roofline> stored(const fs::path& path, const Value& machine) {
   try {
     const Value measured = stored_measurement(path, machine);

@@ -21,7 +21,7 @@ fs::path cache_folder() {
     return fs::path(value ? value : "");
   };
   const fs::path cache = variable("XDG_CACHE_HOME"), home = variable("HOME");
-  // The specification of these folders (XDG Base Directory) takes no relative paths.
+  // The XDG Base Directory specification says that relative paths are to be ignored.
   if (cache.is_absolute()) return cache / "trainlab";
   return home.is_absolute() ? home / ".cache" / "trainlab" : fs::path();
 }

@@ -19,14 +19,14 @@ void pause_a_moment() {
 #endif
 }
 
-// How long a thread looks out for what it waits for before it sleeps. To sleep and be woken costs some 50 µs, and most
-// waits inside of a step are shorter than that. Where other programs hold the cores, though, the thread that looks out
-// may hold the very core for which the other thread is waiting.
+// How long a thread spins before it sleeps. Sleeping and being woken takes some 50 µs, and most waits inside of a step
+// are shorter. The time is limited because, where other programs hold the cores, the spinning thread may hold the very
+// core for which the other thread is waiting.
 constexpr std::chrono::microseconds patience(200);
 
-// Looks out for a change. Whether there was one.
+// Spins until the value is another one than `seen`, or patience ends. Returns whether the value changed.
 bool looked_out(const std::atomic<std::uint32_t>& value, std::uint32_t seen) {
-  constexpr int looks = 32;  // between two looks at the clock
+  constexpr int looks = 32;  // reads of the value between two looks at the clock
   const auto changed = [&] {
     for (int i = 0; i < looks; ++i) {
       if (value.load(std::memory_order_acquire) != seen) return true;
@@ -44,9 +44,9 @@ bool looked_out(const std::atomic<std::uint32_t>& value, std::uint32_t seen) {
 
 }  // namespace
 
-// Either the thread that changes the number sees the sleeper, or the sleeper sees the change: both first write their
-// own variable and then read the other's, in one order for all threads (sequential consistency). futex(2) compares the
-// number once more before the thread sleeps.
+// No change is missed: either the thread that changes the number sees the sleeper, or the sleeper sees the change. Both
+// first write their own variable and then read the other's, in one order for all threads (sequential consistency).
+// futex(2) compares the number once more before the thread sleeps.
 void AwaitedNumber::wait_while(std::uint32_t seen) {
   if (looked_out(value_, seen)) return;
   sleepers_.fetch_add(1);

@@ -11,19 +11,19 @@ class AwaitedNumber {
  public:
   explicit AwaitedNumber(std::uint32_t value = 0) : value_(value) {}
 
-  // The caller sees all that was written before the last change.
+  // The number. The caller sees everything that was written before the last change.
   std::uint32_t value() const { return value_.load(std::memory_order_acquire); }
 
-  // Sets the number and wakes all that wait.
+  // Sets the number, and wakes all waiting threads.
   void set(std::uint32_t value);
-  // Sets the number if it is `seen`, and wakes nobody. Whether it was.
+  // Sets the number if it is `seen`, and wakes no thread. Returns whether the number was `seen`.
   bool replace(std::uint32_t seen, std::uint32_t value) { return value_.compare_exchange_strong(seen, value); }
 
-  // Subtracts one; wakes all that wait once nothing is left.
+  // Subtracts one. Wakes all waiting threads when the number becomes 0.
   void count_down();
 
-  // Returns once the number is another one than `seen`. A thread that waits for a count to become 0 calls this until
-  // it is: only then is a thread that sleeps woken.
+  // Returns once the number is another one than `seen`. A thread that waits until count_down() reaches 0 calls this
+  // function repeatedly; if it sleeps, it is woken only at 0.
   void wait_while(std::uint32_t seen);
 
  private:

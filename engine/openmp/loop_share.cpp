@@ -11,7 +11,7 @@ LoopShare::LoopShare(long begin, long end, long step, long chunk)
       chunk_(std::max(chunk, 1L)) {}
 
 std::optional<Chunk> LoopShare::next() {
-  // Asked once by each thread after the end, so that the count cannot overflow.
+  // Each thread asks only once after the end of the loop, so the count cannot overflow.
   const std::int64_t first = taken_.fetch_add(chunk_, std::memory_order_relaxed);
   if (first >= count_) return std::nullopt;
   const std::int64_t last = std::min(first + chunk_, count_);

@@ -1,7 +1,7 @@
 // The functions of GNU's OpenMP runtime that LibTorch calls (GCC manual, "The libgomp ABI"), over teams whose threads
-// do not wait for one that has no core (team.h). GNU's own runtime does, and looks out for 10 ms and more before it
-// sleeps, which makes training ten times slower, and more, beside other programs that compute. What each member of a
-// region computes is the same in both: it depends on the number of members alone.
+// do not wait for a thread that has no core (team.h). The threads of GNU's own runtime wait for such a thread, and spin
+// for 10 ms and more before they sleep, which makes training ten times slower or worse beside other programs that
+// compute. Both runtimes give each member of a region the same work, which depends on the number of members alone.
 //
 // A region inside of a region is executed by one thread, as GNU's runtime does unless a program asks for more.
 #include <sched.h>
@@ -26,7 +26,7 @@ int usable_processors() {
   return ::sched_getaffinity(0, sizeof set, &set) == 0 ? std::max(CPU_COUNT(&set), 1) : 1;
 }
 
-// A thread that was told no number executes its regions alone.
+// The threads of a region that this thread begins. Without a set number, a thread executes its regions alone.
 thread_local int threads_of_regions = 1;
 
 void execute(Work* work, void* data, int threads) {
@@ -39,14 +39,15 @@ void execute(Work* work, void* data, int threads) {
   team->run(work, data, threads);
 }
 
-// Loops and sections outside of all regions are executed by the thread that comes to them.
+// The team of the current region. Outside of all regions the team has one member, the calling thread, which executes
+// loops and sections alone.
 Team& this_team() {
   thread_local Team alone;
   Team* const team = this_member().team;
   return team ? *team : alone;
 }
 
-// Gives the caller the next iterations of its loop.
+// Gives the calling thread the next iterations of its loop; false when none are left.
 bool take_chunk(long* begin, long* end) {
   TeamMember& member = this_member();
   member.chunk = member.loop->next();
@@ -79,7 +80,8 @@ unsigned next_section() {
 
 std::mutex unnamed_section, atomic_section;
 
-// A named critical section brings a pointer of its own, which is null at first. Its first bytes are the lock.
+// The states of the lock of a named critical section. The compiler gives each name a pointer that is null at first; its
+// first bytes are the lock.
 enum : std::uint32_t { is_free, is_held, is_wanted };
 
 std::atomic_ref<std::uint32_t> lock_in(void** place) {

@@ -26,8 +26,9 @@ Team::~Team() {
   }
 }
 
-// Signals from outside are for the threads that wait for them; a fault in the region itself has its handler on every
-// thread. A thread inherits the mask, and how arithmetic treats tiny numbers.
+// Workers block signals from outside, which are for the threads that wait for them. Signals of faults are not blocked,
+// because a fault in a region is handled on the thread where it occurs. A new thread inherits the mask of signals, and
+// how arithmetic treats denormal numbers.
 void Team::add_worker() {
   sigset_t from_outside, before;
   sigfillset(&from_outside);
@@ -45,8 +46,8 @@ void Team::add_worker() {
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-// A part that was offered is taken once, by its worker or by the master. The fields of the region hold as long as a
-// part of it is not at its end.
+// Each offered part is taken once, by its worker or by the master. The fields that describe the region stay valid until
+// all of its parts have ended.
 void Team::take_parts(Worker& worker, int number) {
   while (true) {
     worker.offer.wait_while(nothing);

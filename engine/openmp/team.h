@@ -15,7 +15,8 @@
 
 namespace trainlab {
 
-// The team of one thread, its master. A region with fewer members than the team has threads leaves the others asleep.
+// The team that one thread, the master, uses for its regions. In a region with fewer members than threads, the other
+// threads sleep.
 class Team {
  public:
   Team() = default;
@@ -26,21 +27,21 @@ class Team {
   // Called by the master, which is member 0: executes work(data) once for each of `size` members, on the threads of the
   // team, and returns when all members have ended. When member 0 has ended and another member has not begun, because
   // other programs hold the cores, the master executes this member too: a member computes the same on every thread.
-  // Regions whose members wait for each other are safe, because member 0 ends only after all others have begun there.
-  // Ends the process when the system has no thread to give, because with fewer members results would have other bytes.
+  // This is safe where members wait for each other, because member 0 then ends only after all others have begun. Ends
+  // the process when the system refuses a thread, because with fewer members results would have other bytes.
   void run(void (*work)(void*), void* data, int size);
 
   // The members of a region call the functions below.
 
   int size() const { return size_; }
-  // Returns when all of them have called this.
+  // Returns when all members have called this function.
   void barrier();
-  // The threads come to the same constructs in the same order: `construct` counts those of the region from 1. Whether
-  // the caller is the first at this one.
+  // Whether the caller is the first thread at this `single` construct. `construct` is the construct's number in the
+  // region, from 1; all threads come to the same constructs in the same order.
   bool is_first_at(std::uint32_t construct);
-  // The loop of this construct, made by the first thread that comes to it.
+  // The loop with this number in the region. The first thread that comes to the loop makes it.
   LoopShare& loop(std::uint32_t construct, long begin, long end, long step, long chunk);
-  // The caller has ended its part of the loop.
+  // To be called by each thread that has ended its part of the loop.
   void leave_loop(std::uint32_t construct);
 
  private:
@@ -65,20 +66,20 @@ class Team {
   AwaitedNumber running_;  // members, without the master, that have not ended the region
 
   std::atomic<int> arrived_{0};
-  AwaitedNumber barriers_;  // passed so far
+  AwaitedNumber barriers_;  // number of barriers that were passed so far
   std::atomic<std::uint32_t> singles_{0};
   std::mutex mutex_;
-  std::map<std::uint32_t, SharedLoop> loops_;  // by construct
+  std::map<std::uint32_t, SharedLoop> loops_;  // by the number of the construct
 };
 
-// The part of a thread in the region that the thread executes.
+// The state of a thread as a member of the region that the thread executes.
 struct TeamMember {
-  Team* team = nullptr;  // none: outside of all regions
-  int number = 0;        // in the team; the master is 0
+  Team* team = nullptr;  // null outside of all regions
+  int number = 0;        // number in the team; the master is 0
   bool in_parallel = false;
-  std::uint32_t singles = 0, loops = 0;  // constructs of either kind to which the thread has come
+  std::uint32_t singles = 0, loops = 0;  // numbers of constructs that the thread has reached
   LoopShare* loop = nullptr;
-  std::optional<Chunk> chunk = {};  // of `loop`
+  std::optional<Chunk> chunk = {};  // the thread's chunk of `loop`
 };
 
 TeamMember& this_member();

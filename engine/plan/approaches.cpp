@@ -12,7 +12,7 @@ namespace trainlab {
 
 namespace {
 
-// From a regression log10 D = offset + slope · log10 C of a published table of tokens.
+// The approach that follows from a regression log10 D = offset + slope · log10 C of a published table of tokens.
 Approach from_tokens(std::string name, std::string what, double offset, double slope, double low, double high) {
   return {.name = std::move(name),
           .what = std::move(what),
@@ -24,8 +24,8 @@ Approach from_tokens(std::string name, std::string what, double offset, double s
           .spread = 0};
 }
 
-// The exponent's standard error is the published one. Pivot and spread come from the bootstrap of `trainlab plan fit`
-// on the 240 runs that the repeated fit used.
+// The approach of Besiroglu et al. 2024, who repeated a fit of Hoffmann et al. 2022. The exponent's standard error is
+// the published one. Pivot and spread come from the bootstrap of `trainlab plan fit` on the 240 runs of that fit.
 Approach repeated_fit() {
   const Law& law = known_law("besiroglu").law;
   const double exponent = law.beta / (law.alpha + law.beta);

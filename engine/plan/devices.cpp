@@ -12,7 +12,7 @@ struct DevicePeak {
   double peak;
 };
 
-// Makers print twice the numbers for weights with half of them zero.
+// The dense peaks in FLOP/s. Makers also print numbers twice as high, for weights of which half are zero.
 constexpr std::array<DevicePeak, 8> peaks = {{{"A100", 312e12},
                                               {"B200", 2250e12},
                                               {"H100 NVL", 835e12},

@@ -24,8 +24,8 @@ double huber(double difference) {
   return size <= delta ? size * size / 2 : delta * (size - delta / 2);
 }
 
-// huber_sum as a function of five variables: the logarithms of the three terms in the middle of the runs, and alpha and
-// beta. So measured, the height of a term and its slope hardly depend on each other.
+// huber_sum as a function of five variables: the logarithms of the law's three terms at the middle of the runs, alpha
+// and beta. With these variables the height of a term and its slope hardly depend on each other.
 class Objective {
  public:
   explicit Objective(std::span<const RunPoint> points) : count_(points.size(), 1.0) {
@@ -38,7 +38,7 @@ class Objective {
     middle_d_ = centre(log_d_);
   }
 
-  // How often each run counts.
+  // Sets how often each run counts.
   void count(std::vector<double> count) { count_ = std::move(count); }
 
   Vector variables_of(const Law& law) const {
@@ -64,7 +64,8 @@ class Objective {
     return sum;
   }
 
-  // The gradient, and the curvature of the squares that touch Huber's function from above at each run's difference.
+  // The gradient, and the curvature of the weighted squares that bound Huber's function from above and touch it at each
+  // run's difference.
   struct Slopes {
     Vector gradient{};
     std::array<Vector, variables> curvature{};
@@ -97,11 +98,11 @@ class Objective {
   double middle_n_ = 0, middle_d_ = 0;
 };
 
-// No term vanishes, and no exponent: a term that does not change could not be told from E.
+// The range of each variable. No term and no exponent vanishes, since a term without change could not be told from E.
 constexpr Vector lowest = {-60, -60, -60, 0.01, 0.01}, highest = {60, 60, 60, 5, 5};
 
-// The step to the bottom of the squares, with `damping` times the curvature of each variable added, by a Cholesky
-// factorisation. A variable that the gradient pushes out of its range stays.
+// The step to the minimum of the squares, by a Cholesky factorisation of the curvature, whose diagonal is increased by
+// the share `damping`. A variable that the gradient pushes out of its range keeps its value.
 Vector step_down(Objective::Slopes slopes, const Vector& x, double damping) {
   auto& [gradient, factor] = slopes;
   for (std::size_t j = 0; j < variables; ++j) {
@@ -134,8 +135,8 @@ struct Bottom {
   double value = 0;
 };
 
-// Goes down from x by Levenberg's and Marquardt's steps (Nocedal and Wright 2006, section 10.3) on weighted squares,
-// until no step gains anything that counts or `most` steps are done.
+// Descends from x by Levenberg–Marquardt steps (Nocedal and Wright 2006, section 10.3) on the weighted squares, until
+// no step gains a relevant amount or `most` steps are done.
 Bottom descended(const Objective& objective, Vector x, int most) {
   constexpr double least_gain = 1e-11, most_damping = 1e12;
   for (std::size_t j = 0; j < variables; ++j) x[j] = std::clamp(x[j], lowest[j], highest[j]);
@@ -161,7 +162,8 @@ Bottom descended(const Objective& objective, Vector x, int most) {
 
 constexpr int long_descent = 1000;
 
-// The grid of Besiroglu et al. 2024. A few steps from each start show which starts are worth a long descent.
+// The least minimum found from the grid of starts of Besiroglu et al. 2024. A few steps from each start show which
+// starts are worth a long descent.
 Bottom least_of_many(const Objective& objective) {
   constexpr int short_descent = 12;
   constexpr std::size_t kept = 24;

@@ -23,12 +23,13 @@ double best_parameters_for(const Law& law, double tokens) {
   return std::pow(tokens * g, law.beta / law.alpha) * g;
 }
 
-// `unique` things and `repeats` as many again, each repeat worth less than the one before.
+// The worth of `unique` tokens or parameters that are repeated `repeats` times, where each repeat is worth less than
+// the one before.
 double worth(double unique, double repeats, double repeats_that_count) {
   return unique + unique * repeats_that_count * -std::expm1(-repeats / repeats_that_count);
 }
 
-// The middle of the interval in which the smallest value was found, made smaller until the interval is narrow.
+// The place of the smallest value between two bounds: the interval is narrowed around it, and its middle returned.
 template <class F>
 double lowest_between(double low, double high, F&& f) {
   constexpr double golden = 0.6180339887498949;
@@ -76,8 +77,8 @@ const KnownLaw& known_law(const std::string& name) {
   if (name == "hoffmann" || name == "chinchilla") {
     throw usage_error(
         "the constants that Hoffmann et al. 2022 print (406.4, 410.7, 1.69, 0.34, 0.28) are rounded and "
-        "come from a fit that ended early: for 67 billion parameters they want 108 tokens for each, "
-        "unrounded 65, but the paper's own table of training curves 22 and the repeated fit 18")
+        "come from a fit that ended early: for 67 billion parameters they give 108 tokens for each, "
+        "unrounded 65, but the paper's own table of training curves gives 22 and the repeated fit 18")
         .hint("--law besiroglu, the default, has the same runs fitted again");
   }
   const auto found = std::ranges::find(laws, name, &KnownLaw::name);
@@ -113,7 +114,7 @@ Allocation best_allocation(const Law& law, double flops, double unique_tokens) {
   const double in_one_pass = ratio_of_terms(law) * std::pow(product, law.beta / (law.alpha + law.beta));
   if (product / in_one_pass <= unique_tokens) return {in_one_pass, product / in_one_pass};
 
-  // The effective numbers bend where repeats begin, so that the valley is looked for before its bottom.
+  // The loss has a kink where repeats begin, so a grid first finds the valley, and a local search then its minimum.
   const auto loss = [&](double log_parameters) {
     const double parameters = std::exp(log_parameters);
     return loss_of(law, {parameters, product / parameters}, unique_tokens);
@@ -131,7 +132,7 @@ Allocation best_allocation(const Law& law, double flops, double unique_tokens) {
 
 double least_flops(const Law& law, double loss, double unique_tokens) {
   if (loss <= law.e) return std::numeric_limits<double>::infinity();
-  // With the best allocation both terms are proportional to (C/6)^-gamma.
+  // For the best allocation, both terms of the loss are proportional to (C/6)^-gamma.
   const double gamma = law.alpha * law.beta / (law.alpha + law.beta), g = ratio_of_terms(law);
   const double terms = law.a * std::pow(g, -law.alpha) + law.b * std::pow(g, law.beta);
   const double in_one_pass = flops_per_parameter_and_token * std::pow(terms / (loss - law.e), 1 / gamma);

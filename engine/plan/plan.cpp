@@ -19,7 +19,7 @@ KnownLaw law_of(const std::string& name) {
 std::optional<double> parameters_in(const PlanQuestion& question) {
   if (!question.transformer) return question.parameters;
   if (question.parameters) {
-    throw usage_error("--parameters and the shape of a transformer exclude each other: the shape has its parameters");
+    throw usage_error("--parameters and the shape of a transformer exclude each other: the shape determines them");
   }
   return parameters_of(*question.transformer);
 }
@@ -35,7 +35,8 @@ std::string in_flops(double flops) {
   return text;
 }
 
-// The budget or, without one, the law says how many parameters or tokens the question leaves open.
+// The parameters and tokens of the plan. The question gives them or leaves them open; open numbers follow from the
+// budget or, without a budget, from the law.
 Allocation chosen_by(const PlanQuestion& question, const std::optional<double>& budget, const Law& law,
                      double unique_tokens) {
   const std::optional<double> parameters = parameters_in(question), &tokens = question.tokens;
@@ -47,7 +48,7 @@ Allocation chosen_by(const PlanQuestion& question, const std::optional<double>& 
     return {*parameters, flops_for(law, *parameters) / flops_per_parameter_and_token / *parameters};
   }
   if (tokens) throw usage_error("--tokens needs --parameters or a budget");
-  throw usage_error("expected a budget, or what to judge")
+  throw usage_error("expected a budget, or parameters to judge")
       .hint("--flops, --gpu-hours, --money or --within; --parameters, or the shape of a transformer");
 }
 
@@ -64,7 +65,7 @@ void check_fits(const Plan& plan, const std::optional<double>& budget) {
 
 std::vector<Answer> answers_for(const Plan& plan, const PlanQuestion& question, const std::optional<double>& budget) {
   std::vector<Answer> answers;
-  // Without budget and tokens the question is how many tokens, and FLOPs, are best for the parameters.
+  // Without a budget and tokens, the question asks how many tokens, and so FLOPs, are best for the parameters.
   const bool asks_for_tokens = !budget && !question.tokens;
   const double flops = budget.value_or(plan.flops_6nd()), parameters = plan.chosen.parameters;
   if (plan.law.name == "fit") {

@@ -13,7 +13,7 @@ namespace trainlab {
 
 namespace {
 
-// "3.20 EUR/h": the number, and the text after it without blanks. No number: nullopt.
+// A number and the text after it without blanks, as in "3.20 EUR/h". nullopt for a text without a number.
 struct Quantity {
   double number = 0;
   std::string_view unit;
@@ -31,7 +31,7 @@ bool is_currency(std::string_view text) {
   return text.size() == 3 && std::ranges::all_of(text, [](char c) { return c >= 'A' && c <= 'Z'; });
 }
 
-// One table of the file. Each function raises with the path of the member.
+// One table of the file. An error that a member function raises names the path of the table's member.
 class PriceTable {
  public:
   PriceTable(const TomlMember& member, const std::string& file) : member_(member), file_(file) {
@@ -109,7 +109,7 @@ class PriceTable {
 
 using Prices = std::vector<const Price*>;
 
-// Each text once: "EUR, USD".
+// The different texts of the prices, each once: "EUR, USD".
 template <class F>
 std::string listed(const Prices& prices, F&& of) {
   std::vector<std::string> texts;

@@ -8,8 +8,8 @@
 
 namespace trainlab {
 
-// The number below which the share of the sorted numbers lies, between neighbours on a straight line; at least one
-// number.
+// The quantile of sorted numbers below which the share `share` of them lies, interpolated linearly between neighbours.
+// `sorted` has at least one number.
 inline double quantile(const std::vector<double>& sorted, double share) {
   const double place = share * static_cast<double>(sorted.size() - 1);
   const auto below = static_cast<std::size_t>(place);

@@ -1,4 +1,4 @@
-// How fast training is, and the FLOPs that a budget buys.
+// Computes how fast training is, and the FLOPs of a budget.
 #pragma once
 
 #include <optional>
@@ -10,11 +10,11 @@ namespace trainlab {
 // Raises Error{usage} for flags that contradict each other.
 Speed speed_of(const PlanQuestion& question, const std::optional<Price>& price);
 
-// The price of the device that the question means; nullopt without a file of prices. Raises Error.
+// The price of the question's device; nullopt without a file of prices. Raises Error.
 std::optional<Price> price_of(const PlanQuestion& question);
 
-// nullopt for a question without a budget. Raises Error{usage} for a budget whose FLOPs need a rate that is unknown,
-// and for money below the least that is billed.
+// The FLOPs of the budget; nullopt for a question without a budget. Raises Error{usage} for a budget whose FLOPs need a
+// rate that is unknown, and for an amount of money below the smallest bill.
 std::optional<double> budget_of(const PlanQuestion& question, const Speed& speed, const std::optional<Price>& price);
 
 }  // namespace trainlab

@@ -55,7 +55,7 @@ RecipePlan plan_of(const MeasuredStageFacts& facts) {
   if (facts.steps_per_epoch > 0) plan.epochs = steps / static_cast<double>(facts.steps_per_epoch);
   if (plan.training) plan.trainings = static_cast<std::int64_t>(usable / plan.training->median);
   if (!plan.whole) {
-    // Without a length of its own the stage goes on until the budget ends it.
+    // A stage without a length of its own goes on until the budget ends it.
     plan.ends_first = EndsFirst::budget;
     return plan;
   }

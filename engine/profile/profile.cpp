@@ -42,7 +42,7 @@ Profile profile_of_fit(FitPlan& plan, const Measured& how, const StepLimits& lim
   return profile;
 }
 
-// The rule of a task's checkpoints stands in its loops: their number while steps were timed says how often.
+// A task decides in its own loops when to write checkpoints, so how often they come is counted while steps are timed.
 Profile profile_of_task(const Measured& how, const StepLimits& limits) {
   Profile profile;
   profile.is_synchronous = device_at(parse_device(how.settings.device)).is_synchronous();

@@ -20,7 +20,7 @@ std::string count_text(double x) {
   return text;
 }
 
-// Full blocks, 20 of them for all of a step.
+// A bar of full blocks: 20 of them stand for a whole step.
 std::string bar(double share) {
   constexpr int columns = 20;
   const int filled = std::clamp(static_cast<int>(std::lround(share * columns)), 0, columns);
@@ -31,7 +31,7 @@ std::string bar(double share) {
 
 Value optional_value(const std::optional<double>& x) { return x ? Value(*x) : Value(); }
 
-// Samples a second, from the interval of a step.
+// Samples a second, computed from the interval of a step's time.
 std::optional<Interval> samples_per_second(const Profile& profile) {
   const Interval& step = profile.steps.step;
   if (profile.samples == 0 || step.low <= 0) return std::nullopt;
@@ -103,8 +103,8 @@ std::string profile_text(const Profile& profile, const StepVerdict& verdict) {
     text += fmt::format("{:<16} {:.3g} GFLOP/s in both passes\n", "arithmetic", 1e-9 * *measures.flops);
   if (measures.cores_busy) {
     text += fmt::format(
-        "{:<16} {:.2f} of {:.0f} busy; the training thread waited {} of the time for one, {} a second "
-        "switched it off\n",
+        "{:<16} {:.2f} of {:.0f} busy; the training thread waited for one for {} of the time, and "
+        "was interrupted {} times a second\n",
         "cores", *measures.cores_busy, profile.cores,
         measures.run_queue ? fmt::format("{:.1f} %", 100 * *measures.run_queue) : "an unknown part",
         fmt::format("{:.0f}", double(steps.thread.switches) / steps.thread.seconds));

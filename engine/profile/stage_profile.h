@@ -1,4 +1,4 @@
-// Private to the room.
+// Profiles of a fit, of a task, and of a short run. Private to the room.
 #pragma once
 
 #include "profile/profile.h"
@@ -6,10 +6,10 @@
 
 namespace trainlab {
 
-// The figures of a fit. The plan is as before afterwards; the names of the stage, the cores and the time of a call are
-// not filled in.
+// The profile of a fit, without the names of the stage, the cores and the time of a call. The plan is unchanged
+// afterwards.
 Profile profile_of_fit(FitPlan& plan, const Measured& how, const StepLimits& limits);
-// The same of a task, whose loop has no plan.
+// The same profile of a task, whose loop has no plan.
 Profile profile_of_task(const Measured& how, const StepLimits& limits);
 
 // A short run of a fit, or of a task where `plan` is null, with validations and checkpoints, by as many threads as the

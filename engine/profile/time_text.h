@@ -1,11 +1,11 @@
-// Private to the room.
+// Durations as text. Private to the room.
 #pragma once
 
 #include <string>
 
 namespace trainlab {
 
-// "1.23 ms": three digits with a unit, of seconds that are not negative.
+// Seconds, which must not be negative, as three digits with a unit: "1.23 ms".
 std::string time_text(double seconds);
 
 }  // namespace trainlab

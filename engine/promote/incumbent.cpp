@@ -17,7 +17,7 @@ const at::Tensor* find(const NamedTensors& tensors, const std::string& name) {
   return found == tensors.end() ? nullptr : &found->second;
 }
 
-// Raises unless both runs have learned the same tensor of this name from their data.
+// Raises an error unless both runs have derived the same tensor of this name from their data, such as categories.
 void require_same(const NamedTensors& present, const NamedTensors& former, const std::string& name,
                   const std::string& what) {
   const at::Tensor *now = find(present, name), *then = find(former, name);
@@ -26,7 +26,7 @@ void require_same(const NamedTensors& present, const NamedTensors& former, const
   throw usage_error("its training data had " + what);
 }
 
-// x of the present data as the former run would have normalised it: x·scale + shift.
+// Converts values x of the present data to the values that the former run's normalisation would give: x·scale + shift.
 class Renormalisation {
  public:
   Renormalisation(const NamedTensors& present, const NamedTensors& former) {

@@ -1,4 +1,4 @@
-// The model that a new one is compared with.
+// The incumbent: the model with which a new model is compared.
 #pragma once
 
 #include <filesystem>
@@ -8,10 +8,10 @@
 
 namespace trainlab {
 
-// A metric, by its full name ("val.accuracy"), of the model behind the result of `run`, on the data of `plan`. The
-// inputs are brought into the form in which that model was trained: with its own mean and standard deviation where both
-// runs normalise. Error{usage} where the model cannot be measured in this way: other inputs, a table with other
-// categories or another tokenizer, functions of a recipe, an ensemble.
+// The value of a metric, given by its full name ("val.accuracy"), of the model that `run` has trained, on the data of
+// `plan`. The inputs are brought into the form in which this model was trained; where both runs normalise, the mean and
+// the standard deviation of `run` are used. Error{usage} where the model cannot be measured in this way: other inputs,
+// a table with other categories or another tokenizer, functions of a recipe, an ensemble.
 double metric_of_run(const FitPlan& plan, const std::filesystem::path& run, const std::string& metric);
 
 }  // namespace trainlab

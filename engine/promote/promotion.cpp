@@ -20,9 +20,9 @@ namespace fs = std::filesystem;
 // The field `promotion` of the summary.
 struct Decision {
   std::string metric;
-  double value = 0;                        // of the new model
-  fs::path rival = {};                     // the run whose model it was compared with; empty: there is none
-  std::optional<double> rival_value = {};  // on the same data; nothing where it cannot be measured
+  double value = 0;                        // value of the new model
+  fs::path rival = {};                     // the run of the other model; empty: there is no other model
+  std::optional<double> rival_value = {};  // its value on the same data; nullopt where it cannot be measured
   bool is_promoted = false;
   std::string reason;
 
@@ -46,7 +46,7 @@ class Promotion final : public Observer {
         run_(find_run(member.context.folder)),
         say_(member.context.say),
         metric_(metric_of(plan)) {
-    served_beside(run_);  // tells before the training if the link cannot be written
+    served_beside(run_);  // raises before the training where the link's name is taken
   }
 
   static std::string metric_of(const FitPlan& plan) {

@@ -147,7 +147,7 @@ class Plan(CliTest):
 
     def test_questions_without_an_answer(self):
         self.write("prices.toml", PRICES)
-        self.refused([], "trainlab: expected a budget, or what to judge")
+        self.refused([], "trainlab: expected a budget, or parameters to judge")
         self.refused(["--flops", "-1"], 'trainlab: --flops: expected a number from 1 to 1e40, found "-1"')
         self.refused(["--flops", "nan"], 'trainlab: --flops: expected a number from 1 to 1e40, found "nan"')
         self.refused(["--flops", "2"], "trainlab: nothing fits into 2 FLOPs: not one parameter that sees one token")
@@ -160,8 +160,9 @@ class Plan(CliTest):
                      "trainlab: nothing fits into 3 EUR: the least that is billed for H200 costs more")
         self.refused(["--flops", "1e20", "--law", "chinchilla"],
                      "trainlab: the constants that Hoffmann et al. 2022 print (406.4, 410.7, 1.69, 0.34, 0.28) are "
-                     "rounded and come from a fit that ended early: for 67 billion parameters they want 108 tokens for "
-                     "each, unrounded 65, but the paper's own table of training curves 22 and the repeated fit 18")
+                     "rounded and come from a fit that ended early: for 67 billion parameters they give 108 tokens for "
+                     "each, unrounded 65, but the paper's own table of training curves gives 22 and the repeated fit "
+                     "18")
         self.refused(["--flops", "1e20", "--seed", "3"], "trainlab: --seed means nothing to `trainlab plan`")
         self.refused(["fits"], "trainlab: `trainlab plan` takes a recipe, flags, or fit and the runs to fit a law to; "
                                'found "fits"')

@@ -62,7 +62,7 @@ class Parser {
     result_.words.push_back(word);
   }
 
-  // A flag of trainlab or, after a recipe's path, a parameter of the recipe.
+  // Reads a word with dashes: a flag of trainlab or, after a recipe's path, a parameter of the recipe.
   void take(const std::string& word) {
     const std::size_t equals = word.find('=');
     const std::string name = word.substr(0, equals);
@@ -84,7 +84,8 @@ class Parser {
     return command && (command->takes_recipe() || (!command->recipe_flag.empty() && result_.has(command->recipe_flag)));
   }
 
-  // Parameters stand after the recipe's path, and no command on a recipe has a flag of a parameter's name.
+  // Whether a name may be a parameter of a recipe. Parameters stand after the recipe's path, and no parameter has the
+  // name of a flag of a command on recipes.
   bool may_be_parameter(const std::string& name) const {
     if (!takes_recipe() || result_.words.empty()) return false;
     if (!name.starts_with("--") || name.size() <= 2) return false;
@@ -144,7 +145,7 @@ class Parser {
     return "a recipe's own parameters come after its path: trainlab RECIPE.lua " + name + " VALUE";
   }
 
-  // The flags of all commands: which one is meant may still follow.
+  // The flags of all commands, since the command may still follow.
   std::vector<std::string> every_flag() const {
     std::vector<std::string> known;
     for (const Flag& flag : common_flags()) known.push_back("--" + flag.name);

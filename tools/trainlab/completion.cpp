@@ -1,4 +1,4 @@
-// The scripts with which shells complete command lines of `trainlab`, made from the records of the commands.
+// Makes, from the records of the commands, the scripts with which shells complete command lines of `trainlab`.
 #include <set>
 #include <stdexcept>
 
@@ -26,7 +26,7 @@ std::string flag_words(const Command* command) {
   return joined(words);
 }
 
-// The values of flags: a case for each flag that takes a value.
+// The cases for the values of flags: one case for each flag that takes a value.
 std::string value_cases(std::span<const Command> commands) {
   std::string text;
   std::set<std::string> done;
@@ -47,8 +47,9 @@ std::vector<std::string> names_of_all(std::span<const Command> commands) {
   return names;
 }
 
-// A function that both shells understand. Its arguments are the words before the one that is completed; it sets
-// `offers`, words that may stand there, and `names`: whether names of files or folders may, too.
+// The text of a shell function that both shells understand. Its arguments are the words before the word that is
+// completed. The function sets `offers`, the words that may stand there, and `names`, which tells whether names of
+// files or folders may stand there too.
 std::string offering(std::span<const Command> commands) {
   const std::vector<std::string> names = names_of_all(commands);
   std::string flags, words, pattern, by_default;
@@ -108,7 +109,8 @@ constexpr const char* bash_function = R"(_trainlab() {
 complete -o filenames -F _trainlab trainlab
 )";
 
-// As a file in zsh's fpath the script is the function of its name, which the first completion calls.
+// In a file in zsh's fpath, the whole script is the body of the function with the file's name, which the first
+// completion calls.
 constexpr const char* zsh_function = R"(_trainlab() {
   local offers= names= flags=
   _trainlab_offers "${(@)words[2,CURRENT-1]}"

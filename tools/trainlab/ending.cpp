@@ -33,7 +33,7 @@ Value failure(const Error& error, const fs::path& run) {
   return value;
 }
 
-// As editors find positions: FILE:LINE: first, where there is one.
+// The error as text. Its position, if there is one, stands first as FILE:LINE:, where editors find it.
 std::string error_text(const Error& error) {
   return (error.file().empty() ? "trainlab: " : "") + std::string(error.what()) + "\n";
 }
@@ -50,7 +50,7 @@ bool has_summary(const fs::path& run) {
 
 bool is_interrupted(const Outcome& outcome) { return outcome.code == 130 || outcome.code == 143; }
 
-// Engines that were killed, as helpers are at the end, leave the logs of their studies.
+// Settles the run's studies: engines that were killed, as helpers are at the end, leave the logs of their studies.
 void settle_studies(const fs::path& run) {
   if (run.empty()) return;
   try {
@@ -59,14 +59,14 @@ void settle_studies(const fs::path& run) {
       if (fs::exists(folder / "study.db-wal")) StudyPlace::of_stage(folder).settle();
     }
   } catch (const std::exception&) {
-    // A run that cannot be read is told about elsewhere.
+    // An unreadable run is reported elsewhere.
   }
 }
 
 }  // namespace
 
 void print(std::string_view text) {
-  // A program that reads the output gets every byte as it is.
+  // Unprintable characters are replaced for a terminal only; a program that reads the output gets every byte unchanged.
   const std::string shown = ::isatty(STDOUT_FILENO) == 1 ? printable(text) : std::string(text);
   if (std::fwrite(shown.data(), 1, shown.size(), stdout) != shown.size() || std::fflush(stdout) != 0) {
     throw run_error("cannot write to standard output");
@@ -78,7 +78,7 @@ void print_text(const std::string& text, bool json, const std::string& kind) {
 }
 
 int tell(const Error& error, bool json, const fs::path& run) {
-  complain(error_text(error));  // with --json too: the object has no room for hint and traceback
+  complain(error_text(error));  // also with --json, because the object has no member for hint and traceback
   if (json) print(to_json(failure(error, run)) + "\n");
   return static_cast<int>(error.kind());
 }
@@ -89,7 +89,7 @@ int supervise(const Request& request, const Arguments& arguments, std::optional<
   try {
     return tell(outcome, arguments.has("json"), arguments.has("help") ? "help" : arguments.command->name);
   } catch (const Error&) {
-    // The terminal whose end stopped the run cannot be written to.
+    // If the end of the terminal stopped the run, nothing can be written to this terminal.
     if (is_interrupted(outcome)) return outcome.code;
     throw;
   }
@@ -101,13 +101,13 @@ int tell_summary(const fs::path& run, bool json) {
         .hint("trainlab report " + run.string());
   }
   Value summary = read_summary(run);
-  summary.set("out", find_stage(run, {}).folder);  // the run may have been moved since
+  summary.set("out", find_stage(run, {}).folder);  // the present path, because the run may have been moved
   print(json ? to_json(summary, 2) + "\n" : summary_text(summary));
   return 0;
 }
 
 int tell(const Outcome& outcome, bool json, const std::string& kind) {
-  // Unless the error says it already.
+  // The advice to resume is left out if the error gives it already.
   const bool told = outcome.error && outcome.error->hint().find("trainlab resume ") != std::string::npos;
   const std::string go_on =
       outcome.folder.empty() || told ? "" : "to continue: trainlab resume " + shown_path(outcome.folder) + "\n";
@@ -127,7 +127,7 @@ int tell(const Outcome& outcome, bool json, const std::string& kind) {
     tell_summary(outcome.folder, json);
     if (outcome.error) complain(error_text(*outcome.error));
     if (interrupted && !json) complain(go_on);
-    // By its own judgement, as for a loss that is not finite.
+    // The stage itself has decided that it failed, as for a loss that is not finite.
     if (outcome.code == 3) {
       complain("resumed, it would most likely fail again; how it went: trainlab report " + shown_path(outcome.folder) +
                "\n");

@@ -1,4 +1,4 @@
-// Commands on a recipe that an engine does alone: their records come from the engine's table.
+// The commands on a recipe that an engine does alone. Their records come from the table that the engine has written.
 #include "cli/arguments.h"
 #include "cli/ending.h"
 #include "cli/requests.h"

@@ -15,7 +15,7 @@ std::string padded(std::string text) {
   return text;
 }
 
-// "--threads N", or "--json" of a switch.
+// A flag with the name of its value, "--threads N"; a switch, which has no value, alone: "--json".
 std::string form_of(const Flag& flag) {
   return "--" + flag.name + (flag.type.operand.empty() ? "" : " " + flag.type.operand);
 }
@@ -35,7 +35,7 @@ std::string joined(const std::vector<std::string>& texts, const std::string& bet
   return all;
 }
 
-// `everywhere`: with --help and --version, which only the program's help shows.
+// The text about common flags. `everywhere`: whether to add --help and --version, which only the program's help shows.
 std::string common_text(bool everywhere) {
   std::vector<std::string> new_run;
   for (const Flag& flag : common_flags()) {
@@ -48,7 +48,7 @@ std::string common_text(bool everywhere) {
   return text;
 }
 
-// The common flags that matter to a command that begins no run.
+// The common flags that have a meaning for a command that begins no run.
 std::string other_flags(const Command& command) {
   std::string text;
   for (const Flag& flag : common_flags()) {
@@ -67,7 +67,8 @@ std::string words_of(const Words& words) {
   return words.least == 0 ? " [" + text + "]" : " " + text;
 }
 
-// Flags that exclude each other, then the others where they are few: more are listed below the line.
+// The flags in a command's line: those that exclude each other, then the others if they are few. More flags than a few
+// are only listed below the line.
 std::string flags_text(const Command& command) {
   constexpr std::size_t few = 2;
   std::vector<std::string> either, others;

@@ -1,4 +1,5 @@
-// trainlab: the thin program. Help, lists and reports it does itself; for everything else it supervises an engine.
+// trainlab, the program that users start. It prints help, lists and reports itself; for everything else it supervises
+// an engine.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -20,7 +21,8 @@ namespace {
 using namespace trainlab;
 using namespace trainlab::cli;
 
-// Descriptors 0 to 2 must be taken, or files opened later would be written to by whoever means the terminal.
+// Opens the descriptors 0 to 2 if they are closed. Otherwise a file that is opened later would get one of these
+// numbers, and the output that is meant for the terminal.
 void take_standard_descriptors() {
   while (true) {
     const int fd = ::open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -53,7 +55,7 @@ int perform(const Program& program, const Arguments& arguments) {
 
 int main(int argc, char** argv) {
   take_standard_descriptors();
-  std::signal(SIGXFSZ, SIG_IGN);  // a limit on the size of files (ulimit -f) is told like a full disk
+  std::signal(SIGXFSZ, SIG_IGN);  // a limit on the size of files (ulimit -f) is then reported like a full disk
   const std::vector<std::string> words(argv + 1, argv + argc);
   const bool json = asks_for_json(words);
   const std::vector<Command> commands =
@@ -68,6 +70,6 @@ int main(int argc, char** argv) {
       return tell(as_error(exception), json);
     }
   } catch (const Error&) {
-    return static_cast<int>(ErrorKind::run);  // standard output cannot be written: nowhere to say so
+    return static_cast<int>(ErrorKind::run);  // standard output cannot be written, so nothing can be reported
   }
 }

@@ -6,7 +6,7 @@ namespace trainlab::cli {
 
 namespace {
 
-// Text that roff shows as it is: a line may not begin with a control character, and a backslash or a hyphen is itself.
+// Escapes a text so that roff shows it unchanged: control characters at the beginning of lines, backslashes, hyphens.
 std::string as_is(const std::string& text) {
   std::string roff;
   bool begins_line = true;

@@ -6,9 +6,9 @@
 namespace trainlab::cli {
 
 bool plans_recipe(const Arguments& given);
-// Raises Error{usage} for flags that mean nothing to a recipe.
+// Raises Error{usage} for flags that have no meaning with a recipe.
 void check_recipe_plan(const Arguments& given);
-// Gives the exit code.
+// Plans the recipe, and returns the exit code.
 int plan_recipe(const Arguments& given);
 
 }  // namespace trainlab::cli

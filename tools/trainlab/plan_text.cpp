@@ -12,7 +12,7 @@ namespace trainlab::cli {
 
 namespace {
 
-// 2.92e9 as "2.92 B", as papers write sizes.
+// A number as papers write sizes: 2.92e9 is "2.92 B".
 std::string amount(double x) {
   struct Unit {
     double size;

@@ -1,4 +1,4 @@
-// The text that `trainlab plan` prints for people.
+// The text that `trainlab plan` prints without --json.
 #pragma once
 
 #include <string>

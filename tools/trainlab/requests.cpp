@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// A path, or a list of them.
+// Makes a path, or each path in a list, absolute.
 Value with_absolute_paths(const Value& value) {
   if (!value.is_list()) return absolute_path(value.string()).string();
   Value::List all;
@@ -21,7 +21,7 @@ Value with_absolute_paths(const Value& value) {
   return all;
 }
 
-// An option is set once: of two values one would be dropped without a word.
+// Raises if an option is set twice, because one of the two values would be dropped silently.
 void check_set_once(const Request& request) {
   std::vector<std::string> seen;
   for (const std::string& text : request.texts("set")) {

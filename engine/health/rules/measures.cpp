@@ -76,7 +76,7 @@ bool loss_rose(const HealthFigures& figures) {
 bool was_rate_high(const HealthFigures& figures) {
   const std::vector<double> updates = column(figures, &MeasuredStep::median_update, 1);
   const double largest = updates.empty() ? 0 : *std::ranges::max_element(updates);
-  // Adam's first step is as long for a small gradient as for a large one.
+  // Adam's first step has the same length for a small gradient as for a large one, so the first update shows the rate.
   const bool began_high = !figures.measured.empty() && figures.measured.front().median_update > 0.3;
   return began_high || largest > 0.1 || (largest > 1e-2 && loss_rose(figures));
 }

@@ -1,4 +1,4 @@
-// Measures that several rules read off the figures.
+// Measures that several rules compute from the figures.
 #pragma once
 
 #include <vector>
@@ -7,21 +7,22 @@
 
 namespace trainlab {
 
-// Whether `steps` steps are done, and `share` of the planned ones.
+// Whether at least `steps` steps are done, and at least the share `share` of the planned steps.
 bool has_seen(const HealthFigures& figures, std::int64_t steps, double share);
 
-// The loss from which learning counts: of the first step, or of the best constant prediction where that is larger.
+// The loss from which learning is measured: the loss of the first step, or that of the best constant prediction where
+// the latter is larger.
 double start_loss(const HealthFigures& figures);
-// Share of start_loss() that the mean loss of the last fifth of the steps lies below it. NaN before the first step, and
-// where the start is not positive.
+// How far the mean loss of the last fifth of the steps lies below start_loss(), as a share of start_loss(). NaN before
+// the first step, and where start_loss() is not positive.
 double learnt(const HealthFigures& figures);
-// The part of the fall of the loss so far that came in the second half: 0.5 where the loss falls evenly.
+// The share of the fall of the loss so far that came in the second half of the steps: 0.5 where the loss falls evenly.
 double late_share(const HealthFigures& figures);
 
-// A member of the rows from the `first` step on, in order, without NaN.
+// The values of one member of the measured steps from step `first` on, in order, without NaN.
 std::vector<double> column(const HealthFigures& figures, double MeasuredStep::*member, double first = 0);
-// The median update of the weights relative to their size (median over weights, then over steps), of the steps with at
-// least half of the largest rate so far: warm-up and decay do not count.
+// The update of the weights relative to their size, as the median over weights and then over steps. Only steps with at
+// least half of the largest rate so far count, so that warm-up and decay are left out.
 double typical_update(const HealthFigures& figures);
 // −Σ g'·u / Σ g·u over the same steps; NaN with fewer than five, and where the updates do not go down.
 double typical_overshoot(const HealthFigures& figures);
@@ -30,7 +31,7 @@ bool loss_rose(const HealthFigures& figures);
 // Whether updates were a large part of the weights; a smaller part is enough where the loss rose.
 bool was_rate_high(const HealthFigures& figures);
 
-// "rate 0.003" as an option of the recipe, multiplied by a factor: "lr = 0.00075".
+// The advice to multiply the recipe's learning rate by a factor: "lr = 0.00075 in place of 0.003".
 std::string lr_text(const HealthFigures& figures, double factor);
 
 }  // namespace trainlab

@@ -1,5 +1,5 @@
-// The rules, one function for each fault. A rule looks at its own fault only; judge() knows which fault is a symptom of
-// which. Thresholds of which no other source is told were measured on small networks (see docs/health.md).
+// The rules, one function for each fault. A rule looks for its own fault only; judge() knows which faults are symptoms
+// of others. A threshold without a stated source was measured on small networks (see docs/health.md).
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@ namespace trainlab {
 
 using Finding = std::optional<HealthVerdict>;
 
-// The data: rules_data.cpp.
+// Rules for the data, in rules_data.cpp.
 Finding find_unnormalised_inputs(const HealthFigures& figures);
 Finding find_leakage(const HealthFigures& figures);
 Finding find_one_label(const HealthFigures& figures);
@@ -18,19 +18,19 @@ Finding find_below_floor(const HealthFigures& figures);
 Finding find_not_finite_data(const HealthFigures& figures);
 Finding find_small_batch_statistics(const HealthFigures& figures);
 
-// Initial weights and layers: rules_layers.cpp.
+// Rules for initial weights and layers, in rules_layers.cpp.
 Finding find_exploding_gradients(const HealthFigures& figures);
 Finding find_vanishing_gradients(const HealthFigures& figures);
 Finding find_dead_units(const HealthFigures& figures);
 Finding find_saturated_units(const HealthFigures& figures);
 
-// The rate: rules_rate.cpp.
+// Rules for the learning rate, in rules_rate.cpp.
 Finding find_rate_too_high(const HealthFigures& figures);
 Finding find_rate_too_low(const HealthFigures& figures);
 Finding find_not_finite(const HealthFigures& figures);
 Finding find_noisy_gradients(const HealthFigures& figures);
 
-// The course of the run: rules_course.cpp.
+// Rules for the course of the run, in rules_course.cpp.
 Finding find_overfitting(const HealthFigures& figures);
 Finding find_underfitting(const HealthFigures& figures);
 Finding find_plateau(const HealthFigures& figures);

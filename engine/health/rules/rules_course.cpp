@@ -1,4 +1,4 @@
-// The course of the run: what the losses of training and validation do over time.
+// Rules for the course of the run, which is how the losses of training and validation develop over time.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +17,8 @@ double mean_of(const std::vector<MeasuredEvaluation>& rows, double MeasuredEvalu
   return sum / static_cast<double>(count);
 }
 
-// Standard deviation of the noise around a smooth curve, from second differences, whose variance is 6 times as large.
+// The standard deviation of the noise around a smooth curve, from second differences, whose variance is 6 times that of
+// the noise.
 double noise_of(const std::vector<MeasuredEvaluation>& rows, double MeasuredEvaluation::*member) {
   double sum = 0;
   for (std::size_t i = 1; i + 1 < rows.size(); ++i) {
@@ -35,7 +36,7 @@ std::vector<MeasuredEvaluation> finite_rows(const HealthFigures& figures) {
   return rows;
 }
 
-// Labels that do not belong to their inputs can be learnt by heart only.
+// Labels that do not belong to their inputs can only be learnt by heart: training improves, validation does not.
 Finding by_heart(const HealthFigures& figures, const std::vector<MeasuredEvaluation>& rows) {
   const double prior = figures.run.prior_loss;
   if (rows.size() < 3 || std::isnan(prior) || !(rows.back().train_loss < 0.9 * prior)) return {};
@@ -96,7 +97,7 @@ Finding find_underfitting(const HealthFigures& figures) {
 }
 
 Finding find_plateau(const HealthFigures& figures) {
-  // A rate that falls, or will fall, is the answer to a plateau.
+  // A learning rate that falls, or will fall, already is the remedy of a plateau.
   double largest = 0;
   for (const MeasuredStep& row : figures.measured) largest = std::max(largest, row.rate);
   if (figures.measured.empty() || figures.measured.back().rate < 0.9 * largest) return {};
@@ -104,12 +105,12 @@ Finding find_plateau(const HealthFigures& figures) {
   if (rows.size() < 40) return {};
   const std::size_t width = std::max<std::size_t>(20, rows.size() / 4), last = rows.size() - width;
   const double now = mean_of(rows, &MeasuredEvaluation::val_loss, last, width), start = start_loss(figures);
-  // Half of the run ago the loss was no worse, beyond the noise.
+  // On a plateau, the loss in the middle of the run was no higher than now, apart from noise.
   const double then = mean_of(rows, &MeasuredEvaluation::val_loss, rows.size() / 2 - width / 2, width);
   const double error = noise_of(rows, &MeasuredEvaluation::val_loss) * std::sqrt(2.0 / static_cast<double>(width));
   const double train_then = mean_of(rows, &MeasuredEvaluation::train_loss, rows.size() / 2 - width / 2, width);
   const double train_now = mean_of(rows, &MeasuredEvaluation::train_loss, last, width);
-  if (!(train_now > 0.2 * start)) return {};  // it has learnt what there is to learn
+  if (!(train_now > 0.2 * start)) return {};  // the loss is so low that nothing is left to learn
   const double worth = 0.01 * (rows.front().val_loss - now);
   if (then - now + 1.645 * error > std::max(worth, 1e-3 * start) || train_then - train_now > 0.02 * start) return {};
   return HealthVerdict{

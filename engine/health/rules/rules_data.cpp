@@ -84,7 +84,7 @@ Finding find_not_finite_data(const HealthFigures& figures) {
 Finding find_small_batch_statistics(const HealthFigures& figures) {
   const auto least = std::ranges::min_element(figures.norms, {}, &BatchNormFigures::values);
   if (least == figures.norms.end() || !(least->values < 16)) return {};
-  // The relative deviation of a variance of m normal values: √(2 / (m − 1)).
+  // The relative standard deviation of the variance of m normal values is √(2 / (m − 1)).
   const double m = std::max(least->values, 1.0);
   return HealthVerdict{
       .kind = HealthKind::small_batch_statistics,

@@ -11,7 +11,7 @@
 namespace trainlab {
 namespace {
 
-// The layer with the largest share; null without layers.
+// The layer with the largest value of `share`; null without layers.
 const UnitFigures* worst_layer(const HealthFigures& figures, double UnitFigures::*share) {
   const UnitFigures* worst = nullptr;
   for (const UnitFigures& unit : figures.units) {
@@ -20,7 +20,7 @@ const UnitFigures* worst_layer(const HealthFigures& figures, double UnitFigures:
   return worst;
 }
 
-// Deep stacks with PyTorch's initial weights have half of their units dead from the beginning, and learn.
+// Deep stacks with PyTorch's initial weights learn although half of their units are dead from the beginning.
 constexpr double most_dead = 0.7;
 
 constexpr const char* he_init =
@@ -32,8 +32,8 @@ constexpr const char* he_init =
 Finding find_exploding_gradients(const HealthFigures& figures) {
   const RunFacts& run = figures.run;
   const double first = figures.losses.first();
-  // A model that knows nothing has the logarithm of the number of classes at most. Several labels for each sample, or
-  // options of the loss, have no such bound.
+  // The loss of a model that knows nothing is at most the logarithm of the number of classes. With several labels for
+  // each sample, or with options of the loss, there is no such bound.
   if (run.classes > 1 && !std::isnan(run.prior_loss)) {
     const double most = std::log(static_cast<double>(run.classes));
     if (first > 2 * most) {
@@ -72,7 +72,8 @@ Finding find_vanishing_gradients(const HealthFigures& figures) {
   const std::vector<double> spreads = column(figures, &MeasuredStep::spread_ratio);
   const double ratio = median_of(column(figures, &MeasuredStep::gradient_ratio));
   const double least = median_of(column(figures, &MeasuredStep::least_update, 1));
-  // Adaptive rates make up for small gradients: what matters is that a layer hardly changes, or that nothing is learnt.
+  // Adaptive rates make up for small gradients, so the gradients alone prove nothing: a layer must hardly change, or
+  // nothing must be learnt.
   const bool is_slow = least < 1e-3;
   const bool shrinks =
       !spreads.empty() && spreads.front() > 0 && spreads.front() < 1.0 / 20 && (is_slow || learnt(figures) < 0.1);

@@ -1,4 +1,4 @@
-// The learning rate, and the noise of gradients.
+// Rules for the learning rate and for the noise of gradients.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace trainlab {
 namespace {
 
-// Updates of healthy runs are 0.0025 to 0.037 of their weights.
+// A usual update relative to the weights. In healthy runs updates are 0.0025 to 0.037 of the weights.
 constexpr double usual_update = 5e-3;
 
 HealthVerdict too_high(const HealthFigures& figures, std::string confidence, const std::string& evidence) {
@@ -39,7 +39,7 @@ Finding find_rate_too_high(const HealthFigures& figures) {
                     fmt::format("the loss rose from {:.3g} to {:.3g}", figures.losses.first(), figures.losses.worst()));
   }
   if (!has_seen(figures, 30, 0.25)) return {};
-  // Nothing is learnt while the weights move a lot.
+  // First sign of a rate that is too high: nothing is learnt while the weights move a lot.
   const bool is_falling = figures.losses.mean(0.75, 1) < 0.97 * figures.losses.mean(0.25, 0.5);
   const bool is_large = was_high || update > 0.1 || (update > 3e-2 && has_seen(figures, 30, 0.5));
   if (gain < 0.1 && !is_falling && is_large) {
@@ -47,7 +47,7 @@ Finding find_rate_too_high(const HealthFigures& figures) {
                     fmt::format("the loss began at {:.3g} and is {:.3g} after {} steps", figures.losses.first(),
                                 figures.losses.mean(0.8, 1), figures.losses.steps()));
   }
-  // The run loses again what it has learnt.
+  // Second sign: the loss rises again far above the best loss so far.
   double best = std::numeric_limits<double>::infinity();
   for (int i = 0; i < 9; ++i) best = std::min(best, figures.losses.mean(0.1 * i, 0.1 * (i + 1)));
   const double now = figures.losses.mean(0.9, 1);
@@ -62,8 +62,9 @@ Finding find_rate_too_low(const HealthFigures& figures) {
   const double update = typical_update(figures), overshoot = typical_overshoot(figures);
   const bool is_small = update < 2e-3, meets_nothing = overshoot < -0.75;
   if (!is_small && !meets_nothing) return {};
-  // Training that has come to its end has small updates too: here the loss still falls evenly, or has not begun to. A
-  // loss that falls faster and faster has left a plateau by itself; before the middle of the run it still may.
+  // A training that has converged has small updates too. Under a rate that is too low, the loss still falls evenly, or
+  // has not begun to fall. A loss that falls faster and faster has left a plateau by itself, and before the middle of
+  // the run it may still do so.
   if (!(update < 5e-4) && !has_seen(figures, 50, 0.5)) return {};
   const double gain = learnt(figures), late = late_share(figures);
   if (!(gain < 0.1) && !(late > 0.3 && late < 0.7)) return {};
@@ -110,7 +111,8 @@ Finding find_noisy_gradients(const HealthFigures& figures) {
   if (rows < 8 || squares <= 0) return {};
   const double signal = products / squares;
   if (!(signal < 0.02) || !(learnt(figures) < 0.05) || !(typical_update(figures) > 2e-3)) return {};
-  // The noise scale in batches is 1 / signal − 1; a third of it is where a larger batch still pays nearly in full.
+  // The noise scale is 1 / signal − 1 batches. Up to a third of the noise scale, a larger batch saves steps nearly in
+  // proportion.
   const double factor = std::clamp(std::exp2(std::ceil(std::log2(0.3 / std::max(signal, 1e-3)))), 4.0, 64.0);
   return HealthVerdict{.kind = HealthKind::noisy_gradients,
                        .confidence = "medium",

@@ -14,7 +14,7 @@
 namespace trainlab {
 namespace {
 
-constexpr std::int64_t most_values = 2048;  // of a parameter
+constexpr std::int64_t most_values = 2048;  // most values that are read of a parameter
 
 double host_number(const at::Tensor& loss) {
   if (loss.scalar_type() == at::kFloat) return *loss.const_data_ptr<float>();
@@ -41,7 +41,8 @@ std::vector<std::string> trained_names(const FitPlan& plan) {
   return names;
 }
 
-// Whether the model begins with numbers: the gradient of an embedding is that of a few rows.
+// Whether the model's inputs are numbers rather than indices. An embedding's gradient is zero but for a few rows, so
+// that it cannot be compared with that of another layer.
 bool reads_numbers(const FitPlan& plan) {
   if (!plan.model || plan.step) return false;
   return std::ranges::none_of(plan.model->columns(), [&](const std::string& name) {
@@ -49,7 +50,7 @@ bool reads_numbers(const FitPlan& plan) {
   });
 }
 
-// Samples of gradients and weights at the same places.
+// Takes samples of gradients and weights at the same places.
 void sample_both(std::span<at::Tensor> gradients, std::span<const at::Tensor> weights,
                  std::vector<at::Tensor>& gradient_samples, std::vector<at::Tensor>& weight_samples) {
   gradient_samples.resize(gradients.size());
@@ -85,7 +86,7 @@ Resumable HealthWatch::part() {
               },
           .restore =
               [this](const Value& state, const NamedTensors&) {
-                if (state.is_nil()) return;  // of an earlier version
+                if (state.is_nil()) return;  // a checkpoint of an earlier version
                 restore(figures_, state["figures"]);
                 told_.clear();
                 for (const Value& verdict : state["told"].list()) told_.push_back(verdict_of_value(verdict));
@@ -128,7 +129,7 @@ void HealthWatch::stepped(std::int64_t step) {
 }
 
 void HealthWatch::validated(std::int64_t) {
-  if (losses_.empty()) return;  // members that have failed were not told
+  if (losses_.empty()) return;  // a member that failed got no losses
   fetch();
   look();
 }

@@ -1,4 +1,4 @@
-// HealthWatch: watches a fit, and says once what is wrong with it.
+// HealthWatch: watches a fit, and reports each fault once.
 #pragma once
 
 #include <deque>
@@ -19,9 +19,9 @@
 
 namespace trainlab {
 
-// Reads the loss of each step, and samples of layers, weights and gradients in a few steps. A device that computes by
-// itself is waited for at validations only, which wait for it anyway. For a fit with a step of its own, or whose
-// optimizer steps within the backward pass, there are only the validations.
+// Reads the loss of each step, and samples of layers, weights and gradients in a few steps. For a device that computes
+// behind the host, the values are read at validations only, which wait for the device anyway. Of a fit with a step of
+// its own, or whose optimizer steps within the backward pass, only the validations are read.
 class HealthWatch final : public Observer, public LoopObserver, public GradientPass {
  public:
   // `plan` outlives the object. `say` gets a line for each verdict.
@@ -49,10 +49,11 @@ class HealthWatch final : public Observer, public LoopObserver, public GradientP
   using Observer::finished;
   using Observer::started;
 
-  // The first steps, then fewer and fewer, and every few steps: 20 times in a run, but at most each 500th step.
+  // Whether samples are read in this step: in the steps 0, 1, 2, 4, 8 … and in each 20th part of the run, where the
+  // distance is at least 5 and at most 500 steps.
   bool is_measured(std::int64_t step) const;
   void take_loss(const StepFacts& facts);
-  // Reads what devices have computed by now, and waits for the rest.
+  // Computes the figures of all readings and losses so far; waits for the device.
   void fetch();
   void look();
 
@@ -60,15 +61,15 @@ class HealthWatch final : public Observer, public LoopObserver, public GradientP
   std::function<void(const std::string&)> say_;
   bool is_synchronous_;
   std::int64_t every_;
-  std::vector<std::string> names_;  // of the parameters that train
+  std::vector<std::string> names_;  // names of the parameters that train
   HealthFigures figures_;
   ReadingFigures reading_figures_;
   LayerReader layers_;
   std::unique_ptr<Reading> open_;    // the step whose layers are read now
   std::unique_ptr<Reading> paired_;  // the step whose weights will be compared with those of the next step
   std::deque<Reading> complete_;
-  std::vector<at::Tensor> losses_;  // that were not read yet, of steps in order
-  std::int64_t first_loss_ = 0;     // the step of the first of them
+  std::vector<at::Tensor> losses_;  // losses that were not read yet, in the order of their steps
+  std::int64_t first_loss_ = 0;     // the step of the first of these losses
   std::vector<HealthVerdict> told_;
 };
 

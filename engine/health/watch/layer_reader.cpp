@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::int64_t most_input = 4096;
 
-// The channels of [channels, places…], the features of [features] and [length, features].
+// The axis of units: the channels of samples [channels, places…], the features of [features] and [length, features].
 std::int64_t unit_axis(const at::Tensor& activation) { return activation.dim() >= 4 ? 1 : activation.dim() - 1; }
 
 }  // namespace
@@ -39,7 +39,7 @@ void LayerReader::whole_model(const at::Tensor& input, const at::Tensor& output)
     reading_->output =
         output.detach().slice(0, 0, output.size(0), 1 + output.size(0) / 256).to(at::kFloat).contiguous();
   }
-  // An activation that makes the model's output is meant to be near its limits.
+  // An activation that is the model's last layer is left out, because its output is meant to be near its limits.
   if (latest_output_.defined() && latest_output_.is_same(output)) reading_->units[latest_] = {};
   is_first_ = false;
 }

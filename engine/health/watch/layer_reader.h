@@ -31,9 +31,9 @@ class LayerReader final : public LayerListener {
   std::string root_;
   std::int64_t classes_;
   Reading* reading_ = nullptr;
-  bool is_first_ = true;          // no step has been read to its end
-  bool has_met_weights_ = false;  // a layer with parameters has passed in the first step
-  std::size_t latest_ = 0;        // place of the latest activation
+  bool is_first_ = true;          // whether no step has been read to its end
+  bool has_met_weights_ = false;  // whether the first step has passed a layer with parameters
+  std::size_t latest_ = 0;        // place of the latest activation in HealthFigures::units
   at::Tensor latest_output_;
 };
 

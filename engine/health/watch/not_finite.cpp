@@ -13,7 +13,7 @@ std::int64_t lost_values(const at::Tensor& tensor) {
   return tensor.numel() - at::isfinite(tensor.detach()).sum().item<std::int64_t>();
 }
 
-// The first layer, in the order of the forward pass, whose output is not finite.
+// Finds the first layer, in the order of the forward pass, whose output is not finite.
 class FirstLost final : public LayerListener {
  public:
   FirstLost() : before_(listen_to_layers(this)) {}
@@ -56,7 +56,8 @@ NotFinite find_origin(const StepFacts& facts, std::span<const std::string> names
   for (std::size_t i = 0; i < facts.weights.size() && i < names.size(); ++i) {
     if (lost_values(facts.weights[i]) == 0) continue;
     lost.origin = "weights";
-    lost.text = fmt::format("the weights {} are not finite since the step before, whose gradients were not", names[i]);
+    lost.text =
+        fmt::format("the weights {} are not finite since the previous step, whose gradients were not finite", names[i]);
     break;
   }
   return lost;

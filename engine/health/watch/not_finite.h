@@ -9,8 +9,8 @@
 namespace trainlab {
 
 // Repeats the forward pass of a step whose loss is not finite, and finds where the first value that is not finite came
-// from: the batch, weights of an earlier step, a layer, or the loss. `names` of the weights in facts. Waits for the
-// device.
+// from: the batch, weights of an earlier step, a layer, or the loss. `names`: the names of the weights in `facts`.
+// Waits for the device.
 NotFinite find_origin(const StepFacts& facts, std::span<const std::string> names);
 
 }  // namespace trainlab

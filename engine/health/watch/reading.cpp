@@ -26,14 +26,14 @@ Spread spread_of(std::span<const float> values) {
           .root_mean_square = std::sqrt(squares / n)};
 }
 
-// The part of the values at which the function's slope is nearly 0.
+// The share of the values at which the function's slope is nearly 0.
 double saturated_share(std::span<const float> values, bool is_tanh) {
   std::size_t count = 0;
   for (const float x : values) count += is_tanh ? std::abs(x) > 0.95F : x < 0.05F || x > 0.95F;
   return static_cast<double>(count) / static_cast<double>(std::max<std::size_t>(values.size(), 1));
 }
 
-// Share of the rows whose largest value is in the column that is largest most often.
+// The share of the rows whose largest value is in the column that has the largest value most often.
 double top_share(std::span<const float> values, std::size_t classes) {
   std::vector<std::size_t> chosen(classes);
   for (std::size_t row = 0; row + classes <= values.size(); row += classes) {

@@ -23,30 +23,30 @@ struct Reading {
   std::int64_t step = 0;
   double rate = unmeasured;
 
-  at::Tensor input = {}, output = {};    // of the model: a sample; [samples, classes] or undefined
-  std::vector<UnitSample> units = {};    // by layer of HealthFigures::units
-  std::vector<at::Tensor> weights = {};  // by parameter; undefined where there is no gradient
+  at::Tensor input = {}, output = {};    // model's input, sampled; model's output [samples, classes], or undefined
+  std::vector<UnitSample> units = {};    // in the order of HealthFigures::units
+  std::vector<at::Tensor> weights = {};  // in the order of parameters; undefined where there is no gradient
   std::vector<at::Tensor> gradients = {}, next_weights = {}, next_gradients = {};
 };
 
-// The parameters of a model, in the order of gradients.
+// Facts about a parameter of the model. Lists have the order of the gradients.
 struct ParameterFacts {
   std::int64_t values = 0;
-  bool is_matrix = false;  // two axes or more
+  bool is_matrix = false;  // whether the parameter has two axes or more
 };
 
-// Computes figures of readings, in order, and adds them to the figures of the fit.
+// Computes the figures of readings, which come in the order of their steps, and adds them to the figures of the fit.
 class ReadingFigures {
  public:
   // `follows_gradients`: whether the first and the last matrix can be compared (see MeasuredStep::gradient_ratio).
   ReadingFigures(std::vector<ParameterFacts> parameters, bool follows_gradients)
       : parameters_(std::move(parameters)), follows_gradients_(follows_gradients) {}
 
-  // Waits for the device, if it has not computed the samples yet.
+  // Adds the figures of a reading. Waits for the device if the samples are not computed yet.
   void add(const Reading& reading, HealthFigures& figures);
 
  private:
-  // Units that were above 0 in one of the batches since the window was opened.
+  // The units of a layer that were above 0 in any of the batches since the window was opened.
   struct Window {
     std::vector<std::uint8_t> alive;
     std::int64_t rows = 0;
@@ -56,7 +56,7 @@ class ReadingFigures {
 
   std::vector<ParameterFacts> parameters_;
   bool follows_gradients_;
-  std::map<std::size_t, Window> windows_;  // by layer
+  std::map<std::size_t, Window> windows_;  // by the layer's place in HealthFigures::units
 };
 
 }  // namespace trainlab

@@ -10,7 +10,7 @@
 namespace trainlab {
 namespace {
 
-// What is known of the fit's loss; nothing where the loss is a function, or a step of the recipe makes the loss.
+// Known facts about the fit's loss. Nothing is known if the loss is a function, or if a step of the recipe computes it.
 struct KnownLoss {
   bool is_never_negative = false, has_entropy_of_labels = false;
 };
@@ -45,8 +45,8 @@ void count_labels(const FitPlan& plan, const KnownLoss& loss, RunFacts& facts) {
   if (loss.has_entropy_of_labels && !head.mixes_labels) facts.prior_loss = facts.entropy;
 }
 
-// Hashes of the bytes of samples that are spread over a part; empty where samples are made while batches are gathered,
-// overlap, or are large.
+// Hashes of the bytes of samples that are spread evenly over a part. Empty for samples that are made only when a batch
+// is gathered, that overlap, or that are large.
 std::vector<std::size_t> sample_hashes(const Part& part) {
   constexpr std::int64_t most_bytes = 4 << 20, most_samples = 20'000, least_samples = 50;
   const Column* x = part.data->find("x");
@@ -70,7 +70,7 @@ void compare_parts(const FitPlan& plan, RunFacts& facts) {
   if (train.empty() || val.empty()) return;
   std::unordered_map<std::size_t, std::int64_t> seen;
   for (const std::size_t hash : train) ++seen[hash];
-  // Copies of samples that are not read are not found.
+  // Only copies of samples that are read are found, so the share found is scaled up.
   const double read = static_cast<double>(train.size()) / static_cast<double>(plan.data.train.size());
   const auto shared = std::ranges::count_if(val, [&](std::size_t hash) { return seen.contains(hash); });
   const auto repeated = std::ranges::count_if(train, [&](std::size_t hash) { return seen[hash] > 3; });

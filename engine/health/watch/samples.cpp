@@ -37,7 +37,7 @@ at::Tensor sample_units(const at::Tensor& activation, std::int64_t axis) {
     if (size > most) part = part.slice(along, 0, size, (size + most - 1) / most);
   };
   thin(axis, most_units);
-  // With places in a sample, images for example, there are 16 samples at most, and of their places 8.
+  // For samples with places, such as images, at most 16 samples and about 8 places of each are read.
   const std::int64_t places = part.dim() - 2;
   for (std::int64_t along = 0; along < part.dim(); ++along) {
     if (along == axis) continue;

@@ -7,11 +7,12 @@
 
 namespace trainlab {
 
-// At most about `most` values, evenly spaced in memory, as float32 [n]; the places depend on the shape and the strides
-// only. The spacing has no common factor with the last axis, so that no column is preferred.
+// At most about `most` values of the tensor, evenly spaced in memory, as float32 [n]. Their places depend on the shape
+// and the strides only. The spacing has no common factor with the length of the last axis, so that all columns occur.
 at::Tensor sample_of(const at::Tensor& tensor, std::int64_t most);
 
-// At most about 128 rows and 512 units of an activation, as float32 [rows, units]. `axis` of the units, from 0.
+// At most about 128 rows and 512 units of an activation, as float32 [rows, units]. `axis`: the axis of the units, from
+// 0.
 at::Tensor sample_units(const at::Tensor& activation, std::int64_t axis);
 
 // The values of a sample, which is on the host.

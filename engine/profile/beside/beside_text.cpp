@@ -13,7 +13,7 @@ namespace trainlab {
 namespace {
 
 constexpr std::size_t most_rows = 8;
-constexpr double negligible = 0.0005;  // of a step
+constexpr double negligible = 0.0005;  // share of a step; a part that is smaller on both sides has no row
 
 Value optional_value(const std::optional<double>& x) { return x ? Value(*x) : Value(); }
 
@@ -47,7 +47,7 @@ std::string rows_text(const char* head, const std::vector<PartBeside>& parts) {
   return text;
 }
 
-// Empty where neither stage is faster for certain.
+// Names the part and the layer that differ most. Empty where neither stage is faster for certain.
 std::string where_text(const StagesBeside& stages) {
   if (const std::string verdict = stages.verdict(); verdict != "slower" && verdict != "faster") return "";
   const double whole = stages.b.step.median - stages.a.step.median;
@@ -60,7 +60,7 @@ std::string where_text(const StagesBeside& stages) {
   }
   if (const PartBeside* layer = largest_difference(stages.layers)) {
     const double difference = layer->difference->median;
-    text += fmt::format("  Of what both have in a step, {} differs most: B takes {} {}.\n", layer->name,
+    text += fmt::format("  Among the layers and other rows of both, {} differs most: B takes {} {}.\n", layer->name,
                         time_text(std::abs(difference)), difference > 0 ? "more" : "less");
   }
   return text;

@@ -18,10 +18,10 @@ namespace {
 
 constexpr int least_rounds = 4, most_rounds = 15;  // 8 to 30 pairs
 constexpr int layer_rounds = 3;                    // six pairs, just enough for a 95 % interval of the median
-constexpr std::int64_t least_layer_steps = 5, most_layer_steps = 30;  // of each kind in a table of layers
+constexpr std::int64_t least_layer_steps = 5, most_layer_steps = 30;  // timed steps of one table of layers
 constexpr double least_run_seconds = 0.1, short_run_seconds = 0.25;
 
-// Seconds by name: of the parts of a step, or of its layers.
+// The seconds of each part of a step, or of each of its layers, with the name of the part or layer.
 using Seconds = std::vector<std::pair<std::string, double>>;
 
 class Side {
@@ -43,7 +43,7 @@ class Side {
     return profile;
   }
 
-  // `steps`: of each kind, after two that warm up.
+  // Measures the layers in `steps` timed steps, with as many counted and plain ones, after two steps that warm up.
   Seconds layers(std::int64_t steps) {
     Seconds seconds;
     named([&] {
@@ -64,7 +64,7 @@ class Side {
   }
 
  private:
-  // An error that names no place in a recipe is told with the recipe's name.
+  // Does the work. An error that names no place in a recipe is raised again with the recipe's name before its text.
   void named(const std::function<void()>& work) const {
     try {
       with_torch_errors(work);
@@ -88,7 +88,7 @@ Seconds seconds_of(const Profile& profile) {
   return all;
 }
 
-// Collects what pairs say of each name.
+// Collects, for each name, the seconds that both stages took and their differences within the pairs.
 class Differences {
  public:
   void add(const Seconds& a, const Seconds& b) {
@@ -100,7 +100,7 @@ class Differences {
     }
   }
 
-  // In the order in which the names came.
+  // The parts in the order in which their names came.
   std::vector<PartBeside> parts() const {
     std::vector<PartBeside> all;
     all.reserve(rows_.size());
@@ -154,8 +154,8 @@ double step_of(const StepFigures& steps) { return steps.step.median + steps.call
 
 double run_seconds(int rounds, double seconds) { return std::max(least_run_seconds, seconds / (4 * rounds)); }
 
-// The turns in which the seconds are spent: the more the better against other work on the machine, but each run has
-// some cold steps, and others to time.
+// How many times A B B A is run within the seconds. More rounds average out more of the other work on the machine, but
+// each of the runs must be long enough for its cold steps and for steps to time.
 int rounds_for(double step, double seconds) {
   const double run = std::max(short_run_seconds, 8 * step);
   const int rounds = static_cast<int>(std::clamp(seconds / (4 * run), double(least_rounds), double(most_rounds)));

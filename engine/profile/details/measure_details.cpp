@@ -10,7 +10,7 @@
 namespace trainlab {
 namespace {
 
-constexpr double notable_input = 0.05;  // of a step, as in the rules of the verdict
+constexpr double notable_input = 0.05;  // share of a step, as in the rules of the verdict
 
 std::string type_name(at::ScalarType type) {
   switch (type) {
@@ -40,9 +40,9 @@ class Parts {
     details.missing.push_back(std::string(name) + ": " + reason);
   }
 
-  // About a tenth of the profile's seconds.
+  // The seconds for one part: a tenth of the profile's.
   double seconds() const { return seconds_ / 10; }
-  // Steps that take so long, within these bounds.
+  // The number of steps that take `seconds`, at least `low` and at most `high`.
   std::int64_t steps(double seconds, std::int64_t low, std::int64_t high) const {
     return std::clamp(static_cast<std::int64_t>(seconds / step_seconds_), low, high);
   }

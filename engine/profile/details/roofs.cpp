@@ -1,4 +1,4 @@
-// The passes of a step under the roofs of the machine.
+// How much of the machine's arithmetic and memory bandwidth the forward and backward passes use.
 #include "profile/details.h"
 
 namespace trainlab {

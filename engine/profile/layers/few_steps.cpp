@@ -8,7 +8,8 @@ namespace {
 class EndsAfter final : public LoopObserver {
  public:
   explicit EndsAfter(std::int64_t steps) : steps_(steps) {}
-  // Told within the span of the step, which for the last wanted step is to end as usual.
+  // This call comes within the span of the step. The span of the last wanted step must end as usual before the fit
+  // stops.
   void stepped(std::int64_t step) override {
     if (step > steps_) throw SeenEnough();
   }

@@ -9,7 +9,7 @@ namespace trainlab {
 
 // Trains the plan's fit without a folder until `steps` steps have ended and their spans have been told, or until the
 // fit ends by itself. Nothing is written, and the results are thrown away; of the functions in `on` only `start` is
-// called. The summary of a fit that ended by itself; else nil. Errors of the fit are raised.
+// called. Returns the summary of a fit that ended by itself, else nil. Raises the errors of the fit.
 Value run_few_steps(const FitPlan& plan, std::int64_t steps);
 
 }  // namespace trainlab

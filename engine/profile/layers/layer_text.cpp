@@ -10,7 +10,7 @@ namespace {
 
 Value rate_of(double amount, double seconds) { return seconds > 0 ? Value(amount / seconds) : Value(); }
 
-// Digits that fit a column: 0.0123, 1.23, 123.
+// The number with three digits, which fit a column: 0.0123, 1.23, 123.
 std::string shown(double x) { return x == 0 ? "-" : fmt::format("{:.3g}", x); }
 
 std::string shown_rate(double amount, double seconds) { return seconds > 0 ? shown(amount / seconds / 1e9) : "-"; }

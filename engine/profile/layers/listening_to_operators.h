@@ -17,17 +17,18 @@ class OperatorListener {
   virtual void function_ended(const at::RecordFunction& function) = 0;
 };
 
-// The listener hears those of this thread while the object lives. One object at a time on a thread.
+// While the object lives, the listener hears the operators and backward functions of the thread that made the object.
+// A thread has one such object at a time.
 class ListeningToOperators {
  public:
-  // `sees_tensors`: whether the functions tell their inputs and outputs, which takes time.
+  // `sees_tensors`: whether the listener gets the inputs and outputs of each function, which takes time.
   ListeningToOperators(OperatorListener& listener, bool sees_tensors);
   ~ListeningToOperators();
   ListeningToOperators(const ListeningToOperators&) = delete;
   ListeningToOperators& operator=(const ListeningToOperators&) = delete;
 
  private:
-  std::uint64_t handle_;  // of the callback
+  std::uint64_t handle_;  // handle of LibTorch's callback
 };
 
 }  // namespace trainlab

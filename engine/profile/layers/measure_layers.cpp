@@ -38,7 +38,7 @@ Work counted_work(const FitPlan& plan, const Recording& recording) {
   return work;
 }
 
-// FLOPs per sample of each layer without those inside; NaN where the model does not know.
+// Adds the FLOPs per sample of each layer, without the layers inside; NaN where the model does not know them.
 void add_own_flops(const Layer& layer, std::map<std::string, Flops>& all) {
   Flops own = layer.flops();
   for (const Layer* child : layer.children()) {
@@ -105,7 +105,7 @@ double LayerCost::operator_flops() const {
 LayerTable measure_layers(const FitPlan& plan, const LayerSteps& steps) {
   if (!device_at(plan.device).is_synchronous()) {
     throw usage_error("layers can be measured on the CPU, found the device " + plan.device.str() +
-                      ", whose operators run behind the host that the clock belongs to")
+                      ", whose operators run behind the host, which measures the time")
         .hint("--device cpu");
   }
   Recording recording(steps.first, steps.count);

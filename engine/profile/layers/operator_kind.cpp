@@ -26,7 +26,7 @@ Products matrix(Inputs inputs) {
 
 Products dot(Inputs inputs) { return {.fixed = 2 * size_of(inputs[0].toTensor())}; }
 
-// A kernel meets each place of the output, or of the input where the convolution is transposed.
+// The kernel is applied at each place of the output, or of the input where the convolution is transposed.
 Products convolution(Inputs inputs) {
   const at::Tensor& weight = inputs[1].toTensor();
   const double kernel = 2 * size_of(weight) / size_of(weight, 0);
@@ -41,13 +41,15 @@ Products convolution_backward(Inputs inputs) {
   return {.fixed = once * ((wanted[0] ? 1 : 0) + (wanted[1] ? 1 : 0))};
 }
 
-// Two products with the scores forward; backward makes the scores again and takes four gradients through them.
+// The forward pass has two products, queries with keys and scores with values. The backward pass computes the scores
+// again and has four products for the gradients.
 template <std::size_t queries, int products>
 Products attention(Inputs inputs) {
   return {.fixed = products * 2 * size_of(inputs[queries].toTensor()) * size_of(inputs[queries + 1].toTensor(), 2)};
 }
 
-// Input and state of each position and sample times the weights of both; backward the gradients of both factors.
+// For each position and sample, the input and the state are multiplied by their weights. The backward pass computes the
+// gradients of both factors.
 template <int times>
 Products recurrent(Inputs inputs) {
   const at::Tensor& x = inputs[0].toTensor();  // [positions, samples, features]
@@ -98,7 +100,7 @@ std::optional<OperatorKind> operator_kind(const at::RecordFunction& function) {
   const std::string_view name = schema->name();
   const auto products = std::ranges::find(with_products, name, [](const auto& one) { return one.first; });
   if (products != with_products.end()) kind.products = products->second;
-  // Arguments behind the names only, such as `out`, are written and not read.
+  // Arguments that are passed by name only, such as `out`, are written and not read.
   const auto& arguments = schema->arguments();
   for (std::size_t i = 0; i < std::min<std::size_t>(arguments.size(), 64); ++i) {
     const c10::AliasInfo* alias = arguments[i].alias_info();

@@ -10,7 +10,7 @@
 namespace trainlab {
 namespace {
 
-// Autograd evaluates a function of the backward pass: the function itself, and what is to be done for it and after it.
+// Whether the record is of autograd evaluating a function of the backward pass, with the work before and after it.
 bool is_evaluation(const at::RecordFunction& function) {
   return std::string_view(function.name()).starts_with("autograd::engine::evaluate_function");
 }
@@ -29,7 +29,7 @@ RowSums* Recording::row_of(Phase phase, std::string_view name) {
   switch (phase) {
     case Phase::layer: return row(name, true);
     case Phase::callback: return name == "own step" ? row(name, false) : row("on." + std::string(name), false);
-    // The time of these two is what lies between the spans inside.
+    // The own time of these two phases lies between the spans inside them.
     case Phase::step:
     case Phase::forward: return row("other", false);
     default: return row(phase_name(phase), false);
@@ -57,7 +57,8 @@ void Recording::own() {
 }
 
 RowSums* Recording::owner_of(std::int64_t sequence) {
-  if (sequence < 0) return differentiated_ ? differentiated_ : frames_.back().row;  // adds to a parameter's gradient
+  // A function without a number adds to a parameter's gradient.
+  if (sequence < 0) return differentiated_ ? differentiated_ : frames_.back().row;
   const auto number = static_cast<std::uint64_t>(sequence);
   const auto after = std::ranges::upper_bound(owners_, number, {}, &Owner::first);
   // Functions of earlier steps have no owner.
@@ -116,7 +117,7 @@ void Recording::ended(Phase phase, std::string_view) noexcept {
 const OperatorKind* Recording::kind_of(const at::RecordFunction& function) {
   const auto found = kinds_.find(function.name());
   if (found != kinds_.end()) return &found->second;
-  // The name of anything but an operator lives only as long as the record, so that its address says nothing.
+  // A record of anything but an operator owns its name, so the address of this name identifies nothing.
   const std::optional<OperatorKind> kind = operator_kind(function);
   return kind ? &kinds_.emplace(function.name(), *kind).first->second : nullptr;
 }
@@ -154,7 +155,7 @@ void Recording::function_ended(const at::RecordFunction& function) {
   if (inside_ > 0 && --inside_ > 0) return;
   if (function.scope() == at::RecordScope::BACKWARD_FUNCTION) {
     charge();
-    // What autograd does with the gradients that the function gave, such as to sum them over a bias, is of its layer.
+    // Autograd's work on the function's gradients, such as summing them for a bias, belongs to the function's layer.
     RowSums* const differentiated = frames_.back().row;
     frames_.pop_back();
     if (frames_.back().is_backward && !frames_.back().kind) frames_.back().row = differentiated;

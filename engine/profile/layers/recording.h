@@ -1,5 +1,5 @@
-// Recording: what the thread that trains does in steps, as time, operators, bytes and arithmetic of each layer and each
-// phase. Listens to the spans and to the operators of its own thread. Private to the room.
+// Recording: the time, operators, bytes and arithmetic of each layer and each phase of the steps of a training. Listens
+// to the spans and to the operators of its own thread. Private to the room.
 //
 // At each moment the time goes to one row: the innermost span's, or, in the backward pass, that of the span in which
 // the function now running was made in the forward pass. LibTorch numbers the functions of the backward pass by thread
@@ -7,8 +7,8 @@
 // adds to a parameter's gradient has no number; it comes directly after the function that has made the gradient, and
 // belongs to the same row.
 //
-// Looking at the tensors of each operator costs several times as much as asking for the time. So some steps are counted
-// and others are timed, in turns with plain steps, which tell what the timing costs.
+// Looking at the tensors of each operator takes several times as long as reading the clock. So counted steps, timed
+// steps and plain steps take turns; the plain ones show how much time the timing adds.
 #pragma once
 
 #include <array>
@@ -27,10 +27,10 @@
 
 namespace trainlab {
 
-// Seconds are sums over the timed steps, all else over the counted steps.
+// Seconds are sums over the timed steps; all other members are sums over the counted steps.
 struct OperatorSums {
-  double seconds = 0;  // without the operators that the operator calls
-  double bytes = 0;    // without those that these operators move
+  double seconds = 0;  // time without the operators that this operator calls
+  double bytes = 0;    // bytes without those that these operators move
   double flops = 0;
   std::int64_t calls = 0;
 };
@@ -43,13 +43,13 @@ struct RowSums {
   double forward = 0, backward = 0;  // seconds, without the rows inside
   std::int64_t calls = 0;            // spans that began outside of a backward pass
   std::map<std::string, OperatorSums, std::less<>> operators;
-  std::unordered_map<const OperatorKind*, OperatorSums*> by_kind;  // the same, of which several may share a name
+  std::unordered_map<const OperatorKind*, OperatorSums*> by_kind;  // sums by kind; several kinds may share a name
 };
 
 class Recording final : public TraceListener, public OperatorListener {
  public:
-  // From step `first` on counts, times and lets pass `count` steps each, in turns. Steps count from 0. To be used on
-  // the thread that makes it.
+  // From step `first` on, counted from 0, counts `count` steps, times as many, and leaves as many alone, in turns. To
+  // be used on the thread that makes the object.
   Recording(std::int64_t first, std::int64_t count) : first_(first), count_(count) {}
 
   void began(Phase phase, std::string_view name) override;
@@ -60,10 +60,10 @@ class Recording final : public TraceListener, public OperatorListener {
     const bool is_within = step >= first_ && step < steps_needed();
     return is_within ? turns[static_cast<std::size_t>((step - first_) % 3)] : StepUse::none;
   }
-  // The steps after which nothing is left to record.
+  // The number of steps after which nothing is left to record.
   std::int64_t steps_needed() const { return first_ + 3 * count_; }
 
-  // In the order in which the rows began first: a layer before those inside.
+  // The rows in the order of their first beginnings: a layer before the layers inside.
   const std::vector<std::unique_ptr<RowSums>>& rows() const { return rows_; }
   std::int64_t counted() const { return counted_; }
   // The seconds of each timed step, and of each plain one.
@@ -77,13 +77,13 @@ class Recording final : public TraceListener, public OperatorListener {
   struct Frame {
     RowSums* row;
     bool is_backward;
-    const char* name = nullptr;  // where the operator keeps its name; null in frames of no operator, as the next two
+    const char* name = nullptr;  // the operator's own text; null in frames of no operator, as the next two
     const OperatorKind* kind = nullptr;
     OperatorSums* sums = nullptr;
     double bytes = 0, moved_inside = 0;
     Products products = {};
   };
-  // The functions of the backward pass from number `first` on belong to the row, up to the next owner.
+  // The functions of the backward pass from number `first` up to the next owner's `first` belong to the row.
   struct Owner {
     std::uint64_t first;
     RowSums* row;
@@ -97,21 +97,21 @@ class Recording final : public TraceListener, public OperatorListener {
   void charge();
   void push(const Frame& frame);
   void pop();
-  // What autograd is told from here on belongs to the innermost frame.
+  // The functions of the backward pass that are made from here on belong to the innermost frame.
   void own();
   void begin_step();
   bool is_heard() const { return use_ == StepUse::counted || use_ == StepUse::timed; }
   void count_work(const at::RecordFunction& function, const Frame& frame);
 
   const std::int64_t first_, count_;
-  std::int64_t step_ = 0;   // that is running or comes next
+  std::int64_t step_ = 0;  // the step that is running or comes next
   double step_began_ = 0, last_ = 0;
   StepUse use_ = StepUse::none;
   std::optional<ListeningToOperators> hearing_;
   std::vector<Frame> frames_;
-  std::int64_t inside_ = 0;  // operators begun within one with products, that one included
+  std::int64_t inside_ = 0;  // open operators within an operator with products, including that operator
   std::vector<Owner> owners_;
-  RowSums* differentiated_ = nullptr;  // whose function of the backward pass began last
+  RowSums* differentiated_ = nullptr;  // the row whose function of the backward pass began last
   std::map<std::string, RowSums*, std::less<>> by_path_;
   std::vector<std::unique_ptr<RowSums>> rows_;
   std::unordered_map<const char*, OperatorKind> kinds_;  // by the address of the operator's name

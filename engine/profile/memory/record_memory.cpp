@@ -7,7 +7,7 @@
 namespace trainlab {
 namespace {
 
-// Lets the allocator count the peak of each step, too.
+// A recorder that also lets the allocator count the peak of each step.
 class StepRecorder final : public MemoryRecorder {
  public:
   using MemoryRecorder::MemoryRecorder;
@@ -42,7 +42,7 @@ RecordedMemory record_memory(const FitPlan& plan, std::int64_t steps) {
   {
     const MemoryListening memory(recorder);
     const Listening spans(recorder);
-    // The step after these few is the last that is recorded: the fit is left within its span.
+    // The step after these is the last that is recorded. The fit is left within the span of that step.
     with_torch_errors([&] { ended = run_few_steps(plan, steps - 1); });
   }
   return {.ledger = recorder.ledger(),

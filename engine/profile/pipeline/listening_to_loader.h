@@ -6,7 +6,7 @@
 
 namespace trainlab {
 
-// The plan's loaders tell the listener while the object lives.
+// While the object lives, the plan's loaders report to the listener.
 class ListeningToLoader {
  public:
   ListeningToLoader(FitPlan& plan, InputListener& listener) : plan_(plan), before_(plan.loader.listener) {

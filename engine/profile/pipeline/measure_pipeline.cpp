@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t fewest_batches = 2;
 constexpr std::int64_t files_read = 512;
-constexpr std::int64_t cold_steps = 3;  // touch memory and code for the first time
+constexpr std::int64_t cold_steps = 3;  // steps that touch memory and code for the first time
 
 bool in_loader(InputStage stage) { return stage != InputStage::transform && stage != InputStage::wait; }
 
@@ -34,7 +34,7 @@ std::vector<SlowSample> slowest_of(const Dataset& data, std::vector<SampleCost> 
   return all;
 }
 
-// Places of rows that lie all over the part.
+// The places of some rows in files, spread evenly over the part.
 std::vector<FilePlace> places_of(const Part& part) {
   const RowSource* const source = source_of(*part.data);
   std::vector<FilePlace> places;
@@ -47,7 +47,7 @@ std::vector<FilePlace> places_of(const Part& part) {
   return places;
 }
 
-// The seconds of steps, and within them of fetching batches, on one thread.
+// Measures the seconds of steps on one thread, and the seconds of fetching batches within these steps.
 class StepSeconds final : public TraceListener {
  public:
   void began(Phase phase, std::string_view) override { at(phase) -= steady_seconds(); }
@@ -56,14 +56,15 @@ class StepSeconds final : public TraceListener {
     if (phase == Phase::step && ++steps_ == cold_steps) step_ = fetch_ = 0;
   }
 
-  // A transform of the recipe's own is in the fetch.
+  // The seconds of a step without fetching. The fetch includes a transform of the recipe's own.
   double without_fetch() const {
     return steps_ > cold_steps ? (step_ - fetch_) / warm_steps() : PipelineTable::unknown;
   }
   double warm_steps() const { return static_cast<double>(steps_ - cold_steps); }
 
  private:
-  // Batches of validations are fetched outside of steps, and nothing else is nested in itself.
+  // The sum to which a phase's time is added. Batches of validations, which are fetched outside of steps, do not count.
+  // No other phase is nested in itself.
   double& at(Phase phase) {
     if (phase == Phase::validate) is_validating_ = !is_validating_;
     if (phase == Phase::step) return step_;
@@ -91,7 +92,7 @@ double PipelineTable::transform_seconds() const {
 
 std::optional<int> PipelineTable::threads_needed() const {
   if (std::isnan(step_seconds)) return {};
-  // While a function of the recipe works on a batch, the loader makes others.
+  // While a function of the recipe works on a batch, the loader makes other batches.
   return static_cast<int>(std::max(1.0, std::ceil(loader_seconds() / (step_seconds + transform_seconds()))));
 }
 

@@ -8,7 +8,7 @@
 namespace trainlab {
 namespace {
 
-// The value that this share of the samples do not exceed.
+// The quantile of the samples' seconds: `share` of the samples take no longer.
 double quantile(const std::vector<SampleCost>& sorted, double share) {
   const auto place = static_cast<std::size_t>(share * static_cast<double>(sorted.size() - 1) + 0.5);
   return sorted[place].seconds;
@@ -19,7 +19,7 @@ std::vector<SampleCost> sorted(std::vector<SampleCost> costs) {
   return costs;
 }
 
-// A batch was there when the consumer asked.
+// How many batches were ready on average when the consumer asked for one.
 double mean_ready(const std::vector<QueueFill>& fill) {
   double sum = 0;
   for (const QueueFill& one : fill) sum += static_cast<double>(one.ready);
@@ -81,7 +81,7 @@ std::string PipelineTable::text() const {
     text += fmt::format("{:<11} {:>12.3f} {:>10.0f} {:>8.2f}\n", stage_name(one.stage), 1e6 * one.seconds / count,
                         count / one.seconds, one.seconds / seconds);
   }
-  text += fmt::format("alone the loader gives {:.0f} samples/s with {} thread{}; \"{}\" takes longest\n",
+  text += fmt::format("the loader alone gives {:.0f} samples/s with {} thread{}; \"{}\" takes longest\n",
                       static_cast<double>(samples) / seconds, threads, threads == 1 ? "" : "s",
                       stage_name(slowest_stage()));
   if (const std::optional<int> needed = threads_needed()) {
@@ -103,7 +103,7 @@ std::string PipelineTable::text() const {
   }
   if (storage && storage->seconds > 0) {
     text += fmt::format("files are read at {:.0f} MB/s {}\n", storage->bytes / storage->seconds / 1e6,
-                        storage->is_cold ? "from storage" : "from the system's cache, which did not let go of them");
+                        storage->is_cold ? "from storage" : "from the system's cache, which could not be emptied");
   }
   return text;
 }

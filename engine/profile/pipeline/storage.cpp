@@ -1,4 +1,4 @@
-// How fast the files of the data are read, from storage where the system lets go of what it keeps of them.
+// How fast the files of the data are read: from storage where the system drops its cache of them, else from the cache.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -30,7 +30,7 @@ class Opened {
   std::int64_t size() const { return size_; }
   void drop() const { posix_fadvise(fd_, offset_, size_, POSIX_FADV_DONTNEED); }
 
-  // Bytes that the system keeps in memory.
+  // How many bytes of the file the system keeps in memory.
   std::int64_t kept() const {
     const std::int64_t page = sysconf(_SC_PAGESIZE), begin = offset_ / page * page;
     const auto length = static_cast<std::size_t>(offset_ + size_ - begin);
@@ -63,7 +63,7 @@ class Opened {
 }  // namespace
 
 StorageSpeed measure_storage(const std::vector<FilePlace>& places) {
-  // All are dropped before the first is read: the system may read on into the next.
+  // The cache of all files is dropped before the first is read, because the system may read ahead into the next file.
   std::int64_t wanted = 0, kept = 0;
   std::size_t count = 0;
   for (; count < places.size() && wanted < most_bytes; ++count) {

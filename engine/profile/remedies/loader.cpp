@@ -13,11 +13,11 @@ namespace trainlab {
 
 namespace {
 
-constexpr std::int64_t loader_rounds = 4;  // of A B B A: eight ratios
-constexpr double enough = 1.02;            // less is no gain
-constexpr double least_wait = 0.02;        // a step that waits less for its data has nothing to gain
+constexpr std::int64_t loader_rounds = 4;  // rounds of A B B A, which give eight ratios
+constexpr double enough = 1.02;            // a smaller ratio is no gain
+constexpr double least_wait = 0.02;        // a step that waits a smaller share of its time has nothing to gain
 constexpr double short_run_seconds = 0.25;
-constexpr double short_run_steps = 8;  // at least, some of them cold
+constexpr double short_run_steps = 8;  // fewest steps of a short run, some of them cold
 
 LoaderSize size_of(const FitPlan& plan) { return {plan.loader.threads, plan.loader.prefetch}; }
 

@@ -1,4 +1,4 @@
-// Which changes suit which verdict.
+// The changes that suit each verdict.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,7 +9,7 @@ namespace trainlab {
 
 namespace {
 
-// In the code of the recipe, which no option changes.
+// A change of the recipe's code, which no option can make.
 Remedy in_code(const char* name, const char* where) {
   return {.name = name, .set = "", .reason = std::string("no option: ") + where};
 }

@@ -25,10 +25,10 @@ namespace trainlab {
 
 namespace {
 
-constexpr std::int64_t rounds = 4;    // of A B B A: eight ratios, of which the median has a 95 % interval
+constexpr std::int64_t rounds = 4;    // rounds of A B B A: eight ratios, enough for a 95 % interval of their median
 constexpr std::int64_t compared = 5;  // steps after which weights are compared
-constexpr double least_seconds = 0.1, most_seconds = 3;  // of one short run
-constexpr double rounding = 1e-5;                        // relative to the largest weight of a tensor
+constexpr double least_seconds = 0.1, most_seconds = 3;  // bounds of a short run
+constexpr double rounding = 1e-5;  // largest difference, relative to the largest weight of a tensor
 
 // Ends a fit after a checkpoint.
 class EndsAtCheckpoint final : public LoopObserver {
@@ -153,7 +153,7 @@ std::vector<Remedy> try_remedies(const Profile& profile, const StepVerdict& verd
     const double share = options.seconds / static_cast<double>(4 * rounds * to_try);
     const double seconds = std::clamp(share, least_seconds, most_seconds);
     const Trial trial(options, seconds);
-    // Some cold steps, some timed ones, and what is between them.
+    // A run needs time for some cold steps, some timed steps, and the work between them.
     const bool is_too_long = 4 * profile.steps.mean > seconds;
     const NamedTensors weights = is_too_long ? NamedTensors{} : trial.weights(base);
     for (Remedy& remedy : remedies) {

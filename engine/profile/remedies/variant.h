@@ -1,4 +1,4 @@
-// A fit in one of the forms that are measured beside each other. Private to the room.
+// Variant: a fit with certain options, measured in turns with the same fit with other options. Private to the room.
 #pragma once
 
 #include "stage_profile.h"
@@ -11,14 +11,14 @@ struct Variant {
   FitPlan plan;
 };
 
-// `opened`: the data of another variant of the fit, which is then not opened again; or null.
+// `opened`: the opened data of another variant of the fit, which this variant then uses too; or null.
 Variant variant_of(const Options& stage, const RunSettings& settings, const DataParts* opened);
 
 // A short run of the variant.
 Profile profile_of_variant(Variant& variant, const StepLimits& limits,
                            const std::function<void(const std::string&)>& say);
 
-// Samples a second, with validations and checkpoints.
+// Samples a second, when the time of validations and checkpoints counts too.
 double samples_per_second(const Profile& profile);
 
 }  // namespace trainlab

@@ -11,7 +11,7 @@ namespace trainlab {
 
 namespace {
 
-// "model name" of the first processor; empty where the system does not tell.
+// The "model name" of the first processor; empty where the system does not state one.
 std::string processor() {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);) {
@@ -29,7 +29,7 @@ Interval interval_of(const Value& value) {
   return {.median = value["median"].number(), .low = value["low"].number(), .high = value["high"].number()};
 }
 
-// Samples where both know them, else steps: of a task only steps are known.
+// The unit of the speeds: samples where both speeds have them, else steps. A task's speed has steps alone.
 std::string unit_of(const Value& now, const Value& before) {
   return now["samples_per_second"].is_map() && before["samples_per_second"].is_map() ? "samples" : "steps";
 }
@@ -115,7 +115,8 @@ Comparison compare_speed(const Value& now, const Value& before, double tolerance
     is_comparable = false;
     result.text += "\nnot judged: too few steps were timed " + std::string(one == &now ? "now" : "then");
   }
-  if (now["options"] != before["options"]) result.text += "\nthe options of the stage differ from those of then";
+  if (now["options"] != before["options"])
+    result.text += "\nthe options of the stage differ from those of the earlier measurement";
   result.is_slower = is_comparable && result.ratio.high < 1 - tolerance;
   if (result.is_slower) {
     result.text += fmt::format(": slower by more than {:g} %", 100 * tolerance);

@@ -1,12 +1,12 @@
-// Two things measured in turns. Private to the room.
+// Measures two things in turns. Private to the room.
 #pragma once
 
 #include <cstdint>
 
 namespace trainlab {
 
-// Measures A B B A `rounds` times, and hands over each pair of neighbours: a machine that slows down meanwhile, or is
-// disturbed for a while, favours neither. `first` and `second` measure once, `pair` takes what A and B gave.
+// Measures A B B A `rounds` times, and hands over each pair of neighbours, so that a machine that slows down or is
+// disturbed for a while favours neither A nor B. `first` and `second` measure once each, `pair` takes both results.
 void in_turns(std::int64_t rounds, const auto& first, const auto& second, const auto& pair) {
   for (std::int64_t i = 0; i < rounds; ++i) {
     const auto a = first();

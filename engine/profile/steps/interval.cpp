@@ -7,7 +7,8 @@ namespace trainlab {
 
 namespace {
 
-// k of median_interval for n ≥ least_for_interval values. Above 1000 values the normal approximation is within one.
+// k of median_interval for n ≥ least_for_interval values. Above 1000 values the normal approximation is used, which
+// differs by at most 1.
 std::size_t rank_of(std::size_t n) {
   const auto count = static_cast<double>(n);
   if (n > 1000) return static_cast<std::size_t>(std::floor(count / 2 - 0.98 * std::sqrt(count)));

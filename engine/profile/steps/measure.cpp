@@ -31,7 +31,7 @@ ScratchFolder::~ScratchFolder() {
 
 namespace {
 
-// Validations and checkpoints that are measured, the first of which is slower than those that follow.
+// How many validations, and how many checkpoints, are measured: the first is slower than the following ones.
 constexpr std::int64_t enough = 3;
 
 StageContext context_in(const ScratchFolder& folder, const Measured& how) {
@@ -48,7 +48,7 @@ void check_end(const Value& summary) {
   throw run_error("the stage failed while its steps were measured: " + summary["reason"].string());
 }
 
-// Runs the stage again and again until the collector has enough, or learns nothing more.
+// Runs the stage again and again until the collector has enough figures, or a run adds none.
 template <class Run>
 void repeat(StepCollector& collector, const Run& run) {
   std::int64_t before = -1;
@@ -73,7 +73,7 @@ class EndsSoon final : public LoopObserver {
   double until_;
 };
 
-// Whether a fit shorter than the cold steps would never be measured.
+// Lowers the number of cold steps to a quarter of the fit's steps, so that a short fit has steps to measure.
 StepLimits fitting(StepLimits limits, std::int64_t total_steps) {
   if (total_steps > 0) limits.cold = std::min(limits.cold, total_steps / 4);
   return limits;

@@ -31,11 +31,11 @@ struct Measured {
 void run_measured_fit(const FitPlan& plan, const Measured& how, const ScratchFolder& folder,
                       const std::shared_ptr<LoopObserver>& observer = nullptr);
 
-// The steps of a fit. Where validations or checkpoints did not come often enough meanwhile, the fit is run for some
-// further steps with both after each.
+// The steps of a fit. If too few validations or checkpoints came meanwhile, the fit is run for some further steps, each
+// of which is followed by a validation and a checkpoint.
 StepFigures measure_fit(FitPlan& plan, const Measured& how, const StepLimits& limits);
 
-// The steps of a task: passes through its loops.
+// The steps of a task, which are the passes through its loops.
 StepFigures measure_task(const Measured& how, const StepLimits& limits);
 
 }  // namespace trainlab

@@ -52,7 +52,7 @@ OperatorCount::~OperatorCount() {
 
 namespace {
 
-// Forward and backward pass of a net whose every tensor is one number.
+// The forward and backward pass of a net in which each tensor is a single number.
 void small_step(const at::Tensor& x, const at::Tensor& weight) {
   weight.mutable_grad().reset();
   at::relu(at::linear(at::relu(at::linear(x, weight)), weight)).sum().backward();

@@ -8,9 +8,9 @@
 
 namespace trainlab {
 
-// While the object lives, operators that this thread calls are added to `tally`, in the place of the phase that `phase`
-// says at the call; both outlive the object. Each operator then takes about a microsecond longer. One at a time on a
-// thread.
+// While the object lives, the operators that this thread calls are added to `tally`, to the element of the phase that
+// `phase` has at the call; both outlive the object. Each operator then takes about a microsecond longer. A thread has
+// one such object at a time.
 class OperatorCount {
  public:
   OperatorCount(const Phase& phase, std::array<OperatorFigures, phase_count>& tally);
@@ -25,8 +25,9 @@ class OperatorCount {
   std::uint64_t handle_;
 };
 
-// Seconds of a call of an operator, as OperatorCount counts calls, in forward and backward passes whose arithmetic is
-// single numbers: the cost of the calls themselves. The fastest of some short series, because other work only adds.
+// Seconds of one call of an operator, as OperatorCount counts calls. They are measured in forward and backward passes
+// over single numbers, so that nearly all of the time is that of the calls themselves. The result is the fastest of
+// some short series, because other work on the machine only adds time.
 double seconds_of_a_call();
 
 }  // namespace trainlab

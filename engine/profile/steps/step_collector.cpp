@@ -11,10 +11,10 @@ namespace trainlab {
 
 namespace {
 
-constexpr std::size_t most_blocks = 4096;                // then neighbours are joined
-constexpr std::size_t most_durations = 256;              // of validations and of checkpoints
-constexpr std::size_t least_blocks = 20;                 // before an interval may end the timing
-constexpr double cold_share = 0.2, counted_share = 0.1;  // of the seconds allowed, at most
+constexpr std::size_t most_blocks = 4096;    // when there are more blocks, neighbours are joined
+constexpr std::size_t most_durations = 256;  // most durations that are kept of validations, and of checkpoints
+constexpr std::size_t least_blocks = 20;     // fewest blocks before a narrow interval ends the timing
+constexpr double cold_share = 0.2, counted_share = 0.1;  // largest shares of the seconds allowed
 
 constexpr std::size_t place(Phase phase) { return static_cast<std::size_t>(phase); }
 
@@ -88,7 +88,7 @@ void StepCollector::open_step(Phase frame) {
   }
   charge();
   if (std::exchange(validated_since_, false) && !validations_.empty()) {
-    // What the loop does beside an evaluation: rows, stop rules, the best weights.
+    // The time between the steps belongs to the validation too: the loop writes rows, asks stop rules, keeps weights.
     validations_.back() += between_;
     validation_seconds_ += between_;
     between_ = 0;
@@ -229,7 +229,7 @@ StepFigures StepCollector::figures() {
     return count > 0 ? total / static_cast<double>(count) : 0;
   };
   StepFigures figures;
-  // A short measurement has shorter blocks, so that there are some.
+  // A short measurement has shorter blocks, so that there are enough of them.
   const std::vector<double> means = block_means(std::min(limits_.block, sum(timed_) / (least_blocks + 1)));
   figures.step = median_interval(means);
   figures.mean = mean_of(sum(timed_), timed_steps_);

@@ -12,11 +12,11 @@
 namespace trainlab {
 
 struct StepLimits {
-  double seconds = 30;       // at most, from the first step on
-  double precision = 0.02;   // half the interval of a step, relative to its median, at which timing ends
+  double seconds = 30;       // longest time, from the first step on
+  double precision = 0.02;   // timing ends when half the interval of a step is this share of its median
   std::int64_t cold = 5;     // steps at the beginning of a run that touch memory and code for the first time
   std::int64_t counted = 8;  // steps whose operators are counted after the timed ones
-  double block = 0.05;       // seconds of a block of steps, at least
+  double block = 0.05;       // shortest duration of a block of steps, in seconds
 };
 
 // Listens on the thread that trains, and is used by that thread alone. Memory does not grow with the number of steps.
@@ -25,9 +25,10 @@ class StepCollector final : public TraceListener {
   explicit StepCollector(StepLimits limits, double (*now)() = steady_seconds);
   ~StepCollector() override;
 
-  // A fit or a task begins, whose first steps are cold.
+  // To be called when a fit or a task begins: its first steps are cold.
   void run_began();
-  // The steps of a task, which has no spans for them: what no span covers is a function of the recipe.
+  // To be called at each step of a task, which has no spans for steps. Time that no span covers is then counted as a
+  // function of the recipe.
   void step_began();
   void step_ended() noexcept;
   bool in_step() const { return in_step_; }
@@ -52,7 +53,7 @@ class StepCollector final : public TraceListener {
   void step_is_over(double now) noexcept;
   void add_to_block(double seconds);
   bool is_precise();
-  // Seconds of a step in each of the blocks, which are joined until they last so long.
+  // The mean seconds of a step in each block. Neighbouring blocks are joined until each lasts `least_seconds`.
   std::vector<double> block_means(double least_seconds) const;
   void settle_thread();
 
@@ -60,15 +61,15 @@ class StepCollector final : public TraceListener {
   double (*const now_)();
 
   std::vector<Phase> open_;
-  Phase phase_ = Phase::step;              // the innermost that is open
-  Phase counted_phase_ = Phase::validate;  // where operators are counted: validate stands for all that is no step
+  Phase phase_ = Phase::step;              // the innermost open phase
+  Phase counted_phase_ = Phase::validate;  // phase of counted operators; validate: outside of steps
   double last_ = 0;
   bool in_step_ = false;
   std::size_t apart_ = 0;      // open_.size() when the outermost validation or commit under way had begun, else 0
-  bool apart_counts_ = false;  // whether that is one of those that recur: not the evaluation of the test part
+  bool apart_counts_ = false;  // whether this validation or commit recurs; the evaluation of the test part does not
   double apart_began_ = 0, apart_metrics_ = 0;
-  PhaseSeconds step_{};                 // of the step under way
-  double callbacks_ = 0, between_ = 0;  // since the step before
+  PhaseSeconds step_{};                 // seconds of the step under way
+  double callbacks_ = 0, between_ = 0;  // seconds since the previous step
   bool validated_since_ = false;
 
   Stage stage_ = Stage::cold, goal_ = Stage::timing;
@@ -78,12 +79,12 @@ class StepCollector final : public TraceListener {
   double timed_callbacks_ = 0, timed_between_ = 0;
   std::vector<Block> blocks_;
   Block block_;
-  std::int64_t block_steps_ = 1;  // of a block
-  double unchecked_ = 0;          // seconds since the interval was looked at
+  std::int64_t block_steps_ = 1;  // steps in a block
+  double unchecked_ = 0;          // seconds of steps since the interval was last computed
   std::vector<double> validations_, commits_;
-  std::int64_t commits_since_ = 0, timed_commits_ = 0;      // since the step before; between timed steps
+  std::int64_t commits_since_ = 0, timed_commits_ = 0;      // since the previous step; between timed steps
   double validation_seconds_ = 0, validation_metrics_ = 0;  // sums
-  bool thread_runs_ = false;  // thread_before_ holds the figures from which the present ones count
+  bool thread_runs_ = false;  // whether thread_before_ has the figures from which the present ones count
   ThreadFigures thread_before_, thread_;
   std::array<OperatorFigures, phase_count> tally_{};
   std::unique_ptr<OperatorCount> counting_;

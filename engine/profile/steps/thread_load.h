@@ -5,11 +5,11 @@
 
 namespace trainlab {
 
-// Since the calling thread, or the process, began. The run-queue wait is that of
-// seconds_without_core(), the switches are ru_nivcsw of getrusage(RUSAGE_THREAD). `seconds` is the steady clock.
+// The figures since the calling thread, or the process, began. The wait in the run queue is seconds_without_core(), the
+// switches are ru_nivcsw of getrusage(RUSAGE_THREAD), and `seconds` is the steady clock.
 ThreadFigures thread_load();
 
-// The difference from earlier figures to those of now.
+// The present figures minus earlier ones.
 ThreadFigures since(const ThreadFigures& before);
 
 }  // namespace trainlab

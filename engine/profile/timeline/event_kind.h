@@ -1,4 +1,4 @@
-// Names of kinds of events, as files have them. Private to the room.
+// The names that kinds of events have in files. Private to the room.
 #pragma once
 
 #include <string_view>

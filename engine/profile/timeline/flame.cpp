@@ -1,4 +1,4 @@
-// The spans of a timeline's last steps, each with its depth: what a flame chart draws.
+// The spans of a timeline's last steps, each with its depth, for a flame chart.
 #include <algorithm>
 #include <functional>
 #include <limits>
@@ -16,19 +16,19 @@ struct Placed {
   double end() const { return event.begin + event.value; }
 };
 
-// The spans that begin from `from` on, by their beginnings, a span before those inside.
+// The spans that begin at `from` or later, in the order of their beginnings, a span before the spans inside.
 std::vector<Placed> spans_from(const std::deque<TimelineEvent>& events, double from) {
   std::vector<Placed> spans;
   for (auto event = events.rbegin(); event != events.rend(); ++event) {
     if (event->kind != TimelineEvent::Kind::counter && event->begin >= from) spans.push_back({*event});
   }
-  // The outer one of two spans that began at the same moment ended last, and comes first already.
+  // The outer one of two spans that began at the same moment ended last, and so comes first already.
   std::ranges::stable_sort(spans, {}, [](const Placed& one) { return one.event.begin; });
   return spans;
 }
 
 void set_depths(std::vector<Placed>& spans, std::size_t threads) {
-  std::vector<std::vector<double>> open(threads);  // ends of the spans around, from the outermost on
+  std::vector<std::vector<double>> open(threads);  // by thread: the ends of the open spans, the outermost first
   for (Placed& span : spans) {
     std::vector<double>& ends = open[span.event.thread];
     while (!ends.empty() && ends.back() <= span.event.begin) ends.pop_back();

@@ -14,7 +14,7 @@ Timeline record_timeline(FitPlan& plan, const TimelineLimits& limits) {
     const ListeningToLoader loader(plan, recorder);
     const ListeningToOperators operators(recorder, false);
     const Listening spans(recorder);
-    // The step after these few is the last that is recorded: the fit is left within its span.
+    // The step after these is the last that is recorded. The fit is left within the span of that step.
     with_torch_errors([&] { run_few_steps(plan, limits.steps - 1); });
   }
   return recorder.take();

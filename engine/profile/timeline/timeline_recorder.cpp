@@ -11,7 +11,7 @@ TimelineRecorder::TimelineRecorder(std::size_t most_events, std::int64_t step_sa
       step_samples_(static_cast<double>(step_samples)),
       now_(std::move(now)),
       begin_(now_()) {
-  thread();  // the first one: it trains
+  thread();  // makes the calling thread, which trains, the first in the list
 }
 
 TimelineRecorder::Thread& TimelineRecorder::thread() {
@@ -46,7 +46,7 @@ void TimelineRecorder::open(TimelineEvent::Kind kind, std::string_view name) {
 
 void TimelineRecorder::close() {
   Thread& closing = thread();
-  // A thread may end what it began before the recording.
+  // A thread may end a span that it began before the recording.
   if (closing.open.empty()) return;
   const Open last = closing.open.back();
   closing.open.pop_back();

@@ -1,4 +1,4 @@
-// TimelineRecorder: hears spans, operators and the stages of the input, and keeps the last of them as events. Private
+// TimelineRecorder: hears spans, operators and the stages of the input, and keeps the latest as events. Private
 // to the room.
 #pragma once
 
@@ -17,10 +17,10 @@
 
 namespace trainlab {
 
-// Spans and operators come from the thread that makes the recorder, input stages from any thread. Thread-safe.
+// Hears spans and operators of the thread that makes the recorder, and input stages of any thread. Thread-safe.
 class TimelineRecorder final : public TraceListener, public InputListener, public OperatorListener {
  public:
-  // Keeps the last `most_events` events. `step_samples`: samples of a training step. `now`: seconds.
+  // Keeps the last `most_events` events. `step_samples`: samples of a training step. `now` returns the time in seconds.
   TimelineRecorder(std::size_t most_events, std::int64_t step_samples,
                    std::function<double()> now = steady_seconds);
 
@@ -37,7 +37,7 @@ class TimelineRecorder final : public TraceListener, public InputListener, publi
   void sample_ended(std::int64_t) noexcept override {}
   void taking(std::int64_t ready, std::int64_t capacity) noexcept override;
 
-  // To be called when nobody tells the recorder anything any more.
+  // Gives the timeline away. To be called when nothing reports to the recorder any more.
   Timeline take() { return std::move(timeline_); }
 
  private:
@@ -48,10 +48,10 @@ class TimelineRecorder final : public TraceListener, public InputListener, publi
   };
   struct Thread {
     std::uint16_t index;
-    std::vector<Open> open;  // from the outermost on
+    std::vector<Open> open;  // open spans, the outermost first
   };
 
-  // All of these with the lock.
+  // The caller of each of the following functions holds the lock.
   Thread& thread();
   std::uint32_t name_of(std::string_view name);
   void open(TimelineEvent::Kind kind, std::string_view name);
@@ -73,7 +73,7 @@ class TimelineRecorder final : public TraceListener, public InputListener, publi
   };
   std::unordered_map<std::string, std::uint32_t, Hash, std::equal_to<>> names_;
   std::int64_t last_memory_ = -1;
-  double last_step_ = -1;  // when the step before ended
+  double last_step_ = -1;  // when the previous step ended
 };
 
 }  // namespace trainlab

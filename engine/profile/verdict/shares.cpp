@@ -1,4 +1,4 @@
-// From figures to parts of a step.
+// Computes the parts of a step from the figures of a profile.
 #include <algorithm>
 
 #include "profile/profile.h"
@@ -9,27 +9,27 @@ namespace {
 
 constexpr std::size_t index_of(Phase phase) { return static_cast<std::size_t>(phase); }
 
-// The part of the time in which the training thread had no core.
+// The share of the time in which the training thread had no core.
 std::optional<double> run_queue(const ThreadFigures& thread) {
   if (!thread.waited || thread.seconds <= 0) return std::nullopt;
   return std::clamp(*thread.waited / thread.seconds, 0.0, 1.0);
 }
 
-// The calls of operators in a phase, in seconds of a step; at most `of`, a part of the phase. The time of a call is
-// that of a thread that has a core, and is longer in a thread that waits for one.
+// Estimated seconds of a step that the calls of operators in a phase take, at most `of`, a part of the phase. The time
+// of a call was measured on a thread that has a core; a thread that waits for a core needs longer for a call.
 double calls_in(const Profile& profile, Phase phase, double of) {
   const double running = std::max(1 - run_queue(profile.steps.thread).value_or(0), 0.01);
   return std::min(of, profile.steps.operators_in(phase).calls * profile.call_seconds / running);
 }
 
-// The part of the recipe's functions in which operators work. Counting operators makes both longer alike.
+// The share of the time of the recipe's functions that operators take. Counting lengthens both in proportion.
 double operator_part(const Profile& profile) {
   const double counted = profile.steps.counted_self[index_of(Phase::callback)];
   if (counted <= 0) return 0;
   return std::min(1.0, profile.steps.operators_in(Phase::callback).seconds / counted);
 }
 
-// Sums of seconds become parts of one.
+// Divides the seconds of each part by the whole, so that the parts sum to 1.
 Shares divided(Shares shares, double whole) {
   for (double* part : {&shares.input, &shares.transfer, &shares.forward, &shares.backward, &shares.optimizer,
                        &shares.metrics, &shares.recipe, &shares.synchronisation, &shares.launch_gap, &shares.checkpoint,
@@ -43,7 +43,7 @@ Shares divided(Shares shares, double whole) {
 Shares shares_of(const Profile& profile) {
   const StepFigures& steps = profile.steps;
   Shares shares;
-  // A phase's arithmetic, whose calls are added to the launch gap.
+  // The seconds of a phase without the calls of its operators, which are added to the launch gap.
   const auto arithmetic = [&](Phase phase, double seconds) {
     const double calls = calls_in(profile, phase, seconds);
     shares.launch_gap += calls;
@@ -88,7 +88,7 @@ Measures measures_of(const Profile& profile) {
       calls += one.calls;
       seconds += one.seconds;
     }
-    // Operators in evaluations are counted there and not here.
+    // The operators of evaluations are not part of these shares.
     calls -= steps.operators_in(Phase::validate).calls;
     seconds -= steps.operators_in(Phase::validate).seconds;
     m.operators = calls;

@@ -9,8 +9,9 @@ namespace trainlab {
 
 namespace {
 
-// A part of the work that a change of the recipe or of the machine can make smaller. Above `high` it is the verdict if
-// no other such part is larger; above `notable` it is the verdict where nothing else is.
+// A part of the work that a change of the recipe or of the machine can make smaller. If its share is above `high`, the
+// part is the verdict unless another part above its `high` is larger. If its share is above `notable`, the part is the
+// verdict where no other rule gives one.
 struct Rule {
   Bottleneck bottleneck;
   double notable, high;
@@ -38,11 +39,12 @@ constexpr std::array<Rule, 9> rules{{
 }};
 
 constexpr std::int64_t least_steps = 3;
-// From a fifth of the time on the other figures are those of a machine that does something else. Below a twentieth the
-// wait is what a quiet machine shows.
+// Shares of the time that the training thread waits for a core. From `contended` on, the other figures describe a
+// machine that does other work. A wait below `quiet` is usual on a quiet machine.
 constexpr double contended = 0.20, quiet = 0.05;
-constexpr double most = 0.5;  // of a step: forward and backward passes are the verdict if nothing else is large
-// xprof's suggestions: bound by memory where it is used to more than 70 % and the arithmetic to less than 50 %.
+constexpr double most = 0.5;  // share of a step from which the passes are the verdict if nothing else is large
+// Limits of xprof's suggestions: memory limits where more than 70 % of its speed and less than 50 % of the arithmetic
+// are used.
 constexpr double used = 0.7, idle = 0.5;
 
 double share_of(Bottleneck bottleneck, const Measures& measures) {
@@ -85,7 +87,7 @@ Kind kind_of_compute(const Measures& m) {
   if (knows_bytes) text += (knows_flops ? " and " : "") + percent(memory) + " of its memory bandwidth";
   if (memory > 1) text += ", so that caches serve a part of what operators move";
   text += ".";
-  // Above the roof of memory, caches serve a part, and how much memory gives is unknown.
+  // A use above the roof of memory means that caches serve a part; then memory's own share is unknown.
   const bool memory_limits = memory > used && memory <= 1 && arithmetic < idle;
   const bool arithmetic_limits = arithmetic > used && (memory < idle || memory > 1);
   return {.bottleneck = memory_limits || (!arithmetic_limits && memory > arithmetic) ? Bottleneck::bandwidth
@@ -94,7 +96,7 @@ Kind kind_of_compute(const Measures& m) {
           .evidence = text};
 }
 
-// How far the verdict can be trusted, from 0 (low) to 2 (high), with the reasons why not further.
+// The confidence of the verdict, from 0 (low) to 2 (high). Adds the reasons that lower it.
 int trust(const Measures& m, std::vector<std::string>& reasons) {
   int trust = 2;
   const auto doubt = [&](int at_most, const std::string& reason) {
@@ -131,7 +133,7 @@ std::string calls_evidence(const Measures& m) {
   return fmt::format("A step calls {:.0f} operators of {:.1f} µs each.", *m.operators, 1e6 * *m.operator_seconds);
 }
 
-// The verdict by the parts of a step.
+// The verdict that follows from the parts of a step.
 StepVerdict by_shares(const Measures& m) {
   StepVerdict verdict;
   const auto share = [&](const Rule& rule) { return share_of(rule.bottleneck, m); };
@@ -221,7 +223,7 @@ StepVerdict judge(const Measures& m) {
   if (m.steps < least_steps) {
     return {.confidence = "none",
             .plain = "unknown",
-            .evidence = {fmt::format("Only {} step{} could be timed: {} are the least.", m.steps,
+            .evidence = {fmt::format("Only {} step{} could be timed: at least {} are needed.", m.steps,
                                      m.steps == 1 ? "" : "s", least_steps)}};
   }
   return m.run_queue.value_or(0) >= contended ? contention(m) : by_shares(m);

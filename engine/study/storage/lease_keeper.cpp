@@ -37,7 +37,7 @@ void LeaseKeeper::run(Storage& storage) {
       try {
         storage.renew(lease, wall_seconds() + lease_seconds);
       } catch (const std::exception&) {
-        // Lost, or the disk is full: the thread that trains learns of it when it reports.
+        // The lease is lost, or the disk is full. The thread that trains gets this error when it reports.
       }
     }
     lock.lock();

@@ -33,7 +33,7 @@ SharedStudy::Asked SharedStudy::ask(double now, double expires, std::int64_t mos
   asked.lease = storage_->begin(owner_, now, [&](const StudyChanges& changes) -> std::optional<Storage::Begin> {
     apply(changes);
     asked.is_over = changes.is_over;
-    // Others wait meanwhile: nothing is chosen in vain.
+    // Other processes wait meanwhile, so a point is chosen only if a trial can begin.
     const Trials& trials = study_.trials();
     const bool may_add = !changes.is_over && trials.size() < most;
     if (trials.count(TrialState::waiting) == 0 && !may_add) return std::nullopt;
@@ -56,7 +56,7 @@ void SharedStudy::end(const Lease& lease, TrialState state, std::span<const doub
   }
 }
 
-// Error{run} for a trial that no process writes, but that may stand in a file which was damaged or repaired.
+// Raises Error{run} for a trial that no process would write, but that may stand in a damaged or repaired file.
 void SharedStudy::check(const StoredTrial& trial) const {
   const bool is_complete = trial.state == TrialState::complete;
   std::string wrong;
@@ -75,7 +75,8 @@ void SharedStudy::check(const StoredTrial& trial) const {
 }
 
 void SharedStudy::apply(const StudyChanges& changes) {
-  // Numbers first: a trial may have changed after one with a higher number.
+  // Trials are applied in the order of their numbers, because a trial may have changed after a trial with a higher
+  // number.
   std::vector<const StoredTrial*> by_number;
   for (const StoredTrial& trial : changes.trials) by_number.push_back(&trial);
   std::sort(by_number.begin(), by_number.end(), [](const auto* a, const auto* b) { return a->number < b->number; });
@@ -103,7 +104,8 @@ void SharedStudy::apply(const StudyChanges& changes) {
     if (!is_final(study_.trials().state(report.trial))) study_.report(report.trial, report.report);
   }
   for (const StoredTrial& trial : changes.trials) {
-    // Known already: a transaction that was rolled back (a function of the recipe raised) gives its changes again.
+    // The trial may be known already: changes come again when their transaction was rolled back, as when a function of
+    // the recipe has raised an error.
     if (is_final(study_.trials().state(trial.number))) continue;
     switch (trial.state) {
       case TrialState::complete: study_.tell(trial.number, trial.values); break;

@@ -16,7 +16,7 @@ Autocast::Autocast(c10::DeviceType device, c10::ScalarType type)
 
 Autocast::~Autocast() {
   if (!has_lists_) return;
-  // Converted weights are kept until the outermost region ends: the next step has other weights.
+  // Converted weights are cached only until the outermost region ends, because the next step has other weights.
   if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
   at::autocast::set_autocast_enabled(device_, was_enabled_);
   at::autocast::set_autocast_dtype(device_, before_);

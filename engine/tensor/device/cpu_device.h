@@ -1,4 +1,4 @@
-// The CPU as a device: its tensors are drawn in place, and batches of the host are its own.
+// The CPU as a device: random numbers are drawn in place, and batches on the host need no copy.
 #pragma once
 
 #include "tensor/device.h"

@@ -37,7 +37,7 @@ void Device::take(std::vector<at::Tensor>& columns) const {
   const Span span(Phase::move);
   forget_done_copies();  // first, because a device that has failed raises here
   const c10::impl::VirtualGuardImpl device(place_.type());
-  // The list holds the host's tensors before their copies begin, so that no error lets them go too early.
+  // The list holds the host's tensors before their copies begin, so that even after an error they live long enough.
   Copy* const copy = [&] {
     const std::lock_guard lock(copies_mutex_);
     return &copies_.emplace_back(Copy{c10::Event(place_.type()), columns});
@@ -55,7 +55,7 @@ void Device::take(std::vector<at::Tensor>& columns) const {
     try {
       record();
     } catch (const c10::Error&) {
-      // A device that cannot record has failed; the error of the copy is told.
+      // A device that cannot record has failed; the error of the copy is raised, which came first.
     }
     std::rethrow_exception(failed);
   }
@@ -84,8 +84,8 @@ at::Tensor Device::bernoulli(at::IntArrayRef shape, at::ScalarType type, double 
   return at::empty(shape, type).bernoulli_(probability, keyed_generator(key)).to(place_);
 }
 
-// The operator runs on copies on the host. Autograd records the copies, because LibTorch's own fallback to the CPU,
-// which stands below autograd, also needs an operator that few devices have where a tensor is written to.
+// Runs the operator on copies on the host, which autograd records. LibTorch's own fallback to the CPU works below
+// autograd; for an operator that writes to a tensor, it also needs an operator that few devices have.
 void Device::draw(const c10::OperatorHandle& op, std::vector<c10::IValue>& stack, std::size_t generator,
                   Key key) const {
   const auto& arguments = op.schema().arguments();

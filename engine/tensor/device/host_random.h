@@ -1,4 +1,4 @@
-// The draws of tensor/random.h in the host's memory; `out` lives on the CPU.
+// The functions of tensor/random.h for the host's memory; `out` is a tensor of the CPU.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -17,7 +17,7 @@ namespace {
 
 std::mutex kinds_mutex;
 
-// All but the CPU. A GPU is asked for by its name also where no plugin brings the kind.
+// All kinds but the CPU. "cuda" is known even without a plugin, so that a recipe that names a GPU gets a clear error.
 std::vector<DeviceKind>& kinds() {
   static std::vector<DeviceKind> all{{.name = "cuda",
                                       .type = at::kCUDA,
@@ -35,7 +35,7 @@ std::optional<DeviceKind> known_kind(const Wanted& wanted, Member member) {
   return found == kinds().end() ? std::nullopt : std::optional(*found);
 }
 
-// A device's name as it is written: "cuda", "cuda:1".
+// The parts of a device's name such as "cuda" or "cuda:1".
 struct DeviceName {
   std::string_view kind;
   int index = 0;

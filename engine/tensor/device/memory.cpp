@@ -30,16 +30,16 @@ namespace {
 MemoryCount cpu;
 std::atomic<std::int64_t> script_limit{0}, process_limit{0};
 thread_local MemoryUse current_use = MemoryUse::other;
-thread_local constinit std::int64_t budget = 0, kept_for_batches = 0;  // by the guards MemoryBudget; 0: none
+thread_local constinit std::int64_t budget = 0, kept_for_batches = 0;  // set by the guards MemoryBudget; 0: none
 
 constexpr std::int64_t listened = std::int64_t{1} << 20;
 std::atomic<void (*)()> large_listener{nullptr};
 
 std::mutex listening_mutex;
-std::vector<MemoryListener*> listeners;  // guarded by the mutex
-std::atomic<bool> is_listened{false};    // whether there are any
+std::vector<MemoryListener*> listeners;  // guarded by listening_mutex
+std::atomic<bool> is_listened{false};    // whether there are listeners
 
-// Counts and tells under one lock, so that a listener's sums are the counts at each event.
+// Counting and telling listeners happen under one lock, so that a listener's sums equal the counts at each event.
 [[gnu::noinline]] void add_and_tell(const void* block, MemoryUse use, std::int64_t size) {
   const std::lock_guard lock(listening_mutex);
   cpu.add(use, size);
@@ -59,8 +59,9 @@ std::int64_t usable_tensor_memory() {
 
 c10::Allocator* libtorch() { return c10::GetDefaultCPUAllocator(); }
 
-// What a block is for stands in its last bytes, behind what was asked for: oneDNN frees through raw_deleter(), so that
-// one function must do for all blocks. What the C library set aside for a block is known again when it is freed.
+// The use of a block is stored in the block's last bytes, behind the bytes that were asked for. It cannot be a part of
+// the deleter: oneDNN frees through raw_deleter(), so that one function must free all blocks. The size of a block is
+// the one that the C library states, which is the same when the block is freed.
 std::int64_t block_size(void* block) { return static_cast<std::int64_t>(malloc_usable_size(block)); }
 char* use_of(void* block, std::int64_t size) {
   return static_cast<char*>(block) + size - static_cast<std::int64_t>(sizeof(MemoryUse));
@@ -83,18 +84,19 @@ c10::DataPtr allocate_with_use(std::size_t bytes) {
   try {
     return libtorch()->allocate(bytes + sizeof(MemoryUse));
   } catch (const c10::Error&) {
-    c10::DataPtr refused = libtorch()->allocate(bytes);  // raises, with the number of bytes that was asked for
+    c10::DataPtr refused = libtorch()->allocate(bytes);  // raises with the number of bytes asked for
     throw;
   }
 }
 
-// "the limit of 100.0 MiB (--memory)": by who has set it.
+// The limit with the option that has set it: "the limit of 100.0 MiB (--memory)".
 std::string limit_text(double limit) {
   const bool is_of_process = limit == static_cast<double>(process_limit.load(std::memory_order_relaxed));
   return "the limit of " + memory_text(limit) + (is_of_process ? " (--memory)" : " (memory.budget)");
 }
 
-// A script's garbage may be what is missing: its error is the one after which garbage is collected.
+// Raises if a large tensor does not fit. Collecting a script's garbage may free enough memory, so a script's tensor
+// raises the error after which garbage is collected.
 void check_large(MemoryUse use, double bytes) {
   if (use != MemoryUse::script) return check_free_memory(bytes, memory_text(bytes) + " for one tensor");
   if (bytes > static_cast<double>(free_tensor_memory()))
@@ -111,7 +113,8 @@ class CountingAllocator final : public c10::Allocator {
     c10::DataPtr data = allocate_with_use(bytes);
     void* block = data.get();
     const std::int64_t size = block_size(block);
-    // Blocks are larger than what is asked for. A block that was never touched takes no memory, and goes at once.
+    // Blocks are larger than the bytes asked for, so the limit is checked again with the true size. A refused block is
+    // freed at once, and takes no memory because it was never touched.
     cpu.check_all(size);
     std::memcpy(use_of(block, size), &use, sizeof use);
     if (is_listened.load(std::memory_order_relaxed)) [[unlikely]] {
@@ -134,8 +137,8 @@ MemoryUse current_memory_use() { return current_use; }
 
 void MemoryCount::check_all(std::int64_t bytes) const {
   const std::int64_t limit = tensor_memory_limit();
-  // Batches are prepared by threads that cannot wait until a step has given memory back; what limits them is the number
-  // of buffers of a loader.
+  // Batches are not refused, because the threads that prepare them cannot wait until a step has freed memory. The
+  // number of a loader's buffers limits them instead.
   if (limit == 0 || current_use == MemoryUse::batches) return;
   const std::int64_t batches = charged_[static_cast<std::size_t>(MemoryUse::batches)].load(std::memory_order_relaxed);
   const std::int64_t taken = live() + std::max<std::int64_t>(kept_for_batches - batches, 0);
@@ -158,7 +161,7 @@ TensorMemory MemoryCount::now() const {
     now.charged[i] = charged_[i].load(std::memory_order_relaxed);
     rest -= now.charged[i];
   }
-  // Other threads may have allocated in between.
+  // The rest is negative if other threads have allocated in between.
   now.charged[static_cast<std::size_t>(MemoryUse::other)] = std::max<std::int64_t>(rest, 0);
   return now;
 }
@@ -184,7 +187,7 @@ MemoryListening::~MemoryListening() {
 }
 
 std::int64_t block_bytes(std::int64_t bytes) {
-  // Larger blocks differ from what was asked for by less than a hundredth.
+  // Large blocks exceed the bytes asked for by less than a hundredth.
   if (bytes <= 0 || bytes >= large_memory) return bytes;
   // A block that is never touched takes no memory.
   const c10::DataPtr block = allocate_with_use(static_cast<std::size_t>(bytes));
@@ -277,8 +280,8 @@ MemoryCharge::~MemoryCharge() { current_use = outer_; }
 }  // namespace trainlab
 
 #ifdef TRAINLAB_MIMALLOC
-// mimalloc's own are C, cannot raise, and end the process where there is no memory. What LibTorch asks for goes through
-// these as well; mimalloc's delete frees it.
+// These operators replace mimalloc's own, which are compiled as C, cannot raise, and end the process when memory is
+// exhausted. LibTorch's allocations use these operators as well; mimalloc's delete frees the memory.
 namespace {
 void* or_raise(void* block) {
   if (!block) throw std::bad_alloc();

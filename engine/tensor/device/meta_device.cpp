@@ -14,7 +14,7 @@
 namespace trainlab {
 namespace {
 
-// Draws nothing: there are no values.
+// The device of dry runs. It draws nothing, because its tensors have no values.
 class Meta final : public Device {
  public:
   Meta() : Device(at::kMeta) {}
@@ -42,7 +42,7 @@ thread_local MemoryListener* dry_listener = nullptr;
 struct Block {
   std::int64_t bytes;
   MemoryUse use;
-  MemoryListener* listener;  // that has heard of the block
+  MemoryListener* listener;  // the listener that has heard of the block
 };
 
 void free_block_of_meta(void* context) {
@@ -51,7 +51,7 @@ void free_block_of_meta(void* context) {
   delete block;
 }
 
-// Gives no memory, and tells of the memory that the CPU's allocator would give.
+// Allocates nothing, and tells the listener how much memory the CPU's allocator would take.
 class MetaAllocator final : public c10::Allocator {
  public:
   c10::DataPtr allocate(std::size_t bytes) override {

@@ -21,7 +21,8 @@ class MetaBlock {
   MemoryListener* const listener_;
 };
 
-// Teaches "meta" the CPU's operators that LibTorch has no shape functions for. Once for the process; thread-safe.
+// Registers, for "meta", the CPU's operators for which LibTorch has no shape functions. Only the first call in a
+// process has an effect; thread-safe.
 void register_meta_operators();
 
 }  // namespace trainlab

@@ -1,5 +1,5 @@
-// Operators for which LibTorch's C++ has no shape functions: each runs on the CPU with zeros in place of values. What
-// the operator takes for itself meanwhile is told as a block that lives as long as the operator runs.
+// Operators for which LibTorch's C++ has no shape functions: each runs on the CPU with zeros in place of values. The
+// memory that the operator uses meanwhile is reported as a block that lives as long as the operator runs.
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/_scaled_dot_product_attention_math.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu.h>
@@ -26,7 +26,7 @@
 namespace trainlab {
 namespace {
 
-// The most that the CPU's tensors of this thread's operator hold beyond what was there before.
+// Measures the largest number of bytes that the CPU's tensors take beyond those from before this thread's operator.
 class OperatorMemory final : public MemoryListener {
  public:
   void allocated(const void*, std::int64_t bytes, MemoryUse) noexcept override {
@@ -82,7 +82,7 @@ void run_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   const auto& arguments = op.schema().arguments();
   const auto& returns = op.schema().returns();
   const std::vector<c10::IValue> given = torch::jit::pop(*stack, arguments.size());
-  std::vector<c10::IValue> zeros;  // kept, so that the operator is not seen to free what it was given
+  std::vector<c10::IValue> zeros;  // kept alive, so that freeing the operands is not counted for the operator
   zeros.reserve(given.size());
   for (const c10::IValue& value : given) zeros.push_back(on_cpu(value));
   stack->insert(stack->end(), zeros.begin(), zeros.end());
@@ -103,7 +103,7 @@ void run_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   }
 }
 
-// Operators whose results depend on values, and operators that read a value: without values they raise.
+// Whether the operator reads a value, or its result's shape depends on values. Without values such an operator raises.
 bool depends_on_values(std::string_view name) {
   static const std::set<std::string_view> names = {"aten::_local_scalar_dense",
                                                    "aten::nonzero",
@@ -120,7 +120,7 @@ bool depends_on_values(std::string_view name) {
   return names.contains(name);
 }
 
-// A function of tensors that gives new tensors, or changes tensors that it is given.
+// Whether the operator takes tensors and returns new tensors, or changes tensors among its arguments.
 bool is_plain(const c10::FunctionSchema& schema) {
   const auto is_tensor = [](const c10::Argument& one) {
     return one.type()->isSubtypeOf(*c10::TensorType::get()) || one.type()->isSubtypeOf(*c10::ListType::ofTensors());
@@ -132,8 +132,8 @@ bool is_plain(const c10::FunctionSchema& schema) {
 
 at::Tensor relu(const at::Tensor& x) { return at::empty_like(x); }
 
-// The CPU takes its attention of one kernel where nothing but a mask of what is later is asked for; on "meta" LibTorch
-// would take several operators with all scores in memory.
+// Without dropout, and without a mask other than the causal one, the CPU computes attention in one fused kernel. On
+// "meta" LibTorch would call several operators with all scores in memory.
 at::Tensor attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                      const std::optional<at::Tensor>& mask, double dropout, bool is_causal, std::optional<double> scale,
                      bool groups_heads) {
@@ -145,12 +145,12 @@ at::Tensor attention(const at::Tensor& query, const at::Tensor& key, const at::T
       at::_scaled_dot_product_flash_attention_for_cpu(query, key, value, dropout, is_causal, mask, scale));
 }
 
-// The CPU takes oneDNN's kernel, a layer and direction at a time, where LibTorch's "meta" would take operators for each
-// step of the sequence.
+// The CPU uses oneDNN's kernel, for one layer and direction at a time. LibTorch's "meta" would call operators for each
+// step of the sequence instead.
 using States = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
 States lstm(const at::Tensor& input, at::TensorList start, at::TensorList weights, bool has_biases, std::int64_t layers,
             double dropout, bool training, bool both_directions, bool batch_first) {
-  constexpr std::int64_t lstm_mode = 2;  // of oneDNN's kinds of cells in LibTorch
+  constexpr std::int64_t lstm_mode = 2;  // LibTorch's number for oneDNN's LSTM cell
   const std::size_t each = has_biases ? 4 : 2, directions = both_directions ? 2 : 1;
   const bool is_plain = weights.size() == each * directions * static_cast<std::size_t>(layers);
   if (input.scalar_type() != at::kFloat || input.numel() == 0 || !is_plain || (dropout > 0 && training)) {
@@ -197,12 +197,13 @@ void register_meta_operators() {
       const std::string full = name.name.substr(6) + (name.overload_name.empty() ? "" : "." + name.overload_name);
       add(own, full);
     }
-    own.impl("relu", relu);  // frequent, and takes nothing but its result
-    // The CPU's library chooses its kernels in these two.
+    own.impl("relu", relu);  // called often, and takes no memory but its result
+    // In these two operators the CPU's library chooses kernels, which take different amounts of memory.
     add(own, "convolution");
     add(own, "convolution_backward");
     static torch::Library gradients(torch::Library::IMPL, "aten", c10::DispatchKey::AutogradMeta, __FILE__, __LINE__);
-    // LibTorch has shape functions for these, but on the CPU they put copies into another order of the values first.
+    // LibTorch has shape functions for the following operators, but these do not count the reordered copies that the
+    // CPU makes first.
     add(gradients, "max_pool2d_with_indices_backward");
     add(gradients, "avg_pool2d_backward");
     gradients.impl("scaled_dot_product_attention", attention);

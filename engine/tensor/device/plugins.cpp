@@ -27,7 +27,7 @@ fs::path plugin_folder() {
   return given != nullptr && *given != '\0' ? fs::path(given) : fs::read_symlink("/proc/self/exe").parent_path();
 }
 
-// A folder that somebody names is there.
+// Raises unless the folder of plugins exists, if the user has named a folder.
 void check_plugin_folder() {
   std::error_code ignored;
   const fs::path folder = plugin_folder();
@@ -47,7 +47,8 @@ Error refused(const fs::path& file, const std::string& why) {
 }
 
 void load(const fs::path& file) {
-  // Lazily: a plugin of another build, whose functions are not all there, can then say which build it is of.
+  // Symbols are bound lazily: a plugin of another build, for which some functions are missing, can then still say which
+  // build it is of.
   void* const library = ::dlopen(file.c_str(), RTLD_LAZY | RTLD_LOCAL);
   if (library == nullptr) {
     std::string why = ::dlerror();
@@ -85,7 +86,7 @@ fs::path device_plugin(std::string_view kind) {
 
 void load_device_plugin(std::string_view kind) {
   static std::mutex mutex;
-  static std::map<fs::path, std::optional<Error>> tried;  // with the error of a plugin that cannot be used
+  static std::map<fs::path, std::optional<Error>> tried;  // plugins by file, with the error of one that failed
   const fs::path file = device_plugin(kind);
   const std::lock_guard lock(mutex);
   check_plugin_folder();

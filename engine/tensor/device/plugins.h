@@ -6,13 +6,13 @@
 
 namespace trainlab {
 
-// Where the plugin of a kind lies, or would lie; empty for a name that no kind can have (kinds are named by lower-case
-// letters, digits and "_").
+// The path at which the plugin of a kind is expected; empty for a name that no kind can have (kinds are named by
+// lower-case letters, digits and "_").
 std::filesystem::path device_plugin(std::string_view kind);
 
-// Loads the plugin of a kind unless it is loaded; nothing where there is no such file. Raises Error{usage} naming the
-// file for what is no plugin, for a plugin of another build and for one whose add() fails; the same error each time,
-// because a library is not loaded anew.
+// Loads the plugin of a kind unless it is loaded; does nothing where the file does not exist. Raises Error{usage} that
+// names the file if the file is no plugin, if the plugin is of another build, or if its add() fails. Later calls raise
+// the same error, because a library is not loaded again.
 void load_device_plugin(std::string_view kind);
 
 }  // namespace trainlab

@@ -16,7 +16,8 @@ namespace trainlab {
 
 namespace {
 
-// Words are drawn in pieces that stay in the first-level cache; a multiple of 4, as philox_fill wants.
+// The number of words that are drawn at a time: few enough for the first-level cache, and a multiple of 4, as
+// philox_fill requires.
 constexpr std::int64_t piece = 2048;
 using Words = std::array<std::uint32_t, piece>;
 
@@ -40,7 +41,7 @@ void check_dropout(at::IntArrayRef shape, at::ScalarType type, std::size_t proba
   }
 }
 
-// Calls use(begin, words, n) for pieces of n ≤ elements_per_piece elements, each for `taken` words.
+// Calls use(begin, words, n) for pieces of n ≤ elements_per_piece elements, each of which takes `taken` words.
 template <int taken, class Use>
 void for_words(Key key, std::int64_t count, Use&& use) {
   Words words;
@@ -78,7 +79,8 @@ template <class T>
 void dropout_values(T* out, std::int64_t count, Key key, double p) {
   const DropoutRate<T> rate(p);
   for_words<1>(key, (count + 1) / 2, [&](std::int64_t begin, const std::uint32_t* words, std::int64_t n) {
-    // Locals, because stores through `to` could otherwise change what the loop reads, and it would not be vectorised.
+    // Local copies: the compiler cannot rule out that stores through `to` change members, and so would not vectorise
+    // the loop.
     T* const to = out + 2 * begin;
     const DropoutRate<T> own = rate;
     const std::int64_t left = count - 2 * begin;

@@ -1,4 +1,4 @@
-// batch = "auto".
+// Chooses the batch for batch = "auto".
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -11,11 +11,11 @@
 namespace trainlab {
 namespace {
 
-// A tenth of the room stays free for what a prediction does not see, such as a validation.
+// A tenth of the room stays free, because a prediction leaves out some memory, such as that of a validation.
 constexpr double margin = 0.9;
-constexpr int refinements = 8;  // predictions between a batch that fits and one that does not
+constexpr int refinements = 8;  // most predictions for sizes between a batch that fits and a batch that does not
 
-// The largest size that is a multiple of 8, or below 8 a power of two; 0 where none is that small.
+// The largest multiple of 8, or below 8 the largest power of two, that is at most `batch`; 0 for a batch below 1.
 std::int64_t rounded(double batch) {
   const auto whole = static_cast<std::int64_t>(std::max(batch, 0.0));
   return whole >= 8 ? whole / 8 * 8 : static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(whole)));
@@ -26,7 +26,7 @@ struct Tried {
   double peak;
 };
 
-// The batch at which a line through both meets `room`.
+// The batch at which the straight line through both peaks reaches `room`.
 double where_full(const Tried& a, const Tried& b, double room) {
   const double slope = (b.peak - a.peak) / static_cast<double>(b.batch - a.batch);
   if (slope <= 0) return HUGE_VAL;
@@ -60,7 +60,8 @@ std::int64_t largest_batch(const FitPlan& plan) {
         .hint("memory = { recompute = \"every 2\" }, or a smaller model");
   }
   if (small.batch < 16 || held < 32) return small.batch;
-  // In proportion to the batch but for the loader's buffers, and for the moment of the step in which most is held.
+  // The peak grows in proportion to the batch, except for the loader's buffers and for changes of the moment at which
+  // the step holds most.
   Tried low = tried(32);
   if (low.peak > room) return small.batch;
   Tried high = tried(rounded(std::min(where_full(small, low, room), held)));

@@ -18,14 +18,14 @@
 namespace trainlab {
 namespace {
 
-// Several neighbouring layers of a longer chain are one stage, and bytes are rounded to this part of the most: the
-// search then takes a fraction of a second.
+// A chain with more layers is divided into this number of stages of neighbouring layers, and bytes are rounded up to
+// multiples of a slot, so that the search takes a fraction of a second.
 constexpr std::size_t most_stages = 96;
 constexpr std::int64_t slots = 256;
 constexpr int timed_passes = 3;
-constexpr int tries = 7;  // dry runs between the least and the most
+constexpr int tries = 7;  // dry runs of the bisection between the least and the largest number of slots
 
-// Hears the layers of a chain in a forward pass: the time of each, and the bytes that there are at its end.
+// Measures the layers of a chain in a forward pass: the time of each, and the bytes of all tensors at its end.
 class ChainListener final : public TraceListener, public MemoryListener {
  public:
   explicit ChainListener(const std::vector<const Layer*>& chain)
@@ -47,9 +47,9 @@ class ChainListener final : public TraceListener, public MemoryListener {
   void allocated(const void*, std::int64_t bytes, MemoryUse) noexcept override { now_ += bytes; }
   void freed(const void*, std::int64_t bytes, MemoryUse) noexcept override { now_ -= bytes; }
 
-  std::vector<double> seconds;     // the least of all passes
-  std::vector<std::int64_t> live;  // at the end of each layer
-  std::int64_t before = 0;         // before the first
+  std::vector<double> seconds;     // time of each layer, the least of all passes
+  std::vector<std::int64_t> live;  // bytes at the end of each layer
+  std::int64_t before = 0;         // bytes before the first layer
 
  private:
   std::unordered_map<std::string, std::size_t> numbers_;
@@ -86,7 +86,7 @@ std::vector<double> measured_seconds(const FitPlan& plan, const std::vector<cons
   return listener.seconds;
 }
 
-// The costs of the chain's layers. What a layer keeps is what there is more at its end than at its beginning.
+// The costs of the chain's layers. A layer keeps the bytes that exist at its end in addition to those at its beginning.
 std::vector<ChainCost> costs_of(const FitPlan& plan, const std::vector<const Layer*>& chain) {
   const std::vector<double> seconds = measured_seconds(plan, chain);
   ChainListener listener(chain);
@@ -111,9 +111,9 @@ std::vector<ChainCost> costs_of(const FitPlan& plan, const std::vector<const Lay
   return costs;
 }
 
-// The chain as at most `most_stages` stages of neighbouring layers.
+// The chain as stages of neighbouring layers, at most `most_stages` of them.
 struct Stages {
-  std::size_t each;  // layers of a stage; the last may have fewer
+  std::size_t each;  // layers in a stage; the last stage may have fewer
   std::vector<ChainCost> costs;
 
   Stages(const std::vector<ChainCost>& layers) : each((layers.size() + most_stages - 1) / most_stages) {
@@ -138,15 +138,15 @@ struct Stages {
   }
 };
 
-// The peak of the fit's steps after its first validation.
+// The predicted peak of the steps that follow the fit's first validation.
 std::int64_t peak_of(const FitPlan& plan) { return predict_memory(plan).ledger.peak + copies_after_validation(plan); }
 
-// Tries candidates and keeps the fastest that fits.
+// Choice: predicts the memory of candidates, and keeps the fastest candidate that fits.
 class Choice {
  public:
   Choice(FitPlan& plan, std::int64_t budget) : plan_(plan), budget_(budget) {}
 
-  // Whether a step with these segments fits.
+  // Takes a candidate into account. Returns whether a step with its segments fits.
   bool offer(Recompute recompute, double seconds) {
     plan_.recompute = recompute;
     const std::int64_t peak = peak_of(plan_);
@@ -197,7 +197,7 @@ RecomputePrice recompute_within(FitPlan& plan, std::int64_t budget, const Option
   RecomputePrice price{.plain = peak, .peak = peak};
   if (price.plain <= budget) return price;
   std::vector<const Layer*> chain = plan.model->chain();
-  if (plan.chunk_loss && chain.size() > 1) chain.pop_back();  // it is computed with the loss
+  if (plan.chunk_loss && chain.size() > 1) chain.pop_back();  // the last layer is computed with the loss
   const std::vector<ChainCost> layers = costs_of(plan, chain);
   price.forward = sum_of(layers, 0, layers.size());
 
@@ -208,7 +208,7 @@ RecomputePrice recompute_within(FitPlan& plan, std::int64_t budget, const Option
   const std::int64_t output = block_bytes(element_count(chain.back()->output) * plan.loader.batch * value);
   const SegmentSearch search(stages.costs, output, most, slots);
   Choice choice(plan, budget);
-  // The search counts activations alone; how many bytes of them the budget leaves room for, dry runs tell.
+  // The search counts activations alone. Dry runs show how many bytes of activations fit into the budget.
   std::int64_t low = 0, high = slots;
   const auto offered = [&](std::int64_t slot) {
     const auto found = search.plan(most * slot / slots);

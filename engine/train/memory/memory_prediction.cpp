@@ -13,7 +13,7 @@
 namespace trainlab {
 namespace {
 
-// Lazily made state is there in the second step.
+// The dry run has two steps, because state that the first step makes exists only in the second.
 constexpr std::int64_t dry_steps = 2;
 
 bool has_function(const Value& value) {
@@ -23,7 +23,7 @@ bool has_function(const Value& value) {
   return std::ranges::any_of(value.map(), [](const auto& member) { return has_function(member.second); });
 }
 
-// Why the step cannot be taken without values; empty where it can.
+// Why the step cannot be taken on tensors without values; empty where it can.
 std::string functions_of(const FitPlan& plan) {
   if (plan.step) return "the step is a function of the recipe";
   if (has_function(plan.options.get("loss"))) return "the loss is a function of the recipe";
@@ -31,7 +31,7 @@ std::string functions_of(const FitPlan& plan) {
   return "";
 }
 
-// The plan for tensors without values, with what a training step looks at.
+// A plan for tensors without values, with all members that a training step uses.
 FitPlan dry_plan(const FitPlan& plan) {
   FitPlan dry(plan.options);
   dry.seed = plan.seed;
@@ -58,7 +58,7 @@ FitPlan dry_plan(const FitPlan& plan) {
 Batch dry_batch(const FitPlan& plan, std::int64_t members) {
   Batch batch;
   batch.size = plan.loader.batch;
-  // Further parts of a batch take no more than the second.
+  // Two parts are enough, because further parts of a batch take no more memory than the second.
   if (plan.micro_batch > 0) batch.size = std::min(batch.size, 2 * plan.micro_batch);
   const auto made = [&](const Shape& sample, at::ScalarType type) {
     Shape shape = sample;
@@ -127,7 +127,7 @@ MemoryPrediction predict_memory(const FitPlan& plan, std::size_t rows, const std
     try {
       return {.ledger = dry_run(plan, rows, change), .estimated_because = ""};
     } catch (const std::exception&) {
-      // An operator that reads a value raises, and so does one that alone needs more memory than is free.
+      // An operator raises an error if it reads a value, or if it alone needs more memory than is free.
       why = "the step cannot be taken without values";
     }
   }

@@ -1,5 +1,5 @@
-// Each block gets its kind when it is known what became of the block: at the end of the pass or the step that made it.
-// So a step's events are kept, and its ledger is made of them at the end.
+// Whether a block is an activation, a gradient or something else is known only at the end of the pass or step that made
+// the block. So the events of a step are kept, and its ledger is computed from them at the end.
 #include <algorithm>
 #include <mutex>
 #include <optional>
@@ -45,7 +45,8 @@ MemoryKind kept_kind(Phase phase) {
   }
 }
 
-// Phases in which the engine works for a function of the recipe, whose charge its memory then has.
+// Whether the engine works in this phase. Within a function of the recipe, the engine's memory is charged to the
+// script, although it belongs to the phase.
 bool is_of_engine(Phase phase) {
   return phase == Phase::forward || phase == Phase::loss || phase == Phase::backward || phase == Phase::optimizer;
 }
@@ -56,8 +57,8 @@ struct MemoryRecorder::Impl {
   struct Block {
     std::int64_t bytes;
     MemoryKind kind;
-    bool is_open;  // whether the kind may change
-    Phase phase;   // that made it
+    bool is_open;  // whether the kind may still change
+    Phase phase;   // phase that made the block
     std::size_t layer;
   };
   struct Event {
@@ -70,17 +71,17 @@ struct MemoryRecorder::Impl {
 
   mutable std::mutex mutex;
   const std::thread::id thread = std::this_thread::get_id();
-  std::vector<Phase> phases;        // that are open, without layers
-  std::vector<std::size_t> layers;  // that are open
+  std::vector<Phase> phases;        // open phases, without layers
+  std::vector<std::size_t> layers;  // open layers
   std::vector<std::string> paths{""};
   std::unordered_map<std::string, std::size_t> numbers{{"", 0}};
-  std::size_t given_back = 0;  // the layer of the latest activations that were given back
+  std::size_t given_back = 0;  // the layer whose activations were freed last
 
-  std::vector<Block> blocks;  // those that were there when the present step began, then those of the step
-  std::size_t first_new = 0;  // the first of the latter
+  std::vector<Block> blocks;  // blocks from before the present step, then blocks of the step
+  std::size_t first_new = 0;  // the first block of the step
   std::unordered_map<const void*, std::size_t> live;
   std::vector<Event> events;
-  Sums unknown = {};  // bytes of blocks that were never heard of
+  Sums unknown = {};  // bytes of blocks whose allocation was not heard
   Sums at_begin = {};
   double begin = 0;
   bool in_step = false;
@@ -103,7 +104,7 @@ struct MemoryRecorder::Impl {
     if (in_step) events.push_back({steady_seconds() - begin, block, change, phase(), layer_now()});
   }
 
-  // Open blocks that are still there, of this phase or of all, become what such blocks are kept for.
+  // Gives the live blocks of one phase, or of all phases, their final kind: that for which their phase keeps blocks.
   void settle(std::optional<Phase> only) {
     for (const auto& [address, number] : live) {
       Block& block = blocks[number];
@@ -140,7 +141,7 @@ struct MemoryRecorder::Impl {
     std::int64_t now = 0;
     for (const std::int64_t bytes : at_begin) now += bytes;
     ledger.peak = now;
-    std::size_t end = 0;  // of the events up to the peak
+    std::size_t end = 0;  // number of events up to the peak
     std::vector<MemoryLedger::Point> points{{0, now}};
     for (std::size_t i = 0; i < events.size(); ++i) {
       now += events[i].change;
@@ -170,7 +171,7 @@ struct MemoryRecorder::Impl {
     return ledger;
   }
 
-  // The highest point of each of equal stretches, and the last.
+  // The curve with at most about `curve_points` points: the highest point of each of equal stretches, and the last.
   static std::vector<MemoryLedger::Point> thinned(const std::vector<MemoryLedger::Point>& points) {
     const std::size_t stretch = (points.size() + curve_points - 1) / curve_points;
     std::vector<MemoryLedger::Point> curve;

@@ -14,7 +14,8 @@ std::string list_text(const std::vector<std::string>& patterns) {
   return text + "]";
 }
 
-// The segments that "auto" has chosen, as patterns; "auto" where segments are within others, for which there are none.
+// The segments that "auto" has chosen, as patterns of layers; "auto" where segments lie within others, which patterns
+// cannot express.
 std::string chosen_segments(const FitPlan& plan) {
   const std::vector<const Layer*> chain = plan.model->chain();
   std::vector<std::string> patterns;
@@ -32,7 +33,7 @@ std::string recompute_text(const FitPlan& plan) {
   return given == std::vector<std::string>{"auto"} ? chosen_segments(plan) : list_text(given);
 }
 
-// Bytes that the fit's tensors would take at the peak of a step, with what there was before, if nothing saved memory.
+// The bytes of tensors at the peak of a step if no option saved memory, tensors from before the fit included.
 Value plain_bytes(const FitPlan& plan, const MeasuredMemory& measured) {
   const std::int64_t held_now = live_tensor_bytes();
   const MemoryPrediction plain = predict_memory(plan, 1, [](FitPlan& dry) {

@@ -12,21 +12,21 @@
 
 namespace trainlab {
 
-// The memory of a fit on the CPU, as measured. On other devices nothing but the peak is known.
+// The measured memory of a fit on the CPU. On other devices only the peak is known.
 struct MeasuredMemory {
   std::int64_t peak = 0;                  // the most bytes of tensors at a time, validations included
-  std::optional<MemoryLedger> step = {};  // of a training step
-  std::int64_t program = 0;               // bytes that the process held beside tensors at the end of that step
-  std::int64_t held_before = 0;           // bytes of tensors before the first of the fit
+  std::optional<MemoryLedger> step = {};  // ledger of a training step
+  std::int64_t program = 0;               // bytes that the process held beside tensors at the end of this step
+  std::int64_t held_before = 0;           // bytes of tensors before the fit's first tensor
   std::int64_t micro_batch = 0;           // MicroBatch::samples
 };
 
-// The options by which the steps of a fit save memory, as a recipe or --set would say them: "batch=512",
+// The options in use that save memory, written as for --set: "batch=512",
 // "memory.recompute=every 4". `micro_batch`: MicroBatch::samples.
 std::vector<std::string> memory_options_in_use(const FitPlan& plan, std::int64_t micro_batch);
 
-// { peak, plain, budget, categories, chosen }, nil for what is not known. Predicts the plain step where something saves
-// memory.
+// { peak, plain, budget, categories, chosen }; an unknown member is nil. Predicts the plain step if an option in use
+// saves memory.
 Value memory_summary(const FitPlan& plan, const MeasuredMemory& measured);
 
 }  // namespace trainlab

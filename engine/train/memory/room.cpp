@@ -18,7 +18,7 @@ void check_room(const FitPlan& plan, std::size_t rows) {
                       (plan.model ? plan.model->kept_bytes(plan.precision.compute) : 0);
   const double least = 4 * weights + kept;
   if (!is_limited && least < static_cast<double>(large_memory) / 16) return;
-  // Weights that fit in no way are the model's to refuse, which names a layer.
+  // Weights that cannot fit are refused by the model itself, whose error names a layer.
   const auto free = static_cast<double>(free_tensor_memory());
   if (weights > free || 8 * least < free) return;
   const MemoryPrediction predicted = predict_memory(plan, rows, [has_parts](FitPlan& dry) {
@@ -27,7 +27,7 @@ void check_room(const FitPlan& plan, std::size_t rows) {
   const MemoryLedger& ledger = predicted.ledger;
   double all = static_cast<double>(ledger.peak) - static_cast<double>(live_tensor_bytes());
   if (!predicted.estimated_because.empty()) {
-    // The activations of an estimate may be too many.
+    // An estimate may count too many activations, so only the certain kinds count.
     all = static_cast<double>(ledger.of(MemoryKind::weights) + ledger.of(MemoryKind::gradients) +
                               ledger.of(MemoryKind::optimizer));
   }

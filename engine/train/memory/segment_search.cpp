@@ -14,8 +14,8 @@ SegmentSearch::SegmentSearch(std::vector<ChainCost> stages, std::int64_t output,
       count_(stages_.size() + 1),
       unit_(std::max<std::int64_t>((most + slots - 1) / slots, 1)),
       slots_(most / unit_) {
-  stages_.push_back({.input = output});  // the loss
-  stages_.push_back({});                 // what the recursion sees behind the loss
+  stages_.push_back({.input = output});  // the loss is the last stage
+  stages_.push_back({});                 // end of the recursion, behind the loss
   for (ChainCost& stage : stages_) {
     for (std::int64_t* bytes : {&stage.input, &stage.kept, &stage.forward_extra, &stage.backward_extra})
       *bytes = slots_of(*bytes);

@@ -1,9 +1,9 @@
-// Which layers of a chain to compute again so that its activations fit into a number of bytes at the least cost of
-// time.
+// Finds which layers of a chain to compute again, so that the activations fit into a number of bytes and the least time
+// is added.
 //
 // Beaumont, Eyraud-Dubois, Herrmann, Joly, Shilova 2019, "Optimal checkpointing for heterogeneous chains" (rotor), with
 // the memory limits of the paper's recursion corrected: a stage keeps either all that its backward pass needs or
-// nothing, and a run of stages that keeps nothing but its input is computed again from there, by a plan of its own.
+// nothing. A run of stages that keeps nothing but its input is computed again from this input, by a plan of its own.
 #pragma once
 
 #include <cstdint>
@@ -14,48 +14,50 @@
 
 namespace trainlab {
 
-// One stage of a chain. Weights and their gradients are constant and not part of this.
+// The cost of one stage of a chain. Weights and their gradients, whose bytes are constant, do not count.
 struct ChainCost {
-  double seconds = 0;      // of the forward pass
+  double seconds = 0;      // time of the forward pass
   std::int64_t input = 0;  // bytes of the stage's input
   std::int64_t kept = 0;   // bytes that the stage keeps for its backward pass, its output included
-  // Further bytes while the stage is computed forward and backward; the gradient of the input is one of the latter.
+  // Further bytes while the stage is computed forward, and backward; the latter include the gradient of the input.
   std::int64_t forward_extra = 0, backward_extra = 0;
 };
 
-// The plans of one chain for all numbers of bytes up to a most. Not thread-safe.
+// The best plans of one chain for all numbers of bytes up to `most`. Not thread-safe.
 class SegmentSearch {
  public:
   // `output`: bytes of the last stage's output. Sizes are rounded up to 1/`slots` of `most` (none where most ≤ slots).
-  // Takes time and memory in O(slots·stages²), times the stages for time.
+  // Takes memory in O(slots·stages²) and time in O(slots·stages³).
   SegmentSearch(std::vector<ChainCost> stages, std::int64_t output, std::int64_t most, std::int64_t slots);
 
   struct Plan {
-    std::vector<ChainSegment> segments;  // of stages
-    double seconds = 0;                  // that computing again takes
+    std::vector<ChainSegment> segments;  // segments of stages
+    double seconds = 0;                  // time of computing again
   };
   // The cheapest plan within `bytes`, the input of the chain included; none if every plan needs more.
   std::optional<Plan> plan(std::int64_t bytes) const;
 
  private:
-  // The least time of the forward passes of stages i to k within m slots beside the input of i; infinite if none fits.
+  // The least time of the forward passes of stages i to k, within m slots beside the input of stage i; infinite if no
+  // plan fits.
   double& cost(std::int64_t m, std::size_t i, std::size_t k) { return costs_[place(m, i, k)]; }
   double cost(std::int64_t m, std::size_t i, std::size_t k) const { return costs_[place(m, i, k)]; }
   std::size_t place(std::int64_t m, std::size_t i, std::size_t k) const {
     return ((i * count_ + k) * static_cast<std::size_t>(slots_ + 1)) + static_cast<std::size_t>(m);
   }
   std::int64_t slots_of(std::int64_t bytes) const { return (bytes + unit_ - 1) / unit_; }
-  // The fewest slots for stages i to k where stage i keeps everything, and where they begin with a run without.
+  // The fewest slots for stages i to k: where stage i keeps all that its backward pass needs, and where the stages
+  // begin with a run that keeps nothing.
   std::int64_t keeping(std::size_t i, std::size_t k) const;
   std::int64_t dropping(std::size_t i, std::size_t k) const;
   double seconds(std::size_t i, std::size_t end) const { return sums_[end] - sums_[i]; }
   void fill(std::size_t i, std::size_t k);
   void add_segments(std::int64_t m, std::size_t i, std::size_t k, std::vector<ChainSegment>& segments) const;
 
-  std::vector<ChainCost> stages_;  // in slots; the last is the loss, which costs nothing
+  std::vector<ChainCost> stages_;  // bytes in slots; the last stage is the loss, which takes no time
   std::size_t count_;
   std::int64_t unit_, slots_;
-  std::vector<double> sums_;  // of the seconds before each stage
+  std::vector<double> sums_;  // seconds of all stages before each stage
   std::vector<double> costs_;
 };
 

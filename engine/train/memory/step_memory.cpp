@@ -24,7 +24,7 @@ void StepMemory::fed_by(const Loader& loader) {
 }
 
 void StepMemory::record(const std::function<void()>& step) {
-  // One listener hears the spans of a thread; that of a profile stays.
+  // A thread has one listener for its spans, so a profile's listener is not replaced.
   if (!plan_.device.is_cpu() || trace::listener) return step();
   MemoryRecorder recorder(tensor_memory());
   {

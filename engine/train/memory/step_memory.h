@@ -16,23 +16,23 @@ class StepMemory {
  public:
   // To be made before the first tensor of the fit.
   explicit StepMemory(const FitPlan& plan);
-  // Says which loader feeds the steps from now on.
+  // To be called with the loader that gives the batches from now on.
   void fed_by(const Loader& loader);
-  // The limit of a step, to be held while the step is taken. It leaves room for all buffers of the loader, because a
-  // worker that ran out of memory would end the fit.
+  // The limit of a step, an object that must live while the step is taken. The limit leaves room for all buffers of the
+  // loader, because a worker that ran out of memory would end the fit.
   MemoryBudget budget() const { return MemoryBudget(plan_.budget, for_batches_); }
-  // Takes a step and keeps the ledger of its memory, where nobody else listens to the step.
+  // Takes a step, and keeps the ledger of its memory unless another listener hears the step.
   void record(const std::function<void()>& step);
-  // Completes the error of a step of `rows` members that no smaller part of a batch makes fit.
+  // Adds advice to the error of a step of `rows` members that does not fit even with the smallest part of a batch.
   void explain(TensorMemoryLimit& error, std::size_t rows) const;
-  // The field `memory`. `micro_batch`: MicroBatch::samples.
+  // The field `memory` of the summary. `micro_batch`: MicroBatch::samples.
   Value summary(std::int64_t micro_batch) const;
 
  private:
   const FitPlan& plan_;
   MeasuredMemory measured_;
   std::int64_t batches_before_;   // bytes of tensors charged to batches before the fit
-  std::int64_t for_batches_ = 0;  // bytes of all batches, these and the loader's; 0 without a limit
+  std::int64_t for_batches_ = 0;  // bytes of these batches and of the loader's buffers; 0 without a limit
 };
 
 }  // namespace trainlab

@@ -17,7 +17,7 @@ namespace {
 
 using Change = std::function<void(FitPlan&)>;
 
-// Options, and the bytes of a step with them.
+// Options that save memory, and the bytes of a step with these options.
 struct Way {
   std::string text;
   Change change;
@@ -30,7 +30,7 @@ class Search {
  public:
   Search(const FitPlan& plan, std::size_t rows) : plan_(plan), rows_(rows) {}
 
-  // The way with its bytes; none where a dry run cannot tell.
+  // The options of a change with the bytes of a step; nullopt where a dry run cannot predict the step.
   std::optional<Way> tried(std::string text, Change change) const {
     const std::int64_t before = live_tensor_bytes();
     const MemoryPrediction step = predict_memory(plan_, rows_, change);
@@ -38,7 +38,7 @@ class Search {
     return Way{std::move(text), std::move(change), step.ledger.peak - before};
   }
 
-  // The members of the option `memory` that go with all others, each alone.
+  // The members of the option `memory` that go with all other options, each tried alone.
   std::vector<Way> options() const {
     std::vector<Way> ways;
     if (plan_.recompute.empty()) {
@@ -51,13 +51,13 @@ class Search {
     return ways;
   }
 
-  // Takes a batch as a whole.
+  // memory.fuse_step, which needs the batch as a whole.
   std::optional<Way> fused_step() const {
     if (plan_.fuse_step || !why_not_fused(plan_).empty()) return std::nullopt;
     return tried("fuse_step = true", [](FitPlan& dry) { dry.fuse_step = true; });
   }
 
-  // All of them together.
+  // All of the ways together.
   std::optional<Way> joined(const std::vector<Way>& ways) const {
     std::string text;
     for (const Way& way : ways) text += (text.empty() ? "" : ", ") + way.text;
@@ -77,7 +77,7 @@ class Search {
       found = tried(fmt::format("batch = {}, accumulate = {}", batch, plan_.accumulate * parts), [=](FitPlan& dry) {
         if (more) more(dry);
         dry.loader.batch = batch;
-        dry.accumulate = 2;  // further micro-batches take no more than the second
+        dry.accumulate = 2;  // further micro-batches take no more memory than the second
       });
       if (!found || found->bytes <= room) break;
     }
@@ -132,7 +132,7 @@ std::string what_fits(const FitPlan& plan, std::size_t rows, std::int64_t room) 
   if (fitting.empty() && ways.size() > 1) offer(of_memory(search.joined(ways)));
   if (!fitting.empty()) return fitting;
   if (!least) return "a smaller batch or a smaller model needs less memory";
-  return "a smaller model is needed: the least that was found is " + least->told();
+  return "a smaller model is needed: the options with the least memory are " + least->told();
 }
 
 }  // namespace trainlab

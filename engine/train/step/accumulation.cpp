@@ -20,7 +20,7 @@ void Accumulation::add_term(Term& term, const LossMean& mean, std::int64_t sampl
   const at::Tensor weight =
       mean.weight.defined() ? mean.weight.detach() : at::full_like(mean.value.detach(), static_cast<double>(samples));
   const at::Tensor sum = mean.value.mul(weight);
-  // A backward pass adds to the gradients that it finds.
+  // A backward pass adds to the gradients that the parameters hold.
   for (std::size_t i = 0; i < parameters_.size(); ++i) parameters_[i].mutable_grad() = std::move(term.gradients[i]);
   const at::Tensor scaled = scaler_ ? scaler_->scaled(sum) : sum;
   with_operator_errors([&] { (members_ > 0 ? scaled.sum() : scaled).backward({}, keeps_graph); });

@@ -1,4 +1,4 @@
-// A batch on its way through the model and the loss, in training steps and evaluations alike.
+// Passes a batch through the model and the loss, in training steps and in evaluations.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -14,15 +14,15 @@
 
 namespace trainlab {
 
-// A batch as the loss and the metrics see it, on the device of the fit. `moved` keeps the columns. `members` = 0: no
-// member axis. `run`: the object that a recipe's functions get.
+// The batch on the fit's device, in the form that the loss and the metrics take. `moved` owns the columns. `members` =
+// 0: no member axis. `run`: the object that a recipe's functions get.
 BatchView view_of(const FitPlan& plan, const Batch& batch, std::int64_t members, Key key,
                   const std::weak_ptr<Object>& run, std::vector<at::Tensor>& moved);
 
 // The columns that the model reads.
 c10::SmallVector<at::Tensor, 4> model_inputs(const FitPlan& plan, const BatchView& view);
 
-// Raises the error of an operator within the loss: Error{recipe} at the option `loss` for what the recipe can mend.
+// Raises the error of an operator within the loss: Error{recipe} at the option `loss` if the recipe can correct it.
 [[noreturn]] void raise_loss_error(const FitPlan& plan, const std::exception& exception);
 
 // The loss that `compute` returns.

@@ -9,7 +9,7 @@
 
 namespace trainlab {
 
-// Clips by value first, then by the norm of each member; empty if nothing is clipped.
+// The passes that clip by value first, and then by the norm of each member; an empty list if nothing is clipped.
 std::vector<std::shared_ptr<GradientPass>> clip_passes(const Clip& clip);
 
 }  // namespace trainlab

@@ -28,7 +28,7 @@ LoaderOptions evaluation_loader(const FitPlan& plan) {
   options.batch = std::max(options.batch, static_cast<std::int64_t>(fitting));
   options.shuffle = false;
   options.drop_last = false;
-  options.listener = nullptr;  // who listens wants the batches of the training
+  options.listener = nullptr;  // a listener is meant to hear the batches of the training
   return options;
 }
 

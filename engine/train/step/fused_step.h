@@ -11,7 +11,8 @@ namespace trainlab {
 
 class FusedStep {
  public:
-  // The optimizer's parameters, which must be leaves, and the bound by which values of gradients are clipped (0: none).
+  // `parameters`: the optimizer's, which must be leaves. `clip_value`: the bound to which values of gradients are
+  // clipped; 0: none.
   FusedStep(std::span<const at::Tensor> parameters, Optimizer& optimizer, double clip_value);
   ~FusedStep();
   FusedStep(const FusedStep&) = delete;
@@ -26,7 +27,7 @@ class FusedStep {
   void step(std::size_t parameter, const at::Tensor& leaf);
 
   std::vector<at::Tensor> parameters_;
-  std::vector<at::Tensor> gradients_;  // undefined but for the one that is stepped
+  std::vector<at::Tensor> gradients_;  // undefined except that of the parameter being stepped
   Optimizer& optimizer_;
   double clip_value_;
   const StepInputs* inputs_ = nullptr;

@@ -83,7 +83,7 @@ LossValue Group::forward(const Batch& batch, std::int64_t step, std::size_t micr
   });
 }
 
-// Moved out, so that the next backward pass stores its gradients instead of adding to these.
+// The gradients are moved out of the parameters, so that the next backward pass does not add to them.
 void Group::take_gradients() {
   for (std::size_t i = 0; i < gradients_.size(); ++i) {
     gradients_[i] = std::move(trained_[i].mutable_grad());
@@ -119,7 +119,7 @@ LossValue only_finite(const LossValue& loss, std::int64_t samples) {
 
 }  // namespace
 
-// In float16 a forward pass may overflow as gradients may; the step is left out, and its loss says nothing.
+// In float16 a forward pass may overflow, as gradients may. The step is then left out, and its loss does not count.
 void Group::count_loss(const LossValue& loss, std::int64_t samples) {
   train_loss_.add(scaler_ ? only_finite(loss, samples) : loss, samples);
 }
@@ -140,7 +140,7 @@ LossValue detached(const LossValue& loss) {
 at::Tensor Group::differentiate(std::span<const Batch> batches, std::int64_t step, bool is_first) {
   if (batches.size() == 1) {
     const LossValue loss = forward(batches[0], step, 0, 1, is_first);
-    // Members do not meet anywhere but in this sum, so each gets the gradient of its own mean.
+    // The members' losses are independent and meet in this sum alone, so each member gets the gradient of its own mean.
     {
       const Span span(Phase::backward);
       const at::Tensor scaled = scaler_ ? scaler_->scaled(loss.value) : loss.value;
@@ -152,7 +152,7 @@ at::Tensor Group::differentiate(std::span<const Batch> batches, std::int64_t ste
   }
   const std::vector<LossPart> parts = plan_.loss->parts();
   Accumulation all(trained_, parts, state_.members, scaler_.get());
-  std::vector<LossValue> losses;  // counted when no micro-batch can raise any more
+  std::vector<LossValue> losses;  // added to the training loss once no micro-batch can raise any more
   for (std::size_t k = 0; k < batches.size(); ++k) {
     const LossValue loss = forward(batches[k], step, k, batches.size(), is_first);
     all.add(loss, batches[k].size);
@@ -167,7 +167,7 @@ void Group::shrink_micro_batch(std::int64_t samples) {
 }
 
 at::Tensor Group::evaluate(std::span<const Batch> given, std::int64_t step, bool is_first) {
-  // Running statistics move in each forward pass.
+  // Each forward pass changes running statistics, which are restored if the step is taken again in smaller parts.
   std::vector<at::Tensor> statistics;
   if (is_first && tensor_memory_limit() > 0) {
     const at::NoGradGuard no_gradients;
@@ -220,7 +220,7 @@ void Group::add_passes(std::span<const std::shared_ptr<GradientPass>> passes, st
 
 namespace {
 
-// The error names the pass.
+// The verdict of a gradient pass. An error that the pass raises names the pass.
 Verdict verdict_of(GradientPass& pass, std::span<at::Tensor> gradients, const StepFacts& facts) {
   const auto placed = [&](Error error) { return error.in("gradient pass \"" + std::string(pass.name()) + "\""); };
   try {
@@ -270,7 +270,7 @@ void Group::optimize(const StepInputs& inputs) {
   for (std::size_t row = 0; row < steps_.size(); ++row) {
     if (steps_[row] || !inputs.active[row]) continue;
     for (std::size_t i = 0; i < live.size(); ++i) {
-      if (!live[i].per_member && axis()) continue;  // shared with rows that have taken the step
+      if (!live[i].per_member && axis()) continue;  // state shared with rows that have taken the step
       member_slice(live[i].tensor, live[i].per_member, row).copy_(member_slice(before[i], live[i].per_member, row));
     }
   }
@@ -283,7 +283,7 @@ void Group::step(std::span<const Batch> batches, std::int64_t step, const StepIn
   } else {
     steps_.assign(inputs.active.begin(), inputs.active.end());
   }
-  // A forward pass changes the running statistics of all members; those of members that have ended come back.
+  // A forward pass changes the running statistics of all members; those of members that have ended are restored.
   std::vector<std::pair<at::Tensor, at::Tensor>> kept;
   for (const at::Tensor& buffer : state_.buffers) {
     for (std::size_t row = 0; row < steps_.size(); ++row) {

@@ -74,7 +74,7 @@ NamedTensors Group::tensors(std::size_t member) {
   for (auto& [name, tensor] : named_state(*plan_.model, state_, slice(member))) all.emplace(name, tensor);
   for (auto& [name, tensor, per_member] : stored_state()) all.emplace(name, member_slice(tensor, per_member, member));
   if (!has_own_average_ || !averaged(member)) return all;
-  // For those who read the weights of a checkpoint; restore() does not need these tensors.
+  // For readers of a checkpoint's weights; restore() does not need these tensors.
   take_own_average(member, [&](std::size_t i) {
     const at::Tensor copy = at::empty_like(member_slice(state_.parameters[i].detach(), axis(), member));
     return all.emplace("ema." + plan_.model->parameters()[i].name, copy).first->second;
@@ -86,7 +86,7 @@ void Group::restore(std::size_t member, const NamedTensors& tensors) {
   load_named_state(*plan_.model, state_, tensors, slice(member));
   const at::NoGradGuard no_gradients;
   for (auto& [name, tensor, per_member] : stored_state()) {
-    if (name == loss_scale && !tensors.contains(name)) continue;  // of a fit that was not in float16 so far
+    if (name == loss_scale && !tensors.contains(name)) continue;  // the checkpoint is of a fit that was not in float16
     const at::Tensor target = member_slice(tensor, per_member, member);
     target.copy_(stored(tensors, name, target.sizes()));
   }
@@ -106,7 +106,7 @@ void Group::take_optimizer(const NamedTensors& state) {
 void Group::load_weights(std::size_t member, const NamedTensors& tensors) {
   load_named_state(*plan_.model, state_, tensors, slice(member));
   is_final_[member] = 1;
-  drop_gradients();  // of other weights
+  drop_gradients();  // gradients of the former weights
 }
 
 ModelState Group::view_of_member(std::size_t member) const {

@@ -44,7 +44,7 @@ bool LossScaler::unscale(std::span<at::Tensor> gradients, std::size_t row) const
 }
 
 Verdict LossScaler::apply(std::span<at::Tensor> gradients, const StepFacts& facts) {
-  if (facts.loss.is_meta()) return {};  // a dry run
+  if (facts.loss.is_meta()) return {};  // a dry run has no values
   Verdict verdict;
   for (std::size_t row = 0; row < facts.active.size(); ++row) {
     if (!facts.active[row]) continue;

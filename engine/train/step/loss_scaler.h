@@ -14,14 +14,14 @@ namespace trainlab {
 // Gradients below 6e-8 are 0 in float16, so the loss is multiplied by a scale before the backward pass and the
 // gradients are divided by it afterwards. A step whose gradients are not finite is left out, and halves the scale; the
 // scale doubles after `interval` steps in a row that were taken (Micikevicius et al. 2018, "Mixed Precision Training";
-// the numbers are those of PyTorch's GradScaler). Each member of a group has a scale of its own. Reads the gradients,
-// so it is for devices that are synchronous. Not thread-safe.
+// the numbers are those of PyTorch's GradScaler). Each member of a group has a scale of its own. Reads the
+// values of gradients, so it is for synchronous devices only. Not thread-safe.
 class LossScaler final : public GradientPass {
  public:
   // `members` as in StepFacts.
   explicit LossScaler(std::int64_t members, double interval = 2000);
 
-  // The loss, 0-dim or [members], multiplied by the scales.
+  // The loss, which is 0-dim or [members], multiplied by the scale of each member.
   at::Tensor scaled(const at::Tensor& loss) const;
 
   std::string_view name() const override { return "loss scale"; }
@@ -36,11 +36,11 @@ class LossScaler final : public GradientPass {
   const at::Tensor& state() const { return state_; }
 
  private:
-  // The numbers of a row: the scale, the steps taken since it changed, all steps that were left out, and those of them
-  // in a row.
+  // The numbers in a row of the state: the scale, the steps taken since the scale changed, the steps left out in all,
+  // and the steps left out in a row.
   enum Number : std::size_t { scale, taken, skipped, skipped_in_a_row, numbers };
   double& value(std::size_t row, Number number) const { return state_.data_ptr<double>()[row * numbers + number]; }
-  // Whether the gradients of a row are finite, after they were divided.
+  // Divides the gradients of a row by the scale. Returns whether they are finite.
   bool unscale(std::span<at::Tensor> gradients, std::size_t row) const;
 
   std::int64_t members_;

@@ -16,7 +16,7 @@ namespace trainlab {
 
 namespace {
 
-// "model.2.weight" for a single model, "model.g.2.weight" for the model named g.
+// The prefix of a tensor's name: "model.2.weight" for a single model, "model.g.2.weight" for the model named g.
 std::string prefix(const char* kind, const std::string& name) {
   return std::string(kind) + "." + (name.empty() ? "" : name + ".");
 }
@@ -54,7 +54,7 @@ at::Tensor scalar_of(const Argument& argument) {
 
 OwnStep::OwnStep(const FitPlan& plan, Key key) : plan_(plan), key_(key) {
   for (const FitPlan::StepModel& spec : plan.step_models) {
-    // Models of one fit do not begin alike.
+    // The models of a fit have different keys, so that they do not begin with the same weights.
     const Key of_model = spec.name.empty() ? key : key.fold(spec.name);
     ModelState state = spec.model->initial_state({&of_model, 1}, plan.precision.weights, plan.device, false);
     const auto model = std::make_shared<ModelObject>(spec.model, std::move(state));

@@ -104,7 +104,7 @@ TEST_CASE("data that repeat") {
 
 TEST_CASE("questions without an answer") {
   write_prices();
-  CHECK_THAT(refusal({}), Contains("expected a budget, or what to judge"));
+  CHECK_THAT(refusal({}), Contains("expected a budget, or parameters to judge"));
   CHECK_THAT(refusal({.tokens = 1e9}), Contains("--tokens needs --parameters or a budget"));
   CHECK_THAT(refusal({.flops = 1e20, .gpu_hours = 1}), Contains("one budget"));
   CHECK_THAT(refusal({.gpu_hours = 1}), Contains("--gpu-hours needs how fast training is"));

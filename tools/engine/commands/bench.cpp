@@ -15,7 +15,7 @@ class BenchExecution final : public MeasuredStage {
   }
 
  private:
-  // Read before anything is measured.
+  // The tolerance of --tolerance. To be read before anything is measured, since it may be wrong.
   double tolerance() const {
     const Value& text = request().options["tolerance"];
     if (text.is_nil()) return 0.03;
@@ -24,7 +24,7 @@ class BenchExecution final : public MeasuredStage {
       const Duration read = parse_duration(text.string());
       if (read.unit == Unit::percent && read.amount < 100) return read.amount / 100;
     } catch (const Error&) {
-      // One message for all that is no percentage.
+      // Any text that is no percentage gets the message below.
     }
     throw usage_error("--tolerance: expected a percentage below 100 %, found \"" + text.string() + "\"")
         .hint("--tolerance 3%");

@@ -1,5 +1,5 @@
-// What `trainlab compare` asks of a recipe before any training: the direction of the metric, and by what the metric is
-// measured. The engine answers with JSON.
+// Answers what `trainlab compare` asks about a recipe before any training: the direction of the metric, and the data
+// and the rule by which the metric is measured. The answer is JSON.
 #include "command.h"
 #include "core/files.h"
 #include "data/data_hashes.h"
@@ -12,7 +12,8 @@ namespace trainlab {
 
 namespace {
 
-// What a part asks of a model: its rows and their targets, or all columns where there is no target y.
+// A text that identifies the questions that a part asks a model: its rows and their targets, or all columns where there
+// is no target y.
 std::string questions_of(const Part& part) {
   DataParts alone;
   alone.train = part;

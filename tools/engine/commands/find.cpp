@@ -1,4 +1,4 @@
-// `trainlab find lr|batch|loader|optimizer RECIPE.lua`: its line has a record in tools/trainlab/commands.
+// `trainlab find lr|batch|loader|optimizer RECIPE.lua`. The command's record is in tools/trainlab/commands.
 #include <cmath>
 
 #include "command.h"
@@ -15,7 +15,7 @@ namespace trainlab {
 
 namespace {
 
-// What a finder tells: as text, as data, and as texts for --set.
+// The result of a finder as text, as data, and as texts for --set.
 struct Found {
   std::string text;
   Value value;

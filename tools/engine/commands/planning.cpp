@@ -10,7 +10,7 @@ namespace trainlab {
 
 namespace {
 
-constexpr double longest = 10;  // seconds of steps; fewer where a step is known to ±1 % sooner
+constexpr double longest = 10;  // longest time for measuring steps, which ends earlier when a step is known to ±1 %
 
 class PlanningExecution final : public MeasuredStage {
  public:
@@ -56,7 +56,7 @@ class PlanningExecution final : public MeasuredStage {
     return 0;
   }
 
-  // Fits of a stage: the trials and the seeds of each, or the members.
+  // The number of trainings of a stage: a sweep's trials, each with its seeds, or an ensemble's members.
   static std::int64_t trainings(const Options& stage) {
     const std::string& kind = stage.entry().name;
     if (kind == "sweep") return stage.given("trials") ? stage.integer("trials") * stage.integer("seeds") : 0;

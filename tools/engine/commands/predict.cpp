@@ -56,7 +56,7 @@ std::string predicted_text(const Registry& registry, const Request& request, con
   return with_torch_errors([&] {
     const StagePredictor predictor(registry, folder_of(request), parse_device(device), stage, model_of(request));
     const std::string text = text_of(predictor, request);
-    // Bytes that a model of bytes makes need not be text, and only a file can hold them as they are.
+    // The output of a model of bytes may be no valid text. Only a file can hold such bytes unchanged.
     const Value& output = request.options["output"];
     if (output.is_nil()) return valid_utf8(text);
     write_atomic(output.string(), text);
@@ -64,8 +64,8 @@ std::string predicted_text(const Registry& registry, const Request& request, con
   });
 }
 
-// Executes the recipe for the functions of the model: the stage that is meant brings them, the stages before it give
-// their stored results.
+// Executes the recipe to get the functions of the model. The stage of the model provides them; the stages before it
+// give their stored results.
 class PredictExecution final : public Execution {
  public:
   using Execution::Execution;
@@ -110,7 +110,7 @@ bool needs_recipe(const Request& request) {
   return read_model(folder, model_of(request)).has_functions;
 }
 
-// A trained model's outputs for new inputs, or its continuation of a prompt; writes nothing into the run.
+// Prints a trained model's outputs for new inputs, or its continuation of a prompt. Writes nothing into the run.
 int predict(const EngineStart& start) {
   if (needs_recipe(start.request)) return PredictExecution(start).execute();
   const ChosenDevice device = chosen_device(start.request);

@@ -15,9 +15,9 @@ namespace trainlab {
 
 namespace {
 
-constexpr double precision = 0.02;  // of a step
+constexpr double precision = 0.02;  // wanted half-width of a step's interval, relative to its median
 
-// The remedies that are faster and keep the result, as `trainlab run --apply` takes them.
+// The remedies that are faster and keep the result, in the form that `trainlab run --apply` reads.
 AppliedChanges winners(const std::vector<Remedy>& remedies) {
   constexpr std::string_view threads = "--threads ";
   AppliedChanges changes;
@@ -49,7 +49,7 @@ std::string joined(const std::vector<std::string>& texts) {
   return all;
 }
 
-// A stage measured beside another one.
+// Measures a stage beside another stage.
 class BesideExecution : public MeasuredStage {
  public:
   using MeasuredStage::MeasuredStage;
@@ -85,7 +85,7 @@ class BesideExecution : public MeasuredStage {
   }
 };
 
-// The second recipe of a line, which is executed while the first one waits at its stage.
+// Executes the second recipe of a command line while the first recipe waits at its stage.
 class SecondExecution final : public BesideExecution {
  public:
   SecondExecution(const EngineStart& start, const StageBeside& first) : BesideExecution(start), first_(first) {}

@@ -10,12 +10,13 @@ namespace trainlab {
 
 namespace {
 
-// A fresh run, or one that is continued or helped with.
+// Executes a new run, continues a run, or helps with a run.
 class RunExecution final : public Execution {
  public:
   using Execution::Execution;
 
-  // Executes the recipe of a run that goes on with a mended one, up to the stage that is to go on, to know its stages.
+  // For a run that goes on with an edited recipe: executes the recorded recipe up to the stage that is to continue, to
+  // get its stages.
   void read_recorded() {
     if (!request().mends()) return;
     const std::filesystem::path folder = request().recipe.parent_path().parent_path();
@@ -83,7 +84,7 @@ class RunExecution final : public Execution {
     return {std::move(summary), run().stage_folder(name), spec};
   }
 
-  // A stage that was made and not returned is the usual cause.
+  // The error of a recipe without a stage. The usual cause is a stage that the recipe makes but does not return.
   std::string nothing_ran() const {
     const auto& [entry, at] = recipe().state().latest_stage();
     if (entry.empty()) return shown_name() + ": ran no stage (a recipe returns one: `return lab.fit { … }`)";
@@ -109,9 +110,9 @@ class RunExecution final : public Execution {
     return name.is_string() ? name.string() : stage.value["@"].string();
   }
 
-  std::vector<Value> recorded_;  // the run's stages, see comparable_stage
-  std::size_t stages_ = 0;       // of the mended recipe, so far
-  std::set<std::string> asked_;  // their names
+  std::vector<Value> recorded_;  // the run's recorded stages, see comparable_stage
+  std::size_t stages_ = 0;       // stages of the edited recipe so far
+  std::set<std::string> asked_;  // names of the stages so far
 };
 
 }  // namespace

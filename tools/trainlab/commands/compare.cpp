@@ -58,7 +58,7 @@ Question question_of(const Arguments& given) {
   return question;
 }
 
-// A run, or a folder that holds runs.
+// Whether the word names a folder, which may be a run or hold runs.
 bool is_folder(const std::string& word) {
   std::error_code ignored;
   return std::filesystem::is_directory(word, ignored);

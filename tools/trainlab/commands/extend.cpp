@@ -17,7 +17,7 @@ Flag total_flag(std::string name, std::string help) {
   return {.name = std::move(name), .type = whole_type("N", 1, largest_total), .help = std::move(help)};
 }
 
-// No less than was asked for.
+// The seconds rounded up, so that the run gets no less than was asked for.
 std::int64_t whole_seconds(double seconds) {
   return static_cast<std::int64_t>(std::min(std::ceil(seconds), static_cast<double>(largest_total)));
 }
@@ -25,7 +25,7 @@ std::int64_t whole_seconds(double seconds) {
 // Raises Error{usage} unless the last stage has a length of this kind.
 void check_last_stage(const Arguments& given, const std::filesystem::path& run) {
   const std::vector<StageRecord> stages = read_stages(run);
-  if (stages.empty()) return;  // the engine says so
+  if (stages.empty()) return;  // the engine reports this error
   const std::string& kind = stages.back().kind;
   if (kind == "fit" && given.has("trials")) {
     throw usage_error("--trials: the last stage is a fit, which has no trials").hint("--epochs N or --steps N");

@@ -13,15 +13,15 @@ Command find_command() {
           "`trainlab find lr RECIPE.lua` trains the fit for some steps at a rate that grows from 1e-6 to 10, with\n"
           "several seeds: the start is a quarter of the rate at which the loss was least. Then the start and rates 4\n"
           "times smaller and larger are trained from new weights for as many steps, and the best of the three is\n"
-          "suggested where it is better beyond the noise.\n"
+          "suggested if it is better by more than the noise.\n"
           "`trainlab find batch RECIPE.lua` trains the fit, measures at three places how noisy its gradients are, and\n"
-          "times steps of several sizes: the batch that is soonest at the same loss, what it saves and what it costs.\n"
+          "times steps of several sizes: which batch reaches the same loss soonest, and what it saves and costs.\n"
           "`trainlab find loader RECIPE.lua` trains with more and fewer threads that prepare batches, and with more "
           "and\n"
-          "fewer batches ahead: the fewest with which the fit is as fast as with any.\n"
+          "fewer batches ahead: the fewest threads and batches with which the fit is as fast as with any.\n"
           "`trainlab find optimizer RECIPE.lua` trains the fit with its own optimizer, AdamW, SGD with momentum, "
           "RMSprop\n"
-          "and Lion, each at nine rates or more: which one is best, and how much the rate matters to it.\n"
+          "and Lion, each at nine rates or more: which is best, and how exactly its rate must be chosen.\n"
           "Nothing is written but the file of --apply. More: docs/health.md\n"};
   command.words = {.operand = "lr|batch|loader|optimizer RECIPE.lua",
                    .what = "lr, batch, loader or optimizer, and one recipe",

@@ -24,7 +24,7 @@ int output_width() {
 Topic topic_of(const Command& command) {
   Topic topic{"trainlab " + command.name, command.line, {}};
   for (const Flag& flag : flags_of(&command)) {
-    // A flag of all commands is found once, with the command that trains.
+    // A flag that all commands have is found only once, with the command that trains.
     if (command.is_default || own_flag(command, flag.name))
       topic.parts.push_back({"flag", "--" + flag.name, flag.help});
   }
@@ -46,8 +46,8 @@ Topic topic_of(const Entry& entry) {
   return topic;
 }
 
-// Where the next heading of a page begins, behind its first line; the page's end if there is none. A line of C++ may
-// begin with "#" too, but "#include" is no heading.
+// The place at which the next heading after a page's first line begins; the page's end if there is none. A line of C++
+// may begin with "#" too, but "#include" is no heading.
 std::size_t next_heading(std::string_view page) {
   constexpr std::size_t none = std::string_view::npos;
   for (std::size_t line = page.find("\n#"); line != none; line = page.find("\n#", line + 1)) {
@@ -73,7 +73,7 @@ void add_sections(const Page& page, std::vector<Topic>& topics) {
   }
 }
 
-// Operators are found by their names alone: the forms of all of them have the same words.
+// Adds the operators whose names match. Other words are not searched, because all operators have the same ones.
 void add_operators(std::string_view table, const std::string& word, std::vector<Topic>& topics) {
   const std::size_t begin = table.find("ops." + word + "\t");
   if (begin == std::string_view::npos) return;
@@ -90,7 +90,9 @@ std::vector<Topic> topics_of(const Program& program, const Registry& registry, c
   return topics;
 }
 
-// The entry of this name alone, if there is one. It stands in a line of its own, between "[", "," and "]".
+// A registry with only the entry of this name, if there is one. An entry stands in a line of its own in the table,
+// between
+// "[", "," and "]".
 Registry entry_named(std::string_view table, const std::string& name) {
   const std::string wanted = "\"name\":\"" + name + "\"";
   std::size_t end = 0;
@@ -100,13 +102,14 @@ Registry entry_named(std::string_view table, const std::string& name) {
     std::string_view line = table.substr(begin, end - begin);
     if (line.ends_with(',')) line.remove_suffix(1);
     Value entry = parse_json(line, "the table of entries");
-    // An option of another entry may have the name, too.
+    // A line may also match because an option of another entry has this name.
     if (entry["name"] == Value(name)) return Registry::from_value(Value::List{std::move(entry)});
   }
   return {};
 }
 
-// `name` is that of a command, an operator, an entry or a group, or a word to search for; empty: all entries.
+// The help on `name`, which is the name of a command, an operator, an entry or a group, or a word to search for. Empty:
+// help on all entries.
 std::string help_on(const Program& program, const std::string& name) {
   if (const Command* command = find_command(program.commands, name)) return command_help(*command);
   for (const char* operators : {"ops", "lab.ops"}) {
@@ -119,7 +122,7 @@ std::string help_on(const Program& program, const std::string& name) {
   const Registry registry = Registry::from_value(parse_json(program.entries, "the table of entries"));
   if (name.empty()) return report::entry_list(registry, output_width());
   if (std::optional<std::string> text = report::find_entry_help(registry, name, output_width())) return *text;
-  // A program that reads through a pipe gets whole lines.
+  // Lines are broken for a terminal only; a program that reads through a pipe gets whole lines.
   const int width = ::isatty(STDOUT_FILENO) == 1 ? output_width() : 0;
   const std::string found = report::found_text(topics_of(program, registry, name), name, width);
   return found.empty() ? report::entry_help(registry, name, output_width()) : found;

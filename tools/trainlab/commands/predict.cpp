@@ -26,8 +26,8 @@ void check_predict(const Arguments& given) {
   }
 }
 
-// The given stage, or the stage that the recipe returned. Raises Error{usage} if it has no model, or if there is no
-// such stage.
+// The request for the given stage, or for the stage that the recipe returned. Raises Error{usage} if the stage does not
+// exist or has no model.
 Request request_for_prediction(const Arguments& given) {
   const std::filesystem::path run = find_run(given.words.front());
   const Value& asked = given.flags["stage"];
@@ -44,7 +44,7 @@ Request request_for_prediction(const Arguments& given) {
   Request request = request_for_run(given, run, read_manifest(run));
   request.command = given.command->name;
   Value& options = request.options;
-  // A prediction does not depend on how the run was begun.
+  // The settings of the run are left out, because a prediction does not depend on how the run was begun.
   for (const char* own : {"device", "memory", "seed", "threads"}) {
     if (!given.has(own)) options.set(own, Value());
   }

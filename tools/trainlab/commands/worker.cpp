@@ -9,7 +9,7 @@ namespace trainlab::cli {
 
 namespace {
 
-// An engine that helps with the run. Raises Error{usage} when no process executes the run.
+// The request for an engine that helps with the run. Raises Error{usage} when no process executes the run.
 Request request_for_worker(const Arguments& given) {
   const std::filesystem::path run = find_run(given.words.front());
   if (!holder(run)) {
@@ -23,7 +23,7 @@ Request request_for_worker(const Arguments& given) {
   return request;
 }
 
-// A run of its own, whose sweep is the study that another run has begun.
+// The request for a new run whose sweep works on the study that another run has begun.
 Request request_for_study(const Arguments& given) {
   given_database(given.flags["study"].string());
   Request request = request_for_recipe(given);

@@ -9,7 +9,8 @@ namespace trainlab::cli {
 
 namespace {
 
-// The bits of no number that a recipe would write: a fit whose seed is another one has fixed the seed itself.
+// A seed that no recipe would choose. If the recipe is executed with this seed and its fit has another one, the recipe
+// fixes the seed itself.
 constexpr std::int64_t unlikely_seed = 6'700'417'641;
 
 std::string samples_of(const Value& a, const Value& b) {

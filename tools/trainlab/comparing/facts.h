@@ -1,4 +1,5 @@
-// What the engine says of a recipe's fit before anything is trained (tools/engine/commands/comparison.cpp).
+// The facts about a recipe's fit that the engine reports before anything is trained (see
+// tools/engine/commands/comparison.cpp).
 #pragma once
 
 #include <string>
@@ -13,14 +14,14 @@ namespace trainlab::cli {
 
 struct Answer {
   Value facts;
-  Outcome outcome;  // of the engine, where it could not answer
+  Outcome outcome;  // how the engine ended, where it could not answer
 };
 
-// `request`: of a recipe or a run. Only the recipe is executed, and the data opened.
+// Asks an engine about the recipe or run of `request`. The engine only executes the recipe and opens the data.
 Answer ask_about(Request request, const std::string& metric);
 
 // Sets the direction of the target. Raises Error{usage} where the metric does not mean the same in A and B, and where
-// no model can reach the target. Says what differs in the data otherwise.
+// no model can reach the target. Prints other differences of the data.
 void settle_target(const Arguments& given, Question& question, const Value& a, const Value& b);
 
 }  // namespace trainlab::cli

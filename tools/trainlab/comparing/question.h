@@ -1,4 +1,4 @@
-// What `trainlab compare` is asked, and what becomes of it.
+// The question that a line of `trainlab compare` asks, and the comparison that answers it.
 #pragma once
 
 #include <filesystem>
@@ -13,10 +13,10 @@
 namespace trainlab::cli {
 
 struct Question {
-  compare::Target target = {};  // the direction becomes known when a recipe is asked
+  compare::Target target = {};  // its direction is unknown until an engine was asked about the recipe
   std::optional<double> margin = {};
-  std::optional<int> seeds = {};      // nullopt: as many as it takes, by the planned looks
-  std::optional<double> within = {};  // seconds
+  std::optional<int> seeds = {};      // nullopt: until the question is answered, at the planned looks
+  std::optional<double> within = {};  // budget in seconds
 
   compare::Looks looks() const;
 };
@@ -24,21 +24,21 @@ struct Question {
 struct Comparison {
   std::vector<compare::Pair> pairs;
   compare::Looks looks = compare::Looks::planned();
-  std::filesystem::path folder;  // of the trained runs; empty where they were there before
-  std::string a, b;              // names to show
+  std::filesystem::path folder;  // folder of the runs that the comparison trains; empty for runs that existed before
+  std::string a, b;              // shown names
   bool is_interrupted = false;
 };
 
-// What is said of a comparison: a sentence, then a few lines; and as data.
+// The comparison as text, which is a sentence and then a few lines; and as data.
 std::string comparison_text(const Comparison& comparison, const Question& question);
 Value comparison_value(const Comparison& comparison, const Question& question);
 
-// A line on standard error, unless --quiet.
+// Prints a line on standard error, unless --quiet is given.
 void say(const Arguments& given, const std::string& line);
 
-// Trains pairs of both recipes until the question is answered; gives the exit code.
+// Trains pairs of both recipes until the question is answered. Returns the exit code.
 int compare_recipes(const Arguments& given, Question question);
-// Compares runs that have ended.
+// Compares runs that have ended. Returns the exit code.
 int compare_runs(const Arguments& given, Question question);
 
 }  // namespace trainlab::cli

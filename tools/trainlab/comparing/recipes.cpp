@@ -1,8 +1,8 @@
 // `trainlab compare A.lua B.lua`: pairs of runs with the same seed, one run after the other so that neither disturbs
 // the other's times, and in alternating order so that a machine that slows down favours neither.
 //
-// The comparison's folder holds the runs a-001, b-001, a-002, … and comparison.json: what was asked, and the pairs that
-// have ended. A comparison that was interrupted goes on with the same command.
+// The comparison's folder holds the runs a-001, b-001, a-002, … and comparison.json, which has the question and the
+// pairs that have ended. A comparison that was interrupted goes on with the same command.
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -59,7 +59,8 @@ Request request_for(const Arguments& given, const Side& side) {
   return request_for_recipe(plain);
 }
 
-// What makes two comparisons the same. The recipe's own modules are compared when a run has ended.
+// The facts in which two comparisons must agree to be the same comparison. The recipe's own modules are compared when a
+// run has ended.
 Value asked_value(const Arguments& given, const Question& question, const Side& a, const Side& b) {
   const auto side = [](const Side& one) {
     Value::Map parameters;
@@ -99,12 +100,12 @@ compare::Pair pair_from(const Value& value) {
           .b_at_equal_time = optional_number(value["b_at_equal_time"])};
 }
 
-// comparison.json of a folder.
+// Record: the file comparison.json of a folder.
 class Record {
  public:
   Record(fs::path folder, Value asked) : folder_(std::move(folder)), asked_(std::move(asked)) {}
 
-  // False where the folder holds no comparison. Raises Error{usage} for another one.
+  // Reads the file. Returns false where the folder holds no comparison. Raises Error{usage} for a different comparison.
   bool read() {
     const Value stored = read_json(path());
     if (stored.is_nil()) return false;
@@ -125,7 +126,7 @@ class Record {
     return true;
   }
 
-  // Whole and atomic: pairs are few.
+  // Writes the whole file anew, atomically, since there are only a few pairs.
   void write() const {
     Value::List list;
     for (const compare::Pair& pair : pairs) list.push_back(to_value(pair));
@@ -137,7 +138,7 @@ class Record {
   const fs::path& folder() const { return folder_; }
 
   std::vector<compare::Pair> pairs;
-  bool has_ended = false;  // the same command begins a new comparison
+  bool has_ended = false;  // if so, the same command begins a new comparison
 
  private:
   fs::path path() const { return folder_ / "comparison.json"; }
@@ -174,7 +175,8 @@ fs::path made_folder(const fs::path& parent) {
   }
 }
 
-// The comparison of --out, or the last one of this name if it asks the same and has not ended, or a new one.
+// The record of the comparison in --out; else of the last comparison of this name, if its question is the same and it
+// has not ended; else of a new comparison.
 Record opened(const Arguments& given, const Value& asked, const std::string& name) {
   if (given.has("out")) {
     Record record(absolute_path(given.flags["out"].string()), asked);
@@ -195,7 +197,7 @@ Record opened(const Arguments& given, const Value& asked, const std::string& nam
     try {
       if (last.read() && !last.has_ended) return last;
     } catch (const Error&) {
-      // Another comparison of the same recipes.
+      // The last comparison of these names is a different comparison.
     }
   }
   Record record(made_folder(parent), asked);
@@ -208,8 +210,8 @@ class Trainer {
   Trainer(const Arguments& given, const Question& question, const Side& a, const Side& b, Record& record)
       : given_(given), question_(question), sides_{&a, &b}, record_(record) {}
 
-  // Trains pairs until the question is answered, or the time is used up. False when a signal, or an error that
-  // `outcome` tells, has ended a training.
+  // Trains pairs until the question is answered, or the time is used up. Returns false when a signal or
+  // an error has ended a training; `outcome` then has the reason.
   bool train() {
     const compare::Looks looks = question_.looks();
     const double begun = steady_seconds();
@@ -259,7 +261,7 @@ class Trainer {
       request.options.set("seed", seed);
       request.options.set("quiet", true);
       outcome = Supervisor(Supervisor::find_engine()).run(std::move(request));
-      // A fit that fails by itself, by a loss that is not finite, is a result.
+      // A fit that failed because its loss is not finite counts as a result.
       const bool has_failed = outcome.code == 3 && !outcome.error;
       if (outcome.code != 0 && !has_failed) return false;
     }

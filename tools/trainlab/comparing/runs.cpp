@@ -1,5 +1,5 @@
-// `trainlab compare RUN_A RUN_B`: runs that have ended, paired by seed. Nobody has planned their number, so that the
-// limits are those that hold at any number.
+// `trainlab compare RUN_A RUN_B`: compares runs that have ended, paired by seed. The number of pairs was not planned,
+// so the limits that hold for any number are used.
 #include <algorithm>
 #include <charconv>
 #include <map>
@@ -21,11 +21,11 @@ using report::shown_path;
 
 namespace {
 
-constexpr std::size_t fewest = 3;  // pairs
+constexpr std::size_t fewest = 3;  // fewest pairs that can be compared
 
-// The ended trainings of one recipe.
+// The trainings of one recipe that have ended.
 struct Trainings {
-  std::map<std::int64_t, fs::path> by_seed;  // the folders of their stages; an ensemble's members count from 1
+  std::map<std::int64_t, fs::path> by_seed;  // folders of stages; an ensemble's members count from 1
   fs::path run;                              // one of the runs, for its recipe and settings
   bool is_ensemble = false;
 };
@@ -69,7 +69,8 @@ void add_fit(Trainings& all, const fs::path& run) {
   }
 }
 
-// All members, also those that the ensemble has not kept: the best of many say nothing of a recipe.
+// Adds all members, including those that the ensemble has not kept, because the best of many members are not typical of
+// a recipe.
 void add_members(Trainings& all, const fs::path& run, const fs::path& stage) {
   all.run = run;
   all.is_ensemble = true;
@@ -81,7 +82,7 @@ void add_members(Trainings& all, const fs::path& run, const fs::path& stage) {
     const std::string name = trial.filename().string();
     std::int64_t number = 0;
     const auto [rest, code] = std::from_chars(name.data(), name.data() + name.size(), number);
-    if (code != std::errc() || rest != name.data() + name.size()) continue;  // a folder that is no trial's
+    if (code != std::errc() || rest != name.data() + name.size()) continue;  // not the folder of a trial
     if (fs::exists(trial / "seed-1", ignored)) all.by_seed.emplace(number + 1, trial / "seed-1");
   }
 }
@@ -109,7 +110,8 @@ Trainings trainings_of(const std::string& given) {
   return all;
 }
 
-// The answer that the summary of an ensemble gives, whose recipe makes fits only when it trains.
+// The facts from the summary of an ensemble. The engine cannot be asked, because the recipe makes fits only when it
+// trains.
 Value facts_of_ensemble(const Trainings& trainings, const std::string& metric) {
   const Value summary = read_summary(find_stage(trainings.run, std::nullopt).folder);
   if (summary["metric"] != Value(metric)) {

@@ -25,7 +25,7 @@ std::string range_text(double low, double high) {
 }
 
 std::string seconds_text(double seconds) {
-  constexpr double coarse = 10;  // from here on a tenth of a second is enough
+  constexpr double coarse = 10;  // from these seconds on, a tenth of a second is precise enough
   return seconds < coarse ? digits(seconds, 3) + " s" : duration_text(seconds);
 }
 
@@ -64,8 +64,8 @@ std::string quality_text(const Judgement& judged, const Question& question) {
 
 constexpr int most_seeds = 1000;
 
-// Seeds beyond those that were trained, with which a new comparison would find what the present estimates say with a
-// probability of 80 %; nullopt from one pair, which estimates nothing.
+// How many seeds more than the trained ones a new comparison needs to detect the present estimates with a probability
+// of 80 %; nullopt for one pair, which gives no estimate.
 std::optional<int> more_seeds(const Judgement& judged) {
   if (judged.is_clear) return 0;
   if (judged.pairs < 2) return std::nullopt;
@@ -99,7 +99,7 @@ std::string count_text(int count, const std::string& what) {
 
 std::string arrivals_text(const Judgement& judged, const compare::Target& target) {
   const int a = judged.pairs - judged.a_arrived, b = judged.pairs - judged.b_arrived;
-  return "  " + count_text(a, "training") + " of A and " + std::to_string(b) + " of B never came to " +
+  return "  " + count_text(a, "training") + " of A and " + std::to_string(b) + " of B never reached " +
          target_text(target) + ": they count with the longest training, and would have taken longer\n";
 }
 
@@ -109,7 +109,7 @@ double seconds_of(const std::vector<Pair>& pairs) {
   return seconds;
 }
 
-// The median time of the trainings that have arrived.
+// The median time to the target of the trainings that have reached it.
 std::string usual_time(const std::vector<Pair>& pairs, const compare::Training Pair::*side) {
   std::vector<double> times;
   for (const Pair& pair : pairs) {
@@ -121,12 +121,13 @@ std::string usual_time(const std::vector<Pair>& pairs, const compare::Training P
   return seconds_text(times.size() % 2 == 1 ? times[half] : (times[half - 1] + times[half]) / 2);
 }
 
-// With the same noise the recipe that validates more often has more chances to be beyond the target.
+// A note for recipes that validate differently often: with the same noise, the recipe that validates more often has
+// more chances to pass the target.
 std::string validations_text(const std::vector<Pair>& pairs) {
   const std::int64_t a = pairs.front().a.validations, b = pairs.front().b.validations;
   if (a == 0 || b == 0 || (a <= 2 * b && b <= 2 * a)) return "";
   return "  A validates " + std::to_string(a) + " times, B " + std::to_string(b) +
-         " times: who validates more often seems to arrive sooner; give both the same `validate`\n";
+         " times: the recipe that validates more often seems to be faster; give both the same `validate`\n";
 }
 
 std::string_view word(Speed speed) {
@@ -157,7 +158,7 @@ std::string comparison_text(const Comparison& comparison, const Question& questi
             " of B, by a loss that is not finite (p " + digits(judged.failures_p, 2) + ")\n";
   }
   if (judged.without_value > 0) {
-    text += "  " + count_text(judged.without_value, "pair") + " without a value stays out of the difference\n";
+    text += "  " + count_text(judged.without_value, "pair") + " without a value left out of the difference\n";
   }
   text += validations_text(pairs);
   text += "  took   " + count_text(judged.pairs, "seed") + ", " + seconds_text(seconds_of(pairs)) + " of training\n";

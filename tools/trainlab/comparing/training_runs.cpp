@@ -42,7 +42,7 @@ std::vector<compare::Point> validations_of(const fs::path& folder, const std::st
 
 Read read(const fs::path& folder, const compare::Target& target) {
   const Value summary = read_summary(folder);
-  // A fit that has failed by itself, by a loss that is not finite, has metrics; one that was killed has none.
+  // A fit that failed because its loss is not finite has metrics; a fit that was killed has none.
   const bool has_failed = summary["status"] == Value("failed") && summary["metrics"].is_map();
   if (!is_finished(summary) && !has_failed) {
     throw usage_error("the run in " + shown_path(folder) + " has not ended")

@@ -1,4 +1,4 @@
-// Finished runs as trainings.
+// Reads finished runs as the trainings of a comparison.
 #pragma once
 
 #include <filesystem>
@@ -7,16 +7,16 @@
 
 namespace trainlab::cli {
 
-// The pair of the fits that have ended in these two folders (of stages). Raises Error{usage} where a fit has not ended,
-// has no rows, or none with the metric; Error{run} where its rows are damaged.
+// The pair of the ended fits in two folders of stages. Raises Error{usage} where a fit has not ended, has no rows, or
+// has no row with the metric; Error{run} where its rows are damaged.
 compare::Pair read_pair(std::int64_t seed, const std::filesystem::path& a, const std::filesystem::path& b,
                         const compare::Target& target);
 
-// Raises Error{usage} where the pairs say nothing of the target: no training has reached it, or all had at their first
-// validation.
+// Raises Error{usage} where the target does not distinguish the trainings: none has reached it, or all had reached it
+// at their first validation.
 void check_target(const std::vector<compare::Pair>& pairs, const compare::Target& target);
 
-// "val.accuracy = 0.97"
+// The target as text: "val.accuracy = 0.97".
 std::string target_text(const compare::Target& target);
 
 }  // namespace trainlab::cli

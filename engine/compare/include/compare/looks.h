@@ -1,6 +1,6 @@
-// Looks: after how many pairs a comparison may end, and how wide its intervals are then, so that the mean of
-// differences which are zero on average is called different in at most 5 % of the comparisons, wherever these end.
-// Pure functions; any thread.
+// Looks: the numbers of pairs after which a comparison may end, and how wide its intervals are then. They are chosen so
+// that two equal recipes are called different in at most 5 % of the comparisons, at whichever look these end. Pure
+// functions; any thread.
 #pragma once
 
 #include <array>
@@ -10,11 +10,11 @@ namespace trainlab::compare {
 class Looks {
  public:
   // Looks after 5, 8, 12 and 20 pairs with |t| > 4.30, 3.51, 2.92, 2.41: 5 % are spent in proportion to the pairs
-  // (linear alpha spending), calibrated on the process of t by 2,000,000 paths.
+  // (linear alpha spending), calibrated by 2,000,000 simulated paths of t.
   static Looks planned();
   // One look, after `pairs` pairs (at least 3): Student's paired t-test.
   static Looks fixed(int pairs);
-  // A look at any time, for pairs whose number nobody has planned. The limit is an e-value of 20, of a Gaussian mixture
+  // A look after any number of pairs, which needs no plan. The limit is an e-value of 20, of a Gaussian mixture
   // over the standardised mean with g = 1 (Wang and Ramdas 2023, arXiv 2310.03722).
   static Looks any_time();
 
@@ -23,8 +23,9 @@ class Looks {
   // The number of pairs at the first look after `pairs`.
   int next(int pairs) const;
 
-  // The t that the mean of `pairs` differences has to exceed. Between two looks, where a comparison has run out of
-  // time, the level of the next look holds, which is no greater risk than to wait for it. Infinite below 3 pairs.
+  // The value that |t| of the mean of `pairs` differences must reach. Between two looks, where a comparison has run out
+  // of time, the level of the next look is used; the risk is no greater than that of waiting for this look. Infinite
+  // below 3 pairs.
   double critical_t(int pairs) const;
   // The p value of a mean with this t, in [0, 1]: at most 0.05 exactly where |t| is at least critical_t.
   double p_value(double t, int pairs) const;
@@ -32,23 +33,24 @@ class Looks {
  private:
   struct Look {
     int pairs;
-    double level;  // of a two-sided test of this look alone
+    double level;  // level of a two-sided test at this look alone
   };
   double level(int pairs) const;
 
   std::array<Look, 4> looks_ = {};
-  std::size_t count_ = 0;  // 0: at any time
+  std::size_t count_ = 0;  // 0: looks at any time
 };
 
 // The e-value of a mean of n ≥ 2 differences with this t, against a mean of zero. 1 / e is a p value at any n.
 double e_value(double t, int n);
 
-// The number of pairs with which the two-sided paired t-test at 5 % finds a mean of `effect` standard deviations of the
-// differences with a probability of 80 %; at most `most`, which also stands for an effect of zero.
+// The number of pairs with which the two-sided paired t-test at 5 % detects, with a probability of 80 %, a mean
+// difference of `effect` standard deviations of the differences. At most `most`, which is also the result for an effect
+// of zero.
 int pairs_needed(double effect, int most);
 
-// The chance that two groups of n differ in their counts as much as these, or more, where both have the same chance
-// (Fisher's exact test, two-sided).
+// The p value of the counts a and b in two groups of n: the probability of counts that differ as much or more, if both
+// groups have the same true share (Fisher's exact test, two-sided).
 double fisher_p(int a, int b, int n);
 
 }  // namespace trainlab::compare

@@ -1,4 +1,4 @@
-// The facts that a comparison needs of one finished training, read off the rows of its validations.
+// The facts of one finished training that a comparison needs, computed from the rows of its validations.
 // Pure functions; any thread.
 #pragma once
 
@@ -16,33 +16,33 @@ struct Target {
   double value = 0;
   bool minimize = true;  // whether smaller is better
 
-  // False for a NaN.
+  // Whether x reaches the target; false for NaN.
   bool is_reached_by(double x) const { return minimize ? x <= value : x >= value; }
 };
 
-// A validation. The seconds are those of training from its first batch, by the steady clock.
+// A validation. The seconds count from the first batch of the training, by the steady clock.
 struct Point {
   double seconds = 0;
-  double value = 0;  // of the target's metric; NaN where it has none
+  double value = 0;  // value of the target's metric; NaN where the validation has none
 };
 
 struct Training {
   double seconds = 0;                  // from the first batch to the last commit
-  std::optional<double> arrival = {};  // seconds to the target; nullopt: the training ended before
-  bool is_first = false;             // the first validation had reached the target: the arrival was no later than that
-  std::optional<double> value = {};  // of the metric, with the weights that the training delivers
-  double best = 0;                   // the metric's best value of all validations; NaN where there is none
+  std::optional<double> arrival = {};  // seconds to the target; nullopt: the training ended without reaching it
+  bool is_first = false;               // the first validation had reached the target: the true arrival may be earlier
+  std::optional<double> value = {};    // value of the metric with the weights that the training delivers
+  double best = 0;                     // best value of the metric in all validations; NaN where there is none
   std::int64_t validations = 0;
-  bool has_failed = false;  // ended by a loss that is not finite
+  bool has_failed = false;  // whether a loss that is not finite ended the training
 
   Value to_value() const;
-  // std::logic_error for what is no such value.
+  // Raises std::logic_error for a value of another shape.
   static Training from_value(const Value& value);
 };
 
 // The training with these validations, in the order of their seconds. The arrival is interpolated between the first
-// validation that has reached the target and the one before, so that a training is not credited with the time to its
-// next validation (linear in the seconds).
+// validation that has reached the target and the one before, linearly in the seconds, so that the time until
+// the next validation does not count.
 Training training(std::span<const Point> validations, const Target& target);
 
 // The best value of the validations that ended within `seconds`; nullopt where there is none.

@@ -10,11 +10,11 @@
 namespace trainlab {
 
 struct SearchContext {
-  std::function<void(const std::string&)> say = {};  // lines; or null
-  // Seconds until the search must have ended. Once they are negative, no further training begins: Error{run}. Null: no
-  // limit.
+  std::function<void(const std::string&)> say = {};  // receives progress lines; or null
+  // Returns the seconds until the search must have ended. When they are negative, the search raises Error{run} instead
+  // of beginning another training. Null: no limit.
   std::function<double()> seconds_left = {};
-  const DataParts* opened = nullptr;  // the data, where the caller has opened it; outlives the search
+  const DataParts* opened = nullptr;  // the fit's data where the caller has opened them; outlives the search
 
   void tell(const std::string& line) const {
     if (say) say(line);

@@ -1,4 +1,4 @@
-// lab.find.lr, lab.find.batch and lab.find.optimizer: stages whose results a recipe goes on with.
+// The stages lab.find.lr, lab.find.batch and lab.find.optimizer, whose results the rest of a recipe can use.
 #pragma once
 
 #include "core/registry.h"

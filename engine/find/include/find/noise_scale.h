@@ -10,19 +10,19 @@ namespace trainlab {
 
 constexpr std::size_t noise_groups = 8;
 
-// Sums over gradients at the same weights, each the mean over a batch of its own. The gradients lie in groups of equal
-// size, from which the interval follows.
+// Sums over gradients at the same weights; each gradient is the mean over a batch of its own. The gradients are divided
+// into groups of equal size, whose differences give the interval.
 struct GradientSums {
-  double batch = 0;                                                      // samples of a gradient
-  double per_group = 0;                                                  // gradients of a group
+  double batch = 0;                                                      // samples in the batch of a gradient
+  double per_group = 0;                                                  // gradients in a group
   std::array<double, noise_groups> squares = {};                         // by group: the sum of |gradient|²
-  std::array<std::array<double, noise_groups>, noise_groups> dots = {};  // of the groups' sums of gradients
+  std::array<std::array<double, noise_groups>, noise_groups> dots = {};  // dot products of the groups' sums
 };
 
-// In samples. The value is tr(Σ) / |G|², where Σ is the covariance of a sample's gradient and G the true gradient: both
-// estimated without bias, so that the estimate of |G|² may be 0 or less, and then the value is infinite. [low, high]
+// The noise scale in samples: tr(Σ) / |G|², where Σ is the covariance of a sample's gradient and G the true gradient.
+// Both are estimated without bias, so the estimate of |G|² may be 0 or less; then the value is infinite. [low, high]
 // holds the scale with 95 %, by Fieller's theorem with the jackknife's covariances over the groups; high is infinite
-// where the gradients do not tell G from 0.
+// where the gradients do not show that G differs from 0.
 struct NoiseScale {
   double value = 0, low = 0, high = 0;
 };

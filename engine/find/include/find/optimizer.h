@@ -1,5 +1,5 @@
-// How much a fit depends on its optimizer and on its rate: a few optimizers, each with its best rate and with the
-// rates that are nearly as good.
+// Finds how much a fit depends on its optimizer and on its learning rate: for a few optimizers, the best rate and the
+// range of rates that are nearly as good.
 #pragma once
 
 #include <string>
@@ -12,37 +12,37 @@
 
 namespace trainlab {
 
-// The rates around the best one whose loss is at most a tenth of the least loss above it.
+// The range of rates around the best rate whose losses exceed the least loss by at most a tenth of the least loss.
 struct GoodRates {
   double low = 0, high = 0;
-  bool is_open = false;  // the curve does not go on to where the loss is higher: the true range is wider
+  bool is_open = false;  // the range ends where the curve ends: the true range may be wider
   double octaves() const;
 };
 
-// `curve` in the order of its rates, with steps of equal factors; a loss of NaN is that of a training whose loss was
-// not finite. The ends lie on lines between points, over the logarithm of the rate. Nothing but zeros where no loss is
-// finite. Pure.
+// The good rates of a curve, which is in the order of its rates, with equal factors from one to the next. A loss that
+// was not finite is NaN. The ends are interpolated linearly over the logarithm of the rate. All members are zero where
+// no loss is finite. Pure.
 GoodRates good_rates(const std::vector<RatePoint>& curve);
 
 struct TunedOptimizer {
   std::string name;                   // "AdamW", "SGD with momentum 0.9"
-  bool is_own = false;                // the fit's
+  bool is_own = false;                // whether it is the fit's own optimizer
   double rate = 0;                    // the best of three around the best of `curve`
-  double loss = 0, error = 0;         // at this rate: the mean over the seeds and its standard error; NaN: never finite
-  std::vector<RatePoint> curve = {};  // one seed and a third of the length for each rate
-  GoodRates good = {};                // of `curve`
-  double usual_rate = 0;              // the default of the entry; of the fit's optimizer the rate in the recipe
-  double usual_loss = 0;              // the mean over the seeds at this rate
+  double loss = 0, error = 0;         // at the best rate: mean over the seeds, standard error; NaN: not finite
+  std::vector<RatePoint> curve = {};  // from trainings with one seed and a third of the length
+  GoodRates good = {};                // the good rates of `curve`
+  double usual_rate = 0;              // the entry's default rate; for the fit's own optimizer the recipe's rate
+  double usual_loss = 0;              // the mean over the seeds at the usual rate
 };
 
 struct FoundOptimizer {
   std::string metric;               // "val.loss", or "train.loss" without validation
   std::vector<TunedOptimizer> all;  // the fit's optimizer first
-  std::size_t suggestion = 0;       // of those within 5 % of the least loss, the one with the most octaves
+  std::size_t suggestion = 0;       // index: within 5 % of the least loss, the widest range of good rates
   int seeds = 0;
-  std::int64_t steps = 0;  // of the fit
+  std::int64_t steps = 0;  // length of the fit
 
-  // The least and the largest loss of the optimizers with their best rates; NaN where none is finite.
+  // The least and the largest loss among the optimizers at their best rates; NaN where none is finite.
   double least() const;
   double most() const;
 };

@@ -11,28 +11,29 @@
 
 namespace trainlab {
 
-// Short trainings at one rate from the initial weights of each seed: the mean of the losses of the last half.
+// A learning rate with the loss of short trainings at this rate, one for each seed. The loss of a training is the mean
+// over the second half of its steps.
 struct ProbedRate {
   double rate = 0;
-  double loss = 0;  // mean over the seeds; NaN if one of them was lost
+  double loss = 0;  // mean over the seeds; NaN if the loss of a seed was not finite
 };
 
 struct FoundRate {
-  double suggestion = 0;  // the best probed rate, or the start where the probe does not tell
-  double start = 0;       // of the range tests: quarter_of_least
+  double suggestion = 0;  // the best probed rate, or the start where the probe is not clear
+  double start = 0;       // quarter_of_least of the range tests
   RateSuggestions rules = {};
-  std::vector<RatePoint> curve = {};  // the mean over the seeds, to the first point that one of them lacks
+  std::vector<RatePoint> curve = {};  // mean over the seeds, up to the first point that a seed lacks
   std::vector<ProbedRate> probes = {};
-  // Standard error of the difference between the losses of the start and of the better of the other two.
+  // Standard error of the difference between the loss at the start and the lower loss of the other two probes.
   double error = 0;
-  bool is_clear = false;  // the best probe is better than the start's by more than 3 errors, or the start is the best
+  bool is_clear = false;  // the best probe beats the start by more than 3 errors, or is the start
   int seeds = 0;
-  std::int64_t steps = 0;  // of a range test and of a probe
+  std::int64_t steps = 0;  // length of a range test, and of a probe
 };
 
 struct RateOptions {
   int seeds = 5;
-  std::int64_t steps = 140;  // of a range test: 20 for each factor of 10
+  std::int64_t steps = 140;  // length of a range test: 20 steps for each factor of 10
   SearchContext context = {};
 };
 
@@ -40,7 +41,8 @@ struct RateOptions {
 // `on` are not called. Error{recipe} for a fit with a step of its own, and where the loss is not finite at any rate.
 FoundRate find_rate(const Registry& registry, const Spec& fit, const RunSettings& settings, const RateOptions& options);
 
-// "optim.lr", or "optim.base.lr" of a wrapper such as optim.SAM: the path of the rate in a fit with this optimizer.
+// The path of the learning rate in a fit with this optimizer: "optim.lr", or "optim.base.lr" for a wrapper such as
+// optim.SAM.
 std::string rate_option_of(const Value& optimizer);
 
 std::string rate_text(const FoundRate& found);

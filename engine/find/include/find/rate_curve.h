@@ -1,4 +1,4 @@
-// Suggestions of a learning rate from range tests: the loss over a rate that grows from step to step. Pure functions.
+// Suggestions of a learning rate from range tests, in which the rate grows from step to step. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -6,31 +6,31 @@
 
 namespace trainlab {
 
-// The loss of the batch that was seen at this rate, before the step with the rate.
+// A learning rate with the loss of its step's batch, computed before the step changed the weights.
 struct RatePoint {
   double rate = 0, loss = 0;
 };
 
-// The point with the least loss; the end of the curve where no loss is finite.
+// The point with the least loss; curve.end() where no loss is finite.
 std::vector<RatePoint>::const_iterator best_of(const std::vector<RatePoint>& curve);
 
-// The rates that three rules read off a curve. NaN where a curve does not tell.
+// The rates that three rules give for a curve; NaN where a rule gives none.
 struct RateSuggestions {
   // A quarter of the rate at which the loss was least.
   double quarter_of_least = 0;
   // fastai's "valley": two thirds into the longest stretch in which the smoothed loss falls. (Howard & Gugger: fastai,
   // callback/schedule.py.)
   double valley = 0;
-  // Where the smoothed loss falls fastest, by the logarithm of the rate (Smith 2017, section 3.3).
+  // The rate at which the smoothed loss falls fastest on a logarithmic scale of rates (Smith 2017, section 3.3).
   double steepest = 0;
 };
 
-// `curve` in the order of its rates. The median of nine losses stands for each: the loss of a single small batch says
-// little. Points from the first loss on that is not finite, or whose median is more than 4 times the least before, do
-// not count.
+// The suggestions of a curve, which is in the order of its rates. Each loss is replaced by the median of nine around
+// it, because the loss of a single small batch says little. The curve ends before the first loss that is not finite or
+// whose median is more than 4 times the least median before.
 RateSuggestions suggestions_of(const std::vector<RatePoint>& curve);
 
-// The rate that each rule gives for several curves, the median in the logarithm of the rate.
+// For each rule, the median, on a logarithmic scale, of the rates that the rule gives for several curves.
 RateSuggestions median_of(const std::vector<RateSuggestions>& all);
 
 }  // namespace trainlab

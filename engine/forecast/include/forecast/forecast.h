@@ -2,10 +2,10 @@
 //
 // Four families of falling curves are fitted to the validations so far, and their changes until the later step are
 // averaged with weights by the Bayesian information criterion (Mohr and van Rijn 2022: LCDB, which has the families).
-// A forecast from an earlier point of the curve shows which share of a promised change has come true: the same share
-// of the change counts. The interval does not come from the fits, which are too sure of themselves: its half-width is
-// 3 · |y(m/2) − y(m)| · log2(T / m), where m is the last step, T the later one, and y the curve. How many of these
-// intervals hold the value that a finished training has reached stands in docs/forecasts.md.
+// A forecast from an earlier point of the curve shows which share of a forecast change has come true; the new change is
+// multiplied by this share. The interval does not come from the fits, because theirs would be too narrow: its
+// half-width is 3 · |y(m/2) − y(m)| · log2(T / m), where m is the last step, T the later one, and y the curve. How many
+// of these intervals hold the final value of a training was measured: see docs/forecasts.md.
 #pragma once
 
 #include <cstdint>
@@ -20,24 +20,24 @@ namespace trainlab {
 struct Forecast {
   std::string metric;
   double value = 0;
-  double low = 0, high = 0;  // hold the value in about 80 % of trainings
+  double low = 0, high = 0;  // the bounds hold the value in about 80 % of trainings
   std::int64_t at = 0;       // optimizer steps done at the forecast value
-  bool rate_falls = false;   // the learning rate falls until then, which the curve so far does not show: the value is
-                             // then more often too bad than too good
+  bool rate_falls = false;   // the learning rate will fall, which the curve so far does not show: then the forecast
+                             // value is more often too bad than too good
 };
 
 struct ForecastQuestion {
   std::int64_t at = 0;      // optimizer steps
-  bool keeps_best = false;  // the best value until then is asked for, otherwise the value itself
+  bool keeps_best = false;  // whether the best value until step `at` is forecast, or else the value at this step
   bool rate_falls = false;
 };
 
-// Fewest validations of a curve that is forecast.
+// A curve with fewer validations is not forecast.
 inline constexpr std::int64_t fewest_validations = 5;
 
-// A pure function. nullopt where the curve has too few validations. At the curve's last step or before, the interval is
-// the last value alone. Values are never forecast beyond a bound that the metric seems to have: 0 for a metric to
-// minimise that was never negative, 1 for a metric to maximise that was always between 0 and 1.
+// A pure function. nullopt where the curve has too few validations. If `at` is not after the curve's last step, the
+// forecast and both bounds are the last value. Values are never forecast beyond a bound that the metric seems to have:
+// 0 for a metric to minimise that was never negative, 1 for a metric to maximise that was always between 0 and 1.
 std::optional<Forecast> forecast_of(const LearningCurve& curve, const std::string& metric,
                                     const ForecastQuestion& question);
 

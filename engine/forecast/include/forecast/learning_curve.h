@@ -1,4 +1,4 @@
-// LearningCurve: the values of one metric at the validations of a training, in a bounded number of points.
+// LearningCurve: the values of a metric at the validations of a training, in a bounded number of points.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@ namespace trainlab {
 
 struct CurvePoint {
   double step = 0;   // optimizer steps done, more than 0
-  double value = 0;  // of the metric, finite
-  double best = 0;   // the best value so far, this one included
+  double value = 0;  // value of the metric, finite
+  double best = 0;   // the best value up to this point
 };
 
 // Not thread-safe.
@@ -20,12 +20,13 @@ class LearningCurve {
  public:
   explicit LearningCurve(bool minimize) : minimize_(minimize) {}
 
-  // A validation after the ones before. A value that is not finite does not count.
+  // Adds a validation that is later than all before. A value that is not finite is left out.
   void add(double step, double value);
 
   bool minimize() const { return minimize_; }
   std::int64_t validations() const { return validations_; }
-  // In order of their steps, at equal distances of validations; the last validation is always there.
+  // The points in the order of their steps, with equally many validations from one to the next. The last validation is
+  // always among them.
   const std::vector<CurvePoint>& points() const { return points_; }
 
   // The curve for a checkpoint, without the direction; restore(nil) leaves the curve empty.

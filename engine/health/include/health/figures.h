@@ -1,5 +1,5 @@
-// HealthFigures: all that the rules of health know of a training. Numbers only, so that rules are tested on stored
-// figures, without training. What was not measured is NaN.
+// HealthFigures: the figures of a training that the rules of health read. The rules read nothing else, so that they can
+// be tested on stored figures, without training. A figure that was not measured is NaN.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +16,15 @@ inline constexpr double unmeasured = std::numeric_limits<double>::quiet_NaN();
 
 // Facts that are known when the fit starts.
 struct RunFacts {
-  std::int64_t total_steps = 0;       // 0: bounded by time only
-  std::int64_t batch = 0;             // samples of an optimizer step
-  std::int64_t classes = 0;           // 0: no class labels, or not one for each sample
-  double entropy = unmeasured;        // of the training part's labels, nats
-  double largest_share = unmeasured;  // of the training part's most frequent label
+  std::int64_t total_steps = 0;       // 0: only time bounds the training
+  std::int64_t batch = 0;             // samples in an optimizer step
+  std::int64_t classes = 0;           // 0: the samples do not have one class label each
+  double entropy = unmeasured;        // entropy of the training part's labels, in nats
+  double largest_share = unmeasured;  // share of the training part's most frequent label
   // Loss of the best constant prediction: the entropy for the cross-entropy. NaN for other losses, and where options of
   // the loss change its value.
   double prior_loss = unmeasured;
-  bool is_never_negative = false;  // the loss, by its formula
+  bool is_never_negative = false;  // whether the formula of the loss has no negative values
   double shared = unmeasured;      // share of validation samples that are training samples too
   double repeated = unmeasured;    // share of training samples that are in the training part four times or more
 };
@@ -35,7 +35,7 @@ struct InputFigures {
   bool is_normalised = false;  // the model's first layer with parameters is a normalisation
 };
 
-// Training losses of equally many steps.
+// The training losses of some consecutive steps; all blocks but the last have equally many.
 struct LossBlock {
   std::int64_t steps = 0;
   double sum = 0, squares = 0, largest = -std::numeric_limits<double>::infinity();
@@ -53,7 +53,7 @@ class LossCurve {
   double first() const { return first_; }  // NaN before the first step
   // The last block may be shorter than the others.
   const std::vector<LossBlock>& blocks() const { return blocks_; }
-  // Mean loss of the steps of the blocks that lie in this part of the steps so far: mean(0.75, 1) of the last quarter.
+  // Mean loss of the blocks between two shares of the steps so far: mean(0.75, 1) is the mean over the last quarter.
   double mean(double from, double to) const;
   // The largest mean of five steps that follow each other; −∞ before the first five.
   double worst() const { return worst_; }
@@ -65,13 +65,14 @@ class LossCurve {
   static constexpr std::int64_t span = 5;
 
   std::vector<LossBlock> blocks_;
-  LossBlock recent_;  // of at most `span` steps
+  LossBlock recent_;  // the latest steps, at most `span` of them
   std::int64_t steps_ = 0, block_steps_ = 1;
   double first_ = unmeasured, worst_ = -std::numeric_limits<double>::infinity();
 };
 
-// Two neighbouring steps k and k+1, of which weights and gradients were read. u is the update that step k subtracted, g
-// and g' are the gradients of both steps; all by samples of each weight (see WeightMeter).
+// The figures of two neighbouring steps k and k+1, whose weights and gradients were read. u is the update that step k
+// subtracted, g and g' are the gradients of steps k and k+1. All are computed from samples of each weight (see
+// watch/reading.h).
 struct MeasuredStep {
   double step = unmeasured;  // k, from 0
   double rate = unmeasured;  // learning rate
@@ -79,43 +80,43 @@ struct MeasuredStep {
   double least_update = unmeasured, median_update = unmeasured, largest_update = unmeasured;
   double gradient_norm = unmeasured;   // ‖g‖ of all parameters
   double gradient_ratio = unmeasured;  // ‖g‖ of the first of these weights divided by that of the last
-  // g·u and g'·u. −g'·u / g·u is −1 where no curvature was met, 0 where the step went to the minimum along u, and
-  // positive where it went too far. (Cockpit's alpha by gradients alone: Schneider et al. 2021.)
+  // g·u and g'·u. The ratio −g'·u / g·u is −1 where the loss has no curvature, 0 where the step went to the minimum
+  // along u, and positive where the step went too far. (Cockpit's alpha by gradients alone: Schneider et al. 2021.)
   double slope_before = unmeasured, slope_after = unmeasured;
   // ‖g‖² and g·g', whose means give the noise scale: ‖g‖² = ‖G‖² + tr(Σ)/B and g·g' = ‖G‖² (McCandlish et al. 2018,
   // appendix A).
   double square = unmeasured, product = unmeasured;
   // Standard deviation of the last hidden activation's output divided by that of the first's.
   double spread_ratio = unmeasured;
-  double top_share = unmeasured;  // share of samples for which the model's favourite class of the batch is chosen
+  double top_share = unmeasured;  // share of the batch's samples for which the class chosen most often is chosen
 };
 
-// A layer of activations.
+// An activation layer.
 struct UnitFigures {
   std::string path = {};                   // "model[2].ReLU"
   std::string kind = {};                   // "ReLU"
   double dead_at_start = unmeasured;       // share of units that were not above 0 in the first window of batches
-  double dead = unmeasured;                // and in the latest
-  double saturated_at_start = unmeasured;  // share of values near a limit of the function, in the first batches
-  double saturated = unmeasured;           // and in the latest
+  double dead = unmeasured;                // the same share in the latest window
+  double saturated_at_start = unmeasured;  // share of values near a limit of the function, at first
+  double saturated = unmeasured;           // the same share in the latest reading
 };
 
-// A layer with statistics of batches.
+// A layer that uses statistics of the batch.
 struct BatchNormFigures {
   std::string path = {};
-  double values = unmeasured;  // of a channel in a batch
+  double values = unmeasured;  // values of a channel in a batch
 };
 
-// The losses of a validation, and of training before it.
+// The loss of a validation, and the training loss before this validation.
 struct MeasuredEvaluation {
   double step = unmeasured, train_loss = unmeasured, val_loss = unmeasured;
 };
 
-// Where the first value that is not finite came from.
+// The origin of the first value that is not finite.
 struct NotFinite {
-  std::int64_t step = 0;    // from 0
+  std::int64_t step = 0;    // step of the value, counted from 0
   std::string origin = {};  // "input", "weights", "layer", "loss", or "unknown" where the step cannot be repeated
-  std::string path = {};    // of the first layer whose output is not finite; empty if there is none
+  std::string path = {};    // path of the first layer whose output is not finite; empty: no layer
   std::string text = {};    // "12 of 640 values of the batch"
 };
 
@@ -123,13 +124,13 @@ struct HealthFigures {
   RunFacts run = {};
   InputFigures input = {};
   LossCurve losses = {};
-  std::vector<MeasuredStep> measured = {};  // in order
+  std::vector<MeasuredStep> measured = {};  // in order of steps
   std::vector<UnitFigures> units = {};      // in the order of the model
   std::vector<BatchNormFigures> norms = {};
-  std::vector<MeasuredEvaluation> evaluations = {};  // in order
+  std::vector<MeasuredEvaluation> evaluations = {};  // in order of steps
   std::optional<NotFinite> not_finite = {};
 
-  // add() keeps at most most_rows rows; older rows become sparser.
+  // add() keeps at most most_rows rows of each list. Beyond this number, older rows become sparser.
   static constexpr std::size_t most_rows = 512;
   void add(const MeasuredStep& row);
   void add(const MeasuredEvaluation& row);
@@ -138,7 +139,7 @@ struct HealthFigures {
   double progress() const;
 };
 
-// The figures as a checkpoint keeps them, without `run`, and the way back.
+// The figures without `run`, as a checkpoint keeps them; and the conversion back.
 Value to_value(const HealthFigures& figures);
 void restore(HealthFigures& figures, const Value& value);
 

@@ -1,4 +1,4 @@
-// The health of trainings: each lab.fit is watched, and what is wrong with it is said once, with evidence and a remedy.
+// The health of trainings: each lab.fit is watched, and each fault is reported once, with evidence and a remedy.
 //
 // The figures (health/figures.h) come from the loss of each step and from samples of a few steps; the rules
 // (health/verdict.h) are functions of the figures alone.

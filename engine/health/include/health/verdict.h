@@ -1,4 +1,4 @@
-// HealthVerdict: what is wrong with a training, why it is believed, and what to write in the recipe.
+// HealthVerdict: a fault of a training, the evidence for this fault, and the change of the recipe that remedies it.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,8 @@
 
 namespace trainlab {
 
-// In the order in which causes are looked for: the data, initial weights, layers, the rate, the course of the run.
+// The faults in the order in which causes are looked for: the data, initial weights, layers, the rate, the course of
+// the run.
 enum class HealthKind : std::uint8_t {
   unnormalised_inputs,
   leakage,
@@ -37,14 +38,15 @@ std::string_view name_of(HealthKind kind);
 
 struct HealthVerdict {
   HealthKind kind;
-  std::int64_t step = 0;   // steps done when the figures said so first
+  std::int64_t step = 0;   // steps done when the figures first showed the fault
   std::string confidence;  // "high", "medium" or "low"
   std::string evidence;    // a sentence with the figures
-  std::string remedy;      // what to write in the recipe
+  std::string remedy;      // the change of the recipe that remedies the fault
 };
 
-// The verdicts that the figures give, cause before symptom: a symptom of a cause that was found is left out, so that
-// one fault gives one verdict. Empty when all is well, and while too little is known. A pure function.
+// The verdicts that the figures give, causes before symptoms. A symptom of a cause that was found is left out, so that
+// one fault gives one verdict. The list is empty when no fault is found, and while too little is known. A pure
+// function.
 std::vector<HealthVerdict> judge(const HealthFigures& figures);
 
 // Adds the verdicts whose kind is not among `told`, and removes from `told` the symptoms of causes that were found

@@ -1,5 +1,5 @@
-// How long this machine takes for products of matrices in types of fewer digits: measured once in less than a second,
-// and kept as the roofs of machine.h are.
+// How long this machine takes for matrix products in 16-bit types and in float32. The times are measured once, in less
+// than a second, and are kept in the same way as the roofs of machine.h.
 #pragma once
 
 #include <c10/core/ScalarType.h>
@@ -13,20 +13,20 @@
 
 namespace trainlab {
 
-// Seconds of a product of two square matrices of this size by LibTorch on one thread.
+// The rows and columns of the square matrices that are multiplied, by LibTorch on one thread.
 constexpr std::int64_t product_size = 512;
-using ProductTimes = std::map<std::string, double>;  // by name of the type: "float32", "bfloat16", "float16"
+using ProductTimes = std::map<std::string, double>;  // seconds of a product by type: "float32", "bfloat16", "float16"
 
-// Measures. Sets the number of LibTorch's threads, and sets it back. Error{run} when the process is asked to stop
-// meanwhile. To be called while no other thread computes.
+// Measures the times. Sets the number of LibTorch's threads, and sets it back. Error{run} when the process is asked to
+// stop meanwhile. To be called while no other thread computes.
 ProductTimes measure_products();
 
-// The machine to which the times belong: that of machine_fingerprint(), and the variables of the environment that keep
-// LibTorch from instructions of the processor.
+// The machine to which the times belong: machine_fingerprint() together with the environment variables that keep
+// LibTorch from using some of the processor's instructions.
 Value product_fingerprint();
 
 struct ProductCalibration {
-  std::filesystem::path folder = {};  // as in Calibration
+  std::filesystem::path folder = {};  // the same as Calibration::folder
   std::function<Value()> fingerprint = product_fingerprint;
   std::function<ProductTimes()> measure = measure_products;
 };

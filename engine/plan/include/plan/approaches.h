@@ -1,4 +1,4 @@
-// Three published answers to one question: how many parameters and tokens are best for a number of FLOPs.
+// Three published answers to the question how many parameters and tokens are best for a number of FLOPs.
 #pragma once
 
 #include <span>
@@ -8,9 +8,10 @@
 
 namespace trainlab {
 
-// The best number of parameters is factor · C^exponent, and C = 6 N D. `low` and `high` bound the exponent: the 10th
-// and 90th percentile. At `pivot` FLOPs the exponent's error has no effect, and the 10th and 90th percentile of the
-// logarithm of the parameters lie `spread` below and above the best value; 0: the paper publishes no spread.
+// The best number of parameters for C FLOPs is N = factor · C^exponent, and the tokens D follow from C = 6 N D. `low`
+// and `high` bound the exponent: the 10th and 90th percentile. At `pivot` FLOPs the exponent's error has no effect, and
+// the 10th and 90th percentile of the logarithm of the parameters lie `spread` below and above the best value; 0: the
+// paper publishes no spread.
 struct Approach {
   std::string name, what;
   double factor = 0, exponent = 0, low = 0, high = 0;
@@ -25,19 +26,20 @@ inline constexpr double least_flops_of_runs = 1.4e18, most_flops_of_runs = 1.3e2
 // of the tokens in their tables 3 and A3, and approach 3 as Besiroglu et al. 2024 repeated it. Any thread.
 std::span<const Approach> approaches();
 
-// An answer for a number of FLOPs. `low` and `high` bound the parameters: 10th and 90th percentile.
+// An answer for a number of FLOPs. `low` and `high` are the 10th and 90th percentile of the best parameters.
 struct Answer {
   std::string name, what;
   double flops = 0;
   Allocation best;
   double low = 0, high = 0;
-  double loss = 0;  // by the law that the plan uses
+  double loss = 0;  // loss by the law that the plan uses
 };
 
-// The interval follows from that of the exponent and from the spread at the pivot, whose errors do not depend on each
-// other. For approaches 1 and 2 the true interval is wider: the paper publishes no error of the factor.
+// The answer of an approach. Its interval follows from the interval of the exponent and from the spread at the pivot,
+// which are independent. For approaches 1 and 2 the true interval is wider: the paper publishes no error of the factor.
 Answer answer(const Approach& approach, double flops);
-// By a law that trainlab fitted; the interval is that of its samples, without samples the answer itself.
+// The answer by a law that trainlab fitted. Its interval comes from the law's samples; without samples, both bounds are
+// the answer itself.
 Answer answer(const KnownLaw& law, double flops);
 
 // The FLOPs for which the approach finds a model of `parameters` best.

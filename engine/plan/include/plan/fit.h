@@ -1,4 +1,4 @@
-// Scaling laws of one's own: L(N, D) = E + A/N^alpha + B/D^beta fitted to runs.
+// Fits the scaling law L(N, D) = E + A/N^alpha + B/D^beta to the user's own runs.
 #pragma once
 
 #include <span>
@@ -10,38 +10,39 @@
 
 namespace trainlab {
 
-// A finished training: all numbers above 0.
+// A finished training. All numbers are above 0.
 struct RunPoint {
   double parameters = 0, tokens = 0, loss = 0;
 };
 
-// The runs that the words name: a CSV file has a row for each run, with the columns parameters (or N), tokens (or D)
-// and loss; a folder is that of a fit, whose summary has its parameters, samples (as tokens) and val.loss. Raises Error
-// with the file and line of what is no such thing.
+// The runs in the files and folders that the words name. A CSV file has a row for each run, with the columns parameters
+// (or N), tokens (or D) and loss. A folder is that of a fit, whose summary has the parameters, the samples (which count
+// as tokens) and val.loss. Raises Error with the file and line for anything else.
 std::vector<RunPoint> read_points(std::span<const std::string> words);
 
 struct LawFit {
   Law law;
-  std::vector<Law> samples;  // laws of the runs drawn anew, with replacement: the bootstrap
+  std::vector<Law> samples;  // bootstrap: laws of the runs resampled with replacement
   std::size_t runs = 0;
   double objective = 0;  // huber_sum at the law
   double deviation = 0;  // the root mean square of the differences between the logarithms of the losses
 };
 
 // The objective of the fit: the sum over the runs of Huber's function, delta = 1e-3, of the differences between the
-// logarithms of the law's loss and the run's (Hoffmann et al. 2022, section D.2). The sum and not the mean: with the
-// mean a minimiser ends too early (Besiroglu et al. 2024, arXiv 2404.10102).
+// logarithms of the law's loss and the run's (Hoffmann et al. 2022, section D.2). It is the sum rather than the mean,
+// because with the mean a minimiser ends too early (Besiroglu et al. 2024, arXiv 2404.10102).
 double huber_sum(const Law& law, std::span<const RunPoint> points);
 
 // A local minimum of huber_sum, from a start.
 Law law_near(const Law& start, std::span<const RunPoint> points);
 
-// The least of the minima found from the 4,500 starts of Besiroglu et al. 2024, and 200 laws of resampled runs, which
-// are the same for the same runs. A second or two for some hundred runs. Raises Error{recipe} for runs that no law can
-// be told from: fewer than 6, fewer than 3 sizes of models or of data, or data in proportion to the parameters.
+// The law with the least objective among the minima found from the 4,500 starts of Besiroglu et al. 2024, and 200 laws
+// of resampled runs, which are the same for the same runs. Takes a second or two for some hundred runs. Raises
+// Error{recipe} for runs that do not determine a law: fewer than 6, fewer than 3 sizes of models or of data, or data in
+// proportion to the parameters.
 LawFit fit_law(std::span<const RunPoint> points);
 
-// { kind = "plan_fit", law = …, intervals = …, samples = …, … }; read_law reads its JSON.
+// { kind = "plan_fit", law = …, intervals = …, samples = …, … }. read_law reads this value as JSON.
 Value to_value(const LawFit& fit);
 
 }  // namespace trainlab

@@ -1,4 +1,4 @@
-// A plan: how large a model and how much data a budget buys best, or how good a given choice of both is.
+// A plan: the best size of a model and the best amount of data for a budget, or a judgement of a given choice of both.
 #pragma once
 
 #include <optional>
@@ -19,13 +19,14 @@ struct PlanQuestion {
   std::optional<double> flops{}, gpu_hours{}, within_seconds{};
   std::optional<std::string> money{};
 
-  std::optional<double> usable_seconds{};  // of within_seconds
-  // The speed: FLOP/s that training reaches; or the device's peak and the share of the peak that training reaches.
+  std::optional<double> usable_seconds{};  // the part of within_seconds that training can use
+  // The speed: either the FLOP/s that training reaches, or the device's peak and the share of this peak that training
+  // reaches.
   std::optional<double> rate{}, peak{}, mfu{};
   std::optional<std::string> device_name{};
-  std::optional<std::string> prices{};  // the file of prices
+  std::optional<std::string> prices{};  // path of the file of prices
 
-  // The choices that are made already. The transformer stands for its number of parameters.
+  // The choices that the user has made already. A transformer stands for its number of parameters.
   std::optional<double> parameters{}, tokens{};
   std::optional<Transformer> transformer{};
   std::optional<double> unique_tokens{};
@@ -37,15 +38,15 @@ struct PlanQuestion {
 struct Speed {
   std::optional<double> rate{};  // FLOP/s
   std::optional<double> peak{};
-  // The share of the peak, without recomputation; unknown where the rate or the peak is unknown.
+  // The share of the peak that training reaches, without counting recomputation; unknown where the rate or the peak is.
   std::optional<double> mfu() const;
 };
 
 // The faults of a choice of parameters and tokens, each with the figure behind it. Any thread.
 struct Judgement {
-  double compute_share = 1;             // the FLOPs that suffice for the same loss, over those spent
-  Allocation instead;                   // the allocation that reaches the loss with this share
-  double best_tokens_share = 0;         // tokens for each parameter that are best for the same FLOPs
+  double compute_share = 1;             // FLOPs that suffice for the same loss, divided by the FLOPs spent
+  Allocation instead;                   // the allocation that reaches the loss with these FLOPs
+  double best_tokens_share = 0;         // best number of tokens for each parameter with the same FLOPs
   double epochs = 0;                    // passes over the unique tokens; 0 where their number is not given
   bool is_compute_inefficient = false;  // the share is at most 0.9
   bool is_over_trained = false;         // compute-inefficient with more tokens for each parameter than are best
@@ -55,9 +56,9 @@ Judgement judged(const Law& law, const Allocation& chosen, double unique_tokens 
 
 struct Plan {
   Allocation chosen;
-  double flops = 0;  // of the training: by the paper's count for a transformer, else 6 N D
+  double flops = 0;  // FLOPs of the training: by the paper's count for a transformer, else 6 N D
   double loss = 0;
-  bool is_given = false;  // the question chose parameters or tokens; else the law did
+  bool is_given = false;  // whether the question chose parameters or tokens, rather than the law
   Judgement judgement;
   std::vector<Answer> answers;
   KnownLaw law;
@@ -69,7 +70,7 @@ struct Plan {
   std::optional<double> cost{};
 
   double flops_6nd() const { return flops_per_parameter_and_token * chosen.parameters * chosen.tokens; }
-  // The budget lies beyond the runs from which the published laws come.
+  // Whether the budget lies beyond the runs from which the published laws come.
   bool is_extrapolated() const;
 };
 

@@ -3,18 +3,20 @@
 
 namespace trainlab {
 
-// A decoder whose keys, queries and values have width / heads numbers for each head; all whole numbers from 1.
+// The shape of a decoder whose keys, queries and values have width / heads numbers for each head. All members are whole
+// numbers from 1.
 struct Transformer {
   double layers = 0, width = 0, heads = 0, ffw = 0, vocabulary = 0, context = 0;
 };
 
-// The parameters of such a model of the paper: relative positions with a matrix of their own in each layer, biases, two
-// normalisations in each layer, and one matrix of vocabulary × width, the embedding or the output's. This count
-// gives table A4.
+// The parameters of the paper's model of this shape. Each layer has biases, two normalisations, and a matrix of its own
+// for relative positions. Only one matrix of vocabulary × width counts, that of the embedding or of the output. This
+// count gives the numbers of table A4.
 double parameters_of(const Transformer& transformer);
 
-// A training step on one sequence of `context` tokens: forward, and backward for twice as much (appendix F). Embedding
-// and logits are left out: only this gives table A4's ratios to 6 N D.
+// The FLOPs of a training step on one sequence of `context` tokens: those of the forward pass, and twice as many for
+// the backward pass (appendix F). Embedding and logits are left out, because only then the ratios to 6 N D are those of
+// table A4.
 double flops_per_sequence(const Transformer& transformer);
 
 }  // namespace trainlab

@@ -1,5 +1,5 @@
-// The parts of a fit's profile beside the times of its steps: its layers, its memory, its input, and the roofs of the
-// machine above both passes.
+// The parts of a fit's profile beside the times of its steps: its layers, its memory, its input, and the roofs, which
+// are the arithmetic and the memory bandwidth that the machine can reach at most.
 #pragma once
 
 #include <optional>
@@ -16,8 +16,8 @@
 namespace trainlab {
 
 struct FitDetails {
-  std::string type = "float32";  // of the numbers in both passes
-  int threads = 1;               // of operators
+  std::string type = "float32";  // type of the numbers in the forward and backward passes
+  int threads = 1;               // threads that operators use
   std::optional<LayerTable> layers = {};
   std::optional<RecordedMemory> memory = {};
   std::optional<MemoryPrediction> predicted = {};
@@ -32,18 +32,18 @@ struct FitDetails {
 
 // Measures the parts beside the steps of a profiled stage, in further steps of the fit without a folder. Each part
 // takes about a tenth of `options.seconds`, or a few steps; the machine is calibrated if no calibration is kept. A part
-// that cannot be measured is missing with the reason. Raises Error{interrupted} when the run was asked to stop. On the
-// recipe's thread.
+// that cannot be measured is missing with the reason. Raises Error{interrupted} when the run was asked to stop. To be
+// called on the recipe's thread.
 FitDetails measure_details(const Profile& profile, const Options& stage, const RunSettings& settings,
                            const ProfileOptions& options);
 
-// The measures of the profile with what the details add: roofs, bytes, the slowest stage of the input. Pure.
+// The measures of the profile together with those of the details: roofs, bytes, the slowest stage of the input. Pure.
 Measures measures_of(const Profile& profile, const FitDetails& details);
 
-// The rows that the table of layers shows: those that take most time, all of them, or all operators.
+// The content of the table of layers: the layers that take most time, all layers, or all operators.
 enum class DetailView { heaviest, layers, operators };
 
-// Text for a terminal, which follows profile_text.
+// The text for a terminal, printed below that of profile_text.
 std::string details_text(const Profile& profile, const FitDetails& details, DetailView view);
 // The members `layers`, `layer_steps`, `memory`, `pipeline`, `machine`, `roofline` and `missing` of docs/profiling.md.
 Value details_value(const Profile& profile, const FitDetails& details);

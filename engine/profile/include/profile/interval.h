@@ -1,4 +1,4 @@
-// The median of measurements with its interval: what is said of a time that other work on the machine disturbs.
+// The median of measurements with its interval: how times are reported, since other work on the machine disturbs them.
 #pragma once
 
 #include <vector>
@@ -15,12 +15,14 @@ struct Interval {
   Value to_value() const;
 };
 
-// Fewer values have no 95 % interval: all of them lie on one side of the median with a probability above 5 %.
+// The fewest values that have a 95 % interval: fewer values all lie on one side of the true median with a probability
+// above 5 %.
 inline constexpr std::size_t least_for_interval = 6;
 
 // The median, and its 95 % interval from order statistics, which assumes nothing of the distribution: [x(k), x(n+1−k)]
 // with the largest k for which a binomial (n, 1/2) is below k with probability at most 0.025 (David and Nagaraja, Order
-// Statistics, §7.1). Of fewer than least_for_interval values the smallest and the largest; of none zeros.
+// Statistics, §7.1). For fewer than least_for_interval values, the bounds are the smallest and the largest of
+// them; without any value, all three numbers are zero.
 Interval median_interval(std::vector<double> values);
 
 }  // namespace trainlab

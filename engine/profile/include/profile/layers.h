@@ -11,14 +11,14 @@
 
 namespace trainlab {
 
-// All figures are of one training step: seconds are means over the timed steps, all others over as many other steps,
-// because looking at the tensors of each operator takes time.
+// All figures are those of one training step. Seconds are means over the timed steps. Calls, bytes and operations are
+// means over as many other steps, because looking at the tensors of each operator takes time.
 struct OperatorCost {
   std::string name;      // "aten::addmm"
-  double seconds = 0;    // without the operators that it calls
+  double seconds = 0;    // time without the operators that this operator calls
   double calls = 0;
-  double bytes = 0;      // of the tensors that it reads and writes, without those of operators that it calls
-  double flops = 0;      // of products alone, from the shapes of the call
+  double bytes = 0;  // bytes that the operator itself reads and writes, not in operators that it calls
+  double flops = 0;  // operations of matrix products and convolutions, from the shapes of operands
 };
 
 struct LayerCost {
@@ -27,13 +27,13 @@ struct LayerCost {
   // functions of the recipe, "own step", and "other" for the rest.
   std::string path;
   bool is_layer = false;
-  // Seconds without the layers inside. Operators of the backward pass belong to the layer whose forward pass they
-  // differentiate.
+  // Seconds, without those of the layers inside. Operators of the backward pass belong to the layer whose forward pass
+  // they differentiate.
   double forward = 0, backward = 0;
   double calls = 0;
-  // The model's accounting of the layer (Flops, model/layer.h) without the layers inside, times the samples. The sum of
-  // the operators' for rows that are no layers, for layers whose arithmetic the model does not know, and in fits with a
-  // step of the recipe's own.
+  // The operations that the model states for the layer (Flops, model/layer.h), without the layers inside, multiplied by
+  // the samples. The sum over the row's operators instead for rows that are no layers, for layers whose arithmetic the
+  // model does not know, and in fits with a step of the recipe's own.
   double flops = 0;
   double bytes = 0;
   std::vector<OperatorCost> operators;  // the longest first
@@ -45,11 +45,11 @@ struct LayerCost {
 enum class LayerView { layers, operators };
 
 struct LayerTable {
-  std::vector<LayerCost> rows;  // a layer before the layers inside; in the order of the step
+  std::vector<LayerCost> rows;  // in the order of the step, a layer before the layers inside
   std::int64_t steps = 0;       // timed steps
   double step_seconds = 0;      // mean of the timed steps; the rows add up to it
-  double plain_seconds = 0;     // median of steps between them without any measurement inside
-  double overhead = 0;          // how much longer a timed step takes, as a fraction: of the medians
+  double plain_seconds = 0;     // median of the steps between the timed ones that are not measured inside
+  double overhead = 0;          // how much longer a timed step takes than a plain one: 0.1 is a tenth; from the medians
 
   // Operators of all rows by name, the longest first.
   std::vector<OperatorCost> operators() const;
@@ -57,7 +57,7 @@ struct LayerTable {
   // name, seconds, calls, bytes, flops }, … } }, … }, steps, step_seconds, plain_seconds, overhead }. A rate is nil
   // where a row has no time.
   Value to_value() const;
-  // The `count` rows with most seconds, the longest first.
+  // A table of only the `count` rows that take most seconds, the longest first.
   LayerTable heaviest(std::size_t count) const;
   // A line for each row, or for each operator.
   std::string text(LayerView view) const;
@@ -65,10 +65,10 @@ struct LayerTable {
 
 struct LayerSteps {
   std::int64_t first = 5;   // steps that warm up
-  std::int64_t count = 20;  // steps to time, and as many each to count and to leave alone, in turns
+  std::int64_t count = 20;  // steps to time; as many are counted, and as many left alone, in turns
 };
 
-// Trains the plan's fit without a folder for as many steps as are wanted, or until the fit ends by itself. Validations
+// Trains the plan's fit without a folder until all steps are measured, or until the fit ends by itself. Validations
 // of the fit take place as usual and are not in the table. Nothing is written, and the results are thrown away; of the
 // functions in `on` only `start` is called. Error{usage} for a device on which operators run behind the host;
 // Error{run} when the fit ended too early, and errors of the fit itself. Uses the calling thread.

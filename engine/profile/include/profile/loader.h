@@ -18,24 +18,24 @@ struct LoaderSize {
 
 struct TriedLoader {
   LoaderSize size;
-  Interval speed = {};  // samples a second of the fit
-  Interval ratio = {};  // of the fit's speed to that with its own loader
+  Interval speed = {};  // the fit's samples a second with this loader
+  Interval ratio = {};  // speed with this loader divided by the speed with the fit's own
 };
 
 struct FoundLoader {
   LoaderSize now;
   double input = 0;                     // share of a step that waits for data, with the fit's own loader
   std::vector<TriedLoader> tried = {};  // the fit's own first, whose ratio is 1
-  std::size_t suggestion = 0;           // in `tried`
+  std::size_t suggestion = 0;           // index into `tried`
 };
 
-// The fewest threads, and of these the fewest batches, within 2 % of the fastest loader; the first of `tried`, the
-// fit's own, unless the other is faster whatever the true ratio within its interval is, and by 2 % or more in the
-// middle. Pure.
+// Index of the loader with the fewest threads, and then the fewest batches ahead, among those within 2 % of the
+// fastest. It is 0, the fit's own loader, unless the other loader's ratio is above 1 in its whole interval and at least
+// 1.02 in the median. Pure.
 std::size_t fewest_of_the_fastest(const std::vector<TriedLoader>& tried);
 
-// A step that waits less than 2 % of its time for data has nothing to gain, and no other loader is tried. Else short
-// runs of the fit with its own loader and with others take turns (A B B A …): first 1, 2, 4 … threads up to twice
+// If a step waits for data less than 2 % of its time, no other loader is tried, because none can help. Else short runs
+// of the fit with its own loader and with others take turns (A B B A …): first 1, 2, 4 … threads up to twice
 // the cores, then more and fewer batches ahead with the best of these. Batches and results are the same with every
 // loader. `stage` is a lab.fit. Raises the errors of the fit. On the recipe's thread.
 FoundLoader find_loader(const Options& stage, const RunSettings& settings,

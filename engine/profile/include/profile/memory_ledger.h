@@ -1,4 +1,4 @@
-// The memory of a fit, measured: some steps of the fit are run, and the memory of the last of them is told by kind.
+// The measured memory of a fit: some of its steps are run, and the memory of the last of these is reported by kind.
 #pragma once
 
 #include <cstdint>
@@ -10,22 +10,22 @@ namespace trainlab {
 
 struct RecordedMemory {
   MemoryLedger ledger;
-  std::int64_t counted_peak = 0;  // of the same step, as the allocator counts it without a ledger
-  std::int64_t resident = 0;      // memory of the process when the step had ended, as the system sees it
-  std::int64_t steps = 0;         // that were run
+  std::int64_t counted_peak = 0;  // the peak of the same step as the allocator itself counts it
+  std::int64_t resident = 0;      // memory of the process after the step, as the operating system counts it
+  std::int64_t steps = 0;         // steps that were run
 
   // Bytes that the process holds beside tensors: code, buffers of libraries, and memory that the allocator keeps.
   // Resident memory follows the peak of earlier steps, because the allocator gives little back between steps.
   std::int64_t program() const { return resident > ledger.peak ? resident - ledger.peak : 0; }
-  // The ledger's, with `resident`, and `program` among the categories (which then sum to `resident` where the process
-  // holds at least the peak).
+  // The ledger's value with the member `resident`, and with the category `program`. The categories sum to `resident`
+  // where the process holds at least the peak.
   Value to_value() const;
 };
 
 // Runs the first steps of a fit on the CPU without a folder, and records the last of them; a shorter fit is recorded in
-// its last step. By the third step gradients and the optimizer's state are what they are in the steps that follow. The
-// loader may still take more buffers, since its workers fill them ahead in their own time. The recipe's `on.start` is
-// called. Not thread-safe: no other code uses the CPU's tensors meanwhile. Errors are those of the fit.
+// its last step. From the third step on, gradients and the optimizer's state keep their size. The loader may still
+// take more buffers later, since its workers fill them ahead at their own pace. The recipe's `on.start` is
+// called. Not thread-safe: no other code may use the CPU's tensors meanwhile. Raises the errors of the fit.
 RecordedMemory record_memory(const FitPlan& plan, std::int64_t steps = 3);
 
 }  // namespace trainlab

@@ -10,41 +10,41 @@
 
 namespace trainlab {
 
-// What decides which changes suit a fit.
+// The facts of a fit that decide which changes suit the fit.
 struct FitFacts {
   std::int64_t batch = 1, accumulate = 1, samples = 0;  // micro-batch, micro-batches of a step, training samples
   std::int64_t loader_threads = 1, prefetch = 4;
-  std::int64_t validate_every = 1;  // steps
-  double checkpoint_every = 0;      // steps, by the rule of the fit
+  std::int64_t validate_every = 1;  // steps from one validation to the next
+  double checkpoint_every = 0;      // steps from one checkpoint to the next, by the rule of the fit
   bool has_metrics = false, has_transforms = false, is_double = false;
-  double bfloat16_time = 1;  // of a product relative to one in float32; 1 where the fit is not in float32 on the CPU
-  int threads = 1;  // of operators
+  double bfloat16_time = 1;  // time of a matrix product relative to float32; 1 unless the fit is in float32 on the CPU
+  int threads = 1;           // threads that operators use
   int cores = 1;
 };
 
 struct Remedy {
   std::string name = {};    // "more loader threads"
-  std::string set = {};     // as on the command line: "loader.threads=2" after --set, "--threads 2"; empty: no option
-  std::string reason = {};  // why it was not tried; empty: it was
-  Interval ratio = {};      // speed with the remedy to the speed without, validations and checkpoints included
+  std::string set = {};     // as on the command line: "loader.threads=2" for --set, or "--threads 2"; empty: no option
+  std::string reason = {};  // why the remedy was not tried; empty: it was tried
+  Interval ratio = {};      // speed with the remedy divided by speed without, validations and checkpoints included
   std::string result = {};  // "same bytes", "same to rounding" (1e-5 of the largest weight), "changes the result"
 
   bool is_tried() const { return reason.empty(); }
-  // Faster whatever the true ratio within its interval is, by 2 % or more in the middle.
+  // Whether the fit is faster with the remedy: the whole interval of the ratio is above 1, its median is 1.02 or more.
   bool wins() const { return is_tried() && ratio.low > 1 && ratio.median >= 1.02; }
   bool keeps_result() const { return is_tried() && result != "changes the result"; }
 };
 
-// The changes that suit a verdict, none of them tried yet: `reason` is given where one cannot be. A pure function.
+// The changes that suit a verdict, none of them tried yet. A remedy that cannot be tried has its `reason`. Pure.
 std::vector<Remedy> remedies_for(Bottleneck verdict, const FitFacts& facts);
 
-// The stage with one more --set. Raises Error where that is no option of the stage.
+// Returns the stage with one more --set. Raises Error where the stage has no such option.
 using WithSet = std::function<Options(const std::string& set)>;
 
 // Tries the remedies for a profiled fit: short runs with and without each in turn (A B B A …), `seconds` in all, and
-// five steps of both, whose weights are compared. A remedy that the fit refuses is not tried, with the refusal as its
-// reason. For tasks nothing is tried, because their loops are code; without `with_set`
-// nothing either, for a fit whose options come from a function.
+// five steps of both, whose weights are compared. A remedy that the fit refuses is not tried, and the refusal is its
+// reason. No remedy of a task is tried, because its loop is code; nor is one without `with_set`, which is absent for a
+// fit whose options come from a function.
 std::vector<Remedy> try_remedies(const Profile& profile, const StepVerdict& verdict, const Options& stage,
                                  const RunSettings& settings, const WithSet& with_set, const ProfileOptions& options);
 

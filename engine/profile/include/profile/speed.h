@@ -13,14 +13,14 @@ Value speed_value(const Profile& profile, const Options& stage, const RunSetting
 std::string speed_text(const Value& speed);
 
 struct Comparison {
-  Interval ratio;          // of the speed now to the speed before; the bounds follow from those of both
-  bool is_slower = false;  // by more than the tolerance, whatever the true speeds within their intervals are
+  Interval ratio;          // speed now divided by speed before; its bounds follow from the bounds of both
+  bool is_slower = false;  // whether the whole interval is below the earlier speed by more than the tolerance
   std::string text = {};   // whole lines
   Value value() const;
 };
 
-// `tolerance`: 0.03 for 3 %. Speeds of two machines, or with other numbers of threads, are not judged: the text says
-// so. Raises Error{usage} that names `file` if `before` is no speed, or of another stage.
+// `tolerance`: 0.03 for 3 %. Speeds from two machines, or with different numbers of threads, are not judged, and the
+// text says so. Raises Error{usage} that names `file` if `before` is no speed, or is the speed of another stage.
 Comparison compare_speed(const Value& now, const Value& before, double tolerance, const std::string& file);
 
 }  // namespace trainlab

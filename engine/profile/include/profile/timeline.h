@@ -1,6 +1,6 @@
 // The timeline of some training steps: every phase, layer and operator of the training thread, the stages of the
-// loader's threads, and how memory, the loader's queue and the speed go along. `trainlab profile --trace FILE` writes a
-// timeline for chrome://tracing and ui.perfetto.dev, and `--html PAGE` draws the last steps.
+// loader's threads, and the curves of memory, of the loader's queue and of the speed. `trainlab profile --trace FILE`
+// writes a timeline for chrome://tracing and ui.perfetto.dev, and `--html PAGE` draws the last steps.
 #pragma once
 
 #include <cstdint>
@@ -25,17 +25,17 @@ struct TimelineEvent {
 
 struct FlameLimits {
   std::int64_t steps = 3;
-  std::size_t spans = 4000;  // of these steps together
+  std::size_t spans = 4000;  // most spans in the steps that are shown
 };
 
 struct Timeline {
   std::vector<std::string> threads;  // "training", "loader 1", …
   std::vector<std::string> names;
-  // In the order of their ends, so that an event comes after those inside. When there are as many as the recording
-  // keeps, the oldest go: what is left are the last moments.
+  // The events in the order of their ends, so that an event comes after those inside. A recording keeps a limited
+  // number of events; beyond this number the oldest are dropped.
   std::deque<TimelineEvent> events;
-  std::int64_t steps = 0;    // that were recorded
-  std::int64_t dropped = 0;  // events that went
+  std::int64_t steps = 0;    // recorded steps
+  std::int64_t dropped = 0;  // events that were dropped
 
   // Writes the JSON object of Google's "Trace Event Format": complete events, whose times are microseconds, and
   // counters `tensor memory` (bytes), `batches ready` and `samples per second`. About 100 bytes an event. Error{run}
@@ -44,20 +44,20 @@ struct Timeline {
 
   // The last steps for a flame chart: { threads, names, steps, seconds, spans = { { thread, depth, kind, name, begin,
   // seconds }, … }, left_out }, where `thread` and `name` are places in the lists, from 0, `depth` is the number of
-  // spans around on the thread, and `begin` counts from the first of these steps. Of more spans than the limit the
-  // longest are kept, and `left_out` says how many were not. nil where no step has ended.
+  // spans around the span on its thread, and `begin` counts from the first of these steps. If there are more spans than
+  // the limit, the longest are kept, and `left_out` is the number of the others. nil where no step has ended.
   Value flame(const FlameLimits& limits = {}) const;
 };
 
 struct TimelineLimits {
-  std::int64_t steps = 20;        // of the fit, its cold ones included
-  std::size_t events = 300'000;  // to keep: a file of 30 to 40 MB
+  std::int64_t steps = 20;       // steps of the fit, its cold ones included
+  std::size_t events = 300'000;  // most events that are kept: a file of 30 to 40 MB
 };
 
 // Trains the plan's fit without a folder for limits.steps, or until the fit ends by itself, and records what happens.
-// Nothing is written, and the results are thrown away; of the functions in `on` only `start` is called. The plan is as
-// before when the function returns. Operators that run behind the host, on another device than the CPU, appear when the
-// host calls them. Errors of the fit are raised. Uses the calling thread.
+// Nothing is written, and the results are thrown away; of the functions in `on` only `start` is called. The plan is
+// unchanged afterwards. Operators of a device other than the CPU, which runs behind the host, appear at the time at
+// which the host calls them. Errors of the fit are raised. Uses the calling thread.
 Timeline record_timeline(FitPlan& plan, const TimelineLimits& limits = {});
 
 }  // namespace trainlab

@@ -27,28 +27,28 @@ struct Shares {
   double other = 0;       // the loop itself
 };
 
-// In the order above, with the names that JSON has.
+// The parts in the order above, with their names in JSON.
 std::vector<std::pair<std::string_view, double>> listed(const Shares& shares);
 
-// Numbers from which the verdict follows. What nobody has measured is absent.
+// The numbers from which the verdict follows. A number that was not measured is absent.
 struct Measures {
-  std::int64_t steps = 0;      // that were timed; with fewer than 3 there is no verdict
+  std::int64_t steps = 0;      // timed steps; with fewer than 3 there is no verdict
   bool is_precise = false;     // the interval of a step is narrow
   bool is_steady = true;       // the time of a step does not drift
-  bool is_synchronous = true;  // the device works while the host waits; else the phases are those of the host
+  bool is_synchronous = true;  // the host waits for the device; else the phases tell the host's time alone
   Shares shares;
-  std::optional<double> communication;  // part of a step in which processes exchange gradients; of `optimizer`
+  std::optional<double> communication;  // share of a step in which processes exchange gradients; within `optimizer`
 
-  std::optional<double> run_queue;   // part of the time in which the training thread had no core to run on
+  std::optional<double> run_queue;   // share of the time in which the training thread had no core to run on
   std::optional<double> cores_busy;  // cores that the process kept busy, on average
-  double cores = 0;                  // that the process may use
+  double cores = 0;                  // cores that the process may use
 
   std::optional<double> operators;         // calls of operators in a step
-  std::optional<double> operator_seconds;  // of one call, on average
+  std::optional<double> operator_seconds;  // mean time of a call
 
-  std::optional<double> flops, flops_roof;  // per second, in forward and backward passes; what the machine can do
-  std::optional<double> bytes, bytes_roof;  // ditto, of memory
-  std::string limiting_stage;               // of the input pipeline; empty: unknown
+  std::optional<double> flops, flops_roof;  // a second: in forward and backward passes, and at most on this machine
+  std::optional<double> bytes, bytes_roof;  // the same for bytes of memory
+  std::string limiting_stage;               // the slowest stage of the input pipeline; empty: unknown
 };
 
 enum class Bottleneck {
@@ -73,7 +73,7 @@ std::string_view bottleneck_name(Bottleneck bottleneck);
 struct StepVerdict {
   Bottleneck bottleneck = Bottleneck::unknown;
   Bottleneck otherwise = Bottleneck::unknown;  // the verdict if the machine had nothing else to do
-  double share = 0;                            // of the wall time of a step
+  double share = 0;                            // the verdict's share of the wall time of a step
   std::string confidence = {};                 // "high", "medium", "low"; "none" without a verdict
   std::string plain = {};                      // the words that people use: "I/O-bound", …
   std::vector<std::string> evidence = {};      // whole sentences

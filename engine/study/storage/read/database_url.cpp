@@ -1,4 +1,5 @@
-// The URL of a database: its form, and its password, which is never shown or kept. libpq reads the URL again by itself.
+// Checks the form of a database's URL, and hides its password, which is never shown or kept. libpq parses the URL again
+// by itself.
 #include <algorithm>
 #include <cstdlib>
 #include <string_view>
@@ -28,7 +29,8 @@ std::string decoded(std::string_view text) {
   return bytes;
 }
 
-// A text that is no URL may be one in which only the password is wrong.
+// The text to show for a wrong URL. A text that may hold a password is hidden, since it may be a URL in which only the
+// password is wrong.
 std::string harmless(const std::string& url) {
   if (url.find('@') == std::string::npos && url.find("password") == std::string::npos) return "\"" + url + "\"";
   const std::size_t colon = url.find("://");
@@ -40,7 +42,7 @@ Error malformed(const std::string& url, const std::string& why) {
                      (why.empty() ? "" : ": " + why));
 }
 
-// HOST, HOST:PORT, [IPV6]:PORT, or several of these with commas between.
+// Whether the text is HOST, HOST:PORT, [IPV6]:PORT, or a list of these with commas between.
 bool are_hosts(std::string_view hosts) {
   while (true) {
     const std::size_t comma = std::min(hosts.find(','), hosts.size());

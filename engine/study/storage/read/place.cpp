@@ -1,4 +1,4 @@
-// The programs that only read studies are linked without SOCI.
+// The part of StudyPlace that needs no SOCI, so that programs that only read studies are linked without SOCI.
 #include "study/place.h"
 
 #include <cstdint>

@@ -10,13 +10,13 @@
 
 namespace trainlab {
 
-// StudyPlace::read.
+// Implements StudyPlace::read for a SQLite file.
 void read_sqlite(const std::filesystem::path& file, const std::function<void(StudyReader&)>& read);
 
-// StudyPlace::settle.
+// Implements StudyPlace::settle for a SQLite file.
 void settle_sqlite(const std::filesystem::path& file) noexcept;
 
-// Error{run}: SQLite's own words, with the file and what to do.
+// The Error{run} for SQLite's message `words`, with the file and a hint.
 Error sqlite_error(const std::filesystem::path& file, const std::string& words);
 
 }  // namespace trainlab

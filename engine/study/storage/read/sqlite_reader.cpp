@@ -1,5 +1,5 @@
-// Reads a study's file through SQLite's own interface: it alone can open a file without making anything beside it, and
-// programs that only report need no other library.
+// Reads a study's file through SQLite's own interface. Only this interface can open a file without making other files
+// beside it, and programs that only report then need no other library.
 #include <sqlite3.h>
 
 #include <exception>
@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr int patience_ms = 10'000;  // for another process that reads the log of one that was killed
+constexpr int patience_ms = 10'000;  // wait for a process that recovers the log of a killed process
 
 class Connection {
  public:
@@ -73,7 +73,7 @@ class Statement {
   bool is_null(int column) const { return sqlite3_column_type(statement_, column) == SQLITE_NULL; }
   std::int64_t integer(int column) const { return sqlite3_column_int64(statement_, column); }
   double number(int column) const { return sqlite3_column_double(statement_, column); }
-  // Until the next row.
+  // The text of a column, valid until the next row.
   std::string_view text(int column) const {
     const auto* bytes = reinterpret_cast<const char*>(sqlite3_column_text(statement_, column));
     return {bytes ? bytes : "", static_cast<std::size_t>(sqlite3_column_bytes(statement_, column))};
@@ -87,7 +87,7 @@ class Statement {
 class SqliteReader final : public StudyReader {
  public:
   SqliteReader(const fs::path& file, bool at_rest) : sql_(file, at_rest) {
-    Statement(sql_, "BEGIN").next();  // one snapshot for all that follows; it ends with the connection
+    Statement(sql_, "BEGIN").next();  // all later reads see one snapshot, until the connection ends
     Statement tables(sql_,
                      "SELECT COUNT(*), COUNT(*) FILTER (WHERE name = 'study') FROM sqlite_master WHERE type = 'table'");
     tables.next();
@@ -171,7 +171,7 @@ class SqliteReader final : public StudyReader {
   bool is_made_ = false, has_segments_ = false;
 };
 
-// Facts about the file that change when somebody writes.
+// Facts about the file that change when a process writes to it.
 std::tuple<bool, std::uintmax_t, fs::file_time_type> state_of(const fs::path& file) {
   std::error_code ignored;
   fs::path log = file;
@@ -183,8 +183,8 @@ std::tuple<bool, std::uintmax_t, fs::file_time_type> state_of(const fs::path& fi
 }  // namespace
 
 void read_sqlite(const fs::path& file, const std::function<void(StudyReader&)>& read) {
-  // With nobody at work there is no log, and SQLite would make one: unless it is told that the file cannot change,
-  // which is looked at afterwards.
+  // When no process works on the study, there is no log, and SQLite would make one unless it is told that the file
+  // cannot change. Whether the file has changed is checked afterwards.
   const auto before = state_of(file);
   if (!std::get<bool>(before)) {
     std::exception_ptr failure;
@@ -203,7 +203,7 @@ void read_sqlite(const fs::path& file, const std::function<void(StudyReader&)>& 
   read(reader);
 }
 
-// The last connection to a file takes the log into the file and removes what SQLite keeps beside it.
+// Opens and closes the file: its last connection moves the log into the file and removes SQLite's files beside it.
 void settle_sqlite(const fs::path& file) noexcept {
   sqlite3* handle = nullptr;
   if (sqlite3_open_v2(file.c_str(), &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr) == SQLITE_OK) {
@@ -222,8 +222,8 @@ Error sqlite_error(const std::filesystem::path& file, const std::string& words) 
     error.hint("make room, or make the folder writable, and resume: all results told so far are kept");
   } else if (says("unable to open")) {
     error.hint(
-        "whoever works on a study must be able to write into its folder; whoever reads it needs all files study.db… "
-        "there");
+        "a process that works on a study must be able to write into its folder; a process that reads the study needs "
+        "all files study.db… there");
   }
   return error;
 }

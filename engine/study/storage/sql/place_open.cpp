@@ -1,4 +1,4 @@
-// The programs that only read studies do not call StudyPlace::open(), so they are linked without SOCI.
+// StudyPlace::open(), which needs SOCI. Programs that only read studies do not call it, and are linked without SOCI.
 #include "sql_storage.h"
 #include "study/place.h"
 

@@ -1,9 +1,10 @@
-// PostgreSQL through SOCI. A study is a schema (namespace) of the database, with the tables that studies have
-// everywhere. Writing transactions take turns by a lock of the database that belongs to the study: a transaction reads
-// what the one before has written, as the choice of the next trial needs. Readers see the last committed state and
+// PostgreSQL through SOCI. A study is a schema (namespace) of the database, with the same tables as in every kind of
+// storage. Writing transactions take turns by a lock in the database for the study, so that a transaction sees the
+// writes of the one before, on which the choice of the next trial depends. Readers see the last committed state and
 // never wait.
 //
-// SOCI's library for PostgreSQL is loaded when the first study is opened, so that nobody else needs libpq.
+// SOCI's library for PostgreSQL is loaded when the first study is opened, so that programs
+// without such a study need no libpq.
 #include <dlfcn.h>
 #include <soci/soci.h>
 #include <soci/version.h>
@@ -23,7 +24,7 @@ namespace trainlab {
 
 namespace {
 
-constexpr std::size_t longest_name = 63;  // of a schema, in bytes; PostgreSQL cuts what is longer
+constexpr std::size_t longest_name = 63;  // bytes of a schema's name; PostgreSQL cuts longer names
 
 const soci::backend_factory& postgresql_factory() {
   static const soci::backend_factory* const loaded = [] {
@@ -40,7 +41,8 @@ const soci::backend_factory& postgresql_factory() {
   return *loaded;
 }
 
-// What libpq is told beside the URL, unless the URL says it: a server that does not answer is given up.
+// The URL with further options for libpq, unless the URL has them: after some time, a server that does not answer is
+// given up.
 std::string connection_url(const Database& database) {
   std::string url = database.url();
   for (const char* option : {"connect_timeout=10", "tcp_user_timeout=30000", "fallback_application_name=trainlab"}) {
@@ -57,13 +59,13 @@ std::string in_quotes(const std::string& text, char quote) {
   return whole + quote;
 }
 
-// Whoever has begun a transaction with this statement is alone with the study, or, of an empty name, with the list of
-// studies.
+// The statement that locks a study until the end of the transaction, so that no other process writes to the study. With
+// an empty name it locks the list of studies.
 std::string lock_of(const std::string& study) {
   return "SELECT pg_advisory_xact_lock(hashtext(" + in_quotes("trainlab/" + study, '\'') + "))";
 }
 
-// PostgreSQL's own words in a line, without the names of SOCI's functions before them.
+// PostgreSQL's message in one line, without the names of SOCI's functions before it.
 std::string plain_words(std::string words) {
   for (const char* begin : {"FATAL:  ", "ERROR:  ", "Cannot establish connection to the database.", "Fatal error. "}) {
     const std::size_t at = words.find(begin);
@@ -91,23 +93,23 @@ Error database_error(const Database& database, const std::string& place, const s
   if (says("password") || says("no pg_hba.conf entry")) {
     error.hint("the password comes from PGPASSWORD, from ~/.pgpass, or from the URL in TRAINLAB_STORAGE");
   } else if (says("permission denied for database")) {
-    error.hint("whoever keeps studies makes schemas: GRANT CREATE ON DATABASE … TO …");
+    error.hint("the user needs the right to make schemas: GRANT CREATE ON DATABASE … TO …");
   } else if (says("read-only")) {
-    error.hint("studies are kept by a server that can be written: the primary one, of several");
+    error.hint("studies need a server that can be written to: of several servers, the primary");
   } else {
-    error.hint("all that was told so far is kept: resume when the database is back");
+    error.hint("all results told so far are kept: resume when the database is back");
   }
   return error;
 }
 
-// Whether a server that says so may soon have a connection to give.
+// Whether the server's message says that it gives no connection at present, but may soon give one.
 bool is_short_of_connections(std::string_view words) {
   constexpr std::array reasons = {"too many clients", "remaining connection slots",    "is starting up",
                                   "is shutting down", "not yet accepting connections", "in recovery mode"};
   return std::ranges::any_of(reasons, [&](const char* why) { return words.find(why) != std::string_view::npos; });
 }
 
-// Asks the database without opening a study.
+// Calls `ask` with a session of the database, without opening a study.
 template <class F>
 auto ask_database(const Database& database, const Waiting& waiting, F&& ask) {
   for (Absence absence(waiting);;) {
@@ -124,7 +126,8 @@ auto ask_database(const Database& database, const Waiting& waiting, F&& ask) {
   }
 }
 
-// "search" of "search/017", and 17; 0 of another name.
+// The parts of a study's name "search/017": the prefix "search/" of the stage "search", and the number 17. The number
+// is 0 for a name of another form.
 std::string prefix_of(const std::string& stage) { return stage.substr(0, longest_name - 8) + "/"; }
 long long number_of(const std::string& study, const std::string& prefix) {
   long long number = 0;
@@ -133,7 +136,8 @@ long long number_of(const std::string& study, const std::string& prefix) {
   return study.starts_with(prefix) && code == std::errc() && rest == end ? number : 0;
 }
 
-// The numbers of schemas with this prefix, which have this table where one is named; the greatest first.
+// The schemas with this prefix and their numbers, the greatest first. If `table` is not empty, only schemas with a
+// table of this name.
 std::vector<std::pair<long long, std::string>> numbered(soci::session& sql, const std::string& prefix,
                                                         const std::string& table) {
   const std::string query = table.empty() ? "SELECT nspname::text FROM pg_namespace"
@@ -180,7 +184,7 @@ class PostgresqlDialect final : public SqlDialect {
     if (const int found = schema(sql); found > study_schema) throw newer_study(place_, found);
   }
 
-  // A schema that is dropped takes its tables with it, and the next statement fails.
+  // No check is needed: the tables of a dropped schema are gone as well, so that the next statement fails.
   bool is_in_place() const override { return true; }
   Error rescue(soci::session&) const override { throw std::logic_error("a study in a database keeps its place"); }
 
@@ -196,8 +200,8 @@ class PostgresqlDialect final : public SqlDialect {
     sql << "DELETE FROM format";
     sql << "INSERT INTO format (version) VALUES (" + std::to_string(schema) + ")";
   }
-  // All transactions are durable: a server that ends at once loses what was not, and gives the numbers of changes that
-  // other processes have read to new changes.
+  // All transactions are durable. A server that is killed would lose other transactions, and would give their numbers
+  // of changes, which other processes have read, to new changes.
   void set_durable(soci::session&, bool) const override {}
 
   const char* begin_to_read() const override { return "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"; }

@@ -1,5 +1,5 @@
-// SqlConnection: the connection of a storage to its database, with its statements and transactions. A connection that
-// breaks off is made anew, and what was under way is done again. Private to the module.
+// SqlConnection: the connection of a storage to its database, with its statements and transactions. A broken
+// connection is made again, and the work that was under way is repeated. Private to the module.
 #pragma once
 
 #include <soci/soci.h>
@@ -14,33 +14,33 @@
 
 namespace trainlab {
 
-// How long a database has been away, and the waiting for it.
+// Absence: how long a database has been out of reach, and the waiting until it is back.
 class Absence {
  public:
   explicit Absence(const Waiting& waiting) : waiting_(waiting) {}
 
   // After a failed attempt to reach the database: waits for the time of the next attempt. Raises Error{interrupted}
-  // with the words of `reason` when patience is at its end.
+  // with the words of `reason` when the time to wait has ended.
   void wait(const Error& reason);
   bool has_begun() const { return since_.has_value(); }
-  // `place` is there again.
+  // To be called when the database `place` can be reached again.
   void end(const std::string& place);
 
  private:
   Waiting waiting_;
-  std::optional<double> since_;  // steady seconds
+  std::optional<double> since_;  // begin of the absence in steady seconds
 };
 
-// Used by one thread at a time. Functions raise what Storage says.
+// To be used by one thread at a time. Functions raise the errors that Storage documents.
 class SqlConnection {
  public:
-  // Connects at once.
+  // Connects in the constructor.
   SqlConnection(std::unique_ptr<SqlDialect> dialect, const Waiting& waiting);
 
   soci::session& sql() { return sql_; }
   const SqlDialect& dialect() const { return *dialect_; }
 
-  // Does something, and does it again on a new connection when the old one has gone.
+  // Calls `f`, and calls it again on a new connection when the old connection has broken.
   template <class F>
   void guarded(F&& f) {
     for (is_repeated_ = false;; is_repeated_ = true) {
@@ -52,11 +52,12 @@ class SqlConnection {
       }
     }
   }
-  // Whether guarded() does something again. Whether a transaction whose commit was under way has happened before is not
-  // known then: who began the transaction looks.
+  // Whether guarded() is repeating `f`. If the connection broke during a commit, the transaction may already have
+  // happened, and the caller has to look whether it has.
   bool is_repeated() const { return is_repeated_; }
 
-  // A transaction that sees one moment, and one that nobody else writes in, as guarded() does things.
+  // Calls `f` in a transaction, guarded: read() in one that sees a single moment, write() in one during which no other
+  // process writes.
   template <class F>
   void read(F&& f) {
     guarded([&] { bracketed([&] { run(dialect_->begin_to_read()); }, f); });
@@ -69,8 +70,8 @@ class SqlConnection {
       const auto begin = [&] {
         for (const std::string& statement : dialect_->begin_to_write()) run(statement.c_str());
       };
-      // Looked at when no other process can write: what the session sees then is all that there is, and one process
-      // after the other writes it again.
+      // The place is checked while no other process can write. A session then sees all that was ever written, and
+      // processes rescue the study one after the other.
       bracketed(begin, [&] {
         if (!dialect_->is_in_place()) throw dialect_->rescue(sql_);
         f();
@@ -78,8 +79,9 @@ class SqlConnection {
     });
   }
 
-  // A statement with its values and the places of its columns, which are used until it has been executed. It is
-  // compiled at its first use: that costs more than most of them take. `text` lives as long as the connection.
+  // A statement with its values and the variables for its columns, which must live until the statement was executed. A
+  // statement is compiled only at its first use, because compiling takes longer than executing most statements. `text`
+  // lives as long as the connection.
   template <class... Bindings>
   soci::statement& prepared(const char* text, Bindings&&... bindings) {
     soci::statement& statement = compiled(text);
@@ -88,7 +90,8 @@ class SqlConnection {
     return statement;
   }
 
-  // To its end, so that it holds no lock. Whether it had a row; the columns are those of the first.
+  // Executes a statement to its end, so that it holds no lock. Returns whether it had a row; the variables get the
+  // columns of the first row.
   template <class... Bindings>
   bool run(const char* text, Bindings&&... bindings) {
     soci::statement& statement = prepared(text, std::forward<Bindings>(bindings)...);
@@ -109,7 +112,7 @@ class SqlConnection {
       try {
         run("ROLLBACK");
       } catch (const soci::soci_error&) {
-        // The database has done it already, or the transaction has not begun.
+        // The database has rolled back already, or the transaction has not begun.
       }
       throw;
     }
@@ -122,7 +125,7 @@ class SqlConnection {
   std::unique_ptr<SqlDialect> dialect_;
   Absence absence_;
   soci::session sql_;
-  std::map<std::string_view, soci::statement> statements_;  // by their text
+  std::map<std::string_view, soci::statement> statements_;  // compiled statements by their text
   bool is_durable_ = true;
   bool is_repeated_ = false;
 };

@@ -44,7 +44,7 @@ class SqlStorage final : public Storage {
   StudyChanges changes() override {
     const std::lock_guard lock(mutex_);
     StudyChanges all;
-    // One snapshot for both tables.
+    // Both tables are read in one snapshot.
     rewinding([&](const auto& whole) { connection_.read(whole); }, [&] { all = read(); });
     return all;
   }
@@ -58,7 +58,7 @@ class SqlStorage final : public Storage {
     transaction(/*durable=*/false, [&] {
       lease.reset();
       if (connection_.is_repeated() && (lease = begun_after(known, owner.name))) return;
-      // Others may have kept this one waiting.
+      // This process may have waited for others, so the present moment is computed again.
       const double later = steady_seconds() - asked + dialect().clock_lead(sql());
       const double moment = now + later, expires = owner.expires + later;
       int over = 0;
@@ -83,7 +83,7 @@ class SqlStorage final : public Storage {
             soci::use(number), soci::use(point), soci::use(owner.name), soci::use(owner.supervisor), soci::use(expires),
             soci::use(change), soci::use(parent, has_parent), soci::use(until, has_segment));
       } else {
-        // A trial that was begun before the deadline is brought to its end after the deadline.
+        // A trial that began before the deadline may be continued after the deadline.
         const bool found =
             run("UPDATE trials SET state = 'running', attempt = attempt + 1, point = :p, owner = :o, supervisor = :s, "
                 "expires = :e, change = :c, parent = :f, until = :u WHERE number = :n AND state = 'waiting' AND "
@@ -180,7 +180,7 @@ class SqlStorage final : public Storage {
     const std::lock_guard lock(mutex_);
     transaction(/*durable=*/false, [&] {
       const long long change = next_change();
-      // Whoever stopped in good order has given back what it had: these engines were killed.
+      // An engine that stops in good order gives its trials back, so the engines of these trials were killed.
       run("UPDATE trials SET state = 'waiting', lost = lost + 1, change = :c WHERE state = 'running' AND "
           "supervisor <> :s AND supervisor <> ''",
           soci::use(change), soci::use(supervisor));
@@ -214,7 +214,7 @@ class SqlStorage final : public Storage {
     return connection_.run(text, std::forward<Bindings>(bindings)...);
   }
 
-  // Changes that were read in a transaction which has not happened count as not seen: they come again.
+  // Changes that were read in a transaction that did not happen count as not seen, and are read again later.
   template <class Begin, class F>
   void rewinding(const Begin& begin, F&& f) {
     const auto seen = std::pair(seen_change_, seen_report_);
@@ -234,7 +234,8 @@ class SqlStorage final : public Storage {
     rewinding([&](const auto& whole) { connection_.write(durable, whole); }, f);
   }
 
-  // Who has not renewed has gone. In a transaction of its own: what is chosen next may raise.
+  // Ends the leases that were not renewed in time, because their processes have gone. This is a transaction of its own,
+  // because the choice of the next trial may raise an error, which rolls its transaction back.
   void end_leases(double now) {
     int ended = 0;
     double moment = 0;
@@ -268,7 +269,7 @@ class SqlStorage final : public Storage {
     dialect().set_schema(sql(), study_schema);
   }
 
-  // From schema 1.
+  // Converts a study from schema 1.
   void migrate() {
     const std::string whole = dialect().whole_number();
     sql() << "ALTER TABLE trials ADD COLUMN parent " + whole;
@@ -289,7 +290,7 @@ class SqlStorage final : public Storage {
     }
   }
 
-  // Numbers have no gaps; to count rows would take longer the more there are.
+  // The number of trials. Their numbers have no gaps, so the largest tells the count without counting rows.
   long long count_trials() {
     long long count = 0;
     run("SELECT COALESCE(MAX(number) + 1, 0) FROM trials", soci::into(count));
@@ -305,7 +306,8 @@ class SqlStorage final : public Storage {
     return number;
   }
 
-  // Changes are numbered by transaction: a reader asks for those after the last that it has seen.
+  // The number of the present transaction's changes. A reader asks for changes with numbers above the last that it has
+  // seen.
   long long next_change() {
     long long change = 0;
     run("UPDATE study SET change = change + 1 WHERE id = 1 RETURNING change", soci::into(change));
@@ -328,8 +330,8 @@ class SqlStorage final : public Storage {
     throw lost;
   }
 
-  // What this process has done in a transaction of which only the answer was lost. Its number is after all that were
-  // seen before.
+  // The trial that this process has begun, or enqueued, in a transaction that happened although its answer was lost.
+  // The number of its change is above all that were seen before.
   std::optional<Lease> begun_after(long long known, const std::string& owner) {
     long long number = 0, attempt = 0;
     const bool found = run("SELECT number, attempt FROM trials WHERE state = 'running' AND owner = :o AND change > :c",
@@ -431,7 +433,7 @@ class SqlStorage final : public Storage {
     return all;
   }
 
-  std::mutex mutex_;  // held by whoever uses the connection
+  std::mutex mutex_;  // held while the connection is used
   SqlConnection connection_;
   long long seen_change_ = 0, seen_report_ = 0;
 };

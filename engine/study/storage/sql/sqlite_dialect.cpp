@@ -1,5 +1,5 @@
-// SQLite through SOCI. Write-ahead log: readers see the last committed state and never wait. Every writing transaction
-// begins with BEGIN IMMEDIATE.
+// SQLite through SOCI. With its write-ahead log, readers see the last committed state and never wait. Every writing
+// transaction begins with BEGIN IMMEDIATE.
 #include <soci/soci.h>
 #include <soci/sqlite3/soci-sqlite3.h>
 #include <sys/stat.h>
@@ -21,9 +21,10 @@ namespace trainlab {
 
 namespace {
 
-constexpr int patience_seconds = 120;  // for other writers
+constexpr int patience_seconds = 120;  // how long to wait for other writers
 
-// The first of the processes that come together changes the mode, and SQLite does not let the others wait for that.
+// Turns the write-ahead log on. When several processes open a file at once, the first changes the mode; for the others
+// SQLite fails instead of waiting, so they try again.
 std::string begin_log(soci::session& sql) {
   for (const double begin = steady_seconds();; std::this_thread::sleep_for(std::chrono::milliseconds(2))) {
     try {
@@ -37,7 +38,8 @@ std::string begin_log(soci::session& sql) {
   }
 }
 
-// The device and number of a file, which no other file has that takes its name; nullopt where there is no file.
+// The device and the inode number of a file, which differ for a new file of the same name; nullopt where there is no
+// file.
 using FileId = std::pair<dev_t, ino_t>;
 std::optional<FileId> id_of(const std::filesystem::path& file) {
   struct stat status {};
@@ -45,7 +47,7 @@ std::optional<FileId> id_of(const std::filesystem::path& file) {
   return FileId(status.st_dev, status.st_ino);
 }
 
-// The database as the session sees it, as the bytes of a file. A file that was deleted lives as long as it is open.
+// The database that the session sees, as the bytes of a file. A deleted file exists as long as it is open.
 std::string bytes_of(soci::session& sql) {
   sqlite_api::sqlite3_int64 size = 0;
   const auto* session = static_cast<const soci::sqlite3_session_backend*>(sql.get_backend());
@@ -60,7 +62,7 @@ class SqliteDialect final : public SqlDialect {
   explicit SqliteDialect(const std::filesystem::path& file) : file_(file), place_(file.string()) {}
 
   const std::string& place() const override { return place_; }
-  // SOCI puts the name of its own function before SQLite's words.
+  // SOCI puts the name of its own function before SQLite's message.
   Error error(const std::string& words) const override {
     const std::size_t name = words.starts_with("sqlite3_") ? words.find(": ") : std::string::npos;
     return sqlite_error(file_, name == std::string::npos ? words : words.substr(name + 2));
@@ -92,7 +94,7 @@ class SqliteDialect final : public SqlDialect {
       return run_error(place_ +
                        ": was deleted or replaced while this process worked on it, and cannot be written again");
     if (!id_of(file_)) {
-      // The log of the deleted file would be taken for that of the new one.
+      // SQLite would take the log of the deleted file for the log of the new file.
       remove_file(beside("-wal"));
       remove_file(beside("-shm"));
       write_atomic(file_, bytes);
@@ -117,7 +119,7 @@ class SqliteDialect final : public SqlDialect {
   void set_schema(soci::session& sql, int schema) const override {
     sql << "PRAGMA user_version = " + std::to_string(schema);
   }
-  // With NORMAL a commit is in the log but may not be on disk yet.
+  // With NORMAL, a commit is in the log, but the log may not be on disk yet.
   void set_durable(soci::session& sql, bool durable) const override {
     sql << (durable ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");
   }
@@ -127,14 +129,15 @@ class SqliteDialect final : public SqlDialect {
   double clock_lead(soci::session&) const override { return 0; }  // the processes of one machine share its clock
   const char* whole_number() const override { return "INTEGER"; }
   const char* counting_key() const override { return "INTEGER PRIMARY KEY"; }
-  // The log is shared through the memory of one machine: two of them would overwrite what the other has written.
+  // Processes share the log through the memory of one machine. Processes of two machines would overwrite each other's
+  // writes.
   bool is_for_many_hosts() const override { return false; }
 
  private:
   std::filesystem::path file_;
   std::string place_;
   const std::vector<std::string> begin_to_write_ = {"BEGIN IMMEDIATE"};
-  std::optional<FileId> id_;  // of the open file
+  std::optional<FileId> id_;  // id of the open file
 };
 
 }  // namespace

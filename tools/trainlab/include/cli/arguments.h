@@ -1,4 +1,4 @@
-// The command line of `trainlab`.
+// Parses the command line of `trainlab`.
 #pragma once
 
 #include <span>
@@ -14,18 +14,19 @@ namespace trainlab::cli {
 struct Arguments {
   // nullptr when only --help, --version or nothing is given. A line that begins with a recipe is `run`.
   const Command* command = nullptr;
-  std::vector<std::string> words;  // what the command takes: RECIPE, RUN…, DIR…, NAME
+  std::vector<std::string> words;  // the command's words: RECIPE, RUN…, DIR…, NAME
 
-  // A recipe's own: everything after its path that is no flag of trainlab.
+  // The recipe's parameters: everything after the recipe's path that is no flag of trainlab.
   std::vector<GivenParameter> parameters;
 
-  // The flags that are given, by name without dashes, as their types read them.
+  // The given flags by name without dashes, with their values in the types of the flags.
   Value flags = Value::Map{};
 
   bool has(const std::string& flag) const { return !flags[flag].is_nil(); }
 };
 
-// Raises Error{usage} saying what was expected, with a did-you-mean. The commands must outlive what is returned.
+// Parses the words of a command line. Raises Error{usage} that says what was expected and suggests a similar name. The
+// commands must outlive the result.
 Arguments parse_arguments(std::span<const Command> commands, std::span<const std::string> words);
 
 // Whether the line asks for JSON, also when it cannot be parsed.

@@ -1,6 +1,6 @@
 // Command: one command of `trainlab`, as data. Each stands in a file of its own, commands/NAME.cpp, which defines
 // NAME_command(); the list COMMANDS in CMakeLists.txt names them all. The record of a command on a recipe that an
-// engine does alone is made from the engine's own (tools/engine/command.h).
+// engine does alone is made from the engine's record of the command (tools/engine/command.h).
 #pragma once
 
 #include <cstddef>
@@ -21,10 +21,11 @@ struct Program;
 struct Words {
   static constexpr std::size_t any = std::numeric_limits<std::size_t>::max();
 
-  std::string operand = {};  // what help shows in their place: "RUN"; if empty, help shows `offers` instead
-  std::string what = {};     // for messages: "one run folder"
+  std::string operand = {};  // the text for the words in help: "RUN"; if empty, help shows `offers`
+  std::string what = {};     // the words as messages name them: "one run folder"
   std::size_t least = 0, most = 0;
-  // What completion offers: names of files or folders; else `offers`, or the names of commands where that is empty.
+  // The kind of names that completion offers. Without a kind, completion offers `offers`, or the names of commands
+  // where `offers` is empty.
   FlagType::Names names = FlagType::Names::folders;
   std::vector<std::string> offers = {};
 };
@@ -36,32 +37,33 @@ Words one_or_two_recipes();
 // Flags of the command's own that exclude each other.
 struct Alternatives {
   std::vector<std::string> flags = {};
-  bool required = false;   // a line has exactly one of them
-  std::string error = {};  // what is said to a line with several of them, or with none that is required
+  bool required = false;   // whether a line must have one of them
+  std::string error = {};  // message for a line with several of them, or without a required one
 };
 
 struct Command {
-  // What a line of the command works with: this process alone, an engine, or an engine on a recipe. The word of a
-  // command on a recipe is the recipe's path; what is no flag is a parameter of the recipe, and flags that say what a
-  // new run is apply.
+  // The executor of a line of the command: this process alone, an engine, or an engine with a recipe. In the last case
+  // the command's word is the recipe's path, everything else that is no flag is a parameter of the recipe, and the
+  // flags that describe a new run are allowed.
   enum class Works { alone, with_engine, on_recipe };
 
   std::string name;
-  std::string line;         // in the program's help
-  bool is_default = false;  // a line without a command's name, which begins with a recipe, is of this command
-  std::string text = {};    // of the command's help, before its flags; whole lines
+  std::string line;         // the line about the command in the program's help
+  bool is_default = false;  // whether a line that begins with a recipe, without a command, is meant
+  std::string text = {};    // text of the command's help before its flags, in whole lines
   Words words = {};
-  // Flags of its own, which stand after its name only, and common flags whose help is another one here.
+  // The command's own flags, which stand after its name only; and common flags whose help differs for this command.
   std::vector<Flag> flags = {};
   Alternatives alternatives = {};
   Works works = Works::alone;
-  // A flag of the command's own with which its word is a recipe whatever `works` says, and its line one on a recipe.
+  // The name of a flag of the command's own. With this flag, a line works on a recipe and its word is the recipe's
+  // path, whatever `works` says.
   std::string recipe_flag = {};
   bool continues_run = false;  // the command continues an existing run; messages then list what cannot change
 
-  // Raises Error{usage} for flags that contradict each other; the words are right by then.
+  // Raises Error{usage} for flags that contradict each other. The words were checked before.
   void (*check)(const Arguments& arguments) = nullptr;
-  // Does the command, in this process or by an engine, and gives the exit code. Raises Error.
+  // Executes the command, in this process or by an engine. Returns the exit code. Raises Error.
   int (*run)(const Program& program, const Arguments& arguments) = nullptr;
 
   bool takes_recipe() const { return works == Works::on_recipe; }
@@ -72,26 +74,26 @@ struct Page {
   std::string_view path, text;  // "docs/guide.md"; Markdown
 };
 
-// What a command may say of the program itself.
+// Facts about the program itself that commands print.
 struct Program {
   std::span<const Command> commands;
   std::string_view entries;    // the table of entries, as JSON
-  std::string_view operators;  // the forms of operators, a line each
+  std::string_view operators;  // the forms of operators, one line each
   std::span<const Page> pages;
 };
 
 // The commands with a file in commands/, in the order of the help. Any thread.
 std::vector<Command> all_commands();
-// These and, after the first, the commands in the table that the engine has written. std::logic_error for what is no
-// such table.
+// All commands: those of all_commands(), with the commands in the table that the engine has written inserted after the
+// first. std::logic_error for a value that is no such table.
 std::vector<Command> with_engine_commands(const Value& table);
 
-// nullptr when there is none of this name.
+// The command of this name; nullptr when there is none.
 const Command* find_command(std::span<const Command> commands, const std::string& name);
 // The flag that stands in the command's own record, by name without dashes; nullptr when there is none.
 const Flag* own_flag(const Command& command, const std::string& name);
-// A flag of the command or a common one, by name without dashes; nullptr when there is none. Whether the command takes
-// a common one is another question. `command` may be nullptr.
+// A flag of the command or a common flag, by name without dashes; nullptr when there is none. The command need not take
+// the common flag (see takes_flag). `command` may be nullptr.
 const Flag* find_flag(const Command* command, const std::string& name);
 // Whether the command takes the flag; without a command, any common flag is taken.
 bool takes_flag(const Command* command, const Flag& flag);
@@ -100,7 +102,7 @@ std::vector<Flag> flags_of(const Command* command);
 
 // All forms of the command's line, from its record: "trainlab check RECIPE.lua [--step] [--PARAMETER VALUE…] [flags]".
 std::string usage_line(const Command& command);
-// The whole program's help, and a command's.
+// The help of the whole program, and the help of a command.
 std::string program_help(std::span<const Command> commands);
 std::string command_help(const Command& command);
 // The manual page trainlab(1), in roff.

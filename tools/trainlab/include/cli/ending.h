@@ -1,4 +1,4 @@
-// The end of a command: what goes to standard output and standard error.
+// The end of a command: writes its results and errors to standard output and standard error.
 #pragma once
 
 #include <filesystem>
@@ -14,23 +14,23 @@
 
 namespace trainlab::cli {
 
-// Tells how an engine ended and gives the exit code. With `json` exactly one object goes to standard output; `kind` is
-// that of a text which the engine sent.
+// Reports how an engine ended. Returns the exit code. With `json`, exactly one object goes to standard output; `kind`
+// is the kind of an object for a text that the engine sent.
 int tell(const Outcome& outcome, bool json, const std::string& kind);
 
-// Has an engine do what is asked for, tells how it ended and gives the exit code. `held`: the run that is continued.
-// Raises Error{usage} when the engine cannot be started.
+// Lets an engine execute the request, reports how the engine ended, and returns the exit code. `held`: the run that is
+// continued. Raises Error{usage} when the engine cannot be started.
 int supervise(const Request& request, const Arguments& arguments, std::optional<RunFolder> held = std::nullopt);
 
-// The summary of a run that needs no engine any more: as it is stored, or as text.
+// Prints the summary of a run that has ended: as it is stored, or as text. Returns the exit code.
 int tell_summary(const std::filesystem::path& run, bool json);
 
-// An error that ends the program; `run`: the folder of the run that was opened, if one was.
+// Reports an error that ends the program. `run`: the folder of the opened run, if a run was opened.
 int tell(const Error& error, bool json, const std::filesystem::path& run = {});
 
 // Writes to standard output. Raises Error{run} when it cannot be written.
 void print(std::string_view text);
-// The same of a text that is all that a command has to say, with `json` as an object of this kind.
+// Writes a text that is the whole output of a command; with `json`, as an object of the kind `kind`.
 void print_text(const std::string& text, bool json, const std::string& kind);
 
 }  // namespace trainlab::cli

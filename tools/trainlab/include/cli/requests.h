@@ -1,4 +1,4 @@
-// From a command line, and from a manifest, to what an engine is asked to do.
+// Makes the request to an engine from a command line, and from a run's manifest.
 #pragma once
 
 #include <filesystem>
@@ -9,12 +9,12 @@
 
 namespace trainlab::cli {
 
-// The command with the recipe that is its word, or the recipe's --help. Raises Error{usage} when there is no such
-// recipe.
+// The request to execute the command on the recipe that its word names, or the recipe's --help. Raises Error{usage}
+// when the recipe does not exist.
 Request request_for_recipe(const Arguments& arguments);
 
-// The command with a run that is there: the stored recipe with all that was recorded. Raises Error{usage} when the run
-// has lost its recipe.
+// The request to execute the command on an existing run, with the stored recipe and all recorded settings. Raises
+// Error{usage} when the run's recipe is missing.
 Request request_for_run(const Arguments& arguments, const std::filesystem::path& run, const Manifest& manifest);
 
 std::filesystem::path absolute_path(const std::filesystem::path& path);
