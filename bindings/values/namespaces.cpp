@@ -13,12 +13,25 @@ namespace trainlab {
 
 namespace {
 
-// Entries of other namespaces that have this very name: "lab.pruner.asha or lab.scheduler.asha"; empty: none.
+// The entries that a recipe can name in a namespace.
+std::vector<const Entry*> named_entries(lua_State* L) {
+  std::vector<const Entry*> all = LuaState::of(L).host().registry->entries();
+  std::erase_if(all, [](const Entry* entry) { return entry->kind == "method" || entry->kind == "field"; });
+  return all;
+}
+
+std::vector<std::string> names_of_entries(lua_State* L) {
+  std::vector<std::string> names;
+  for (const Entry* entry : named_entries(L)) names.push_back(entry->name.substr(entry->name.rfind('.') + 1));
+  return names;
+}
+
+// Entries of this very name in any namespace: "lab.pruner.asha or lab.scheduler.asha"; empty: none.
 std::string names_elsewhere(lua_State* L, const std::string& wanted) {
   std::string all;
-  for (const Entry* entry : LuaState::of(L).host().registry->entries()) {
-    if (entry->name.ends_with("." + wanted) && entry->kind != "method" && entry->kind != "field")
-      all += (all.empty() ? "lab." : " or lab.") + entry->name;
+  for (const Entry* entry : named_entries(L)) {
+    if (entry->name != wanted && !entry->name.ends_with("." + wanted)) continue;
+    all += (all.empty() ? "lab." : " or lab.") + entry->name;
   }
   return all;
 }
@@ -45,13 +58,10 @@ int l_member(lua_State* L) {
     if (const std::string elsewhere = names_elsewhere(L, wanted); !elsewhere.empty())
       throw recipe_error(message).hint("did you mean " + elsewhere + "?");
     const std::vector<std::string> names = names_in(L, lua_upvalueindex(1));
-    if (space == "lab.nn" && Registry::closest(wanted, names).empty()) {
-      // PyTorch's losses are among its layers.
-      std::vector<std::string> losses;
-      for (const Entry* entry : LuaState::of(L).host().registry->of_kind("loss"))
-        losses.push_back(entry->name.substr(entry->name.rfind('.') + 1));
-      if (const std::string loss = Registry::closest(wanted, losses); !loss.empty())
-        throw recipe_error(message).hint("did you mean lab.loss." + loss + "?");
+    if (Registry::closest(wanted, names).empty()) {
+      // PyTorch's losses are among its layers, and its early stopping is a callback.
+      const std::string meant = Registry::closest(wanted, names_of_entries(L));
+      if (!meant.empty()) throw recipe_error(message).hint("did you mean " + names_elsewhere(L, meant) + "?");
     }
     throw no_member(message, wanted, names, space + ".%");
   });

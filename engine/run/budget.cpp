@@ -103,7 +103,9 @@ void Budget::check_left(const std::string& what) const {
   const std::string folder = file_.parent_path().string();
   throw usage_error("the run has used " + text_of(now) + " of its budget of " + text_of(terms_.seconds) +
                     ", of which " + text_of(terms_.reserve) + " are reserve: nothing is left for " + what)
-      .hint(folder.empty() ? "a longer --within" : "a longer budget: trainlab resume " + folder + " --within TIME");
+      .hint(folder.empty() ? "a longer --within"
+                           : "a longer budget: trainlab resume " + folder +
+                                 " --within TIME; `trainlab extend` takes --within too");
 }
 
 void Budget::begin_stage(const std::string& name, double share, bool extends) {

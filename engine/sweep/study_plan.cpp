@@ -119,9 +119,8 @@ void StudyPlan::find_directions() {
 }
 
 void StudyPlan::check_tasks() const {
-  const Value& stack = options_.get("stack");
-  if (!stack.is_integer()) return;
-  throw options_.error("build", "tasks run one at a time, found stack = " + stack.brief());
+  if (!demands_stack()) return;
+  throw options_.error("build", "tasks run one at a time, found stack = " + options_.get("stack").brief());
 }
 
 // The better direction of an objective, which its declaration and the option `goal` give.
@@ -240,16 +239,19 @@ std::int64_t StudyPlan::stack_of(const FitPlan& fit) const {
   return why_alone(fit).empty() ? stack.integer() : 1;
 }
 
-std::string StudyPlan::why_no_stack(const FitPlan& fit) const {
-  return options_.get("stack").is_integer() ? why_alone(fit) : "";
+bool StudyPlan::demands_stack() const {
+  const Value& stack = options_.get("stack");
+  return stack.is_integer() || stack == Value(true);
 }
+
+std::string StudyPlan::why_no_stack(const FitPlan& fit) const { return demands_stack() ? why_alone(fit) : ""; }
 
 void StudyPlan::check_stack(const FitPlan& fit) const {
   const std::string why = why_no_stack(fit);
   if (why.empty()) return;
   throw options_
-      .error("", "stack = " + std::to_string(options_.integer("stack")) +
-                     ": expected fits that can train together, found that " + why)
+      .error("",
+             "stack = " + options_.get("stack").brief() + ": expected fits that can train together, found that " + why)
       .hint("stack = \"auto\" trains fits together where they can");
 }
 

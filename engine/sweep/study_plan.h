@@ -95,6 +95,8 @@ class StudyPlan {
   std::int64_t stack_of(const FitPlan& fit) const;
   // Why such fits train alone although the option `stack` is a number; empty where they do not.
   std::string why_no_stack(const FitPlan& fit) const;
+  // Whether the recipe asks for stacks, and does not leave the choice to the engine.
+  bool demands_stack() const;
 
  protected:
   StudyPlan(const Options& stage, const RunSettings& settings, Space space, std::int64_t seed);

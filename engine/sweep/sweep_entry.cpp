@@ -37,7 +37,7 @@ Option study_threads_option() {
 Option stack_option() {
   return Option("stack",
                 "trials of one structure train together: \"auto\" where this is faster, false never, a number up to "
-                "this many (an error where the fit cannot)")
+                "this many, true as many as \"auto\"; with a number or true, a fit that cannot is an error")
       .choice({"auto"})
       .boolean()
       .integer()

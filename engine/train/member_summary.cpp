@@ -66,9 +66,16 @@ Value Member::summary(const MetricMap& test, const Value& test_reports, bool int
   return summary;
 }
 
+void Member::say_that_no_best_was_kept() const {
+  const Error never = plan_.options.error(
+      "", plan_.monitor + " was a number at no validation, so there are no best weights: the last weights are kept");
+  context_.say("warning: " + std::string(never.what()));
+}
+
 void Member::finished(Value& summary) {
   for (const auto& observer : record_.observers()) observer->finished(summary);
   if (summary["status"] == Value("interrupted")) return;
+  if (plan_.keep_best && !best_ && !failure_ && !metrics_.empty()) say_that_no_best_was_kept();
   if (validated_step_ != position_.step) logged_.clear();  // of steps after the last row, in a fit that has failed
   if (callbacks_.contains("finish")) restore_kept();
   call("finish", position_);

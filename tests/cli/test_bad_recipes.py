@@ -86,6 +86,45 @@ class Options(CliTest):
             self.write("r.lua", fit().replace('"cross_entropy"', f"nn.{name} {{ weight = {{ 1, 2, 3 }} }}"))
             self.refused(LINES["loss"], f"lab.nn has no '{name}'", "did you mean lab.loss.cross_entropy?")
 
+    def test_names_of_pytorch_and_lightning(self):
+        for option, message, hint in (
+                ("schedule = lab.sched.CosineAnnealingLR {}", "lab.sched has no 'CosineAnnealingLR'",
+                 "did you mean lab.sched.cosine?"),
+                ("stop = lab.stop.EarlyStopping {}", "lab.stop has no 'EarlyStopping'",
+                 "did you mean lab.stop.patience?"),
+                ("stop = lab.EarlyStopping {}", "lab has no 'EarlyStopping'",
+                 "did you mean lab.pruner.patience or lab.stop.patience?"),
+                ("stop = lab.nn.fit {}", "lab.nn has no 'fit'", "did you mean lab.fit?"),
+                ('accelerator = "gpu"', "fit: there is no option 'accelerator'", "the device is chosen when")):
+            with self.subTest(option):
+                self.write("r.lua", fit(more=f"  {option},\n"))
+                line = LINES["more"] if "lab" in option else LINES["fit"]
+                self.assert_said(self.train(code=1), f"r.lua:{line}: {message}", hint)
+
+    def test_a_monitor_that_is_never_a_number(self):
+        data = ("lab.data.tensors(function() return lab.tensor.randn({ 40, 4 }, { seed = 1 }), "
+                "lab.tensor.randn({ 40, 1 }, { seed = 2 }) end):split { train = 0.975, val = 0.025 }")
+        self.recipe(data=data, model="nn.Linear(1)", loss="mse", more='  metrics = { "r2" }, monitor = "val.r2",\n')
+        self.assert_said(self.train(), f"warning: r.lua:{LINES['fit']}: val.r2 was a number at no validation")
+
+    def test_a_mark_that_a_loss_does_not_know(self):
+        data = ('lab.data.tensors(function() local y = lab.tensor.zeros({ 40 }):to("int64") y[0] = 2 y[1] = 255 '
+                'return lab.tensor.randn({ 40, 4 }, { seed = 1 }), y end)')
+        self.recipe(data=data + ":split { train = 0.5, val = 0.5 }", loss="cross_entropy",
+                    more="  metrics = { lab.metric.accuracy { ignore_index = 255 } },\n")
+        self.assert_said(self.train(code=1), "expected labels from 0 to 2, found 255 in the data, which another loss "
+                                             "or a metric leaves out", "ignore_index = 255 in this loss too")
+
+    def test_an_entry_that_is_called_with_tensors(self):
+        x = "lab.tensor { { 1, 2 } }"
+        for call, found, hint in (
+                (f"lab.loss.cross_entropy({x}, {x})", "loss.cross_entropy[1]: expected data, found a tensor",
+                 "lab.loss.cross_entropy names a loss"),
+                (f"lab.nn.ReLU({x})", "nn.ReLU[1]: expected data, found a tensor", "lab.nn.ReLU describes a layer")):
+            with self.subTest(call):
+                self.write("r.lua", f"local _ = {call}\n")
+                self.assert_said(self.train(code=1), f"r.lua:1: {found}", hint)
+
     def test_a_loss_that_expects_the_target(self):
         for body, message in (("lab.ops.cross_entropy_loss(out, y)", "found an object of type batch"),
                               ("(out - y):pow(2):mean()", "found an object of type batch")):

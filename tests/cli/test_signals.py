@@ -63,11 +63,13 @@ class Signals(CliTest):
     def test_second_signal_kills(self):
         # The engine sleeps, so that it cannot come to its checkpoint.
         running, run = self.begun()
-        os.kill(running.engine(), signal.SIGSTOP)
+        engine = running.engine()
+        os.kill(engine, signal.SIGSTOP)
         running.send(signal.SIGINT)
         running.until_said("once more: stop at once")
-        while running.read(0.02):  # the first tries may come so soon that they count as the same request
-            running.send(signal.SIGINT)
+        while pathlib.Path(f"/proc/{engine}").exists():  # the first tries may come so soon that they count as the same
+            running.send(signal.SIGINT)                  # request
+            running.read(0.02)
         result = self.end(running, 130)
         self.assert_said(result, "stopped at once by a second signal, without a checkpoint", "trainlab resume")
         self.assertEqual(result.err.count("trainlab resume"), 1, result)

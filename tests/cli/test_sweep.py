@@ -228,14 +228,16 @@ class Sweep(CliTest):
                  "model[3].GRU takes no member axis"),
                 (sweep(more="stack = 4,").replace("lab.optim.SGD { lr = hp.lr }", "lab.optim.LBFGS { lr = hp.lr }"),
                  "optim.LBFGS takes no member axis"),
+                (sweep(more="stack = true,").replace("lab.optim.SGD { lr = hp.lr }", "lab.optim.LBFGS { lr = hp.lr }"),
+                 "optim.LBFGS takes no member axis"),
                 (sweep(more="stack = 4,").replace('loss = "cross_entropy"',
                                                   "loss = function(out, batch) return out:sum() end"),
                  "the fit's option `loss` holds a function")):
             self.write("r.lua", text)
             for command in (["check", "r.lua"], ["r.lua"]):
                 result = self.run_program(*command, code=1)
-                self.assert_said(result, "stack = 4: expected fits that can train together, found that " + why)
-            self.write("r.lua", text.replace("stack = 4", 'stack = "auto"'))
+                self.assert_said(result, ": expected fits that can train together, found that " + why)
+            self.write("r.lua", re.sub("stack = [4t]\\w*", 'stack = "auto"', text))
             self.run_program("check", "r.lua")
         members = sweep(run="local unused =").replace("optim.SGD", "optim.LBFGS")
         self.write("r.lua", members + "return lab.ensemble { name = 'e', params = { lr = 0.1 }, seeds = 4, keep = 2, "

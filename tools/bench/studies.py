@@ -67,7 +67,7 @@ def ask_and_tell(add_row, rounds):
 
         for row, aim in (
             ("random 2 × 10000", "> 1×"),
-            ("tpe 2 × 1000", "> 1×, 2× wished"),
+            ("tpe 2 × 1000", "≥ 2×"),
             ("tpe 40 × 1000", "> 1×, 2× wished"),
             ("tpe 2 × 1000, two objectives", "> 1×"),
             ("cma_es 10 × 10000", "> 1×, 2× wished"),

@@ -7,6 +7,8 @@
 #include <array>
 #include <cstring>
 #include <stdexcept>
+#include <type_traits>
+#include <utility>
 
 #include "core/input_trace.h"
 
@@ -24,20 +26,21 @@ constexpr std::size_t rows_ahead = 4;
 }
 
 // `scale` or `shift` (undefined: `neutral`) for each element of a sample.
-std::vector<float> per_element(const at::Tensor& tensor, const Shape& sample, float neutral) {
-  const at::Tensor wide = (tensor.defined() ? tensor : at::full({}, neutral, at::kFloat)).expand(sample).contiguous();
-  const float* data = wide.const_data_ptr<float>();
+std::vector<double> per_element(const at::Tensor& tensor, const Shape& sample, double neutral) {
+  const at::Tensor given = tensor.defined() ? tensor.to(at::kDouble) : at::full({}, neutral, at::kDouble);
+  const at::Tensor wide = given.expand(sample).contiguous();
+  const double* data = wide.const_data_ptr<double>();
   return {data, data + wide.numel()};
 }
 
-bool constant_in_blocks(const std::vector<float>& values, std::size_t block) {
+bool constant_in_blocks(const std::vector<double>& values, std::size_t block) {
   for (std::size_t i = 0; i < values.size(); ++i)
     if (values[i] != values[i / block * block]) return false;
   return true;
 }
 
-std::vector<float> first_of_blocks(const std::vector<float>& values, std::size_t block) {
-  std::vector<float> firsts;
+std::vector<double> first_of_blocks(const std::vector<double>& values, std::size_t block) {
+  std::vector<double> firsts;
   for (std::size_t i = 0; i < values.size(); i += block) firsts.push_back(values[i]);
   return firsts;
 }
@@ -65,29 +68,42 @@ struct GatherKernels {
   [[gnu::always_inline]] static inline void convert(const RowGather& g, const std::byte* base, Rows rows,
                                                     std::byte* out) {
     const std::size_t elements = g.elements_;
+    using Work = std::conditional_t<std::is_same_v<From, double>, double, To>;
+    const auto [scales, shifts] = numbers<std::conditional_t<std::is_same_v<Work, double>, double, float>>(g);
     for (std::size_t i = 0; i < rows.size(); ++i, out += g.row_bytes_) {
       if (i + rows_ahead < rows.size())
-        prefetch_row(base + static_cast<std::size_t>(rows[i + rows_ahead]) * g.stride_bytes_,
-                     elements * sizeof(From));
+        prefetch_row(base + static_cast<std::size_t>(rows[i + rows_ahead]) * g.stride_bytes_, elements * sizeof(From));
       const auto* __restrict from =
           reinterpret_cast<const From*>(base + static_cast<std::size_t>(rows[i]) * g.stride_bytes_);
       auto* __restrict to = reinterpret_cast<To*>(out);
       if (g.scale_.empty()) {
         for (std::size_t j = 0; j < elements; ++j) to[j] = static_cast<To>(from[j]);
       } else if (g.block_ == 1) {
-        const float* __restrict scale = g.scale_.data();
-        const float* __restrict shift = g.shift_.data();
-        for (std::size_t j = 0; j < elements; ++j)
-          to[j] = static_cast<To>(from[j]) * static_cast<To>(scale[j]) + static_cast<To>(shift[j]);
+        const auto* __restrict scale = scales;
+        const auto* __restrict shift = shifts;
+        for (std::size_t j = 0; j < elements; ++j) {
+          const Work value = static_cast<Work>(from[j]) * static_cast<Work>(scale[j]) + static_cast<Work>(shift[j]);
+          to[j] = static_cast<To>(value);
+        }
       } else {
         for (std::size_t k = 0; k < g.scale_.size(); ++k) {
-          const auto scale = static_cast<To>(g.scale_[k]), shift = static_cast<To>(g.shift_[k]);
+          const auto scale = static_cast<Work>(scales[k]), shift = static_cast<Work>(shifts[k]);
           const From* __restrict block = from + k * g.block_;
           To* __restrict result = to + k * g.block_;
-          for (std::size_t j = 0; j < g.block_; ++j) result[j] = static_cast<To>(block[j]) * scale + shift;
+          for (std::size_t j = 0; j < g.block_; ++j)
+            result[j] = static_cast<To>(static_cast<Work>(block[j]) * scale + shift);
         }
       }
     }
+  }
+
+  // The scales and shifts in a type, of which the kernels for that type read.
+  template <class Number>
+  static std::pair<const Number*, const Number*> numbers(const RowGather& g) {
+    if constexpr (std::is_same_v<Number, double>)
+      return {g.scale_.data(), g.shift_.data()};
+    else
+      return {g.scale_in_float_.data(), g.shift_in_float_.data()};
   }
 
   template <class From, class To>
@@ -158,6 +174,8 @@ RowGather::RowGather(const Column& column, at::ScalarType float_type)
       shift_ = first_of_blocks(shift_, block);
       break;
     }
+    scale_in_float_.assign(scale_.begin(), scale_.end());
+    shift_in_float_.assign(shift_.begin(), shift_.end());
   }
 
   if (!affine && type_ == stored) {

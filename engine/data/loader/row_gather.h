@@ -23,8 +23,8 @@ class RowGather {
   at::ScalarType type() const { return type_; }
   const Shape& sample_shape() const { return sample_; }
   // A converted element is value · scale + shift of the stored value.
-  float scale(std::size_t element) const { return scale_.empty() ? 1 : scale_[element / block_]; }
-  float shift(std::size_t element) const { return shift_.empty() ? 0 : shift_[element / block_]; }
+  double scale(std::size_t element) const { return scale_.empty() ? 1 : scale_[element / block_]; }
+  double shift(std::size_t element) const { return shift_.empty() ? 0 : shift_[element / block_]; }
   // Bytes of one converted row.
   std::size_t row_bytes() const { return row_bytes_; }
 
@@ -41,14 +41,16 @@ class RowGather {
 
   at::Tensor values_;  // keeps the stored values alive
   const std::byte* stored_ = nullptr;
-  std::size_t stride_bytes_ = 0;  // from one stored row to the next
+  std::size_t stride_bytes_ = 0;             // from one stored row to the next
   std::shared_ptr<const RowSource> source_;  // makes the rows where none are stored
   std::size_t stored_row_bytes_ = 0;
   at::ScalarType type_;
   Shape sample_;
   std::size_t elements_ = 1, row_bytes_ = 0;
   // out = value · scale + shift; entry k serves the elements k · block_ … (k + 1) · block_ − 1 of a sample.
-  std::vector<float> scale_, shift_;
+  // Stored values of float64 are converted in float64, all others in the type of the batch.
+  std::vector<double> scale_, shift_;
+  std::vector<float> scale_in_float_, shift_in_float_;
   std::size_t block_ = 1;
   Kernel kernel_ = nullptr;
 };

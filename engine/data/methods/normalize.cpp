@@ -25,6 +25,8 @@ struct Sums {
   std::vector<double> values, squares;
 };
 
+// `Number`: the type in which the values are read, double for stored values of float64.
+template <class Number>
 Moments moments_of(const Part& part, const Column& column) {
   constexpr std::int64_t rows_at_once = 1024;  // as many cores as there are make and sum such blocks
   Shape shape = column.sample_shape();
@@ -32,31 +34,32 @@ Moments moments_of(const Part& part, const Column& column) {
   const std::int64_t channels = shape.empty() ? 1 : shape[0], block = elements / channels;
   for (std::size_t i = 1; i < shape.size(); ++i) shape[i] = 1;
 
-  const RowGather numbers(column, at::kFloat);
+  const RowGather numbers(column, c10::CppTypeToScalarType<Number>::value);
   const auto gathered = [&](std::int64_t first, std::int64_t end) {
     std::vector<std::int64_t> rows;
     for (std::int64_t i = first; i < end; ++i) rows.push_back(part.row(i));
-    std::vector<float> values(rows.size() * static_cast<std::size_t>(elements));
+    std::vector<Number> values(rows.size() * static_cast<std::size_t>(elements));
     numbers.copy(rows, reinterpret_cast<std::byte*>(values.data()));
     return values;
   };
   std::vector<double> origin;
-  const std::vector<float> first_sample = gathered(0, 1);
-  for (std::int64_t c = 0; c < channels; ++c) origin.push_back(first_sample[static_cast<std::size_t>(c * block)]);
+  const std::vector<Number> first_sample = gathered(0, 1);
+  for (std::int64_t c = 0; c < channels; ++c)
+    origin.push_back(static_cast<double>(first_sample[static_cast<std::size_t>(c * block)]));
 
   std::vector<Sums> sums(static_cast<std::size_t>((part.size() + rows_at_once - 1) / rows_at_once));
   for_each_block(static_cast<std::int64_t>(sums.size()), [&](std::int64_t number) {
     const std::int64_t first = number * rows_at_once, end = std::min(first + rows_at_once, part.size());
-    const std::vector<float> values = gathered(first, end);
+    const std::vector<Number> values = gathered(first, end);
     Sums& own = sums[static_cast<std::size_t>(number)];
     own.values.resize(origin.size());
     own.squares.resize(origin.size());
-    const float* value = values.data();
+    const Number* value = values.data();
     for (std::int64_t row = first; row < end; ++row) {
       for (std::size_t c = 0; c < origin.size(); ++c, value += block) {
         double s = 0, q = 0;
         for (std::int64_t i = 0; i < block; ++i) {
-          const double distance = value[i] - origin[c];
+          const double distance = static_cast<double>(value[i]) - origin[c];
           s += distance;
           q += distance * distance;
         }
@@ -103,8 +106,10 @@ DataParts normalize(const Options& spec, const DataContext& context) {
   const Column* x = parts.train.data->find("x");
   if (!x || x->batch_type() != at::kFloat) throw spec.error("source", "the data has no x of numbers to normalise");
   if (spec.given("mean") != spec.given("std")) throw spec.error("", "expected both mean and std, or neither");
-  const Moments moments =
-      spec.given("mean") ? Moments{given(spec, "mean", *x), given(spec, "std", *x)} : moments_of(parts.train, *x);
+  const auto measured = [&] {
+    return x->stored_type() == at::kDouble ? moments_of<double>(parts.train, *x) : moments_of<float>(parts.train, *x);
+  };
+  const Moments moments = spec.given("mean") ? Moments{given(spec, "mean", *x), given(spec, "std", *x)} : measured();
 
   // The parts may share one dataset, or not (a test part that the source brings).
   std::map<const Dataset*, std::shared_ptr<const Dataset>> changed;
@@ -132,8 +137,9 @@ void normalize_x(Dataset& dataset, const at::Tensor& mean, const at::Tensor& dev
   for (Column& column : dataset.columns) {
     if (column.name != "x") continue;
     const at::Tensor scale = in_double(column.scale), shift = in_double(column.shift);
-    column.scale = (scale.defined() ? scale.div(deviation) : deviation.reciprocal()).to(at::kFloat);
-    column.shift = (shift.defined() ? shift.sub(mean) : mean.neg()).div(deviation).to(at::kFloat);
+    const at::ScalarType type = column.stored_type() == at::kDouble ? at::kDouble : at::kFloat;
+    column.scale = (scale.defined() ? scale.div(deviation) : deviation.reciprocal()).to(type);
+    column.shift = (shift.defined() ? shift.sub(mean) : mean.neg()).div(deviation).to(type);
   }
 }
 

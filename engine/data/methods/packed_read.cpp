@@ -118,8 +118,9 @@ class Reader {
     if (column.as_int64 && (converted || !whole_numbers)) throw bad(what);
     if (converted && column.values.scalar_type() == at::kBool) throw bad(what);
     for (const at::Tensor& factor : {column.scale, column.shift}) {
-      if (factor.defined() && (factor.scalar_type() != at::kFloat || !fits(factor, column.sample_shape())))
-        throw bad(what);
+      if (!factor.defined()) continue;
+      const bool exact = column.values.scalar_type() == at::kDouble && factor.scalar_type() == at::kDouble;
+      if ((factor.scalar_type() != at::kFloat && !exact) || !fits(factor, column.sample_shape())) throw bad(what);
     }
     return column;
   }

@@ -170,6 +170,13 @@ void plan_monitor(FitPlan& plan) {
     return;
   }
   if (plan.monitor.starts_with("val.") && !validates) {
+    if (plan.data.val) {
+      throw fit
+          .error("monitor", "\"" + plan.monitor +
+                                "\" needs a loss, which measures the validation part, and this "
+                                "fit has none")
+          .hint("loss = \"cross_entropy\" beside `step`");
+    }
     throw fit.error("monitor", "\"" + plan.monitor + "\" needs a validation part, and the data has none")
         .hint("data:split { train = 0.9, val = 0.1 }");
   }
@@ -319,8 +326,9 @@ void check_average(const FitPlan& plan) {
   if (!plan.options.given("ema")) return;
   if (const Options optimizer = plan.options.child("optim"); keeps_average(optimizer))
     throw plan.options
-        .error("ema", optimizer.entry().name + " keeps an average of its own, and an average of its trained weights "
-                                               "is of no use")
+        .error("ema", optimizer.entry().name +
+                          " keeps an average of its own, and an average of its trained weights "
+                          "is of no use")
         .hint("remove ema, or take optim.SGD or optim.AdamW");
   const std::vector<Options> spec{plan.options.child("ema")};
   WeightAverage(spec, plan.length, {}, 0);
@@ -396,8 +404,9 @@ FitPlan plan_fit(const Options& options, const RunSettings& settings, const Data
   for (const FitPlan::StepModel& one : plan.step_models) {
     if (keeps_average(one.optimizer))
       throw one.optimizer
-          .error("", one.optimizer.entry().name + " keeps averaged weights beside the trained ones, and a fit with a "
-                                                  "step of its own validates the trained ones")
+          .error("", one.optimizer.entry().name +
+                         " keeps averaged weights beside the trained ones, and a fit with a "
+                         "step of its own validates the trained ones")
           .hint("it works in lab.fit without `step`");
     if (one.model->parameters().empty()) throw one.optimizer.error("", "expected parameters to optimize, found none");
     step_schedules_of(plan, one, Key(0));

@@ -104,13 +104,22 @@ void leave_out_highest(const FitPlan& plan, Head& head) {
     const auto counted = labels.masked_fill(labels.eq(highest), -1).max().item<std::int64_t>() + 1;
     head.classes = std::max(head.classes, counted);
   }
+  // A loss without the mark would take it for a class.
+  for (const Options::Element& loss : single_losses(plan.options)) {
+    if (!loss.entry || !loss.entry->entry().find("ignore_index")) continue;
+    if (loss.entry->given("ignore_index") || loss.entry->string("target") != "y") continue;
+    throw loss.entry
+        ->error("", "expected labels from 0 to " + std::to_string(head.classes - 1) + ", found " +
+                        std::to_string(highest) + " in the data, which another loss or a metric leaves out")
+        .hint("ignore_index = " + std::to_string(highest) + " in this loss too");
+  }
 }
 
 void plan_metrics(FitPlan& plan) {
   for (const Options::Element& element : plan.options.elements("metrics")) {
     PlannedMetric metric = metric_of(element, plan.metrics.size() + 1);
     for (const PlannedMetric& other : plan.metrics) {
-      if (other.name == metric.name) throw recipe_error("two metrics are named " + metric.name).in(element.path);
+      if (other.name == metric.name) throw plan.options.error("metrics", "two metrics are named " + metric.name);
     }
     metric.make(plan.head, 0);  // checks that it fits the model's output and the data
     plan.metrics.push_back(std::move(metric));

@@ -94,6 +94,23 @@ TEST_CASE("float64 arrays are columns of numbers as float32 arrays are") {
   CHECK(normal.columns[0].square().mean(0).sub(1).abs().max().item<double>() < 1e-5);
 }
 
+TEST_CASE("float64 numbers that differ by little keep their differences when they are normalised") {
+  const at::Tensor seconds = at::arange(1000, at::kDouble).add(1.7e9).reshape({1000, 1});
+  const DataParts parts = open(method(
+      "normalize",
+      data("npy", {{"x", npy_file("seconds.npy", seconds)}, {"y", npy_file("t.npy", at::arange(1000, at::kDouble))}})));
+  const at::Tensor expected =
+      at::arange(1000, at::kDouble).sub(499.5).div(std::sqrt((1e6 - 1) / 12)).reshape({1000, 1});
+  CHECK(all_of(parts.train, at::kDouble).columns[0].sub(expected).abs().max().item<double>() < 1e-8);
+  CHECK(all_of(parts.train).columns[0].sub(expected).abs().max().item<double>() < 1e-6);
+  const DataParts packed =
+      open(method("pack",
+                  method("normalize", data("npy", {{"x", npy_file("seconds.npy", seconds)},
+                                                   {"y", npy_file("t.npy", at::arange(1000, at::kDouble))}})),
+                  {{"path", std::filesystem::absolute("packed").string()}}));
+  CHECK(at::equal(all_of(packed.train, at::kDouble).columns[0], all_of(parts.train, at::kDouble).columns[0]));
+}
+
 TEST_CASE("npz and safetensors: columns by the arrays' names") {
   const DataParts stored = open(data("npz", {{"path", npz_corpus("stored")}}));
   CHECK(at::equal(column(stored, "x"), at::arange(4, at::kFloat).reshape({2, 2})));

@@ -23,8 +23,9 @@ std::vector<To> gathered(const Column& column, const std::vector<std::int64_t>& 
   return out;
 }
 
-// out = value · scale + shift with a rounding after each step, element by element.
-template <class To>
+// out = value · scale + shift with a rounding after each step, element by element: in float64 where the stored values
+// are, else in the type of the batch.
+template <class To, class Work = To>
 void check_affine(at::ScalarType stored, const Shape& sample, const at::Tensor& scale, const at::Tensor& shift) {
   const std::int64_t rows = 9, elements = element_count(sample);
   Shape sizes = sample;
@@ -38,26 +39,31 @@ void check_affine(at::ScalarType stored, const Shape& sample, const at::Tensor& 
   const at::Tensor b = (shift.defined() ? shift : at::full({}, 0.0f)).expand(sample).contiguous();
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     for (std::int64_t j = 0; j < elements; ++j) {
-      const auto value = static_cast<To>(flat.const_data_ptr<double>()[wanted[i] * elements + j]);
-      const To product = value * static_cast<To>(a.const_data_ptr<float>()[j]);
-      const To expected = product + static_cast<To>(b.const_data_ptr<float>()[j]);
+      const auto value = static_cast<Work>(flat.const_data_ptr<double>()[wanted[i] * elements + j]);
+      const Work product = value * static_cast<Work>(a.const_data_ptr<float>()[j]);
+      const auto expected = static_cast<To>(product + static_cast<Work>(b.const_data_ptr<float>()[j]));
       REQUIRE(out[i * static_cast<std::size_t>(elements) + static_cast<std::size_t>(j)] == expected);
     }
   }
+}
+
+template <class To, class Work>
+void check_affines(at::ScalarType stored) {
+  check_affine<To, Work>(stored, {3, 5, 7}, at::full({}, 0.37f), {});
+  check_affine<To, Work>(stored, {3, 5, 7}, {}, at::full({}, -1.25f));
+  check_affine<To, Work>(stored, {3, 5, 7}, at::tensor({0.1f, 0.2f, 0.3f}).reshape({3, 1, 1}),
+                         at::tensor({1.f, -2.f, 3.f}).reshape({3, 1, 1}));
+  check_affine<To, Work>(stored, {3, 5, 7}, at::arange(7, at::kFloat), at::full({1, 5, 1}, 0.5f));
+  check_affine<To, Work>(stored, {11}, at::arange(11, at::kFloat).mul(0.1), at::arange(11, at::kFloat).mul(-0.3));
+  check_affine<To, Work>(stored, {1}, at::tensor({0.7f}), at::tensor({0.1f}));
+  check_affine<To, Work>(stored, {}, at::full({}, 3.0f), at::full({}, 0.1f));
 }
 
 template <class To>
 void check_all() {
   for (const at::ScalarType stored : stored_types) {
     INFO(dtype_name(stored));
-    check_affine<To>(stored, {3, 5, 7}, at::full({}, 0.37f), {});
-    check_affine<To>(stored, {3, 5, 7}, {}, at::full({}, -1.25f));
-    check_affine<To>(stored, {3, 5, 7}, at::tensor({0.1f, 0.2f, 0.3f}).reshape({3, 1, 1}),
-                     at::tensor({1.f, -2.f, 3.f}).reshape({3, 1, 1}));
-    check_affine<To>(stored, {3, 5, 7}, at::arange(7, at::kFloat), at::full({1, 5, 1}, 0.5f));
-    check_affine<To>(stored, {11}, at::arange(11, at::kFloat).mul(0.1), at::arange(11, at::kFloat).mul(-0.3));
-    check_affine<To>(stored, {1}, at::tensor({0.7f}), at::tensor({0.1f}));
-    check_affine<To>(stored, {}, at::full({}, 3.0f), at::full({}, 0.1f));
+    stored == at::kDouble ? check_affines<To, double>(stored) : check_affines<To, To>(stored);
   }
 }
 

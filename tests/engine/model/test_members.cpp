@@ -97,18 +97,46 @@ TEST_CASE("every stackable layer: members side by side equal members alone") {
   }
 }
 
+TEST_CASE("members side by side attend to a memory, and drop attention weights, as members alone") {
+  const Value memory = nn("Branch", {nn("Linear", {6})}, {{"name", "memory"}});
+  const Value decoder = nn("TransformerDecoderLayer", {2}, {{"memory", "memory"}, {"dropout", 0.2}});
+  check_case({"decoder", sequential({memory, decoder}), {4, 6}});
+}
+
 TEST_CASE("what takes a member axis, and which layer is named when a model does not") {
-  for (const char* name : {"Linear",     "ReLU",       "LeakyReLU",
-                           "ELU",        "GELU",       "SiLU",
-                           "Sigmoid",    "Tanh",       "Softplus",
-                           "Softmax",    "LogSoftmax", "LayerNorm",
-                           "RMSNorm",    "Embedding",  "PositionalEmbedding",
-                           "Concat",     "Sum",        "Repeat",
-                           "Shared",     "Branch",     "Input",
-                           "Mish",       "GLU",        "StochasticDepth",
-                           "Dropout",    "Flatten",    "Identity",
-                           "Sequential", "Residual",   "BatchNorm1d",
-                           "BatchNorm2d"}) {
+  for (const char* name : {"Linear",
+                           "ReLU",
+                           "LeakyReLU",
+                           "ELU",
+                           "GELU",
+                           "SiLU",
+                           "Sigmoid",
+                           "Tanh",
+                           "Softplus",
+                           "Softmax",
+                           "LogSoftmax",
+                           "LayerNorm",
+                           "RMSNorm",
+                           "Embedding",
+                           "PositionalEmbedding",
+                           "Concat",
+                           "Sum",
+                           "Repeat",
+                           "Shared",
+                           "Branch",
+                           "Input",
+                           "Mish",
+                           "GLU",
+                           "StochasticDepth",
+                           "Dropout",
+                           "Flatten",
+                           "Identity",
+                           "Sequential",
+                           "Residual",
+                           "BatchNorm1d",
+                           "BatchNorm2d",
+                           "MultiheadAttention",
+                           "TransformerEncoderLayer"}) {
     INFO(name);
     bool some = false;
     for (const Case& layer : cases()) {

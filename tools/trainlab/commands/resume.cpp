@@ -30,6 +30,10 @@ Command resume_command() {
               if (is_finished(read_summary(run)))
                 throw usage_error("the run in " + run.string() + " is finished: a mended recipe has nothing to repeat");
             }
+            if (given.has("within") && is_finished(read_summary(run))) {
+              throw usage_error("--within: the run in " + run.string() + " is finished")
+                  .hint("trainlab extend with a longer total takes --within too");
+            }
             if (is_finished(read_summary(run))) return tell_summary(run, given.has("json"));
             return supervise(request_for_run(given, run, read_manifest(run)), given, std::move(held));
           },

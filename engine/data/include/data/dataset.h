@@ -53,7 +53,8 @@ class RowSource {
 struct Column {
   std::string name;  // "x", "y", or any other
   at::Tensor values;
-  at::Tensor scale, shift;  // float32, broadcastable to one sample, or undefined
+  // float32, or float64 where the stored values are; broadcastable to one sample, or undefined.
+  at::Tensor scale, shift;
   bool as_int64 = false;    // whole numbers stored in fewer bytes, given as int64; without scale and shift
   std::shared_ptr<const RowSource> source = nullptr;
 

@@ -121,6 +121,7 @@ class Member {
   // The final value of the monitored metric, of the weights that will be kept; nullopt where nothing can be said.
   std::optional<Forecast> forecast() const;
   double metric(const std::string& name) const;
+  void say_that_no_best_was_kept() const;
   Value part_sizes() const;
   void check_data(const Checkpoint& checkpoint) const;
   void check_extension(std::int64_t before) const;
