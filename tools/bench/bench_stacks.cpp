@@ -82,7 +82,7 @@ struct Convolution {
     weight[0].copy_(at::linspace(-1, 1, out * in * 9).view({out, in, 3, 3}).cos());
     const at::Tensor all = x.view({batch, members * in, size, size}).requires_grad_(true);
     const at::Tensor weights = weight.view({members * out, in, 3, 3}).requires_grad_(true);
-    const at::Tensor y = at::conv2d(all, weights, {}, 1, 1, 1, members);
+    const at::Tensor y = at::conv2d(all, weights, at::linspace(-1, 1, out).repeat({members}), 1, 1, 1, members);
     const Tensors slopes = gradients(y.mul(y), {all, weights});
     return {y.detach().narrow(1, 0, out), slopes[0].narrow(1, 0, in), slopes[1].narrow(0, 0, out)};
   }
