@@ -1,6 +1,6 @@
-// What a member axis gains in layers other than nn.Linear: one forward and backward pass of a layer alone, and of
-// stacks of members by the operators that take several weights at once, on one thread. This is why attention has a
-// member axis and convolutions and recurrent layers have none.
+// Measures a member axis in layers other than nn.Linear: one forward and backward pass of a layer alone, and of stacks
+// of members by the operators that take several weights at once, on one thread. Attention has a member axis, and
+// convolutions and recurrent layers have none, because of these figures.
 //
 //   bench_stacks
 //
