@@ -187,6 +187,7 @@ int l_generate(lua_State* L) {
 // The error for a name that no result has. A name that stands one table deeper is said with the path to it.
 Error unknown_field(lua_State* L, const std::string& name) {
   Error error = recipe_error("the result has no field '" + name + "'");
+  const std::string end = name.find('.') == std::string::npos ? "." + name : "[\"" + name + "\"]";
   std::vector<std::string> names;
   for (const Entry* entry : LuaState::of(L).host().registry->of_kind("field")) {
     names.push_back(entry->name.substr(entry->name.find('.') + 1));
@@ -200,7 +201,6 @@ Error unknown_field(lua_State* L, const std::string& name) {
       lua_pop(L, 1);
     }
     lua_pop(L, 1);
-    const std::string end = name.find('.') == std::string::npos ? "." + name : "[\"" + name + "\"]";
     if (inside) return error.hint("did you mean result." + names.back() + end + "?");
   }
   const std::string close = Registry::closest(name, names);

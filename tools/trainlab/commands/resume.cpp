@@ -23,18 +23,19 @@ Command resume_command() {
           [](const Program&, const Arguments& given) {
             const std::filesystem::path run = find_run(given.words.front());
             RunFolder held = RunFolder::open(run);
+            const bool finished = is_finished(read_summary(run));
             if (given.has("recipe")) {
               const std::filesystem::path mended = absolute_path(given.flags["recipe"].string());
               if (!std::filesystem::is_regular_file(mended))
                 throw usage_error("there is no recipe " + given.flags["recipe"].string());
-              if (is_finished(read_summary(run)))
+              if (finished)
                 throw usage_error("the run in " + run.string() + " is finished: a mended recipe has nothing to repeat");
             }
-            if (given.has("within") && is_finished(read_summary(run))) {
+            if (given.has("within") && finished) {
               throw usage_error("--within: the run in " + run.string() + " is finished")
                   .hint("trainlab extend with a longer total takes --within too");
             }
-            if (is_finished(read_summary(run))) return tell_summary(run, given.has("json"));
+            if (finished) return tell_summary(run, given.has("json"));
             return supervise(request_for_run(given, run, read_manifest(run)), given, std::move(held));
           },
   };
