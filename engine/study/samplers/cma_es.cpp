@@ -113,7 +113,7 @@ class CmaEs final : public Sampler {
       const std::size_t i = numbers_[static_cast<std::size_t>(j)];
       if (std::isnan(point[i])) point[i] = space_.from_unit(i, std::clamp(x[j], 0.0, 1 - 1e-12));
     }
-    choose_open(space_, point, [&](std::size_t i) { return draws_.unit(i, trial, attempt); });
+    choose_open(space_, point, draws_.units(trial, attempt));
     return true;
   }
 

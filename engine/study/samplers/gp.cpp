@@ -43,7 +43,7 @@ class Gp final : public Sampler {
       return start_->sample(trial, attempt, running, point);
     const std::vector<double> chosen = improvement_.best(draws_.stream(trial, attempt), running, point, allowed_).point;
     std::copy(chosen.begin(), chosen.end(), point.begin());
-    choose_open(space_, point, [&](std::size_t i) { return draws_.unit(i, trial, attempt); });
+    choose_open(space_, point, draws_.units(trial, attempt));
     return true;
   }
 

@@ -42,6 +42,7 @@ class Nsga2 final : public Sampler {
 
   bool sample(std::int64_t trial, std::int64_t attempt, std::span<const std::span<const double>>,
               std::span<double> point) override {
+    const auto units = draws_.units(trial, attempt);
     if (!parents_.empty()) {
       Stream random = draws_.stream(trial, attempt);
       const std::size_t first = tournament(random);
@@ -55,10 +56,10 @@ class Nsga2 final : public Sampler {
           if (std::isnan(point[i])) point[i] = points_[(parent == first ? second : first) * space_.size() + i];
         }
         // At once, for what depends on it comes next.
-        if (std::isnan(point[i])) point[i] = space_.from_unit(i, draws_.unit(i, trial, attempt));
+        if (std::isnan(point[i])) point[i] = space_.from_unit(i, units(i));
       }
     }
-    choose_open(space_, point, [&](std::size_t i) { return draws_.unit(i, trial, attempt); });
+    choose_open(space_, point, units);
     return true;
   }
 

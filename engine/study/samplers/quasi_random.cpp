@@ -38,9 +38,12 @@ class Sequence : public Sampler {
 
   bool sample(std::int64_t trial, std::int64_t attempt, std::span<const std::span<const double>>,
               std::span<double> point) final {
-    if (attempt == 0) place(trial);
-    choose_open(space_, point,
-                [&](std::size_t i) { return attempt == 0 ? coordinate(i) : draws_.unit(i, trial, attempt); });
+    if (attempt == 0) {
+      place(trial);
+      choose_open(space_, point, [&](std::size_t i) { return coordinate(i); });
+    } else {
+      choose_open(space_, point, draws_.units(trial, attempt));
+    }
     return true;
   }
 

@@ -12,7 +12,7 @@ class Random final : public Sampler {
 
   bool sample(std::int64_t trial, std::int64_t attempt, std::span<const std::span<const double>>,
               std::span<double> point) override {
-    choose_open(space_, point, [&](std::size_t i) { return draws_.unit(i, trial, attempt); });
+    choose_open(space_, point, draws_.units(trial, attempt));
     return true;
   }
 

@@ -6,10 +6,6 @@ ParameterDraws::ParameterDraws(const Space& space, Key key) : key_(key) {
   for (const SpaceParameter& p : space.parameters()) names_.push_back(Key(0).fold(p.name).bits());
 }
 
-double ParameterDraws::unit(std::size_t parameter, std::int64_t trial, std::int64_t attempt) const {
-  return Stream(key_of(trial, attempt).fold(names_[parameter])).uniform();
-}
-
 Option sampler_seed_option() {
   return Option("seed", "seed of the draws (default: the study's seed)").integer().at_least(0);
 }

@@ -11,8 +11,13 @@ namespace trainlab {
 class ParameterDraws {
  public:
   ParameterDraws(const Space& space, Key key);
-  // In [0, 1).
-  double unit(std::size_t parameter, std::int64_t trial, std::int64_t attempt) const;
+  // The draws of an attempt: a function that gives the number in [0, 1) of a parameter. It lives as long as this
+  // object.
+  auto units(std::int64_t trial, std::int64_t attempt) const {
+    return [this, key = key_of(trial, attempt)](std::size_t parameter) {
+      return Stream(key.fold(names_[parameter])).uniform();
+    };
+  }
   // A stream, for draws of more than one number.
   Stream stream(std::int64_t trial, std::int64_t attempt) const { return Stream(key_of(trial, attempt)); }
 

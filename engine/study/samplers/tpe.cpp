@@ -66,7 +66,7 @@ class Tpe final : public Sampler {
       for (Group& group : groups_) sample_group(group, choice, random, running, point);
     }
     // The first trials, and groups of which too little is known.
-    choose_open(space_, point, [&](std::size_t i) { return draws_.unit(i, trial, attempt); });
+    choose_open(space_, point, draws_.units(trial, attempt));
     return true;
   }
 
