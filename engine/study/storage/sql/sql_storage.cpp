@@ -70,7 +70,8 @@ class SqlStorage final : public Storage {
       if (!chosen) return;
       const long long count = count_trials();
       if (over > 0 && chosen->trial == count) return;
-      const long long number = chosen->trial, change = next_change();
+      const long long number = chosen->trial;
+      begin_change();
       long long attempt = 1;
       const std::string point = numbers_text(chosen->point);
       const Segment segment = chosen->segment.value_or(Segment{});
@@ -79,18 +80,19 @@ class SqlStorage final : public Storage {
       soci::indicator has_segment = chosen->segment ? soci::i_ok : soci::i_null;
       if (number == count) {
         run("INSERT INTO trials (number, state, attempt, point, values_, owner, supervisor, expires, change, "
-            "parent, until) VALUES (:n, 'running', 1, :p, '', :o, :s, :e, :c, :f, :u)",
+            "parent, until) VALUES (:n, 'running', 1, :p, '', :o, :s, :e, (SELECT change FROM study), :f, :u)",
             soci::use(number), soci::use(point), soci::use(owner.name), soci::use(owner.supervisor), soci::use(expires),
-            soci::use(change), soci::use(parent, has_parent), soci::use(until, has_segment));
+            soci::use(parent, has_parent), soci::use(until, has_segment));
       } else {
         // A trial that began before the deadline may be continued after the deadline.
         const bool found =
             run("UPDATE trials SET state = 'running', attempt = attempt + 1, point = :p, owner = :o, supervisor = :s, "
-                "expires = :e, change = :c, parent = :f, until = :u WHERE number = :n AND state = 'waiting' AND "
+                "expires = :e, change = (SELECT change FROM study), parent = :f, until = :u WHERE number = :n AND "
+                "state = 'waiting' AND "
                 "(attempt > 0 OR :over = 0) RETURNING attempt",
                 soci::use(point), soci::use(owner.name), soci::use(owner.supervisor), soci::use(expires),
-                soci::use(change), soci::use(parent, has_parent), soci::use(until, has_segment), soci::use(number),
-                soci::use(over), soci::into(attempt));
+                soci::use(parent, has_parent), soci::use(until, has_segment), soci::use(number), soci::use(over),
+                soci::into(attempt));
         if (!found && over > 0) return;
         if (!found) throw std::logic_error("Storage::begin: trial " + std::to_string(number) + " does not wait");
       }
@@ -150,10 +152,12 @@ class SqlStorage final : public Storage {
     transaction(/*durable=*/true, [&] {
       if (connection_.is_repeated() && has_ended(lease)) return;
       require(lease);
-      const long long number = lease.trial, change = next_change();
+      const long long number = lease.trial;
+      begin_change();
       const std::string name(trial_state_name(state)), numbers = numbers_text(values), text = to_json(info);
-      run("UPDATE trials SET state = :s, values_ = :v, info = :i, change = :c WHERE number = :n", soci::use(name),
-          soci::use(numbers), soci::use(text), soci::use(change), soci::use(number));
+      run("UPDATE trials SET state = :s, values_ = :v, info = :i, change = (SELECT change FROM study) WHERE "
+          "number = :n",
+          soci::use(name), soci::use(numbers), soci::use(text), soci::use(number));
     });
   }
 
@@ -161,29 +165,32 @@ class SqlStorage final : public Storage {
     const std::lock_guard lock(mutex_);
     transaction(/*durable=*/false, [&] {
       require(lease);
-      const long long number = lease.trial, change = next_change();
-      run("UPDATE trials SET state = 'waiting', change = :c WHERE number = :n", soci::use(change), soci::use(number));
+      const long long number = lease.trial;
+      begin_change();
+      run("UPDATE trials SET state = 'waiting', change = (SELECT change FROM study) WHERE number = :n",
+          soci::use(number));
     });
   }
 
   void lose(const Lease& lease) override {
     const std::lock_guard lock(mutex_);
     transaction(/*durable=*/false, [&] {
-      const long long number = lease.trial, attempt = lease.attempt, change = next_change();
-      run("UPDATE trials SET state = 'waiting', lost = lost + 1, change = :c WHERE number = :n AND "
-          "state = 'running' AND attempt = :a AND owner = :o",
-          soci::use(change), soci::use(number), soci::use(attempt), soci::use(lease.owner));
+      const long long number = lease.trial, attempt = lease.attempt;
+      begin_change();
+      run("UPDATE trials SET state = 'waiting', lost = lost + 1, change = (SELECT change FROM study) WHERE "
+          "number = :n AND state = 'running' AND attempt = :a AND owner = :o",
+          soci::use(number), soci::use(attempt), soci::use(lease.owner));
     });
   }
 
   void revoke_all_but(const std::string& supervisor) override {
     const std::lock_guard lock(mutex_);
     transaction(/*durable=*/false, [&] {
-      const long long change = next_change();
+      begin_change();
       // An engine that stops in good order gives its trials back, so the engines of these trials were killed.
-      run("UPDATE trials SET state = 'waiting', lost = lost + 1, change = :c WHERE state = 'running' AND "
-          "supervisor <> :s AND supervisor <> ''",
-          soci::use(change), soci::use(supervisor));
+      run("UPDATE trials SET state = 'waiting', lost = lost + 1, change = (SELECT change FROM study) WHERE "
+          "state = 'running' AND supervisor <> :s AND supervisor <> ''",
+          soci::use(supervisor));
     });
   }
 
@@ -191,8 +198,8 @@ class SqlStorage final : public Storage {
     if (changes.trials.empty() && changes.reports.empty()) return;
     const std::lock_guard lock(mutex_);
     transaction(/*durable=*/false, [&] {
-      const long long change = next_change();
-      for (const StoredTrial& trial : changes.trials) copy(trial, change);
+      begin_change();
+      for (const StoredTrial& trial : changes.trials) copy(trial);
       for (const StoredReport& one : changes.reports) {
         const long long id = one.id, trial = one.trial, attempt = one.attempt, repeat = one.report.repeat,
                         resource = one.report.resource;
@@ -246,10 +253,10 @@ class SqlStorage final : public Storage {
     });
     if (ended == 0) return;
     transaction(/*durable=*/false, [&] {
-      const long long change = next_change();
-      run("UPDATE trials SET state = 'waiting', lost = lost + 1, change = :c WHERE state = 'running' AND expires < "
-          ":now",
-          soci::use(change), soci::use(moment));
+      begin_change();
+      run("UPDATE trials SET state = 'waiting', lost = lost + 1, change = (SELECT change FROM study) WHERE "
+          "state = 'running' AND expires < :now",
+          soci::use(moment));
     });
   }
 
@@ -298,21 +305,19 @@ class SqlStorage final : public Storage {
   }
 
   std::int64_t add_waiting(std::span<const double> point) {
-    const long long number = count_trials(), change = next_change();
+    const long long number = count_trials();
     const std::string text = numbers_text(point);
+    begin_change();
     run("INSERT INTO trials (number, state, attempt, point, values_, owner, supervisor, expires, change) "
-        "VALUES (:n, 'waiting', 0, :p, '', '', '', 0, :c)",
-        soci::use(number), soci::use(text), soci::use(change));
+        "VALUES (:n, 'waiting', 0, :p, '', '', '', 0, (SELECT change FROM study))",
+        soci::use(number), soci::use(text));
     return number;
   }
 
-  // The number of the present transaction's changes. A reader asks for changes with numbers above the last that it has
-  // seen.
-  long long next_change() {
-    long long change = 0;
-    run("UPDATE study SET change = change + 1 WHERE id = 1 RETURNING change", soci::into(change));
-    return change;
-  }
+  // Gives the changes of the present transaction their number, which is then the study's. A reader asks for changes
+  // with numbers above the last that it has seen. The statements read the number from the table, because SQLite keeps
+  // the rows of a RETURNING clause in a table of their own, whose memory costs more than the whole statement.
+  void begin_change() { run("UPDATE study SET change = change + 1 WHERE id = 1"); }
 
   void require(const Lease& lease) {
     std::string state, owner;
@@ -363,7 +368,7 @@ class SqlStorage final : public Storage {
            is_final(parse_state(state)) && attempt == lease.attempt && owner == lease.owner;
   }
 
-  void copy(const StoredTrial& trial, long long change) {
+  void copy(const StoredTrial& trial) {
     const long long number = trial.number, attempt = trial.attempt, lost = trial.lost;
     const Segment segment = trial.segment.value_or(Segment{});
     const long long parent = segment.parent.value_or(0), until = segment.until;
@@ -373,12 +378,13 @@ class SqlStorage final : public Storage {
     soci::indicator has_parent = segment.parent ? soci::i_ok : soci::i_null;
     soci::indicator has_segment = trial.segment ? soci::i_ok : soci::i_null;
     run("INSERT INTO trials (number, state, attempt, lost, point, values_, owner, supervisor, expires, change, info, "
-        "parent, until) VALUES (:n, :s, :a, :l, :p, :v, :o, '', 0, :c, :i, :f, :u) ON CONFLICT (number) DO UPDATE SET "
+        "parent, until) VALUES (:n, :s, :a, :l, :p, :v, :o, '', 0, (SELECT change FROM study), :i, :f, :u) ON CONFLICT "
+        "(number) DO UPDATE SET "
         "state = excluded.state, attempt = excluded.attempt, lost = excluded.lost, point = excluded.point, values_ = "
         "excluded.values_, owner = excluded.owner, change = excluded.change, info = excluded.info, parent = "
         "excluded.parent, until = excluded.until",
         soci::use(number), soci::use(state), soci::use(attempt), soci::use(lost), soci::use(point), soci::use(values),
-        soci::use(trial.owner), soci::use(change), soci::use(info, has_info), soci::use(parent, has_parent),
+        soci::use(trial.owner), soci::use(info, has_info), soci::use(parent, has_parent),
         soci::use(until, has_segment));
   }
 
