@@ -2,6 +2,7 @@
 
 #include <c10/core/Allocator.h>
 #include <c10/core/CPUAllocator.h>
+#include <c10/core/impl/alloc_cpu.h>
 #include <c10/util/Exception.h>
 #include <malloc.h>
 #ifdef TRAINLAB_MIMALLOC
@@ -12,6 +13,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstring>
+#include <memory>
 #include <mutex>
 #include <new>
 #include <string>
@@ -57,8 +59,6 @@ std::int64_t usable_tensor_memory() {
   return limit > 0 ? std::min(limit, usable_memory()) : usable_memory();
 }
 
-c10::Allocator* libtorch() { return c10::GetDefaultCPUAllocator(); }
-
 // The use of a block is stored in the block's last bytes, behind the bytes that were asked for. It cannot be a part of
 // the deleter: oneDNN frees through raw_deleter(), so that one function must free all blocks. The size of a block is
 // the one that the C library states, which is the same when the block is freed.
@@ -77,14 +77,15 @@ void free_block(void* block) {
   } else {
     cpu.remove(use, size);
   }
-  libtorch()->raw_deleter()(block);
+  c10::free_cpu(block);
 }
 
-c10::DataPtr allocate_with_use(std::size_t bytes) {
+// LibTorch's own function for blocks, without the counting that its allocator adds for its profiler.
+void* allocate_with_use(std::size_t bytes) {
   try {
-    return libtorch()->allocate(bytes + sizeof(MemoryUse));
+    return c10::alloc_cpu(bytes + sizeof(MemoryUse));
   } catch (const c10::Error&) {
-    c10::DataPtr refused = libtorch()->allocate(bytes);  // raises with the number of bytes asked for
+    c10::free_cpu(c10::alloc_cpu(bytes));  // raises with the number of bytes asked for
     throw;
   }
 }
@@ -106,24 +107,27 @@ void check_large(MemoryUse use, double bytes) {
 class CountingAllocator final : public c10::Allocator {
  public:
   c10::DataPtr allocate(std::size_t bytes) override {
-    if (bytes == 0) return libtorch()->allocate(0);
+    if (bytes == 0) return {nullptr, nullptr, free_block, c10::Device(c10::kCPU)};
     const MemoryUse use = current_use;
     cpu.check(use, static_cast<std::int64_t>(bytes));
     if (bytes >= static_cast<std::size_t>(large_memory)) check_large(use, static_cast<double>(bytes));
-    c10::DataPtr data = allocate_with_use(bytes);
-    void* block = data.get();
+    void* block = allocate_with_use(bytes);
     const std::int64_t size = block_size(block);
     // Blocks are larger than the bytes asked for, so the limit is checked again with the true size. A refused block is
     // freed at once, and takes no memory because it was never touched.
-    cpu.check_all(size);
+    try {
+      cpu.check_all(size);
+    } catch (...) {
+      c10::free_cpu(block);
+      throw;
+    }
     std::memcpy(use_of(block, size), &use, sizeof use);
     if (is_listened.load(std::memory_order_relaxed)) [[unlikely]] {
       add_and_tell(block, use, size);
     } else {
       cpu.add(use, size);
     }
-    data.release_context();
-    return {block, block, free_block, data.device()};
+    return {block, block, free_block, c10::Device(c10::kCPU)};
   }
 
   c10::DeleterFnPtr raw_deleter() const override { return free_block; }
@@ -190,7 +194,7 @@ std::int64_t block_bytes(std::int64_t bytes) {
   // Large blocks exceed the bytes asked for by less than a hundredth.
   if (bytes <= 0 || bytes >= large_memory) return bytes;
   // A block that is never touched takes no memory.
-  const c10::DataPtr block = allocate_with_use(static_cast<std::size_t>(bytes));
+  const std::unique_ptr<void, void (*)(void*)> block(allocate_with_use(static_cast<std::size_t>(bytes)), c10::free_cpu);
   return block_size(block.get());
 }
 
