@@ -21,6 +21,10 @@ namespace {
 constexpr const char* adamw = R"({"@": "optim.AdamW", "lr": 0.005})";
 constexpr const char* sgd = R"({"@": "optim.SGD", "lr": 0.05, "momentum": 0.9})";
 
+// No batch is made ahead. A thread of the loader allocates beside the steps, so that the moment of the peak depends on
+// when the thread gets its turn.
+const std::string no_threads = R"(, "loader": {"threads": 0})";
+
 // A fit on the digits, images of [1, 8, 8], with these layers.
 std::string fit_of(const std::string& layers, const std::string& more = "", const std::string& optimizer = adamw,
                    int batch = 64) {
@@ -62,7 +66,7 @@ const std::vector<Case>& cases() {
       {"accumulation", fit_of(mlp, R"(, "accumulate": 3)")},
       {"SGD and clipping", fit_of(mlp, R"(, "clip": {"norm": 1})", sgd)},
       {"float64", fit_of(mlp, R"(, "precision": "float64")")},
-      {"no workers", fit_of(cnn, R"(, "loader": {"threads": 0})")},
+      {"no workers", fit_of(cnn, no_threads)},
   };
   return all;
 }
@@ -100,7 +104,7 @@ TEST_CASE("the ledger's categories add up to the peak that the allocator counts,
 }
 
 TEST_CASE("a ledger knows weights, gradients, the optimizer's state and averages by their sizes") {
-  const FitPlan plan = plan_of(fit_of(mlp, R"(, "ema": {"@": "ema"})", adamw, 8));
+  const FitPlan plan = plan_of(fit_of(mlp, R"(, "ema": {"@": "ema"})" + no_threads, adamw, 8));
   const MemoryLedger ledger = record_memory(plan).ledger;
   std::int64_t weights = 0;
   for (const ParameterInfo& info : plan.model->parameters()) weights += block_bytes(4 * element_count(info.shape));
@@ -121,7 +125,7 @@ TEST_CASE("activations are told by the layer that keeps them, and the peak by it
       record_memory(plan_of(fit_of(
                         R"({"@": "nn.Flatten"}, {"@": "nn.Linear", "out_features": 1024}, {"@": "nn.GELU"},
          {"@": "nn.Linear", "out_features": 10})",
-                        "", adamw, 256)))
+                        no_threads, adamw, 256)))
           .ledger;
   // GELU keeps its input, which the layer before it has made; the last layer keeps its input, which GELU has made.
   const auto of_layer = [&](const std::string& path) {
@@ -142,9 +146,7 @@ TEST_CASE("activations are told by the layer that keeps them, and the peak by it
 }
 
 TEST_CASE("a fit that is shorter than asked is recorded in its last step") {
-  // No batch is made ahead: a thread that fills the first buffers would allocate beside the only step, where the count
-  // and the ledger may see two allocations at once in different orders.
-  std::string fit = fit_of(mlp, R"(, "loader": {"threads": 0})");
+  std::string fit = fit_of(mlp, no_threads);
   fit.replace(fit.find(R"("epochs": 2)"), 11, R"("steps": 1)");
   const RecordedMemory recorded = record_memory(plan_of(fit));
   CHECK(recorded.steps == 1);
@@ -167,8 +169,14 @@ TEST_CASE("the peak is predicted without values, by category") {
     // Small blocks differ by some bytes with their place in memory.
     CHECK(off(predicted.ledger.of(MemoryKind::weights), ledger.of(MemoryKind::weights)) < 0.005);
     CHECK(off(predicted.ledger.of(MemoryKind::optimizer), ledger.of(MemoryKind::optimizer)) < 0.005);
-    CHECK(off(predicted.ledger.peak, ledger.peak) < 0.1);
-    all.push_back(off(predicted.ledger.peak, ledger.peak));
+    // The prediction counts all buffers of the loader; the threads that fill the buffers may come late on a busy
+    // machine.
+    CHECK(static_cast<double>(ledger.of(MemoryKind::batches)) <=
+          1.01 * static_cast<double>(predicted.ledger.of(MemoryKind::batches)));
+    const auto beside_batches = [](const MemoryLedger& made) { return made.peak - made.of(MemoryKind::batches); };
+    const double error = off(beside_batches(predicted.ledger), beside_batches(ledger));
+    CHECK(error < 0.1);
+    all.push_back(error);
   }
   std::ranges::nth_element(all, all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2));
   CHECK(all[all.size() / 2] < 0.02);
