@@ -18,7 +18,6 @@ std::int64_t Trials::add(TrialState state, std::span<const double> point, const 
   ++counts_[static_cast<std::size_t>(state)];
   points_.insert(points_.end(), point.begin(), point.end());
   values_.resize(values_.size() + objectives_, std::numeric_limits<double>::quiet_NaN());
-  reported_.emplace_back();
   set_segment(size() - 1, segment);
   return size() - 1;
 }
@@ -57,6 +56,7 @@ void Trials::report(std::int64_t trial, const TrialReport& report) {
   }
   // A restarted repeat reports some resources twice: the last report holds, and later ones are forgotten.
   forget(trial, report.repeat, report.resource - 1);
+  if (reported_.size() <= index(trial)) reported_.resize(index(trial) + 1);
   Reported& reported = reported_[index(trial)];
   reported.last = report.repeat;
   RepeatReports& repeat = reported.repeats[report.repeat];
@@ -66,6 +66,7 @@ void Trials::report(std::int64_t trial, const TrialReport& report) {
 }
 
 void Trials::forget(std::int64_t trial, std::int64_t repeat, std::int64_t resource) {
+  if (reported_.size() <= index(trial)) return;
   Reported& reported = reported_[index(trial)];
   const auto found = reported.repeats.find(repeat);
   if (found == reported.repeats.end()) return;
@@ -78,8 +79,8 @@ void Trials::forget(std::int64_t trial, std::int64_t repeat, std::int64_t resour
 }
 
 const RepeatReports* Trials::last_reports(std::int64_t trial) const {
-  const Reported& reported = reported_[index(trial)];
-  return reported.repeats.empty() ? nullptr : &reported.repeats.at(reported.last);
+  const Reported& own = reported(trial);
+  return own.repeats.empty() ? nullptr : &own.repeats.at(own.last);
 }
 
 std::int64_t Trials::last_resource(std::int64_t trial) const {

@@ -42,7 +42,7 @@ class Nsga2 final : public Sampler {
 
   bool sample(std::int64_t trial, std::int64_t attempt, std::span<const std::span<const double>>,
               std::span<double> point) override {
-    const auto units = draws_.units(trial, attempt);
+    auto units = draws_.units(trial, attempt);
     if (!parents_.empty()) {
       Stream random = draws_.stream(trial, attempt);
       const std::size_t first = tournament(random);

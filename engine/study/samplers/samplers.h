@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "study/sampler.h"
 
@@ -11,11 +12,13 @@ namespace trainlab {
 class ParameterDraws {
  public:
   ParameterDraws(const Space& space, Key key);
-  // The draws of an attempt: a function that gives the number in [0, 1) of a parameter. It lives as long as this
-  // object.
+  // The draws of an attempt: a function that gives the number in [0, 1) of a parameter. The function may be called as
+  // long as this object lives. The key of the attempt is made at the first call, because a sampler that has learnt
+  // mostly leaves no parameter open.
   auto units(std::int64_t trial, std::int64_t attempt) const {
-    return [this, key = key_of(trial, attempt)](std::size_t parameter) {
-      return Stream(key.fold(names_[parameter])).uniform();
+    return [this, trial, attempt, key = std::optional<Key>()](std::size_t parameter) mutable {
+      if (!key) key = key_of(trial, attempt);
+      return Stream(key->fold(names_[parameter])).uniform();
     };
   }
   // A stream, for draws of more than one number.

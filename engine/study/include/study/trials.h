@@ -73,11 +73,9 @@ class Trials {
   }
   double value(std::int64_t trial) const { return values_[index(trial) * objectives_]; }
 
-  const std::map<std::int64_t, RepeatReports>& repeats(std::int64_t trial) const {
-    return reported_[index(trial)].repeats;
-  }
+  const std::map<std::int64_t, RepeatReports>& repeats(std::int64_t trial) const { return reported(trial).repeats; }
   // The repeat that reported last, its last resource, and its resource before. 0: none yet.
-  std::int64_t last_repeat(std::int64_t trial) const { return reported_[index(trial)].last; }
+  std::int64_t last_repeat(std::int64_t trial) const { return reported(trial).last; }
   std::int64_t last_resource(std::int64_t trial) const;
   std::int64_t previous_resource(std::int64_t trial) const;
   // Means over repeats, one for each objective; empty if no repeat has got there. mean_at: of the reports at this
@@ -110,7 +108,11 @@ class Trials {
     std::map<std::int64_t, RepeatReports> repeats;  // none of them empty
     std::int64_t last = 0;                          // the repeat that reported last
   };
-  std::vector<Reported> reported_;
+  const Reported& reported(std::int64_t trial) const {
+    static const Reported none;
+    return index(trial) < reported_.size() ? reported_[index(trial)] : none;
+  }
+  std::vector<Reported> reported_;  // of the trials up to the last that has reported
   std::int64_t counts_[5] = {};
 };
 
