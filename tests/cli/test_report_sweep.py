@@ -19,6 +19,8 @@ from program import CliTest
 MAKE_STUDY = os.environ["MAKE_STUDY"]
 HOST = socket.gethostname()
 BROWSER = shutil.which("chromium")
+NODE = shutil.which("node")
+RUN_PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "run_page.js")
 
 SPACE = [
     {"name": "lr", "kind": "real", "low": 1e-4, "high": 0.1, "log": True},
@@ -212,15 +214,19 @@ class ReportSweep(CliTest):
         curve = self.report(run, "--json").json()["curves"][0]
         self.assertEqual((curve["validations"], curve["values"]), ([1, 2, 3], [0.25, 0.75, 0.75]))
 
-    def test_importance(self):
-        """Pruned trials are the worse ones: the best of 12 complete trials count against all 20."""
+    def pruned_at_both_ends(self):
+        """A run of 20 trials; the rate decides, and the trials with the smallest and the largest rates were pruned."""
         trials = [
             complete(10 ** (-4 + 3 * i / 19), 16 + 37 * i % 100, [0.9 - abs(i - 12) / 100], state="complete")
             for i in range(20)
         ]
         for i in (0, 1, 2, 3, 16, 17, 18, 19):
             trials[i] = {**trials[i], "state": "pruned", "values": []}
-        run = self.make(stage(summary=SUMMARY, study={"description": description(seeds=1), "trials": trials}))
+        return self.make(stage(summary=SUMMARY, study={"description": description(seeds=1), "trials": trials}))
+
+    def test_importance(self):
+        """Pruned trials are the worse ones: the best of 12 complete trials count against all 20."""
+        run = self.pruned_at_both_ends()
         out = self.report(run).out
         self.assertIn(
             "importance for val.accuracy (estimate, PED-ANOVA: the best 3 of 20 trials, pruned ones count as worse)\n",
@@ -236,6 +242,19 @@ class ReportSweep(CliTest):
         self.assertEqual(fanova["trials"], 12)
         self.assertEqual(max(fanova["shares"], key=fanova["shares"].get), "lr")
         self.assertLessEqual(sum(fanova["shares"].values()), 1)
+        self.assertIn("\n  among the best trials; over the whole space (fANOVA): --html or --json\n", out)
+
+    @unittest.skipUnless(NODE, "there is no node")
+    def test_both_importances_on_the_page(self):
+        run = self.pruned_at_both_ends()
+        importance = self.report(run, "--json").json()["importance"][0]
+        self.report(run, "--html", "page.html")
+        done = subprocess.run([NODE, RUN_PAGE, self.folder / "page.html"], capture_output=True, text=True, timeout=100,
+                              check=True)
+        charts = {one["title"]: one for one in json.loads(done.stdout)["charts"]}
+        for title, shares in (("Importance", importance["shares"]),
+                              ("Importance over the whole space", importance["fanova"]["shares"])):
+            self.assertEqual(charts[title]["sets"][0]["data"], sorted(shares.values(), reverse=True), title)
 
     def test_several_objectives(self):
         objectives = [{"metric": "val.accuracy", "goal": "max"}, {"metric": "val.loss", "goal": "min"}]

@@ -196,6 +196,9 @@ std::string importance_text(const StudyReport& study) {
     }
     text += columns(cells, {false, true, false});
   }
+  // The forest of fANOVA takes longer than all of this text.
+  if (text.find("PED-ANOVA") != std::string::npos)
+    text += "  among the best trials; over the whole space (fANOVA): --html or --json\n";
   return text;
 }
 

@@ -94,13 +94,14 @@ function important(study, parameters) {
   return parameters.filter(one => some.includes(one));
 }
 
-function importance(study) {
-  const names = Object.keys(study.importance[0].shares)
-                    .sort((a, b) => study.importance[0].shares[b] - study.importance[0].shares[a])
+// `estimates`: for each objective the shares of the parameters.
+function importance(study, estimates) {
+  const names = Object.keys(estimates[0].shares)
+                    .sort((a, b) => estimates[0].shares[b] - estimates[0].shares[a])
                     .slice(0, mostParameters);
   return config(
-      'bar', study.importance.map((one, k) => ({
-                                    label: one.metric,
+      'bar', estimates.map((one, k) => ({
+                                    label: study.importance[k].metric,
                                     data: names.map(name => one.shares[name]),
                                     backgroundColor: colour(k ? 'second' : 'first')
                                   })),
@@ -109,7 +110,7 @@ function importance(study) {
         y: {grid: {display: false}, ticks: {autoSkip: false}}
       },
       item => `${item.label}: ${(item.raw * 100).toFixed(1)} %`,
-      {indexAxis: 'y', data: {labels: names}, legend: study.importance.length > 1});
+      {indexAxis: 'y', data: {labels: names}, legend: estimates.length > 1});
 }
 
 // Where a value lies on its parameter's own axis, 0…1.

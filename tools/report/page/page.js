@@ -103,12 +103,15 @@ function study(stage) {
       chart(cards, 'Pareto front', () => front(stage), {note: 'Nothing is better than these in all objectives.'});
     if (!several) chart(cards, 'Values by trial', () => history(stage));
     if (stage.varied.length > 1) {
-      const {trials, best: few} = stage.importance[0];
+      const {trials, best: few, fanova} = stage.importance[0];
       if (trials >= 10 && few < trials) {
         const pruned = stage.trials.pruned ? '; pruned ones count as worse' : '';
         chart(
-            cards, 'Importance', () => importance(stage),
+            cards, 'Importance', () => importance(stage, stage.importance),
             {note: `Estimate (PED-ANOVA): what tells the best ${few} of ${trials} trials from all of them${pruned}.`});
+        chart(
+            cards, 'Importance over the whole space', () => importance(stage, stage.importance.map(one => one.fanova)),
+            {note: `Estimate (fANOVA, ${fanova.trials} trials): the share of the variance that each makes by itself.`});
       }
       if (!several) {
         chart(cards, 'Parameters together', () => parallel(stage), {
