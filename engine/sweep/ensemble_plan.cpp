@@ -45,7 +45,6 @@ const Options& checked(const Options& stage) {
 
 EnsemblePlan::EnsemblePlan(const Options& stage, const RunSettings& settings)
     : StudyPlan(checked(stage), settings, Space({}), seed_of_members(stage, settings)) {
-  time_budget();  // raises for what is no time
   find_directions();
   if (objectives().size() > 1) throw stage.error("metric", "expected one metric, found several");
   if (!stage.given("from") && stage.given("keep") && stage.integer("keep") > stage.integer("seeds")) {

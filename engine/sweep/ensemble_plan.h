@@ -10,7 +10,6 @@ class EnsemblePlan final : public StudyPlan {
   EnsemblePlan(const Options& stage, const RunSettings& settings);
 
   std::string_view trials_name() const override { return "members"; }
-  double time_budget() const override { return time_option(options()); }
   // The predictions of the members together: a pass over the validation and test parts for each, of which the training
   // of a member has at least one, beside its steps.
   double share_at_end() const override { return 0.05; }

@@ -41,14 +41,6 @@ std::vector<std::string> strings(const Options& stage, const char* option) {
   return all;
 }
 
-double time_option(const Options& stage) {
-  if (!stage.given("time")) return 0;
-  const Duration time = stage.duration("time");
-  if (time.unit != Unit::seconds || time.amount <= 0)
-    throw stage.error("time", "expected a time such as \"10 min\" or \"18 h\", found \"" + to_text(time) + "\"");
-  return time.amount;
-}
-
 const DataParts* OpenedData::open(const Options& fit, const RunSettings& settings) {
   const Options spec = fit.child("data");
   if (holds_function(spec.value())) return nullptr;
@@ -68,7 +60,28 @@ StudyPlan::StudyPlan(const Options& stage, const RunSettings& settings, Space sp
       build_(stage.function("build")) {
   settle_for_fits(settings_);
   storage_of(options_);  // a wrong URL is told before anything begins
+  plan_time_budget(settings);
   plan_objectives();
+}
+
+// The option `time`, or the total that `trainlab extend` gave.
+void StudyPlan::plan_time_budget(const RunSettings& settings) {
+  const bool extends_time = settings.extends_now && settings.extended.back().is_time();
+  if (!options_.given("time")) {
+    if (!extends_time) return;
+    const std::string& kind = options_.entry().name;
+    throw usage_error("expected a stage with a budget of time, found a lab." + kind + " without")
+        .hint(kind == "sweep" ? "--trials N gives a sweep more trials" : "only its recipe knows its number of members");
+  }
+  const Duration time = options_.duration("time");
+  if (time.unit != Unit::seconds || time.amount <= 0)
+    throw options_.error("time", "expected a time such as \"10 min\" or \"18 h\", found \"" + to_text(time) + "\"");
+  time_budget_ = time.amount;
+  if (extends_time && static_cast<double>(settings.extended.back().count) <= time_budget_)
+    throw settings.extended.back().no_more_than(to_text(time));
+  for (const NewTotal& total : settings.extended) {
+    if (total.is_time()) time_budget_ = static_cast<double>(total.count);
+  }
 }
 
 void StudyPlan::plan_objectives() {

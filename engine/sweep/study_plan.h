@@ -35,9 +35,6 @@ class OpenedData {
 // The strings of a list option; empty if the option has no value.
 std::vector<std::string> strings(const Options& stage, const char* option);
 
-// Seconds of the option `time`; 0 where it is not given. Error{recipe} for what is no time.
-double time_option(const Options& stage);
-
 class StudyPlan {
  public:
   virtual ~StudyPlan() = default;
@@ -55,10 +52,10 @@ class StudyPlan {
   // Whether trials are tasks, loops by hand, and not fits.
   bool runs_tasks() const { return example_->entry().name == "task"; }
 
-  virtual std::string_view trials_name() const = 0;   // "trials", for the progress line
-  virtual std::int64_t trials() const = 0;            // at most
-  virtual std::int64_t repeats() const { return 1; }  // fits of a trial
-  virtual double time_budget() const { return 0; }    // seconds; 0: none
+  virtual std::string_view trials_name() const = 0;    // "trials", for the progress line
+  virtual std::int64_t trials() const = 0;             // at most
+  virtual std::int64_t repeats() const { return 1; }   // fits of a trial
+  double time_budget() const { return time_budget_; }  // seconds; 0: none
   // The share of the time that the stage has in its run's budget which it needs when all trials have ended.
   virtual double share_at_end() const { return 0; }
   virtual bool deterministic() const { return false; }
@@ -113,6 +110,7 @@ class StudyPlan {
   virtual void settle(StudySettings& settings) const { (void)settings; }
 
  private:
+  void plan_time_budget(const RunSettings& settings);
   void plan_objectives();
   void set_directions(const FitPlan& plan);
   void set_directions_of_tasks();
@@ -123,6 +121,7 @@ class StudyPlan {
   std::string extension_;  // "56 trials" of `trainlab extend`, else empty
   std::int64_t seed_ = 1;
   int workers_ = 1;
+  double time_budget_ = 0;
   Space space_;
   std::vector<Objective> objectives_;
   std::optional<Options> example_;

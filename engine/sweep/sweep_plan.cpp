@@ -21,9 +21,10 @@ constexpr std::int64_t no_limit = std::numeric_limits<std::int64_t>::max();
 SweepPlan::SweepPlan(const Options& stage, const RunSettings& settings)
     : StudyPlan(stage, settings, make_space(stage), stage.given("seed") ? stage.integer("seed") : settings.seed) {
   check_bounds();
-  if (settings.extends_now) check_extension(settings.extended.back());
-  for (const NewTotal& total : settings.extended)
-    (total.is_time() ? extended_seconds_ : extended_trials_) = total.count;
+  if (settings.extends_now && !settings.extended.back().is_time()) check_extension(settings.extended.back());
+  for (const NewTotal& total : settings.extended) {
+    if (!total.is_time()) extended_trials_ = total.count;
+  }
   pruner();
   if (const auto given = static_cast<std::int64_t>(enqueued().size()); given > trials()) {
     throw stage.error("trials", "expected at least the " + std::to_string(given) + " points of enqueue, found " +
@@ -42,20 +43,10 @@ void SweepPlan::check_bounds() const {
   if (ends_without_improvement() && options().get("metric").list().size() > 1)
     throw options().error("improvement", "goes with one metric, found several");
   if (space().size() == 0) throw options().error("space", "expected at least one parameter, found none");
-  time_budget();
 }
 
 // Before the plan knows of any extension: what the recipe says.
 void SweepPlan::check_extension(const NewTotal& wanted) const {
-  if (wanted.is_time()) {
-    if (!options().given("time")) {
-      throw usage_error("expected a sweep with a budget of time, found one without")
-          .hint("--trials N gives a sweep more trials");
-    }
-    if (static_cast<double>(wanted.count) <= time_budget())
-      throw wanted.no_more_than(to_text(options().duration("time")));
-    return;
-  }
   if (options().given("time") && !options().given("trials")) {
     throw usage_error("expected a sweep that is bounded by its trials, found one with a budget of time alone")
         .hint("trainlab extend RUN --time TIME");
@@ -94,11 +85,6 @@ void SweepPlan::check_tasks() const {
   throw options()
       .error("scheduler", name + " ends and continues fits after their validations; it does not go with tasks")
       .hint("a pruner ends tasks early: pruner = lab.pruner.asha { … }");
-}
-
-double SweepPlan::time_budget() const {
-  if (extended_seconds_) return static_cast<double>(*extended_seconds_);
-  return time_option(options());
 }
 
 // The fit is as long as the longest chain of segments, given points are those of configurations that begin, and the

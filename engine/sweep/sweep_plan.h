@@ -12,7 +12,6 @@ class SweepPlan final : public StudyPlan {
   std::string_view trials_name() const override { return "trials"; }
   std::int64_t trials() const override;
   std::int64_t repeats() const override { return options().integer("seeds"); }
-  double time_budget() const override;
   bool deterministic() const override { return options().boolean("deterministic"); }
   bool reuses_duplicates() const override { return options().string("duplicates") == "reuse"; }
   bool ends_without_improvement() const override;
@@ -33,7 +32,7 @@ class SweepPlan final : public StudyPlan {
   std::unique_ptr<Sampler> sampler() const override;
   void settle(StudySettings& settings) const override;
 
-  std::optional<std::int64_t> extended_trials_, extended_seconds_;  // the totals that `trainlab extend` gave
+  std::optional<std::int64_t> extended_trials_;  // the total that `trainlab extend` gave
 };
 
 }  // namespace trainlab

@@ -126,6 +126,33 @@ return lab.ensemble { name = "final", params = { lr = 0.1 }, seeds = 10000, time
         self.assertLess(len(summary["members"]), 10000)
         self.assertNotIn("budget", summary)
 
+    def test_an_ensemble_is_given_more_time(self):
+        self.write("r.lua", MEMBER.replace("epochs = 1000000", "epochs = 200") + """
+return lab.ensemble { name = "final", params = { lr = 0.1 }, seeds = 4, stack = false, time = TIME, metric = "val.loss",
+                      build = build }
+""".replace("TIME", '"0.01 s"'))
+        self.train()
+        run = self.run_folder()
+        before = self.summary(run)
+        self.assertEqual((before["status"], len(before["members"])), ("stopped", 1))
+        for flags, message in ((("--trials", 9), "the last stage is an ensemble, which can only be given more time"),
+                               (("--epochs", 9), "the last stage is an ensemble, which can only be given more time")):
+            self.assert_message(self.run_program("extend", run, *flags, code=2), "trainlab: " + message)
+        self.assertEqual(self.summary(run), before)
+        after = self.run_program("extend", run, "--time", "1 h", "--json").json()
+        self.assertEqual((after["status"], len(after["members"])), ("done", 4))
+        self.assertIn(before["members"][0]["metrics"], [member["metrics"] for member in after["members"]])
+        # The longer ensemble is the one that had the time from the beginning.
+        self.write("r.lua", (self.folder / "r.lua").read_text().replace("0.01 s", "1 h"))
+        self.train("--out", "whole")
+        self.assertEqual(self.summary(self.folder / "whole")["members"], after["members"])
+        self.assert_message(self.run_program("extend", run, "--time", "2 s", code=2),
+                            "trainlab: expected a total of more than the 1 h of the run, found 2 s")
+        self.write("n.lua", (self.folder / "r.lua").read_text().replace(' time = "1 h",', ""))
+        self.run_program("n.lua", "--out", "none", "--quiet")
+        self.assert_message(self.run_program("extend", "none", "--time", "1 h", code=2),
+                            "trainlab: expected a stage with a budget of time, found a lab.ensemble without")
+
     def refused(self, text, *arguments, code):
         self.write("r.lua", text)
         result = self.train(*arguments, code=code)

@@ -120,7 +120,7 @@ class Sweep(CliTest):
         for length, message in (
             (("--trials", 5), "expected a total of more than the 5 trials of the run, found 5 trials"),
             (("--epochs", 9), "the last stage is a sweep, whose length is a number of trials or a time"),
-            (("--time", "1 h"), "expected a sweep with a budget of time, found one without"),
+            (("--time", "1 h"), "expected a stage with a budget of time, found a lab.sweep without"),
         ):
             self.assert_message(self.run_program("extend", "run", *length, code=2), "trainlab: " + message)
         summary = self.run_program("extend", "run", "--trials", 8, "--workers", 2, "--json").json()

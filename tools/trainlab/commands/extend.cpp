@@ -34,7 +34,10 @@ void check_last_stage(const Arguments& given, const std::filesystem::path& run) 
     throw usage_error("the last stage is a sweep, whose length is a number of trials or a time")
         .hint("--trials N or --time TIME");
   }
-  if (kind != "fit" && kind != "sweep") {
+  if (kind == "ensemble" && !given.has("time")) {
+    throw usage_error("the last stage is an ensemble, which can only be given more time").hint("--time TIME");
+  }
+  if (kind != "fit" && kind != "sweep" && kind != "ensemble") {
     throw usage_error("the last stage, \"" + stages.back().name + "\", is of kind " + kind +
                       ": only its recipe knows its length");
   }
@@ -64,13 +67,13 @@ Command extend_command() {
                 total_flag("steps", "or in steps"),
                 {.name = "time",
                  .type = time_type(),
-                 .help = "the new budget of time of the last stage, a fit or a sweep with such a budget: \"3 h\""},
+                 .help = "the new budget of time of the last stage, which has such a budget: \"3 h\""},
                 total_flag("trials", "the new total of the last stage, a sweep"),
                 common_flag("within", "a new budget of time for the whole run, in which the time used so far counts")},
       .alternatives = {.flags = {"epochs", "steps", "time", "trials"},
                        .required = true,
                        .error = "`trainlab extend` needs the new total: --epochs N, --steps N or --time TIME of a fit, "
-                                "--trials N or --time TIME of a sweep"},
+                                "--trials N or --time TIME of a sweep, --time TIME of an ensemble"},
       .works = Command::Works::with_engine,
       .continues_run = true,
       .run = run_extend,
