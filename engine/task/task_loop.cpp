@@ -27,6 +27,7 @@ TaskLoop::TaskLoop(TaskContext& task, TaskLoopOptions options, std::size_t numbe
     options_.loader.device = task.device_;
     loader_ = std::make_unique<Loader>(*options_.part, options_.loader, std::vector<Key>{key_.fold("data")}, false);
     batches_per_epoch_ = loader_->batches_per_epoch();
+    samples_per_epoch_ = loader_->samples_per_epoch();
   }
   if (options_.checkpoint) {
     const auto steps = in_steps(*options_.checkpoint, batches_per_epoch_, options_.loader.batch, total());
@@ -46,9 +47,8 @@ std::int64_t TaskLoop::total() const {
 
 std::int64_t TaskLoop::samples() const {
   if (!options_.part) return 0;
-  const std::int64_t per_epoch = options_.part->epoch_size();
   const std::int64_t whole = done_ / batches_per_epoch_, rest = done_ % batches_per_epoch_;
-  return whole * per_epoch + std::min(rest * options_.loader.batch, per_epoch);
+  return whole * samples_per_epoch_ + std::min(rest * options_.loader.batch, samples_per_epoch_);
 }
 
 std::shared_ptr<TaskContext> TaskLoop::task() const {

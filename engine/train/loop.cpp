@@ -42,8 +42,7 @@ FitLoop::FitLoop(const FitPlan& plan, std::span<const FitMember> members, bool a
   }
   position_.steps_per_epoch = plan.length.steps_per_epoch;
   position_.batch = plan.length.batch;
-  position_.samples_per_epoch =
-      plan.loader.drop_last ? loader_->batches_per_epoch() * plan.loader.batch : plan.data.train.epoch_size();
+  position_.samples_per_epoch = loader_->samples_per_epoch();
   if (members.front().context.resumed) resume();
   recorded_step_ = position_.step + usual_step;
   if (plan.length.total_steps > 0) recorded_step_ = std::min(recorded_step_, plan.length.total_steps - 1);

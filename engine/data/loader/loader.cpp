@@ -60,6 +60,7 @@ Loader::Loader(Part part, LoaderOptions options, std::vector<Key> keys, bool gro
 Loader::~Loader() = default;
 
 std::int64_t Loader::batches_per_epoch() const { return impl_->chunks.batches_per_epoch(); }
+std::int64_t Loader::samples_per_epoch() const { return impl_->chunks.samples_per_epoch(); }
 
 std::vector<std::int64_t> Loader::buffer_bytes() const { return impl_->chunks.buffer_bytes(); }
 

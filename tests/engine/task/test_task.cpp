@@ -318,6 +318,24 @@ TEST_CASE("task: observers of a task that fails at any step and is resumed are t
   }
 }
 
+TEST_CASE("task: an epoch that leaves out its last, smaller batch counts the samples of the others") {
+  const TemporaryFolder temporary;
+  const auto witness = std::make_shared<Witness>();
+  const auto body = [part = digits()](TaskContext& task) {
+    TaskLoopOptions options;
+    options.part = part;  // 1797 samples: 7 whole batches
+    options.loader.batch = 256;
+    options.loader.drop_last = true;
+    options.save = {at::zeros({2})};
+    options.epochs = 2;
+    const auto batches = task.loop(options);
+    while (batches->next()) task.log("step", static_cast<double>(batches->step()));
+  };
+  run_task("cpu", temporary.path(), body, false, TaskCompany{{witness}});
+  CHECK(witness->steps ==
+        std::map<std::int64_t, std::string>{{3, "0 768"}, {6, "0 1536"}, {9, "1 2304"}, {12, "1 3072"}});
+}
+
 TEST_CASE("task: observers are told the end at a request to stop, and at the end") {
   const TemporaryFolder temporary;
   const auto witness = std::make_shared<Witness>();

@@ -45,6 +45,7 @@ class Loader {
   Loader(const Loader&) = delete;
 
   std::int64_t batches_per_epoch() const;
+  std::int64_t samples_per_epoch() const;  // with drop_last those of the whole batches
   // The bytes of each buffer that the loader has filled and handed out once its workers are ahead.
   std::vector<std::int64_t> buffer_bytes() const;
 

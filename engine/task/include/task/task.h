@@ -87,9 +87,10 @@ class TaskLoop : public Object {
   Key key_;
   bool is_rehearsal_;
   std::unique_ptr<Loader> loader_;
-  std::int64_t batches_per_epoch_ = 0, checkpoint_every_ = 0;
-  std::int64_t done_ = 0;  // steps
-  double begun_ = 0, fetched_ = 0;  // readings of steady_seconds() in the present step
+  std::int64_t batches_per_epoch_ = 0, samples_per_epoch_ = 0;  // 0: the loop is one of steps
+  std::int64_t checkpoint_every_ = 0;                           // in steps
+  std::int64_t done_ = 0;                                       // steps
+  double begun_ = 0, fetched_ = 0;                              // readings of steady_seconds() in the present step
   bool started_ = false, ended_ = false;
   bool passed_over_ = false;  // the loop had ended before this process
   std::string hash_;          // the hash of the file with its final state, if it was skipped
