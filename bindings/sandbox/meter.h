@@ -75,7 +75,6 @@ class Meter {
 
   // After a call at the outermost level: drops garbage that stands above the limit.
   void collect_garbage();
-  std::int64_t memory_used() const { return used_; }
   const LuaPosition& refused_at() const { return refused_at_; }
   Error memory_error() const;
   // While this guard exists, allocations are granted: the collector and the closing of a state need some.

@@ -31,14 +31,14 @@ class Reports {
   // `pruner` may be null. `reported` is called after each report.
   Reports(const StudyPlan& plan, SharedStudy& study, const Pruner* pruner, std::function<void()> reported);
 
-  // Takes in one. Raises as flush().
+  // Queues a report. Raises as flush().
   void add(const LeasedTrial& trial, const TrialReport& report);
-  // All repeats of the trial that train now have reported this resource: its `pruned` is set when it is given up. Asked
-  // of each of them it looks once. Raises as flush().
+  // All repeats of the trial that train now have reported this resource: its `pruned` is set when it is given up. The
+  // pruner is asked at most once for a resource. Raises as flush().
   void judge(LeasedTrial& trial, std::int64_t resource);
-  // A repeat begins after this resource; what it said beyond will be said again.
+  // A repeat begins after this resource. Its later reports are dropped; the repeat reports them again.
   void begin(LeasedTrial& trial, std::int64_t repeat, std::int64_t resource);
-  // Writes all that was taken in. Raises LeaseLost when one of the trials is another's by now, Error{run}.
+  // Writes all queued reports. Raises LeaseLost when one of the trials is another's by now, Error{run}.
   void flush();
   // Forgets the reports that were not written, which are those of trials that were given up.
   void drop() { pending_.clear(); }

@@ -54,10 +54,4 @@ std::string layout_name(at::Layout layout) {
   return "another layout";
 }
 
-std::vector<std::string> dtype_names() {
-  std::vector<std::string> names;
-  for (const auto& [name, dtype] : dtypes) names.emplace_back(name);
-  return names;
-}
-
 }  // namespace trainlab

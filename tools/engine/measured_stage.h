@@ -1,4 +1,4 @@
-// Commands that measure one stage of a recipe: `profile`, `bench`, `plan`.
+// Commands that measure one stage of a recipe: `profile`, `bench`, `plan`, `find`.
 #pragma once
 
 #include <optional>

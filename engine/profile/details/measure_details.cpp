@@ -12,15 +12,6 @@ namespace {
 
 constexpr double notable_input = 0.05;  // share of a step, as in the rules of the verdict
 
-std::string type_name(at::ScalarType type) {
-  switch (type) {
-    case at::kDouble: return "float64";
-    case at::kBFloat16: return "bfloat16";
-    case at::kHalf: return "float16";
-    default: return "float32";
-  }
-}
-
 class Parts {
  public:
   Parts(const Profile& profile, const ProfileOptions& options)
@@ -99,7 +90,7 @@ FitDetails measure_details(const Profile& profile, const Options& stage, const R
   if (parts.is_too_slow()) return none("a step takes too long for --seconds");
 
   FitPlan plan = with_torch_errors([&] { return plan_fit(stage, settings); });
-  parts.details.type = type_name(plan.precision.compute);
+  parts.details.type = dtype_name(plan.precision.compute);
   parts.details.threads = settings.threads;
   measure_layers_and_memory(parts, plan);
   const Measures measures = measures_of(profile);

@@ -20,7 +20,7 @@ bool SharedStudy::follow() {
 }
 
 void SharedStudy::lose_trials_of_the_dead() {
-  for (const std::int64_t number : running_) {
+  for (const std::int64_t number : study_.running()) {
     const StoredTrial& trial = stored(number);
     if (has_died(trial.owner)) storage_->lose({.trial = number, .attempt = trial.attempt, .owner = trial.owner});
   }
@@ -92,10 +92,6 @@ void SharedStudy::apply(const StudyChanges& changes) {
       study_.wait_again(number);
     if (number == static_cast<std::int64_t>(stored_.size())) stored_.emplace_back();
     stored_[static_cast<std::size_t>(number)] = *trial;
-    if (trial->state == TrialState::running)
-      running_.insert(number);
-    else
-      running_.erase(number);
   }
   for (const StoredReport& report : changes.reports) {
     if (report.trial >= study_.trials().size())

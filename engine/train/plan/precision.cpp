@@ -6,18 +6,13 @@
 
 #include "machine/product_times.h"
 #include "tensor/device.h"
+#include "tensor/names.h"
 #include "tensor/types.h"
 
 namespace trainlab {
 namespace {
 
 const std::vector<std::string> types = {"float32", "float64", "bfloat16", "float16"};
-
-at::ScalarType type_of(const std::string& name) {
-  if (name == "float64") return at::kDouble;
-  if (name == "bfloat16") return at::kBFloat16;
-  return name == "float16" ? at::kHalf : at::kFloat;
-}
 
 bool is_unmatched(const FitPlan& plan, const std::string& pattern) {
   const auto misses = [&](const Model& model) {
@@ -52,13 +47,13 @@ Option precision_option() {
 Precision precision_of(const Options& fit) {
   Precision precision;
   if (!fit.get("precision").is_map()) {
-    precision.compute = type_of(fit.string("precision"));
+    precision.compute = *find_dtype(fit.string("precision"));
     precision.weights = precision.compute == at::kDouble ? at::kDouble : at::kFloat;
   } else {
     const Options table = fit.child("precision");
-    precision.compute = type_of(table.string("compute"));
+    precision.compute = *find_dtype(table.string("compute"));
     precision.weights = precision.compute == at::kDouble ? at::kDouble : at::kFloat;
-    if (table.given("weights") && type_of(table.string("weights")) != precision.weights) {
+    if (table.given("weights") && *find_dtype(table.string("weights")) != precision.weights) {
       throw table.error("weights", "compute = \"" + table.string("compute") + "\" goes with weights in " +
                                        dtype_name(precision.weights) + ", found " + table.string("weights"));
     }

@@ -5,7 +5,6 @@
 
 #include <memory>
 #include <optional>
-#include <set>
 #include <span>
 
 #include "study/storage.h"
@@ -56,7 +55,6 @@ class SharedStudy {
   Study study_;
   Storage::Owner owner_;
   std::vector<StoredTrial> stored_;  // by number
-  std::set<std::int64_t> running_;
 };
 
 }  // namespace trainlab

@@ -92,7 +92,7 @@ class Study {
   Next next();
   // A new trial, or one that waits, runs now, at this point.
   void begin(std::int64_t trial, std::span<const double> point, const std::optional<Segment>& segment = {});
-  // Its worker was lost.
+  // The trial waits again, because its worker was lost.
   void wait_again(std::int64_t trial);
 
   void report(std::int64_t trial, const TrialReport& report);

@@ -8,7 +8,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace trainlab {
 
@@ -16,8 +15,5 @@ std::optional<at::ScalarType> find_dtype(std::string_view name);            // "
 std::optional<at::Layout> find_layout(std::string_view name);               // "strided", "sparse_coo"
 std::optional<at::MemoryFormat> find_memory_format(std::string_view name);  // "channels_last"
 std::string layout_name(at::Layout layout);
-
-// All names, for messages.
-std::vector<std::string> dtype_names();
 
 }  // namespace trainlab

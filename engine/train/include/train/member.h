@@ -80,7 +80,7 @@ class Member {
   // The step of the latest validation, resumes included; −1 before the first.
   std::int64_t validated_step() const { return validated_step_; }
   bool active() const { return !stop_reason_ && !failure_; }
-  // It has stopped, and what it is to report is known.
+  // True once the member has stopped and its last validation is done.
   bool has_settled() const { return !active() && (failure_ || validated_step_ == position_.step); }
   // From here on the member is row `index` of `trained`.
   void move_to(Trained& trained, std::size_t index) {
