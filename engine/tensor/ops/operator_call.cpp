@@ -289,7 +289,10 @@ void Overload::call(const OperatorArguments& arguments, Stream& random, torch::j
     }
     drawn = key;
   }
-  if (compact_) results[0] = results[0].toTensor().contiguous();
+  if (compact_ >= 0) {
+    c10::IValue& tensor = results[static_cast<std::size_t>(compact_)];
+    tensor = tensor.toTensor().contiguous();
+  }
   if (copies_) {
     for (c10::IValue& value : results) {
       if (value.isTensor()) value = value.toTensor().clone();
