@@ -44,7 +44,7 @@ std::span<const std::int64_t> elements(const at::Tensor& integers) {
 bool are_labels(const Stack& arguments, std::size_t place) {
   const at::Tensor& scores = arguments[place - 1].toTensor();
   const auto targets = whole_numbers(arguments[place].toTensor());
-  if (scores.dim() == 0 || !targets) return true;
+  if (scores.dim() == 0 || !targets) return false;
   std::vector<std::int64_t> lengths;
   if (arguments[place + 2].isTensor()) {
     const auto given = whole_numbers(arguments[place + 2].toTensor());
@@ -109,7 +109,44 @@ bool is_contiguous(const Stack& arguments, std::size_t place) {
   const at::Tensor& tensor = arguments[place].toTensor();
   return tensor.layout() == at::kStrided && tensor.is_contiguous();
 }
-bool are_two(const Stack& arguments, std::size_t place) { return arguments[place].toListRef().size() == 2; }
+
+// The two states of an LSTM, each [layers and directions, batch, features], beside packed rows and their batch sizes or
+// beside a tensor of three dimensions, of which the last argument says whether the batch comes first.
+bool are_states(const Stack& arguments, std::size_t place) {
+  const bool packed = place == 2;
+  const auto states = arguments[place].toListRef();
+  if (states.size() != 2) return false;
+  const at::Tensor& input = arguments[0].toTensor();
+  if (!packed && input.dim() != 3) return false;
+  const auto batch_sizes = packed ? whole_numbers(arguments[1].toTensor()) : std::nullopt;
+  const std::int64_t batch = packed ? elements(*batch_sizes).front() : input.size(arguments.back().toBool() ? 0 : 1);
+  const std::int64_t layers = arguments[place + 3].toInt(), ways = arguments[place + 6].toBool() ? 2 : 1;
+  return std::ranges::all_of(states, [&](const c10::IValue& state) {
+    const at::Tensor& tensor = state.toTensor();
+    return tensor.dim() == 3 && tensor.size(0) == layers * ways && tensor.size(1) == batch;
+  });
+}
+// For each layer and way: two matrices, two biases, and a third matrix where the output is smaller than the cell.
+bool are_lstm_weights(const Stack& arguments, std::size_t place) {
+  const auto weights = arguments[place].toListRef(), states = arguments[place - 1].toListRef();
+  const bool biases = arguments[place + 1].toBool();
+  const std::int64_t layers = arguments[place + 2].toInt(), ways = arguments[place + 5].toBool() ? 2 : 1;
+  const std::int64_t out = states[0].toTensor().size(2), cell = states[1].toTensor().size(2);
+  if (layers * ways > std::ssize(weights)) return false;
+  std::vector<std::vector<std::int64_t>> shapes;
+  for (std::int64_t i = 0; i < layers * ways; ++i) {
+    shapes.push_back({4 * cell, i < ways ? arguments[0].toTensor().size(-1) : out * ways});
+    shapes.push_back({4 * cell, out});
+    if (biases) shapes.insert(shapes.end(), 2, {4 * cell});
+    if (out != cell) shapes.push_back({out, cell});
+  }
+  return std::ranges::equal(weights, shapes, [](const c10::IValue& weight, const std::vector<std::int64_t>& shape) {
+    return weight.toTensor().sizes() == at::IntArrayRef(shape);
+  });
+}
+bool are_small(const Stack& arguments, std::size_t place) {
+  return std::ranges::all_of(arguments[place].toIntVector(), [](std::int64_t x) { return x <= 65536; });
+}
 
 // The pivots of a matrix are as many as its smaller side.
 bool are_lu_pivots(const Stack& arguments, std::size_t place) {
@@ -141,6 +178,12 @@ bool has_alike_indices(const Stack& arguments, std::size_t place) {
   const at::Tensor& first = arguments[place - 1].toTensor();
   const at::Tensor& second = arguments[place].toTensor();
   return first.layout() != at::kSparse || second.layout() != at::kSparse || first.sparse_dim() == second.sparse_dim();
+}
+
+bool has_alike_layout(const Stack& arguments, std::size_t place) {
+  if (!arguments[place].isTensor()) return true;  // a number
+  const auto first = arguments[place - 1].toTensor().layout(), second = arguments[place].toTensor().layout();
+  return first == second || first == at::kStrided || second == at::kStrided;
 }
 
 // What holds a result lies outside of the memory of tensors, which is what has a limit.
@@ -185,6 +228,7 @@ constexpr ArgumentRule finite{"elements that are neither NaN nor infinite", is_f
 constexpr ArgumentRule dense{"a dense tensor", is_dense};
 constexpr ArgumentRule indices{"a sparse tensor with as many sparse dimensions as the first one has",
                                has_alike_indices};
+constexpr ArgumentRule layout{"a dense tensor or one of the sparse layout of the first one", has_alike_layout};
 constexpr ArgumentRule positive{"at least 1", is_positive};
 constexpr ArgumentRule checked{"false, because a kernel reads outside of the tensors if nothing checks the lengths",
                                is_false};
@@ -203,7 +247,16 @@ constexpr ArgumentRule keys{"at least one head (dimension -3) and one position (
 constexpr ArgumentRule values{"as many positions (dimension -2) as key has, and with enable_gqa as many heads",
                               fits_keys};
 constexpr ArgumentRule contiguous{"a contiguous tensor", is_contiguous};
-constexpr ArgumentRule two_states{"a list of 2 tensors", are_two};
+constexpr ArgumentRule states{
+    "two states [num_layers (times 2 if bidirectional), batch, features] beside an input of three dimensions, or "
+    "beside "
+    "the rows of a packed batch",
+    are_states};
+constexpr ArgumentRule lstm_weights{
+    "for each layer and direction the weights [4 · cell, input] and [4 · cell, output], with has_biases two biases "
+    "[4 · cell], and where the two states differ in size a projection [output, cell]",
+    are_lstm_weights};
+constexpr ArgumentRule small{"numbers of at most 65536", are_small};
 constexpr ArgumentRule lu_pivots{"pivots for the matrices", are_lu_pivots};
 constexpr ArgumentRule ldl_pivots{"pivots as linalg_ldl_factor gives them", are_ldl_pivots};
 constexpr ArgumentRule parts{"a number of parts of at most 1048576", gives_few_parts};
@@ -218,9 +271,16 @@ constexpr ArgumentRule matrices{"at most 1024 matrices", are_few_matrices};
 const ArgumentRule* argument_rule(std::string_view operator_name, std::string_view parameter) {
   using Place = std::pair<std::string_view, std::string_view>;
   static const std::map<Place, const ArgumentRule*> all{
+      {{"add", "other"}, &layout},
+      {{"add_", "other"}, &layout},
       {{"cartesian_prod", "tensors"}, &dims},
       {{"chain_matmul", "matrices"}, &matrices},
       {{"chunk", "chunks"}, &chunks},
+      {{"col2im", "dilation"}, &small},
+      {{"col2im", "kernel_size"}, &small},
+      {{"col2im", "output_size"}, &small},
+      {{"col2im", "padding"}, &small},
+      {{"col2im", "stride"}, &small},
       {{"combinations", "r"}, &dims},
       {{"ctc_loss", "targets"}, &labels},
       {{"dsplit", "sections"}, &parts},
@@ -236,7 +296,8 @@ const ArgumentRule* argument_rule(std::string_view operator_name, std::string_vi
       {{"linalg_ldl_solve", "pivots"}, &ldl_pivots},
       {{"linalg_multi_dot", "tensors"}, &matrices},
       {{"lstm", "batch_sizes"}, &batch_sizes},
-      {{"lstm", "hx"}, &two_states},
+      {{"lstm", "hx"}, &states},
+      {{"lstm", "params"}, &lstm_weights},
       {{"lu_unpack", "LU_pivots"}, &lu_pivots},
       {{"meshgrid", "tensors"}, &dims},
       {{"mul", "other"}, &indices},

@@ -12,6 +12,8 @@
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 
+#include <c10/util/Exception.h>
+
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <map>
@@ -224,6 +226,8 @@ TEST_CASE("arguments with which LibTorch would end the process are refused") {
   refused("native_channel_shuffle", {images.to_sparse(), 2},
           "argument 1 (self): expected a dense tensor, found a tensor");
   CHECK(Call("native_channel_shuffle", {images, 2}).tensor().sizes() == images.sizes());
+  refused("add", {x.to_sparse_csr(), x.to_sparse()},
+          "argument 2 (other): expected a dense tensor or one of the sparse layout of the first one");
   for (const char* product : {"mul", "mul_", "multiply", "multiply_"}) {
     CAPTURE(product);
     refused(product, {x.to_sparse(), x.to_sparse(1)},
@@ -303,6 +307,21 @@ TEST_CASE("labels, pivots, offsets, lengths and modes with which a kernel would 
     refused("rnn_tanh", {at::ones({3, 3}), wrong, at::ones({1, 2, 2}), weights, false, 1, 0, false, false}, {},
             "argument 2 (batch_sizes): expected the sizes of the steps of a packed batch");
   }
+  const auto lstm = [&](const at::Tensor& input, std::vector<at::Tensor> states, const at::Tensor& matrix, bool first,
+                        const char* message) {
+    const std::vector<at::Tensor> matrices{matrix, at::ones({8, 2})};
+    refused("lstm", {input, std::move(states), matrices, false, 1, 0, false, false, first}, {}, message);
+  };
+  const at::Tensor steps = at::ones({4, 2, 3}), state = at::ones({1, 2, 2}), matrix = at::ones({8, 3});
+  lstm(steps, {state}, matrix, false, "argument 2 (hx): expected two states [num_layers");
+  lstm(steps, {state, state}, matrix, true, "argument 2 (hx): expected two states");
+  lstm(steps.unsqueeze(0), {state, state}, matrix, false, "argument 2 (hx): expected two states");
+  lstm(steps, {state, state}, at::ones({0, 3}), false, "argument 3 (params): expected for each layer and direction");
+  lstm(steps, {state, state}, at::ones({8, 4}), false, "argument 3 (params): expected for each layer and direction");
+  const Numbers one{1, 1}, none{0, 0};
+  refused("col2im", {at::ones({1, 8, 9}), Numbers{4, 4}, Numbers{2, 2}, one, Numbers{2147483648., 0}, one}, {},
+          "argument 5 (padding): expected numbers of at most 65536");
+  CHECK(Call("col2im", {at::ones({1, 8, 9}), Numbers{4, 4}, Numbers{2, 2}, one, none, one}).tensor().numel() == 32);
   refused("rrelu_with_noise_", {at::ones({2, 3}), at::ones({1}).expand({2, 3}), 0.1, 0.3, true}, {},
           "argument 2 (noise): expected a contiguous tensor");
 }
@@ -348,6 +367,18 @@ TEST_CASE("sparse tensors check their indices, and keep them to themselves") {
   CHECK_THROWS(made.tensor());
   const at::Tensor rows = at::arange(3), columns = at::ones({2}, at::kLong).mul(7);
   CHECK_THROWS(Call("sparse_csr_tensor", {rows, columns, at::ones({2}), std::vector<double>{2, 2}}).tensor());
+}
+
+TEST_CASE("operators do not write LibTorch's warnings to standard error") {
+  struct Heard final : c10::WarningHandler {
+    void process(const c10::Warning& /*warning*/) override { ++count; }
+    int count = 0;
+  } heard;
+  const c10::WarningUtils::WarningHandlerGuard guard(&heard);
+  c10::WarningUtils::set_warnAlways(true);
+  Call("lu_solve", {at::ones({2, 1}), at::eye(2), at::ones({2}, at::kInt)}).tensor();  // it is deprecated
+  c10::WarningUtils::set_warnAlways(false);
+  CHECK(heard.count == 0);
 }
 
 TEST_CASE("the median of an expanded tensor is that of its copy") {
