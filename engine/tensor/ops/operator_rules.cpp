@@ -186,6 +186,13 @@ bool has_alike_layout(const Stack& arguments, std::size_t place) {
   return first == second || first == at::kStrided || second == at::kStrided;
 }
 
+// The indices of a tensor of a compressed layout stay unwritten where it has more than two dimensions.
+bool is_written_layout(const Stack& arguments, std::size_t place) {
+  if (arguments[place].isNone()) return true;
+  const at::Layout layout = arguments[place].toLayout();
+  return layout == at::kStrided || layout == at::kSparse;
+}
+
 // What holds a result lies outside of the memory of tensors, which is what has a limit.
 constexpr std::int64_t most_results = 1 << 20;
 constexpr std::size_t most_dims = 64, most_matrices = 1024;
@@ -229,6 +236,7 @@ constexpr ArgumentRule dense{"a dense tensor", is_dense};
 constexpr ArgumentRule indices{"a sparse tensor with as many sparse dimensions as the first one has",
                                has_alike_indices};
 constexpr ArgumentRule layout{"a dense tensor or one of the sparse layout of the first one", has_alike_layout};
+constexpr ArgumentRule written_layout{"\"strided\" or \"sparse_coo\"", is_written_layout};
 constexpr ArgumentRule positive{"at least 1", is_positive};
 constexpr ArgumentRule checked{"false, because a kernel reads outside of the tensors if nothing checks the lengths",
                                is_false};
@@ -271,6 +279,18 @@ constexpr ArgumentRule matrices{"at most 1024 matrices", are_few_matrices};
 const ArgumentRule* argument_rule(std::string_view operator_name, std::string_view parameter) {
   using Place = std::pair<std::string_view, std::string_view>;
   static const std::map<Place, const ArgumentRule*> all{
+      {{"empty", "layout"}, &written_layout},
+      {{"empty_like", "layout"}, &written_layout},
+      {{"full", "layout"}, &written_layout},
+      {{"full_like", "layout"}, &written_layout},
+      {{"new_empty", "layout"}, &written_layout},
+      {{"new_full", "layout"}, &written_layout},
+      {{"new_ones", "layout"}, &written_layout},
+      {{"new_zeros", "layout"}, &written_layout},
+      {{"ones", "layout"}, &written_layout},
+      {{"ones_like", "layout"}, &written_layout},
+      {{"zeros", "layout"}, &written_layout},
+      {{"zeros_like", "layout"}, &written_layout},
       {{"add", "other"}, &layout},
       {{"add_", "other"}, &layout},
       {{"cartesian_prod", "tensors"}, &dims},

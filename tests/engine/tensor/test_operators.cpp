@@ -282,6 +282,12 @@ TEST_CASE("labels, pivots, offsets, lengths and modes with which a kernel would 
             .tensor()
             .equal(at::tensor({1.F, 3.F})));
 
+  for (const char* make : {"new_ones", "new_zeros", "new_empty", "zeros_like"}) {
+    std::vector<Given> given{x};
+    if (std::string(make) != "zeros_like") given.emplace_back(Numbers{1, 2, 4});
+    refused(make, given, {{"layout", "sparse_csr"}}, "'layout': expected \"strided\" or \"sparse_coo\"");
+  }
+
   const at::Tensor image = at::ones({1, 1, 4, 4}), places = at::zeros({1, 2, 2, 2});
   for (const int mode : {-1, 3, 1000}) {
     for (const char* sampler : {"grid_sampler", "grid_sampler_2d"}) {
