@@ -107,6 +107,15 @@ void sync_folder(const fs::path& folder) {
 
 fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
 
+// What lies at the path and is neither a file nor a folder; or null.
+const char* special_file(const fs::path& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return nullptr;  // opening says why
+  if (S_ISFIFO(status.st_mode)) return "a pipe";
+  if (S_ISSOCK(status.st_mode)) return "a socket";
+  return S_ISCHR(status.st_mode) || S_ISBLK(status.st_mode) ? "a device" : nullptr;
+}
+
 // Opens a new file beside `path`. Names that an earlier process of the same id has left are passed over.
 std::pair<int, fs::path> open_temporary(const fs::path& path) {
   while (true) {
@@ -136,6 +145,10 @@ ScopedFileCalls::ScopedFileCalls(FileCalls& calls) : before_(current_calls.excha
 ScopedFileCalls::~ScopedFileCalls() { current_calls = before_; }
 
 void write_atomic(const fs::path& path, const std::function<void(const Append&)>& write, FolderSync folder_sync) {
+  if (const char* found = special_file(path)) {
+    throw recipe_error("cannot write " + path.string() + ": expected a regular file or nothing, found " + found)
+        .hint("a file takes the place of what is there; name another path");
+  }
   const auto [fd, temporary] = open_temporary(path);
   try {
     Descriptor file(fd, path);
@@ -164,13 +177,7 @@ void write_atomic(const fs::path& path, std::string_view bytes, FolderSync folde
 }
 
 void check_regular(const fs::path& path) {
-  struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) return check_reading(path);  // otherwise opening says why
-  const bool is_device = S_ISCHR(status.st_mode) || S_ISBLK(status.st_mode);
-  const char* found = S_ISFIFO(status.st_mode)   ? "a pipe"
-                      : S_ISSOCK(status.st_mode) ? "a socket"
-                      : is_device                ? "a device"
-                                                 : nullptr;
+  const char* const found = special_file(path);
   if (!found) return check_reading(path);
   throw recipe_error("cannot read " + path.string() + ": expected a regular file, found " + found)
       .hint("write what it gives into a file first");

@@ -15,11 +15,13 @@
 #include <system_error>
 
 #include "core/error.h"
+#include "core/files.h"
 #include "formats/input_file.h"
 
 namespace trainlab {
 
 RandomFile::RandomFile(const std::filesystem::path& path) : name_(path.string()) {
+  check_regular(path);
   fd_ = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd_ < 0 && errno == ENOENT) throw missing_file(path);
   struct stat status {};
@@ -28,8 +30,7 @@ RandomFile::RandomFile(const std::filesystem::path& path) : name_(path.string())
   }
   if (!S_ISREG(status.st_mode)) {
     close(fd_);
-    throw recipe_error("expected a file, found " + std::string(S_ISDIR(status.st_mode) ? "the folder " : "a device, ") +
-                       name_);
+    throw recipe_error("expected a file, found the folder " + name_);
   }
   size_ = status.st_size;
 }

@@ -46,8 +46,11 @@ void ZipFile::find_directory(std::uint64_t& count, std::uint64_t& begin, std::ui
   std::uint64_t at = size - end_bytes;
   const std::uint64_t last = at > 0xFFFF ? at - 0xFFFF : 0;
   while (number(at, 4) != end_signature || number(at + 20, 2) != size - at - end_bytes) {
-    if (at == last)
-      throw wrong("it has no directory at its end").hint("the download may have been cut short: fetch the file again");
+    if (at == last) {
+      Error error = wrong("it has no directory at its end");
+      if (error.hint().empty()) error.hint("the download may have been cut short: fetch the file again");
+      throw error;
+    }
     --at;
   }
   if (number(at + 4, 2) != 0 || number(at + 6, 2) != 0) throw wrong("it is one of several volumes");

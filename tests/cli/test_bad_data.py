@@ -1,8 +1,11 @@
 """Data that is missing, cut short or lies: exit code 1, one message with the recipe's line and the file's path."""
 
 import gzip
+import io
+import os
 import signal
 import struct
+import tarfile
 import unittest
 
 from program import LINES, SLOW, CliTest, fit
@@ -179,6 +182,29 @@ class BadData(CliTest):
         self.refused("data.train: no sample is left for this part: the data has 3 samples")
 
 
+class Pipes(CliTest):
+    """A pipe is refused where a file is expected: nothing waits for it, and nothing takes its place."""
+
+    def test_pipes(self):
+        for name in ("t.tar", "t.db", "images/a/x.png"):
+            (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
+            os.mkfifo(self.folder / name)
+        for line in ('local _ = lab.data.images("t.tar").train.size',
+                     'local _ = lab.data.images("images"):split { val = 0.2 }.train.size',
+                     'lab.run(lab.task { name = "t", run = function() local _ = lab.study { file = "t.db", '
+                     'space = { x = lab.space.uniform(0, 1) } } end })'):
+            with self.subTest(line):
+                self.write("l.lua", line + "\n")
+                result = self.run_program("l.lua", code=1)
+                self.assert_said(result, "l.lua:1: ", "expected a regular file, found a pipe")
+        result = self.run_program("report", "t.db", code=1)
+        self.assert_said(result, "expected a regular file, found a pipe")
+        self.recipe()
+        self.train("--quiet", "--out", "run")
+        result = self.run_program("report", "run", "--html", "t.db", code=1)
+        self.assert_said(result, "expected a regular file or nothing, found a pipe")
+
+
 class Reading(CliTest):
     """--read DIR: what lies elsewhere is closed to the recipe, and stays so when the run is continued."""
 
@@ -225,6 +251,24 @@ class Reading(CliTest):
                 self.write("lib/l.lua", line + "\n")
                 result = self.run_program("lib/l.lua", "--read", "other", code=1)
                 self.assert_said(result, "lib/l.lua:1: ", "expected a path in the folders of --read, found one outside")
+
+    def test_archives_images_and_packed_data(self):
+        with tarfile.open(self.folder / "data/t.tar", "w") as archive:
+            archive.addfile(tarfile.TarInfo("a/x.png"), io.BytesIO())
+        self.write("other/images/a/.keep", "")
+        (self.folder / "other/t.tar").symlink_to(self.folder / "data/t.tar")
+        (self.folder / "data/x.png").write_bytes(b"x")
+        (self.folder / "other/images/a/x.png").symlink_to(self.folder / "data/x.png")
+        for path in ("../other/t.tar", "../other/images", "../data/t.tar"):
+            with self.subTest(path):
+                self.write("lib/l.lua", f'local _ = lab.data.images("{path}"):split {{ val = 0.2 }}.train.size\n')
+                result = self.run_program("lib/l.lua", "--read", "other", code=1)
+                self.assert_said(result, "found one outside")
+        packed = self.DATA.replace("../data", "../other").replace("t.csv", "none.csv")
+        self.write("lib/l.lua", f'local _ = {packed}:pack("../data/p.pack").train.size\n')
+        result = self.run_program("lib/l.lua", "--read", "other", code=1)
+        self.assert_said(result, "found one outside")
+        self.assertFalse((self.folder / "data/p.pack").exists())
 
     def test_continued(self):
         slow = fit(data=self.DATA, **REGRESSION, **SLOW)

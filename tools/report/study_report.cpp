@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "core/error.h"
+#include "core/files.h"
 #include "core/host.h"
 #include "study/place.h"
 #include "study/ranking.h"
@@ -162,6 +163,7 @@ StudyReport read_study_file(const std::filesystem::path& file, bool all) {
   const std::filesystem::path path = std::filesystem::absolute(file).lexically_normal();
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) throw usage_error("there is no file " + path.string());
+  check_regular(path);
   constexpr std::string_view first = "SQLite format 3";
   std::string begin(first.size(), '\0');
   std::ifstream stream(path, std::ios::binary);

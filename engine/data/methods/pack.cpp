@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "core/files.h"
+#include "core/reading.h"
 #include "packed_file.h"
 #include "set/sources.h"
 
@@ -92,6 +93,7 @@ DataParts pack(const Options& spec, const DataContext& context) {
   const std::string key = key_of(spec, context);
   return placed_at(spec, "path", [&] {
     const fs::path path = spec.string("path");
+    check_reading(path);
     const FolderLock lock(path.parent_path());
     if (std::optional<DataParts> packed = open_packed(path, key)) return std::move(*packed);
     DataParts parts = open_source(spec.child("source"), context);

@@ -6,9 +6,9 @@
 
 #include "analysis/pareto.h"
 #include "core/clock.h"
+#include "core/files.h"
 #include "core/host.h"
 #include "core/params.h"
-#include "core/reading.h"
 #include "study/constraints.h"
 
 namespace trainlab {
@@ -72,7 +72,7 @@ StudyPlace StudyObject::place_of(const Options& options) {
     std::error_code ignored;
     if (!folder.empty() && !std::filesystem::is_directory(folder, ignored))
       throw options.error("file", "there is no folder " + folder.string());
-    check_reading(file);
+    check_regular(file);
     return StudyPlace(std::filesystem::path(file));
   }
   const std::optional<Database> database = storage_of(options);

@@ -113,9 +113,18 @@ class Parser {
     std::array<char, 8> bytes{};
     read(bytes.data(), 8);
     const auto length = std::bit_cast<std::uint64_t>(bytes);
-    if (length > static_cast<std::uint64_t>(most_header_bytes))
-      throw wrong("expected a header of at most " + std::to_string(most_header_bytes) + " bytes, found a length of " +
-                  std::to_string(length));
+    if (length > static_cast<std::uint64_t>(most_header_bytes)) {
+      Error error = wrong("expected a header of at most " + std::to_string(most_header_bytes) +
+                          " bytes, found a length of " + std::to_string(length));
+      const bool is_pickle = bytes[0] == '\x80' && bytes[1] >= 2 && bytes[1] <= 5;
+      const bool is_zip = bytes[0] == 'P' && bytes[1] == 'K';
+      if (is_pickle || is_zip) {
+        error.hint(
+            "the file looks like one of torch.save, a pickle, which can run any code and is never executed; in "
+            "Python: safetensors.torch.save_file(torch.load(FILE, weights_only=True), \"new.safetensors\")");
+      }
+      throw error;
+    }
     if (static_cast<std::int64_t>(length) > size_ - 8)
       throw wrong("it is cut short: the header has " + std::to_string(length) + " bytes, " + std::to_string(size_ - 8) +
                   " follow");

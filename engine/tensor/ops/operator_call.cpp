@@ -2,6 +2,7 @@
 #include <ATen/ScalarOps.h>
 #include <ATen/core/List.h>
 #include <c10/core/Scalar.h>
+#include <c10/util/Exception.h>
 
 #include <algorithm>
 #include <cmath>
@@ -21,6 +22,11 @@ namespace {
 
 using Given = OperatorArgument;
 using Kind = OperatorArgument::Kind;
+
+// LibTorch's warnings speak to users of its own language, and go raw to standard error.
+class NoWarnings final : public c10::WarningHandler {
+  void process(const c10::Warning& /*warning*/) override {}
+};
 
 constexpr double exact_integers = 9007199254740992.0;  // 2^53
 constexpr double largest_float = std::numeric_limits<float>::max();
@@ -255,6 +261,8 @@ const Overload& Operator::choose(const OperatorArguments& arguments) const {
 
 void Overload::call(const OperatorArguments& arguments, Stream& random, torch::jit::Stack& results) const {
   results.clear();
+  static NoWarnings no_warnings;
+  const c10::WarningUtils::WarningHandlerGuard quiet(&no_warnings);  // of this thread
   const bool trailing = takes_trailing(arguments);
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const Parameter& p = parameters_[i];
@@ -289,7 +297,10 @@ void Overload::call(const OperatorArguments& arguments, Stream& random, torch::j
     }
     drawn = key;
   }
-  if (compact_) results[0] = results[0].toTensor().contiguous();
+  if (compact_ >= 0) {
+    c10::IValue& tensor = results[static_cast<std::size_t>(compact_)];
+    tensor = tensor.toTensor().contiguous();
+  }
   if (copies_) {
     for (c10::IValue& value : results) {
       if (value.isTensor()) value = value.toTensor().clone();

@@ -48,6 +48,7 @@ std::string trusts_its_caller(std::string_view name) {
   if (begins_with_any(name, {"batch_norm_", "native_batch_norm"})) return "an inner part of batch_norm";
   if (one_of(name, {"choose_qparams_optimized", "copy", "embedding_bag", "fused_moving_avg_obs_fake_quant", "pdist"}))
     return "ends in a signal for some arguments";
+  if (name == "native_group_norm") return "an inner part of group_norm";
   if (name == "data") return "shares memory behind the back of backward(), which detach does not";
   if (one_of(name, {"ccol_indices", "col_indices", "crow_indices", "indices", "row_indices", "values"}))
     return "hands out what a sparse tensor is made of, to be written to; NAME_copy copies it";

@@ -104,8 +104,9 @@ Overload::Overload(const c10::OperatorHandle& handle) : handle_(handle) {
   // PyTorch's own t.to(device): the schema wants a dtype as well.
   keeps_dtype_ = name == "to" && from.overload_name() == "device";
   if (keeps_dtype_) parameters_[2].required = false;
-  // A median over a dimension of stride 0 reads outside of the tensor.
-  compact_ = one_of(name, {"median", "nanmedian"});
+  // A median over a dimension of stride 0 reads outside of the tensor, and so do labels of CTC with strides.
+  if (one_of(name, {"median", "nanmedian"})) compact_ = 0;
+  if (name == "ctc_loss") compact_ = 1;
   // The parts of a sparse tensor stay out of reach: if they were changed later, kernels would leave the tensor's
   // memory.
   copies_ = name.starts_with("sparse_") && name.ends_with("_tensor");

@@ -237,6 +237,10 @@ TEST_CASE("read_file reads all bytes, and no more than allowed") {
   CHECK(error_of([&] { read_file(folder / "giant", 10); }).find("expected at most 10 bytes") != std::string::npos);
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
   CHECK(error_of([&] { read_file(pipe); }).find("expected a regular file, found a pipe") != std::string::npos);
+  // A file does not take their places.
+  const std::string taken = error_of([&] { write_atomic(pipe, "x"); });
+  CHECK(taken.find("cannot write " + pipe.string() + ": expected a regular file or nothing, found a pipe") == 0);
+  CHECK(fs::is_fifo(pipe));
   CHECK(read_file("/proc/self/comm").back() == '\n');
 }
 

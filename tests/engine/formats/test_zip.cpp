@@ -98,4 +98,12 @@ TEST_CASE("zip: what lies") {
   CHECK(contains(refused(changed(stored, y, 'x')), "two members are named \"x.npy\""));
 }
 
+TEST_CASE("zip: a pickle under the name of an archive keeps its hint") {
+  const std::string pickle = "\x80\x04\x95" + std::string(100, 'x');
+  CHECK(error_of([&] { const ZipFile zip(pickle, "a.npz"); }).hint().starts_with("the file is a Python pickle"));
+  const std::string other(100, 'x');
+  CHECK(
+      error_of([&] { const ZipFile zip(other, "a.npz"); }).hint().starts_with("the download may have been cut short"));
+}
+
 }  // namespace trainlab::zip_test

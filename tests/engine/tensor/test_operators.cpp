@@ -5,9 +5,14 @@
 #include <ATen/ops/add.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/div.h>
+#include <ATen/ops/eye.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/mul.h>
 #include <ATen/ops/ones.h>
+#include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
+
+#include <c10/util/Exception.h>
 
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -21,6 +26,7 @@ namespace trainlab::operators_test {
 
 using trainlab::test::Call;
 using trainlab::test::Given;
+using trainlab::test::Named;
 using trainlab::test::on_test_device;
 
 TEST_CASE("every schema of ATen is either callable or left out for a known reason") {
@@ -38,6 +44,7 @@ TEST_CASE("every schema of ATen is either callable or left out for a known reaso
       {"an inner part of conv2d and conv3d", 10},
       {"ends in a signal for some arguments", 6},
       {"an inner part of batch_norm", 10},
+      {"an inner part of group_norm", 1},
       {"shares memory behind the back of backward(), which detach does not", 1},
       {"hands out what a sparse tensor is made of, to be written to; NAME_copy copies it", 8},
       {"symbolic shapes", 10},
@@ -219,6 +226,8 @@ TEST_CASE("arguments with which LibTorch would end the process are refused") {
   refused("native_channel_shuffle", {images.to_sparse(), 2},
           "argument 1 (self): expected a dense tensor, found a tensor");
   CHECK(Call("native_channel_shuffle", {images, 2}).tensor().sizes() == images.sizes());
+  refused("add", {x.to_sparse_csr(), x.to_sparse()},
+          "argument 2 (other): expected a dense tensor or one of the sparse layout of the first one");
   for (const char* product : {"mul", "mul_", "multiply", "multiply_"}) {
     CAPTURE(product);
     refused(product, {x.to_sparse(), x.to_sparse(1)},
@@ -226,6 +235,133 @@ TEST_CASE("arguments with which LibTorch would end the process are refused") {
     CHECK(Call(product, {x.mul(3).to_sparse(), x.to_sparse()}).tensor().to_dense().equal(x.mul(3)));
     CHECK(Call(product, {x.to_sparse(), 3}).tensor().to_dense().equal(x.mul(3)));
   }
+}
+
+TEST_CASE("labels, pivots, offsets, lengths and modes with which a kernel would leave the memory are refused") {
+  const auto refused = [](const char* op, std::vector<Given> arguments, std::vector<Named> named, const char* message) {
+    CAPTURE(op);
+    CHECK_THROWS_WITH(Call(op, std::move(arguments), std::move(named)).tensor(), Catch::Contains(message));
+  };
+  const auto list = [](std::vector<std::int64_t> values) { return at::tensor(values, at::TensorOptions(at::kLong)); };
+  const auto pivots = [&](std::vector<std::int64_t> values) { return list(std::move(values)).to(at::kInt); };
+  using Numbers = std::vector<double>;
+
+  const at::Tensor scores = at::zeros({20, 1, 3}).log_softmax(2);
+  for (const std::int64_t label : {std::int64_t{1'000'000'000'000}, std::int64_t{3}, std::int64_t{-1}}) {
+    refused("ctc_loss", {scores, list({label, 1}).view({1, 2}), Numbers{20}, Numbers{2}}, {},
+            "argument 2 (targets): expected labels from 0 up to, without, the size of the last dimension");
+    refused("ctc_loss", {scores, list({1, label}), list({20}), list({2})}, {}, "argument 2 (targets): expected labels");
+  }
+  // What fills up a row does not count, and labels may have strides.
+  const at::Tensor loss = Call("ctc_loss", {scores, list({1, -1}).view({1, 2}), Numbers{20}, Numbers{1}}).tensor();
+  CHECK(loss.equal(Call("ctc_loss", {scores, list({1}).view({1, 1}), Numbers{20}, Numbers{1}}).tensor()));
+  const at::Tensor two = scores.expand({20, 2, 3}), same = list({1}).expand({3});
+  CHECK(Call("ctc_loss", {two, same, Numbers{20, 20}, Numbers{2, 1}})
+            .tensor()
+            .equal(Call("ctc_loss", {two, same.clone(), Numbers{20, 20}, Numbers{2, 1}}).tensor()));
+
+  const at::Tensor x = at::eye(3), b = at::ones({3, 1});
+  for (const auto& wrong : {pivots({100'000'000, 1, 1}), pivots({0, 1, 1}), pivots({1, 1, -1}), pivots({-1, 2, 3}),
+                            pivots({-2, -2, -2}), pivots({-2, -4, 3})}) {
+    refused("linalg_ldl_solve", {x, wrong, b}, {}, "argument 2 (pivots): expected pivots as linalg_ldl_factor gives");
+  }
+  CHECK(Call("linalg_ldl_solve", {x, pivots({1, 2, 3}), b}).tensor().equal(b));
+  const at::Tensor swap = at::eye(2).flip(0);
+  Stream random{Key(1)};
+  const torch::jit::Stack factor = Call("linalg_ldl_factor", {swap})(random);
+  CHECK(factor.at(1).toTensor().lt(0).all().item<bool>());
+  CHECK(Call("linalg_ldl_solve", {factor.at(0).toTensor(), factor.at(1).toTensor(), at::eye(2)}).tensor().equal(swap));
+  refused("lu_unpack", {x, pivots({1, 2})}, {}, "argument 2 (LU_pivots): expected pivots for the matrices");
+
+  for (const auto& wrong : {list({0, 9'999'999'999}), list({-1, 4}), list({2, 1}), list({})}) {
+    refused("segment_reduce", {at::ones({4}), "sum"}, {{"offsets", wrong}}, "'offsets': expected offsets that rise");
+  }
+  refused("segment_reduce", {at::ones({4}), "sum"}, {{"lengths", list({9})}, {"unsafe", true}},
+          "'unsafe': expected false");
+  CHECK(Call("segment_reduce", {at::ones({4}), "sum"}, {{"offsets", list({0, 1, 4})}})
+            .tensor()
+            .equal(at::tensor({1.F, 3.F})));
+
+  for (const char* make : {"new_ones", "new_zeros", "new_empty", "zeros_like"}) {
+    std::vector<Given> given{x};
+    if (std::string(make) != "zeros_like") given.emplace_back(Numbers{1, 2, 4});
+    refused(make, given, {{"layout", "sparse_csr"}}, "'layout': expected \"strided\" or \"sparse_coo\"");
+  }
+
+  const at::Tensor image = at::ones({1, 1, 4, 4}), places = at::zeros({1, 2, 2, 2});
+  for (const int mode : {-1, 3, 1000}) {
+    for (const char* sampler : {"grid_sampler", "grid_sampler_2d"}) {
+      refused(sampler, {image, places, mode, 0, false}, {}, "(interpolation_mode): expected 0 (bilinear)");
+      refused(sampler, {image, places, 0, mode, false}, {}, "(padding_mode): expected 0 (zeros)");
+    }
+    refused("grid_sampler_3d", {image.unsqueeze(2), at::zeros({1, 1, 2, 2, 3}), mode, 0, false}, {},
+            "(interpolation_mode): expected 0 (trilinear) or 1 (nearest)");
+  }
+  CHECK(Call("grid_sampler_2d", {image, places, 1, 1, false}).tensor().equal(at::ones({1, 1, 2, 2})));
+
+  const at::Tensor heads = at::ones({1, 2, 3, 4});
+  const auto attention = [&](const at::Tensor& key, const at::Tensor& value, const char* message) {
+    refused("scaled_dot_product_attention", {heads, key, value}, {{"enable_gqa", true}}, message);
+  };
+  attention(heads.narrow(1, 0, 0), heads.narrow(1, 0, 0), "argument 2 (key): expected at least one head");
+  attention(heads.narrow(2, 0, 0), heads.narrow(2, 0, 0), "argument 2 (key): expected at least one head");
+  attention(heads, heads.narrow(1, 0, 1), "argument 3 (value): expected as many positions");
+  attention(heads, heads.narrow(2, 0, 1), "argument 3 (value): expected as many positions");
+
+  const std::vector<at::Tensor> weights{at::ones({2, 3}), at::ones({2, 2})};
+  for (const auto& wrong : {list({}), list({1, 2}), list({3, 3}), list({2, 0, 1}), list({1, 1})}) {
+    refused("rnn_tanh", {at::ones({3, 3}), wrong, at::ones({1, 2, 2}), weights, false, 1, 0, false, false}, {},
+            "argument 2 (batch_sizes): expected the sizes of the steps of a packed batch");
+  }
+  const auto lstm = [&](const at::Tensor& input, std::vector<at::Tensor> states, const at::Tensor& matrix, bool first,
+                        const char* message) {
+    const std::vector<at::Tensor> matrices{matrix, at::ones({8, 2})};
+    refused("lstm", {input, std::move(states), matrices, false, 1, 0, false, false, first}, {}, message);
+  };
+  const at::Tensor steps = at::ones({4, 2, 3}), state = at::ones({1, 2, 2}), matrix = at::ones({8, 3});
+  lstm(steps, {state}, matrix, false, "argument 2 (hx): expected two states [num_layers");
+  lstm(steps, {state, state}, matrix, true, "argument 2 (hx): expected two states");
+  lstm(steps.unsqueeze(0), {state, state}, matrix, false, "argument 2 (hx): expected two states");
+  lstm(steps, {state, state}, at::ones({0, 3}), false, "argument 3 (params): expected for each layer and direction");
+  lstm(steps, {state, state}, at::ones({8, 4}), false, "argument 3 (params): expected for each layer and direction");
+  const Numbers one{1, 1}, none{0, 0};
+  refused("col2im", {at::ones({1, 8, 9}), Numbers{4, 4}, Numbers{2, 2}, one, Numbers{2147483648., 0}, one}, {},
+          "argument 5 (padding): expected numbers of at most 65536");
+  CHECK(Call("col2im", {at::ones({1, 8, 9}), Numbers{4, 4}, Numbers{2, 2}, one, none, one}).tensor().numel() == 32);
+  refused("rrelu_with_noise_", {at::ones({2, 3}), at::ones({1}).expand({2, 3}), 0.1, 0.3, true}, {},
+          "argument 2 (noise): expected a contiguous tensor");
+}
+
+TEST_CASE("the number of results has a limit, because what holds them is no memory of tensors") {
+  const at::Tensor x = at::ones({4, 4}), long_one = at::ones({1}).expand({1 << 21});
+  const auto refused = [](const char* op, std::vector<Given> arguments, const char* message) {
+    CAPTURE(op);
+    CHECK_THROWS_WITH(Call(op, std::move(arguments)).tensor(), Catch::Contains(message));
+  };
+  const double many = 2147483648.;
+  refused("tensor_split", {x, many},
+          "argument 2 (sections): expected a number of parts of at most 1048576, found 2147483648");
+  refused("tensor_split", {x, at::full({}, many).to(at::kLong)},
+          "(tensor_indices_or_sections): expected a number of parts");
+  refused("tensor_split", {x, long_one.to(at::kLong)}, "(tensor_indices_or_sections): expected a number of parts");
+  refused("hsplit", {at::ones({2, 0}), many}, "argument 2 (sections): expected a number of parts");
+  for (const char* chunk : {"chunk", "unsafe_chunk"}) {
+    refused(chunk, {at::ones({0}), many}, "argument 2 (chunks): expected a number of parts");
+    refused(chunk, {long_one, many}, "argument 2 (chunks): expected a number of parts");
+  }
+  for (const char* split : {"split", "split_copy", "unsafe_split"})
+    refused(split, {long_one, 1},
+            "argument 2 (split_size): expected a size with which there are at most 1048576 parts");
+  refused("unbind", {long_one, 0}, "argument 2 (dim): expected a dimension of at most 1048576 elements");
+  refused("combinations", {x.view({16}), many}, "argument 2 (r): expected at most 64");
+  for (const char* product : {"meshgrid", "cartesian_prod"})
+    refused(product, {std::vector<at::Tensor>(65, at::ones({1}))}, "argument 1 (tensors): expected at most 64");
+  refused("linalg_multi_dot", {std::vector<at::Tensor>(1025, x)},
+          "argument 1 (tensors): expected at most 1024 matrices");
+  Stream random{Key(1)};
+  CHECK(Call("chunk", {x, many})(random).at(0).toTensorVector().size() == 4);
+  CHECK(Call("unbind", {x})(random).at(0).toTensorVector().size() == 4);
+  CHECK(Call("combinations", {x.view({16}), 2}).tensor().size(0) == 120);
 }
 
 TEST_CASE("sparse tensors check their indices, and keep them to themselves") {
@@ -237,6 +373,18 @@ TEST_CASE("sparse tensors check their indices, and keep them to themselves") {
   CHECK_THROWS(made.tensor());
   const at::Tensor rows = at::arange(3), columns = at::ones({2}, at::kLong).mul(7);
   CHECK_THROWS(Call("sparse_csr_tensor", {rows, columns, at::ones({2}), std::vector<double>{2, 2}}).tensor());
+}
+
+TEST_CASE("operators do not write LibTorch's warnings to standard error") {
+  struct Heard final : c10::WarningHandler {
+    void process(const c10::Warning& /*warning*/) override { ++count; }
+    int count = 0;
+  } heard;
+  const c10::WarningUtils::WarningHandlerGuard guard(&heard);
+  c10::WarningUtils::set_warnAlways(true);
+  Call("lu_solve", {at::ones({2, 1}), at::eye(2), at::ones({2}, at::kInt)}).tensor();  // it is deprecated
+  c10::WarningUtils::set_warnAlways(false);
+  CHECK(heard.count == 0);
 }
 
 TEST_CASE("the median of an expanded tensor is that of its copy") {

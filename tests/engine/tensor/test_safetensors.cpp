@@ -43,6 +43,16 @@ std::string error_of(const std::string& bytes) {
   return "";
 }
 
+std::string hint_of(const std::string& bytes) {
+  write_atomic(file, bytes);
+  try {
+    load_safetensors(file);
+  } catch (const Error& error) {
+    return error.hint();
+  }
+  return "";
+}
+
 // The header of one tensor "a", and eight bytes of data.
 std::string error_of_tensor(const std::string& entry) {
   return error_of(with_header("{\"a\":" + entry + "}", "01234567"));
@@ -183,6 +193,8 @@ TEST_CASE("safetensors: a file cut anywhere is an error that names it") {
 TEST_CASE("safetensors: lying headers") {
   CHECK_THAT(error_of(with_length(std::uint64_t{1} << 40, "{}")), Catch::Contains("1099511627776"));
   CHECK_THAT(error_of(with_length(~std::uint64_t{0}, "{}")), Catch::Contains("18446744073709551615"));
+  for (const char* begin : {"\x80\x04\x95", "PK\3\4"})
+    CHECK_THAT(hint_of(begin + std::string(100, 'x')), Catch::Contains("the file looks like one of torch.save"));
   CHECK_THAT(error_of(with_length(100'000'001, "{}")), Catch::Contains("at most 100000000"));
   CHECK_THAT(error_of(with_length(3, "{}")), Catch::Contains("cut short"));
   CHECK_THAT(error_of(with_length(0, "")), Catch::Contains("JSON"));

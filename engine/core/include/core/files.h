@@ -50,7 +50,8 @@ enum class FolderSync { now, with_next_file };
 
 // Writes the parts one after the other to a temporary file beside `path`, syncs, renames, syncs the folder.
 // Either the old or the new content is there afterwards, whatever fails. No part is copied. A process that is killed
-// may leave its temporary behind: a hidden file whose name ends in ".tmp".
+// may leave its temporary behind: a hidden file whose name ends in ".tmp". Error{recipe} for the path of a pipe, a
+// device or a socket, which a file must not replace.
 void write_atomic(const std::filesystem::path& path, std::span<const std::string_view> parts,
                   FolderSync folder_sync = FolderSync::now);
 void write_atomic(const std::filesystem::path& path, std::string_view bytes, FolderSync folder_sync = FolderSync::now);

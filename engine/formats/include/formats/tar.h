@@ -12,7 +12,7 @@ namespace trainlab {
 // A file that is read at any place by any thread.
 class RandomFile {
  public:
-  // Error{recipe} when the file is missing, a folder, or unreadable.
+  // Error{recipe} when the file is missing, not regular, or unreadable.
   explicit RandomFile(const std::filesystem::path& path);
   ~RandomFile();
   RandomFile(const RandomFile&) = delete;

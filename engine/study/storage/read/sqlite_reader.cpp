@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "core/error.h"
+#include "core/files.h"
 #include "sqlite.h"
 #include "stored.h"
 
@@ -20,6 +21,7 @@ constexpr int patience_ms = 10'000;  // wait for a process that recovers the log
 class Connection {
  public:
   Connection(const fs::path& file, bool at_rest) : file_(file) {
+    check_regular(file);
     std::string uri = "file:";
     for (const char c : fs::absolute(file).string()) {
       if (c == '%') uri += "%25";

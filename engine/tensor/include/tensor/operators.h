@@ -137,7 +137,7 @@ class Overload {
   int training_ = -1;                // the parameter that, if false, allows any dropout
   bool numbers_are_floats_ = false;  // the result's dtype comes from numbers alone
   bool undefined_memory_ = false;    // results are zeroed
-  bool compact_ = false;             // the first tensor is made contiguous
+  int compact_ = -1;                 // the tensor that is made contiguous
   bool keeps_dtype_ = false;         // its parameter dtype, the third, is by default that of the first tensor
   bool copies_ = false;              // tensors are copied
   bool in_place_ = false;

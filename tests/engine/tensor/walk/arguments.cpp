@@ -28,6 +28,13 @@ MadeArguments::MadeArguments(const Overload& overload, Stream random) : random_(
                        : one_of({at::kDouble, at::kLong, at::kInt, at::kBool, at::kByte, at::kShort, at::kHalf,
                                  at::kBFloat16, at::kComplexFloat, at::kComplexDouble});
   gradients_ = chance(0.3);
+  valid_ = valid_arguments(overload.schema().name().substr(6));
+  if (!valid_.empty() && chance(0.5)) {
+    const ValidArguments& one = valid_[random_.below(valid_.size())];
+    for (const Given& given : one.positional) arguments_.positional.push_back(given.argument(arguments_));
+    for (const Named& given : one.named) arguments_.named.push_back({given.name, given.value.argument(arguments_)});
+    return;
+  }
   bool by_name = false;
   for (const Parameter& parameter : overload.parameters()) {
     if (parameter.takes == Takes::generator) continue;
@@ -111,6 +118,10 @@ at::Tensor MadeArguments::odd_tensor(const at::Tensor& from) {
       case 0: odd = tensor.clone().fill_(one_of({std::nan(""), infinite, -infinite})); break;
       case 1:
         odd = tensor.clone();
+        if (odd.numel() > 0 && at::isIntegralType(odd.scalar_type(), false)) {
+          odd.view({-1}).narrow(0, 0, 1).fill_(one_of({-1., 3., 6., 100., 65536., 1e8, -1e8, 1e12, -9e18}));
+          break;
+        }
         if (odd.numel() > 0) odd.view({-1}).narrow(0, 0, 1).fill_(one_of({std::nan(""), infinite, -infinite, 1e300}));
         break;
       case 2: odd = tensor.clone().fill_(one_of({0., -1., 1., 127., 1e9, -9e18})); break;

@@ -8,11 +8,13 @@
 
 #include "core/random.h"
 #include "tensor/operators.h"
+#include "valid_arguments.h"
 
 namespace trainlab::test {
 
 // The arguments of one call. Tensors are small and of few shapes, so that they often fit each other; indices, sizes and
-// numbers are sometimes far outside of what there is.
+// numbers are sometimes far outside of what there is. An operator that has valid_arguments() is called with one of them
+// half of the time.
 //
 // twist() then makes one or two of them odd: NaN, infinite or empty, of another layout, dtype or number of dimensions,
 // with strides of 0 or holes, huge, negative, 0, absent. What is odd is found better in a call that is right otherwise.
@@ -50,6 +52,7 @@ class MadeArguments {
   std::vector<std::int64_t> shape_;  // of most tensors of the call
   at::ScalarType dtype_;             // likewise
   bool gradients_;
+  std::vector<ValidArguments> valid_;  // owns the tensors of those that are taken
   std::deque<at::Tensor> tensors_;
   OperatorArguments arguments_;
 };

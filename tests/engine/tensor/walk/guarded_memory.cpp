@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <mutex>
 #include <unordered_map>
 
@@ -28,6 +29,7 @@ std::unordered_map<void*, Mapping>& mappings() {
   return *all;
 }
 bool at_end = true;
+int fill = 0;
 
 void free_block(void* block) {
   if (!block) return;
@@ -52,6 +54,7 @@ class GuardedAllocator final : public c10::Allocator {
     const std::size_t alignment = std::min<std::size_t>(64, std::size_t{1} << std::countr_zero(bytes));
     char* block = begin + page;
     if (at_end) block += (inner - bytes) / alignment * alignment;
+    if (fill != 0) std::memset(block, fill, bytes);
     const std::lock_guard lock(mutex);
     mappings()[block] = {begin, all};
     return {block, block, free_block, c10::kCPU};
@@ -72,5 +75,6 @@ void guard_memory(std::size_t limit) {
 
 void guard_ends() { at_end = true; }
 void guard_beginnings() { at_end = false; }
+void fill_memory(int byte) { fill = byte; }
 
 }  // namespace trainlab::test

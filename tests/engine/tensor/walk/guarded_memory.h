@@ -14,4 +14,7 @@ void guard_memory(std::size_t limit);
 void guard_ends();
 void guard_beginnings();
 
+// What the next blocks are filled with before they are handed out: results that change with it were never written.
+void fill_memory(int byte);
+
 }  // namespace trainlab::test

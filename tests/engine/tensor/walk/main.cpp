@@ -5,7 +5,8 @@
 // Each call that gave a result is made again, --odd times, with one or two of its arguments made odd (arguments.h). The
 // calls run in child processes with guarded memory (guarded_memory.h): a child that dies tells which call killed it,
 // and a new one goes on behind that. Results are read to the last element, printed, and differentiated. A call that
-// takes longer than 5 s of processor time is left, and counted as slow. Equal arguments give equal calls.
+// takes longer than 5 s of processor time is left, and counted as slow. Each call that gave a result is repeated on
+// memory with other contents, which must not show in the result. Equal arguments give equal calls.
 //
 //   operator_walk                             200 calls of each overload
 //   operator_walk --only conv2d --calls 9999
@@ -59,7 +60,7 @@ struct Request {
 
 // What a child tells, in shared memory.
 struct Progress {
-  std::uint64_t overload, call, results, errors, wordless;
+  std::uint64_t overload, call, results, errors, wordless, unwritten;
 };
 
 std::string call_text(std::uint64_t number) {
@@ -88,28 +89,35 @@ std::string name_of(const Overload& overload) {
   return overload.schema().name().substr(6) + "." + overload.schema().overload_name();
 }
 
-void use(const at::Tensor& result) {
+// Adds the bytes to `digest` (FNV-1a).
+void use(const at::Tensor& result, std::uint64_t& digest) {
   if (!result.defined()) return;
   (void)tensor_text(result);
   const at::Tensor dense = result.layout() == at::kStrided ? result : result.to_dense();
-  (void)dense.clone(at::MemoryFormat::Contiguous);
+  const at::Tensor copy = dense.detach().clone(at::MemoryFormat::Contiguous);
+  const auto* bytes = static_cast<const unsigned char*>(copy.const_data_ptr());
+  for (std::size_t i = 0; i < copy.nbytes(); ++i) digest = (digest ^ bytes[i]) * 1099511628211ULL;
   if (!dense.requires_grad()) return;
   at::Tensor sum = dense.sum();
   if (sum.is_complex()) sum = at::real(sum);
   sum.backward();
 }
 
-void use(const c10::IValue& result) {
-  if (result.isTensor()) use(result.toTensor());
+void use(const c10::IValue& result, std::uint64_t& digest) {
+  if (result.isTensor()) use(result.toTensor(), digest);
   if (!result.isList()) return;
-  for (const c10::IValue& element : result.toListRef()) use(element);
+  for (const c10::IValue& element : result.toListRef()) use(element, digest);
 }
 
-enum class End { result, error, wordless_error };
+struct End {
+  enum { result, error, wordless_error } kind;
+  std::uint64_t digest = 0;  // of the results
+};
 
 // Whether it gave a result, which could be used.
-End call(const Overload& overload, std::uint64_t number, const Request& request, bool print) {
+End call_with(int fill, const Overload& overload, std::uint64_t number, const Request& request, bool print) {
   number % 2 == 0 ? guard_ends() : guard_beginnings();
+  fill_memory(fill);
   const Key key = Key(request.seed).fold(name_of(overload)).fold(number / forms);
   const Operator& op = *find_operator(overload.schema().name().substr(6));
   try {
@@ -129,14 +137,23 @@ End call(const Overload& overload, std::uint64_t number, const Request& request,
       throw op.explain(chosen, made.get(), error);
     }
     if (print) std::printf("%zu results\n", results.size());
-    for (const c10::IValue& result : results) with_operator_errors([&] { use(result); });
-    return End::result;
+    End end{End::result};
+    for (const c10::IValue& result : results) with_operator_errors([&] { use(result, end.digest); });
+    return end;
   } catch (const Error& error) {
     const bool wordless = has_inner_words(error.what());
     if (print || wordless)
       std::printf("%s, call %s: %s\n", name_of(overload).c_str(), call_text(number).c_str(), error.what());
-    return wordless ? End::wordless_error : End::error;
+    return {wordless ? End::wordless_error : End::error};
   }
+}
+
+// Memory that a kernel should have written and did not is found by calling a second time on other memory.
+bool gives_unwritten_memory(const Overload& overload, std::uint64_t number, const Request& request, const End& first) {
+  const End second = call_with(0x3f, overload, number, request, false);
+  if (second.kind == End::result && second.digest == first.digest) return false;
+  std::printf("%s, call %s: a result that was never written\n", name_of(overload).c_str(), call_text(number).c_str());
+  return true;
 }
 
 // What kernels take beside tensors could take all that the machine has.
@@ -161,12 +178,13 @@ void run_child(const Request& request) {
       progress.overload = i;
       progress.call = number;
       setitimer(ITIMER_PROF, &limit, nullptr);
-      const End end = call(*all[i], number, request, false);
-      ++(end == End::result ? progress.results : progress.errors);
-      if (end == End::wordless_error) ++progress.wordless;
+      const End end = call_with(0, *all[i], number, request, false);
+      ++(end.kind == End::result ? progress.results : progress.errors);
+      if (end.kind == End::wordless_error) ++progress.wordless;
+      if (end.kind == End::result && gives_unwritten_memory(*all[i], number, request, end)) ++progress.unwritten;
       // Odd forms are made of a call that gave a result.
       const std::uint64_t form = number % forms;
-      const bool goes_on = form < request.odd && (form > 0 || end == End::result);
+      const bool goes_on = form < request.odd && (form > 0 || end.kind == End::result);
       number = goes_on ? number + 1 : (number / forms + 1) * forms;
     }
   }
@@ -231,18 +249,20 @@ int walk(Request request, const std::vector<std::string>& words) {
       first = 0;
     }
   }
-  std::printf("%zu overloads: %llu results, %llu errors, %llu of them in inner words, %d slow, %d ended by a signal\n",
-              all.size(), static_cast<unsigned long long>(progress.results),
-              static_cast<unsigned long long>(progress.errors), static_cast<unsigned long long>(progress.wordless),
-              slow, finds);
-  return finds > 0 || progress.wordless > 0 ? 1 : 0;
+  std::printf(
+      "%zu overloads: %llu results, %llu of them never written, %llu errors, %llu of them in inner words, %d slow, "
+      "%d ended by a signal\n",
+      all.size(), static_cast<unsigned long long>(progress.results),
+      static_cast<unsigned long long>(progress.unwritten), static_cast<unsigned long long>(progress.errors),
+      static_cast<unsigned long long>(progress.wordless), slow, finds);
+  return finds > 0 || progress.wordless > 0 || progress.unwritten > 0 ? 1 : 0;
 }
 
 int call_once(const Request& request) {
   guard_memory(memory_limit);
   for (const Overload* overload : overloads(request)) {
     std::printf("%s: ", name_of(*overload).c_str());
-    (void)call(*overload, *request.call, request, true);
+    (void)call_with(0, *overload, *request.call, request, true);
   }
   return 0;
 }
