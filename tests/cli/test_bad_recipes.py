@@ -94,6 +94,16 @@ class Options(CliTest):
                  "did you mean lab.stop.patience?"),
                 ("stop = lab.EarlyStopping {}", "lab has no 'EarlyStopping'",
                  "did you mean lab.pruner.patience or lab.stop.patience?"),
+                ("lr = 1e-3", "fit: there is no option 'lr'", "optim = lab.optim.AdamW { lr = 1e-3 }"),
+                ("learning_rate = 1e-3", "fit: there is no option 'learning_rate'", "lab.optim.AdamW { lr = 1e-3 }"),
+                ("val = 0.2", "fit: there is no option 'val'", "data:split { train = 0.8, val = 0.2 }"),
+                ("on = lab.space.loguniform(1, 2)", "lab.space has no 'loguniform'", "did you mean lab.space.log?"),
+                ("on = lab.space.categorical {}", "lab.space has no 'categorical'", "did you mean lab.space.choice?"),
+                ("on = lab.space.randint(1, 2)", "lab.space has no 'randint'", "did you mean lab.space.int?"),
+                ("on = lab.nn.Dense(3)", "lab.nn has no 'Dense'", "did you mean lab.nn.Linear?"),
+                ("on = lab.nn.functional.relu", "lab.nn has no 'functional'", "lab.ops.relu(x)"),
+                ("on = lab.data.ImageFolder('x')", "lab.data has no 'ImageFolder'", "lab.data.images"),
+                ("on = lab.nn.ModuleList {}", "lab.nn has no 'ModuleList'", "nn.Sequential { a, b }"),
                 ("stop = lab.nn.fit {}", "lab.nn has no 'fit'", "did you mean lab.fit?"),
                 ('accelerator = "gpu"', "fit: there is no option 'accelerator'", "the device is chosen when")):
             with self.subTest(option):
@@ -133,6 +143,12 @@ class Options(CliTest):
                 result = self.train(code=1)
                 self.assert_said(result, f"r.lua:{LINES['loss']}: ", message,
                                  "hint: a batch holds tensors: batch.x, batch.y; a function for a loss")
+
+    def test_a_list_in_place_of_a_layer(self):
+        for model in ("nn.Sequential { { nn.Linear(3), nn.ReLU() } }", "{ nn.Linear(3), nn.ReLU() }"):
+            self.recipe(model=model)
+            self.assert_said(self.train(code=1), "expected a layer", "found a list of 2",
+                             "hint: layers in a row are nn.Sequential { a, b }, with one pair of braces")
 
     def test_callbacks_as_elsewhere(self):
         self.recipe(more="  on = { on_train_end = function(run) end },\n")
