@@ -130,6 +130,9 @@ class Options(CliTest):
         for call, found, hint in (
                 (f"lab.loss.cross_entropy({x}, {x})", "loss.cross_entropy[1]: expected data, found a tensor",
                  "lab.loss.cross_entropy names a loss"),
+                (f"lab.loss.cross_entropy()({x}, {x})", "expected a function, found loss.cross_entropy",
+                 "lab.loss.cross_entropy names a loss"),
+                (f"lab.nn.ReLU()({x})", "expected a function, found nn.ReLU", "lab.nn.ReLU describes a layer"),
                 (f"lab.nn.ReLU({x})", "nn.ReLU[1]: expected data, found a tensor", "lab.nn.ReLU describes a layer")):
             with self.subTest(call):
                 self.write("r.lua", f"local _ = {call}\n")
@@ -372,7 +375,7 @@ class Running(CliTest):
     def test_nothing_to_run(self):
         self.write("r.lua", 'print("hello")\n')
         result = self.train()
-        note = "r.lua: ran no stage (a recipe returns one: `return lab.fit { … }`)\n"
+        note = "r.lua: no stage was run (a recipe returns one: `return lab.fit { … }`)\n"
         self.assertEqual((result.out, result.err), ("", "hello\n" + note), result)
         result = self.train("--json")
         self.assertEqual((result.out, result.err), ('{"kind":"none","status":"done"}\n', "hello\n" + note), result)
@@ -382,6 +385,13 @@ class Running(CliTest):
             self.write("r.lua", fit().replace("return lab.fit", made))
             self.assertEqual(self.train().err, f"r.lua:{LINES['fit']}: the lab.fit made here was not run, because the "
                              "recipe does not return it: write `return lab.fit { … }`\n")
+            self.assert_said(self.train("--quiet"), f"r.lua:{LINES['fit']}: the lab.fit made here was not run")
+            said = "because the recipe does not return it: write `return lab.fit { … }`\n"
+            self.assertEqual(self.run_program("check", "r.lua").out,
+                             f"r.lua:{LINES['fit']}: the lab.fit made here was not checked, {said}")
+            for command in ("profile", "bench", "find lr"):
+                self.assertIn(f"r.lua:{LINES['fit']}: the lab.fit made here was not measured, {said}",
+                              self.run_program(*command.split(), "r.lua", code=2).err)
         self.assertFalse((self.folder / "runs").exists())
 
 
