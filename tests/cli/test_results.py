@@ -100,8 +100,8 @@ class Results(CliTest):
         self.assert_said(self.run_program("found.lua", code=1), "result.lr has no 'sugestion'",
                          "did you mean result.lr.suggestion?")
         self.write("returned.lua", recipe.replace("return lab.fit", "return lab.run(lab.fit") + ")\n")
-        self.assert_said(self.run_program("returned.lua", code=1), "a recipe returns a stage, found the result of a stage",
-                         "return the last stage itself, without lab.run")
+        self.assert_said(self.run_program("returned.lua", code=1), "a recipe returns a stage, found the result of a "
+                         "stage", "return the last stage itself, without lab.run")
         # What this result does not have, but another one has, is nil; a place in a list is nothing to a result.
         self.write("field.lua", recipe.replace("return lab.fit", "local result = lab.run(lab.fit") +
                    ")\nprint(result.pareto, result[1], #result, type(result.predict), result.best.trial)\n")
