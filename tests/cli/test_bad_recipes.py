@@ -157,7 +157,7 @@ class Options(CliTest):
                              "hint: layers in a row are nn.Sequential { a, b }, with one pair of braces")
 
     def test_noise_on_whole_numbers(self):
-        ids = 'lab.data.tensors(function() return lab.tensor.zeros({ 40, 4 }):to("int64"), lab.tensor.zeros({ 40 }) end)'
+        ids = 'lab.data.tensors(function() return lab.tensor.zeros({ 40, 4 }):to("int64"), lab.tensor.zeros(40) end)'
         self.recipe(data=f"{ids}:split {{ val = 0.5 }}:augment {{ lab.augment.noise(0.1) }}", loss="mse")
         self.assert_said(self.train(code=1), "found int64 [4]",
                          "augment.noise alone takes numbers of any shape, in float32")
