@@ -5,6 +5,8 @@
 #include <cmath>
 #include <utility>
 
+#include "core/printable.h"
+
 namespace trainlab {
 
 namespace {
@@ -230,7 +232,8 @@ void Parameters::close() {
 }
 
 std::string Parameters::help(const std::string& shown, std::string_view recipe) const {
-  std::string text = opening_comment(recipe);
+  constexpr std::size_t longest_doc = 2000;
+  std::string text = shortened(opening_comment(recipe), 10 * longest_doc);
   if (!text.empty()) text += "\n";
   text += "trainlab " + shown + (declared_.empty() ? "" : " [--PARAMETER VALUE…]") + "\n";
   if (declared_.empty()) return text + "\nThe recipe has no parameters.\n";
@@ -250,8 +253,9 @@ std::string Parameters::help(const std::string& shown, std::string_view recipe) 
     if (!one.choices.empty()) note(choices_text(one.choices));
     if (!one.range.empty()) note(one.range.substr(1));
     note(one.presence);
-    text += heads[i] + std::string(width + 2 - heads[i].size(), ' ') + one.doc + (one.doc.empty() ? "" : " ") + "(" +
-            notes + ")\n";
+    const std::string doc = shortened(one.doc, longest_doc);
+    text +=
+        heads[i] + std::string(width + 2 - heads[i].size(), ' ') + doc + (doc.empty() ? "" : " ") + "(" + notes + ")\n";
   }
   return text;
 }

@@ -4,9 +4,11 @@
 #include <lua.hpp>
 
 #include "bindings/lua_error.h"
+#include "core/known_elsewhere.h"
 #include "meter.h"
 #include "other_languages.h"
 #include "values/entry_table.h"
+#include "values/namespaces.h"
 
 namespace trainlab {
 
@@ -75,6 +77,9 @@ int l_undefined(lua_State* L) {
     if (const std::string_view here = global_elsewhere(name); !here.empty()) throw error.hint(std::string(here));
     const std::string close = Registry::closest(name, names);
     if (!close.empty()) throw error.hint("did you mean '" + close + "'?");
+    if (const std::string_view here = member_otherwise(name); !here.empty()) throw error.hint(std::string(here));
+    if (const std::string meant = names_elsewhere(L, name); !meant.empty())
+      throw error.hint("did you mean " + meant + "?");
     static constexpr std::string_view absent[] = {"io",   "package",    "debug",  "jit",     "ffi",
                                                   "load", "loadstring", "dofile", "loadfile"};
     for (const std::string_view known : absent) {

@@ -102,16 +102,6 @@ int run_entered(lua_State* L) {
   return 0;
 }
 
-// Line number `line` of a text, counted from 1.
-std::string_view line_of(std::string_view text, int line) {
-  for (; line > 1; --line) {
-    const std::size_t end = text.find('\n');
-    if (end == std::string_view::npos) return {};
-    text.remove_prefix(end + 1);
-  }
-  return text.substr(0, text.find('\n'));
-}
-
 std::string plain_text(lua_State* L, int index) {
   std::size_t length = 0;
   if (lua_type(L, index) != LUA_TSTRING) return "";
@@ -238,8 +228,8 @@ Error LuaState::take_error(lua_State* L, int status) {
     Error error = from_text(text).traceback(traceback);
     if (at.line > 0) error.at(at.file, at.line);  // unless the text has a position
     const auto source = texts_.find(error.file());
-    const std::string_view line = source == texts_.end() ? std::string_view() : line_of(source->second, error.line());
-    return error.hint(std::string(call_elsewhere(error.message(), line)));
+    const std::string_view recipe = source == texts_.end() ? std::string_view() : source->second;
+    return error.hint(std::string(call_elsewhere(error.message(), recipe, error.line())));
   }
   const std::string kind =
       type == LUA_TNUMBER ? number_text(lua_tonumber(L, -1)) : std::string("a ") + lua_typename(L, type);
@@ -362,9 +352,7 @@ void LuaState::load(lua_State* L, std::string_view text, const std::string& show
     while (end < message.size() && message[end] >= '0' && message[end] <= '9') ++end;
     if (end > colon + 1 && end - colon < 10 && message.compare(end, 2, ": ") == 0) {
       const int line = std::stoi(message.substr(colon + 1, end - colon - 1));
-      throw recipe_error(message.substr(end + 2))
-          .at(shown, line)
-          .hint(std::string(syntax_elsewhere(line_of(text, line))));
+      throw recipe_error(message.substr(end + 2)).at(shown, line).hint(std::string(syntax_elsewhere(text, line)));
     }
     colon = message.find(':', colon + 1);
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 
 namespace trainlab {
 
@@ -28,6 +29,7 @@ constexpr auto globals = std::to_array<Saying>({
     {"abs", "the function is called math.abs"},
     {"min", "the function is called math.min"},
     {"max", "the function is called math.max"},
+    {"lambda", "a function is function(a, b) return … end"},
     {"torch", for_python_modules},
     {"nn", "write local nn = lab.nn"},
     {"np", for_python_modules},
@@ -53,9 +55,19 @@ constexpr auto syntax = std::to_array<Saying>({
     {"import ", for_python_modules},
     {"def ", "a function is function name(a, b) … end"},
     {"lambda ", "a function is function(a, b) return … end"},
-    {"continue", "there is no continue: use if … then … end, or goto"},
+    {"continue ", "there is no continue: use if … then … end, or goto"},
     {"!", "the word is not"},
     {"&", "integers have bit.band, bit.bor, bit.bxor, bit.lshift and bit.rshift"},
+});
+
+// What begins a block of Python, a line that ends in a colon.
+constexpr auto blocks = std::to_array<Saying>({
+    {"while ", "write while … do … end"},
+    {"for ", "write for i = 1, n do … end, or for _, value in ipairs(list) do … end"},
+    {"if ", "write if … then … end"},
+    {"else", "write else … end, without a colon"},
+    {"try", "write local ok, message = pcall(function() … end)"},
+    {"class ", "there are no classes: a layer of one's own is nn.Module { … }, other objects are tables"},
 });
 
 constexpr std::string_view for_comparisons =
@@ -67,18 +79,45 @@ constexpr auto calls = std::to_array<Saying>({
     {"attempt to compare number with userdata", for_comparisons},
     {"attempt to compare userdata with number", for_comparisons},
     {"attempt to compare two userdata values", for_comparisons},
-    {"attempt to index field '?' (a nil value)", for_missing_elements},
-    {"attempt to perform arithmetic on field '?' (a nil value)", for_missing_elements},
-    {"attempt to call field '?' (a nil value)", for_missing_elements},
     {"attempt to index local 'run' (a nil value)",
      "the mean of an ensemble's members is measured without a run: write run and run.step, or if run then … end"},
     {"attempt to call field 'unpack'", "the function is a global here: unpack(list)"},
     {"attempt to call field 'pack'", "write { ... } and select(\"#\", ...)"},
 });
 
-constexpr std::array<std::string_view, 12> python_modules{
-    "torch",   "torchvision", "numpy",  "tensorflow", "keras", "jax",
-    "sklearn", "pandas",      "optuna", "lightning",  "nn",    "np"};
+constexpr std::array<std::string_view, 12> python_modules{"torch",  "torchvision", "numpy",   "tensorflow",
+                                                          "keras",  "jax",         "sklearn", "pandas",
+                                                          "optuna", "lightning",   "nn",      "np"};
+
+bool is_letter(char c) { return c == '_' || std::isalnum(static_cast<unsigned char>(c)) != 0; }
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view spaces = " \t\r";
+  const std::size_t first = text.find_first_not_of(spaces);
+  return first == text.npos ? std::string_view() : text.substr(first, text.find_last_not_of(spaces) + 1 - first);
+}
+
+// Whether a word, which ends in a space, or a sign stands in a line; a word as a word of its own.
+bool stands_in(std::string_view line, std::string_view what) {
+  const bool is_word = is_letter(what.front());
+  const std::string_view word = is_word ? what.substr(0, what.size() - 1) : what;
+  for (std::size_t at = line.find(word); at != line.npos; at = line.find(word, at + 1)) {
+    const std::size_t end = at + word.size();
+    if (!is_word || ((at == 0 || !is_letter(line[at - 1])) && (end == line.size() || !is_letter(line[end]))))
+      return true;
+  }
+  return false;
+}
+
+// Where the long bracket that begins at `at`, as [[ or [==[, ends; 0 where none begins.
+std::size_t long_bracket_end(std::string_view text, std::size_t at) {
+  if (at >= text.size() || text[at] != '[') return 0;
+  const std::size_t second = text.find_first_not_of('=', at + 1);
+  if (second == text.npos || text[second] != '[') return 0;
+  const std::string close = "]" + std::string(second - at - 1, '=') + "]";
+  const std::size_t end = text.find(close, second + 1);
+  return end == text.npos ? text.size() : end + close.size();
+}
 
 }  // namespace
 
@@ -87,20 +126,73 @@ std::string_view global_elsewhere(std::string_view name) {
   return found == globals.end() ? std::string_view() : found->here;
 }
 
-std::string_view syntax_elsewhere(std::string_view line) {
+std::string_view line_of(std::string_view text, int line) {
+  for (; line > 1; --line) {
+    const std::size_t end = text.find('\n');
+    if (end == std::string_view::npos) return {};
+    text.remove_prefix(end + 1);
+  }
+  return text.substr(0, text.find('\n'));
+}
+
+std::string code_of(std::string_view text) {
+  std::string code(text);
+  const auto blank = [&](std::size_t from, std::size_t to) {
+    to = std::min(to, code.size());
+    std::replace_if(
+        code.begin() + static_cast<std::ptrdiff_t>(from), code.begin() + static_cast<std::ptrdiff_t>(to),
+        [](char c) { return c != '\n'; }, ' ');
+    return to;
+  };
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const bool is_comment = text.substr(at, 2) == "--";
+    const std::size_t bracket = is_comment ? at + 2 : at;
+    if (const std::size_t behind = long_bracket_end(text, bracket); behind > 0) {
+      at = blank(at, behind);
+    } else if (is_comment) {
+      at = blank(at, text.find('\n', at));
+    } else if (text[at] == '"' || text[at] == '\'') {
+      std::size_t end = at + 1;
+      while (end < text.size() && text[end] != text[at] && text[end] != '\n') end += text[end] == '\\' ? 2 : 1;
+      at = blank(at, end + (end < text.size() && text[end] == text[at] ? 1 : 0));
+    } else {
+      ++at;
+    }
+  }
+  return code;
+}
+
+std::string_view syntax_elsewhere(std::string_view text, int line) {
+  const std::string code = code_of(text);
+  const std::string_view here = line_of(code, line);
   for (const Saying& saying : syntax) {
-    if (line.find(saying.elsewhere) != std::string_view::npos) return saying.here;
+    if (stands_in(here, saying.elsewhere)) return saying.here;
+  }
+  // Lua reads on behind the colon, which begins the call of a method, and fails in a later line.
+  for (; line > 0; --line) {
+    const std::string_view before = trimmed(line_of(code, line));
+    if (!before.ends_with(':')) continue;
+    const auto block =
+        std::ranges::find_if(blocks, [&](const Saying& one) { return before.starts_with(one.elsewhere); });
+    if (block != blocks.end()) return block->here;
   }
   return {};
 }
 
-std::string_view call_elsewhere(std::string_view message, std::string_view line) {
+std::string_view call_elsewhere(std::string_view message, std::string_view text, int line) {
   for (const Saying& saying : calls) {
     if (message.starts_with(saying.elsewhere)) return saying.here;
   }
-  // Lua does not name an element with a number for its key.
-  const bool is_first = message.find("a nil value") != std::string_view::npos && line.find("[0]") != line.npos;
-  return is_first ? for_missing_elements : std::string_view();
+  if (!message.starts_with("attempt to ")) return {};
+  if (message.ends_with(" (a function value)"))
+    return "a method is called with a colon and parentheses, as t:item(); a function with parentheses";
+  // Lua does not name an element with a number for its key, and of a computed key not even the table.
+  if (message.ends_with("field '?' (a nil value)")) return for_missing_elements;
+  const bool is_nameless = message.ends_with(" a nil value") || message.find("compare nil ") != message.npos;
+  const std::string code = code_of(text);
+  return is_nameless && line_of(code, line).find('[') != std::string_view::npos ? for_missing_elements
+                                                                                : std::string_view();
 }
 
 std::string_view module_elsewhere(std::string_view name) {

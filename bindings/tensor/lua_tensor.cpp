@@ -43,12 +43,13 @@ int l_length(lua_State* L) {
   });
 }
 
-// The same tensor, not equal values; two userdata may hold one.
+// Lua makes one truth value of what __eq returns, which cannot be the tensor of PyTorch's ==. Lua asks only for two
+// userdata; a tensor never equals nil or a number.
 int l_equal(lua_State* L) {
-  const at::Tensor* a = to_tensor(L, 1);
-  const at::Tensor* b = to_tensor(L, 2);
-  lua_pushboolean(L, a && b && a->is_same(*b) ? 1 : 0);
-  return 1;
+  return guarded(L, [&]() -> int {
+    throw recipe_error("tensors cannot be compared by == and ~=")
+        .hint("a:eq(b) and a:ne(b) compare element by element; a:equal(b) is true when shape and all elements agree");
+  });
 }
 
 }  // namespace

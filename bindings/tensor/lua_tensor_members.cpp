@@ -5,12 +5,13 @@
 #include <utility>
 
 #include "bindings/lua_error.h"
+#include "core/known_elsewhere.h"
 #include "core/trace.h"
-#include "tensor_binding.h"
 #include "sandbox/underway.h"
 #include "tensor/operator_errors.h"
 #include "tensor/text.h"
 #include "tensor/types.h"
+#include "tensor_binding.h"
 #include "values/entry_table.h"
 
 namespace trainlab {
@@ -297,6 +298,7 @@ int find_member(lua_State* L) {
     }
     Error error = recipe_error("a tensor has no '" + name + "'");
     if (const char* dtype = dtype_called(name)) throw error.hint("t:to(\"" + std::string(dtype) + "\")");
+    if (const std::string_view here = method_otherwise(name); !here.empty()) throw error.hint(std::string(here));
     const std::string close = Registry::closest(name, names);
     if (!close.empty()) error.hint("did you mean '" + close + "'?");
     throw error;

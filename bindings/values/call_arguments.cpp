@@ -13,15 +13,6 @@ namespace trainlab {
 
 namespace {
 
-// The way to what a recipe wants that calls an entry with tensors, as PyTorch's functions and modules are called.
-std::string instead_of_tensors(const Entry& entry) {
-  if (entry.kind == "loss")
-    return "lab." + entry.name + " names a loss; a function computes one by operators, as lab.ops.cross_entropy_loss";
-  if (entry.kind == "layer")
-    return "lab." + entry.name + " describes a layer; lab.build makes a model of layers, whose forward takes tensors";
-  return "";
-}
-
 bool is_plain_table(lua_State* L, int index) { return lua_istable(L, index) && !entry_of(L, index); }
 
 // A last argument { … } holds options when it has names; else it is a list, an argument itself. An empty one is what
@@ -41,6 +32,14 @@ bool holds_options(lua_State* L, int index, bool room) {
 }
 
 }  // namespace
+
+std::string instead_of_call(const Entry& entry) {
+  if (entry.kind == "loss")
+    return "lab." + entry.name + " names a loss; a function computes one by operators, as lab.ops.cross_entropy_loss";
+  if (entry.kind == "layer")
+    return "lab." + entry.name + " describes a layer; lab.build makes a model of layers, whose forward takes tensors";
+  return "";
+}
 
 namespace {
 
@@ -127,7 +126,7 @@ Value::Map CallArguments::map(const Registry& registry, std::vector<std::shared_
       lua_pop(L_, 1);
       return value;
     } catch (Error& error) {
-      if (error.hint().empty() && to_tensor(L_, -1)) error.hint(instead_of_tensors(entry_));
+      if (error.hint().empty() && to_tensor(L_, -1)) error.hint(instead_of_call(entry_));
       throw error.in(entry_.name + where);
     }
   };

@@ -12,6 +12,10 @@ namespace trainlab {
 
 struct LuaHost;
 
+// The way to what a recipe wants that calls an entry as PyTorch's functions and modules are called; empty for a kind of
+// entries that is nowhere called.
+std::string instead_of_call(const Entry& entry);
+
 class CallArguments {
  public:
   // The value before the colon of a method: the option `source` of the entry that a chained method makes; other methods

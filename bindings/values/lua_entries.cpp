@@ -14,6 +14,7 @@
 #include "sandbox/weak_table.h"
 #include "tensor/lua_tensor.h"
 #include "tensor/text.h"
+#include "wrap/lua_result.h"
 #include "wrap/opened_data.h"
 
 namespace trainlab {
@@ -163,6 +164,13 @@ int l_print_entry(lua_State* L) {
   });
 }
 
+int l_call_entry(lua_State* L) {
+  return guarded(L, [&]() -> int {
+    const Entry& entry = *entry_of(L, 1);
+    throw recipe_error("expected a function, found " + entry.name).hint(instead_of_call(entry));
+  });
+}
+
 // Pushes the constructor of an entry. `methods`: stack index of the table kind → methods.
 void push_constructor(lua_State* L, const Entry& entry, int methods) {
   lua_pushlightuserdata(L, const_cast<Entry*>(&entry));
@@ -180,6 +188,8 @@ void push_constructor(lua_State* L, const Entry& entry, int methods) {
   }
   lua_pushcfunction(L, l_print_entry);
   lua_setfield(L, -2, "__tostring");
+  lua_pushcfunction(L, l_call_entry);
+  lua_setfield(L, -2, "__call");
   lua_pushboolean(L, 0);
   lua_setfield(L, -2, "__metatable");
   lua_pushcclosure(L, l_construct, 2);
@@ -299,7 +309,11 @@ void open_entries(lua_State* L) {
 std::shared_ptr<const Spec> to_stage(lua_State* L, int index, const std::string& who) {
   const Entry* entry = entry_of(L, index);
   if (!entry || entry->kind != "stage") {
-    throw recipe_error(who + " a stage, found " + type_text(L, index)).hint("a stage is made by lab.fit { … }");
+    if (!is_result(L, index)) {
+      throw recipe_error(who + " a stage, found " + type_text(L, index)).hint("a stage is made by lab.fit { … }");
+    }
+    throw recipe_error(who + " a stage, found the result of a stage that lab.run has run")
+        .hint("lab.run(stage) runs the stages before the last: return the last stage itself, without lab.run");
   }
   auto spec = std::make_shared<Spec>(to_spec(L, index));
   spec->value = LuaState::of(L).host().registry->check(spec->value);

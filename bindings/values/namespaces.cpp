@@ -6,6 +6,7 @@
 #include "bindings/lua_entries.h"
 #include "bindings/lua_error.h"
 #include "bindings/lua_state.h"
+#include "core/known_elsewhere.h"
 #include "core/registry.h"
 #include "entry_table.h"
 
@@ -24,16 +25,6 @@ std::vector<std::string> names_of_entries(lua_State* L) {
   std::vector<std::string> names;
   for (const Entry* entry : named_entries(L)) names.push_back(entry->name.substr(entry->name.rfind('.') + 1));
   return names;
-}
-
-// Entries of this very name in any namespace: "lab.pruner.asha or lab.scheduler.asha"; empty: none.
-std::string names_elsewhere(lua_State* L, const std::string& wanted) {
-  std::string all;
-  for (const Entry* entry : named_entries(L)) {
-    if (entry->name != wanted && !entry->name.ends_with("." + wanted)) continue;
-    all += (all.empty() ? "lab." : " or lab.") + entry->name;
-  }
-  return all;
 }
 
 // Upvalues: the table of members, the name.
@@ -55,9 +46,12 @@ int l_member(lua_State* L) {
           "trainlab that began it (version " +
           version + "), or begin a new run");
     }
-    if (const std::string elsewhere = names_elsewhere(L, wanted); !elsewhere.empty())
-      throw recipe_error(message).hint("did you mean " + elsewhere + "?");
     const std::vector<std::string> names = names_in(L, lua_upvalueindex(1));
+    const bool is_known = !called_here(wanted, names).empty();
+    if (const std::string_view here = member_otherwise(wanted); !is_known && !here.empty())
+      throw recipe_error(message).hint(std::string(here));
+    if (const std::string elsewhere = names_elsewhere(L, wanted); !is_known && !elsewhere.empty())
+      throw recipe_error(message).hint("did you mean " + elsewhere + "?");
     if (Registry::closest(wanted, names).empty()) {
       // PyTorch's losses are among its layers, and its early stopping is a callback.
       const std::string meant = Registry::closest(wanted, names_of_entries(L));
@@ -81,6 +75,15 @@ int l_namespace_name(lua_State* L) {
 const char kMembers[] = "trainlab.lab";
 
 }  // namespace
+
+std::string names_elsewhere(lua_State* L, const std::string& wanted) {
+  std::string all;
+  for (const Entry* entry : named_entries(L)) {
+    if (entry->name != wanted && !entry->name.ends_with("." + wanted)) continue;
+    all += (all.empty() ? "lab." : " or lab.") + entry->name;
+  }
+  return all;
+}
 
 std::vector<std::string> names_in(lua_State* L, int table) {
   std::vector<std::string> names;

@@ -13,6 +13,9 @@ struct lua_State;
 
 namespace trainlab {
 
+// Entries of this very name in any namespace: "lab.pruner.asha or lab.scheduler.asha"; empty: none.
+std::string names_elsewhere(lua_State* L, const std::string& wanted);
+
 // The string keys of the Lua table at an absolute index, or an upvalue's, in order.
 std::vector<std::string> names_in(lua_State* L, int table);
 

@@ -16,6 +16,7 @@
 #include "tensor/lua_tensor.h"
 #include "values/call_arguments.h"
 #include "values/entry_table.h"
+#include "values/namespaces.h"
 
 namespace trainlab {
 
@@ -220,6 +221,69 @@ int l_result_index(lua_State* L) {
   });
 }
 
+// A name that a table within a result does not have. Upvalues: the form of a path to a field, with '%' for its name;
+// the names of the fields that such a table may have: name → true.
+int l_inner_index(lua_State* L) {
+  if (lua_type(L, 2) != LUA_TSTRING) return 0;
+  lua_pushvalue(L, 2);
+  lua_rawget(L, lua_upvalueindex(2));
+  if (!lua_isnil(L, -1)) return 0;
+  return guarded(L, [&]() -> int {
+    const std::string form = lua_tostring(L, lua_upvalueindex(1)), name = lua_tostring(L, 2);
+    const std::string message = form.substr(0, form.find_first_of(".[", form.find('.') + 1)) + " has no '" + name + "'";
+    throw no_member(message, name, names_in(L, lua_upvalueindex(2)), form);
+  });
+}
+
+// Makes a mistaken name an error in the table at the top of the stack, and in each table of a list.
+void watch_names(lua_State* L, const std::string& form, const std::vector<std::string>& names) {
+  const int table = lua_gettop(L);
+  lua_newtable(L);  // the metatable
+  lua_pushlstring(L, form.data(), form.size());
+  lua_newtable(L);
+  for (const std::string& name : names) {
+    lua_pushlstring(L, name.data(), name.size());
+    lua_pushboolean(L, 1);
+    lua_rawset(L, -3);
+  }
+  lua_pushcclosure(L, l_inner_index, 2);
+  lua_setfield(L, -2, "__index");
+  lua_pushboolean(L, 0);
+  lua_setfield(L, -2, "__metatable");
+  const auto count = static_cast<int>(lua_objlen(L, table));
+  for (int i = 1; i <= count; ++i) {
+    lua_rawgeti(L, table, i);
+    lua_pushvalue(L, -2);
+    lua_setmetatable(L, -2);
+    lua_pop(L, 1);
+  }
+  if (count > 0) {
+    lua_pop(L, 1);
+  } else {
+    lua_setmetatable(L, table);
+  }
+}
+
+// The tables within the result at the top of the stack: those with declared fields, and those by names of metrics.
+void watch_inner_names(lua_State* L, const Value& summary) {
+  for (const auto& [field, value] : summary.map()) {
+    const Entry* const entry = LuaState::of(L).host().registry->find("result." + field);
+    const bool is_list = value.is_list() && !value.list().empty() && value.list().front().is_map();
+    if (!entry || !(value.is_map() || is_list)) continue;
+    const bool by_metrics = field == "metrics" || field == "reports" || field == "ensemble" || field == "best_member" ||
+                            field == "mean_member";
+    if (entry->options.empty() && !by_metrics) continue;
+    std::vector<std::string> names;
+    for (const Option& option : entry->options) names.push_back(option.name);
+    if (by_metrics) {
+      for (const auto& [name, one] : value.map()) names.push_back(name);
+    }
+    lua_getfield(L, -1, field.c_str());
+    watch_names(L, entry->name + (is_list ? "[…]" : "") + (by_metrics ? "[\"%\"]" : ".%"), names);
+    lua_pop(L, 1);
+  }
+}
+
 int l_load_run(lua_State* L) {
   return guarded(L, [&] {
     const Options options = called_options(L, "load_run", CallArguments::Receiver::none);
@@ -314,11 +378,20 @@ void push_result(lua_State* L, StageResult result) {
       lua_pop(L, 1);
     }
   }
+  watch_inner_names(L, result.summary);
   lua_pushlightuserdata(L, const_cast<char*>(&kMethods));
   lua_rawget(L, LUA_REGISTRYINDEX);
   lua_setmetatable(L, -2);
   push_object(L, std::make_shared<ResultObject>(std::move(result)));
   set_in_weak_table(L, kResults, -2);
+}
+
+bool is_result(lua_State* L, int index) {
+  if (!lua_istable(L, index)) return false;
+  push_from_weak_table(L, kResults, index);
+  const bool is_known = to_object(L, -1) != nullptr;
+  lua_pop(L, 1);
+  return is_known;
 }
 
 }  // namespace trainlab

@@ -12,5 +12,6 @@ namespace trainlab {
 void open_results(lua_State* L);
 
 void push_result(lua_State* L, StageResult result);
+bool is_result(lua_State* L, int index);
 
 }  // namespace trainlab

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "known_elsewhere.h"
+#include "core/known_elsewhere.h"
 #include "text.h"
 #include "types.h"
 
@@ -12,9 +12,7 @@ namespace {
 
 constexpr double kExactIntegers = 9007199254740992.0;  // 2^53
 
-std::string quote_name(const std::string& name) {
-  return "'" + name + "'";
-}
+std::string quote_name(const std::string& name) { return "'" + name + "'"; }
 
 class Checker {
  public:
@@ -279,6 +277,8 @@ class Checker {
       }
       if (form.type == Form::Type::choice) words.insert(words.end(), form.choices.begin(), form.choices.end());
       if (form.type == Form::Type::entry) {
+        if (form.kind == "layer" && value.is_list())
+          return "layers in a row are nn.Sequential { a, b }, with one pair of braces";
         for (const Entry* entry : registry_.of_kind(form.kind)) {
           if (!is_chained(*entry)) words.emplace_back(last_part(entry->name));
         }

@@ -20,38 +20,59 @@ struct UnitName {
 };
 
 constexpr std::array<UnitName, 20> kUnits{{
-    {"%", Unit::percent},
-    {"step", Unit::steps},
-    {"steps", Unit::steps},
-    {"epoch", Unit::epochs},
-    {"epochs", Unit::epochs},
-    {"sample", Unit::samples},
-    {"samples", Unit::samples},
-    {"s", Unit::seconds},
-    {"sec", Unit::seconds},
-    {"second", Unit::seconds},
-    {"seconds", Unit::seconds},
-    {"min", Unit::seconds, 60},
-    {"minute", Unit::seconds, 60},
-    {"minutes", Unit::seconds, 60},
-    {"h", Unit::seconds, 3600},
-    {"hour", Unit::seconds, 3600},
-    {"hours", Unit::seconds, 3600},
-    {"d", Unit::seconds, 86400},
-    {"day", Unit::seconds, 86400},
-    {"days", Unit::seconds, 86400},
+    {"%", Unit::percent},          {"step", Unit::steps},          {"steps", Unit::steps},
+    {"epoch", Unit::epochs},       {"epochs", Unit::epochs},       {"sample", Unit::samples},
+    {"samples", Unit::samples},    {"s", Unit::seconds},           {"sec", Unit::seconds},
+    {"second", Unit::seconds},     {"seconds", Unit::seconds},     {"min", Unit::seconds, 60},
+    {"minute", Unit::seconds, 60}, {"minutes", Unit::seconds, 60}, {"h", Unit::seconds, 3600},
+    {"hour", Unit::seconds, 3600}, {"hours", Unit::seconds, 3600}, {"d", Unit::seconds, 86400},
+    {"day", Unit::seconds, 86400}, {"days", Unit::seconds, 86400},
 }};
-
-Error not_a_duration(std::string_view text) {
-  return recipe_error("expected a duration, found " + quoted(text, 60))
-      .hint(
-          R"(a number and a unit: "5%", "500 steps", "2 epochs", "10000 samples", "30 s", "90 min", "18 h" or "2 d")");
-}
 
 std::string_view trimmed(std::string_view text) {
   const auto first = text.find_first_not_of(" \t");
   if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+const UnitName* unit_called(std::string_view name) {
+  const auto found = std::ranges::find(kUnits, name, &UnitName::name);
+  return found == kUnits.end() ? nullptr : &*found;
+}
+
+// The unit of a word that is no name of a unit here: "mins", "hrs", "m", "Epochs".
+const UnitName* unit_meant(std::string_view word) {
+  const std::string name = lower(word);
+  if (name == "m") return unit_called("min");
+  if (name == "hr" || name == "hrs") return unit_called("h");
+  const UnitName* const unit = unit_called(name);
+  return unit || !name.ends_with('s') ? unit : unit_called(name.substr(0, name.size() - 1));
+}
+
+// The duration that a text probably means, as "1h30m"; empty where none can be told.
+std::string meant_by(std::string_view text) {
+  Duration sum;
+  for (std::string_view rest = trimmed(text); !rest.empty();) {
+    double amount = 0;
+    const auto [end, problem] = std::from_chars(rest.data(), rest.data() + rest.size(), amount);
+    if (problem != std::errc() || !std::isfinite(amount) || amount < 0) return "";
+    rest = trimmed(rest.substr(static_cast<std::size_t>(end - rest.data())));
+    const std::size_t length = std::min(rest.find_first_of(" \t0123456789."), rest.size());
+    const UnitName* const unit = unit_meant(rest.substr(0, length));
+    const bool is_first = sum.amount == 0;
+    if (!unit || (!is_first && (unit->unit != Unit::seconds || sum.unit != Unit::seconds))) return "";
+    sum = {sum.amount + amount * unit->seconds, unit->unit};
+    rest = trimmed(rest.substr(length));
+  }
+  return sum.amount > 0 && std::isfinite(sum.amount) ? to_text(sum) : "";
+}
+
+Error not_a_duration(std::string_view text) {
+  const Error error = recipe_error("expected a duration, found " + quoted(text, 60));
+  const std::string meant = meant_by(text);
+  if (!meant.empty()) return Error(error).hint("write \"" + meant + "\"");
+  return Error(error).hint(
+      R"(a number and a unit: "5%", "500 steps", "2 epochs", "10000 samples", "30 s", "90 min", "18 h" or "2 d")");
 }
 
 }  // namespace
@@ -63,8 +84,8 @@ Duration parse_duration(std::string_view text) {
   if (problem != std::errc() || !std::isfinite(amount)) throw not_a_duration(text);
 
   const std::string_view unit = trimmed(body.substr(static_cast<std::size_t>(end - body.data())));
-  const auto* found = std::find_if(kUnits.begin(), kUnits.end(), [&](const UnitName& u) { return u.name == unit; });
-  if (found == kUnits.end()) throw not_a_duration(text);
+  const UnitName* const found = unit_called(unit);
+  if (!found) throw not_a_duration(text);
   if (amount < 0) throw recipe_error("a duration cannot be negative, found " + quoted(text, 60));
 
   const bool counted = found->unit == Unit::steps || found->unit == Unit::samples;

@@ -11,11 +11,16 @@ namespace {
 // Bytes of each text of an error: errors quote recipes, files and command lines, which may hold anything.
 constexpr std::size_t longest_text = 10'000;
 
+// The text as an error holds it: the character 0 would end the text of what().
+std::string text_of(std::string_view given) {
+  std::string text = shortened(given, longest_text);
+  for (std::size_t at = text.find('\0'); at != std::string::npos; at = text.find('\0', at)) text.replace(at, 1, "\\0");
+  return text;
+}
+
 }  // namespace
 
-Error::Error(ErrorKind kind, std::string message) : kind_(kind), message_(shortened(message, longest_text)) {
-  compose();
-}
+Error::Error(ErrorKind kind, std::string message) : kind_(kind), message_(text_of(message)) { compose(); }
 Error::~Error() = default;
 Error::Error(const Error& other) = default;
 Error::Error(Error&& other) noexcept = default;
@@ -34,21 +39,21 @@ Error& Error::at(std::string file, int line) {
 Error& Error::in(const std::string& outer) {
   if (!outer.empty()) {
     const bool joined = path_.empty() || path_[0] == '[';
-    path_ = shortened(joined ? outer + path_ : outer + "." + path_, longest_text);
+    path_ = text_of(joined ? outer + path_ : outer + "." + path_);
     compose();
   }
   return *this;
 }
 
 Error& Error::hint(std::string text) {
-  hint_ = shortened(text, longest_text);
+  hint_ = text_of(text);
   compose();
   return *this;
 }
 
 Error& Error::traceback(std::string text) {
   if (traceback_.empty()) {
-    traceback_ = shortened(text, longest_text);
+    traceback_ = text_of(text);
     compose();
   }
   return *this;

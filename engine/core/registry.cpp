@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "known_elsewhere.h"
+#include "core/known_elsewhere.h"
 #include "text.h"
 #include "types.h"
 

@@ -32,8 +32,8 @@ struct Fixture {
 TEST_CASE_METHOD(Fixture, "a batch gives its columns, size and index") {
   batch->index = at::arange(5, 8);
   const auto results = call(
-      "return batch.x.shape[2], batch.y[2]:item(), batch.size, batch.index[0]:item(), tostring(batch), batch.x == "
-      "batch.x");
+      "return batch.x.shape[2], batch.y[2]:item(), batch.size, batch.index[0]:item(), tostring(batch), "
+      "batch.x:equal(batch.x)");
   CHECK(std::get<Value>(results.at(0)) == Value(2));
   CHECK(std::get<Value>(results.at(1)) == Value(2));
   CHECK(std::get<Value>(results.at(2)) == Value(3));

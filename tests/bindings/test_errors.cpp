@@ -299,6 +299,22 @@ TEST_CASE("what other languages write is answered with what Lua and recipes writ
       {"local a = 7 // 2", "unexpected symbol near '/'", "math.floor(a / b)"},
       {"if 1 != 2 then end", "'then' expected near '!'", "not equal is ~="},
       {"local a = 2 ** 3", "unexpected symbol near '*'", "a ^ b"},
+      {"while True:\n  print(1)\n", "'do' expected", "while … do … end"},
+      {"for x in range(3):\n  print(x)\n\n", "'do' expected", "for i = 1, n do"},
+      {"if lab.seed:\n  print(1)\nend", "'then' expected", "if … then … end"},
+      {"def f(x):\n  return x", "'=' expected near 'f'", "function name(a, b)"},
+      {"local f = lambda", "'lambda' is not defined", "function(a, b) return"},
+      {"local l, i = { 1 }, 0\nlocal x = l[i] + 1", "arithmetic on a nil value", "list[1] is the first"},
+      {"local l, i = { {} }, 0\nlocal x = l[i].x", "index a nil value", "list[1] is the first"},
+      {"local l = { 1 }\nlocal x = l[0] .. ''", "concatenate a nil value", "list[1] is the first"},
+      {"local a = lab.tensor{1}.item + 1", "field 'item' (a function value)", "as t:item()"},
+      {"local a = lab.tensor{1}:cuda()", "a tensor has no 'cuda'", "t:to(\"cuda\")"},
+      {"local a = lab.tensor{1}:cpu()", "a tensor has no 'cpu'", "t:to(\"cpu\")"},
+      {"local a = lab.tensor{1}:numpy()", "a tensor has no 'numpy'", "t:tolist()"},
+      {"local a = DataLoader(1)", "'DataLoader' is not defined", "a fit makes batches itself"},
+      {"local a = lab.DataLoader(1)", "lab has no 'DataLoader'", "a fit makes batches itself"},
+      {"local a = F.relu(1)", "'F' is not defined", "lab.ops.relu(x)"},
+      {"local a = device('cuda')", "'device' is not defined", "--device cuda"},
       {"if true && false then end", "'then' expected near '&'", "the word is and"},
       {"import torch", "'=' expected near 'torch'", "lab.nn"},
       {"local a = lambda x: x", "function arguments expected", "function(a, b) return"},
@@ -318,6 +334,18 @@ TEST_CASE("what other languages write is answered with what Lua and recipes writ
   const Error error = sandbox.fails(row.recipe);
   CHECK_THAT(error.message(), Catch::Contains(row.message));
   CHECK_THAT(error.hint(), Catch::Contains(row.hint));
+}
+
+TEST_CASE("what stands in a string or a comment is no word of another language") {
+  Sandbox sandbox;
+  for (const char* recipe : {"local a = 'import x' b", "local a = \"a != b\" b", "local a = [[def f\n!=]] b",
+                             "local a = 1 b -- a += 1", "local a --[==[ ]] != ]==] b", "local continue_at = 1 b",
+                             "local l = 'for x:'\n-- while True:\nlocal a = = 1"}) {
+    CAPTURE(recipe);
+    CHECK(sandbox.fails(recipe).hint() == "");
+  }
+  CHECK(sandbox.fails("local t = { list = nil }\nlocal x = t.list.x -- list[0]").hint() == "");
+  CHECK_THAT(sandbox.fails("local a = 'x' import b").hint(), Catch::Contains("lab.nn"));
 }
 
 TEST_CASE("a shape is a list as others are") {

@@ -94,6 +94,19 @@ class Options(CliTest):
                  "did you mean lab.stop.patience?"),
                 ("stop = lab.EarlyStopping {}", "lab has no 'EarlyStopping'",
                  "did you mean lab.pruner.patience or lab.stop.patience?"),
+                ('compute = "bfloat16"', "fit: there is no option 'compute'", "did you mean 'precision'?"),
+                ('on = lab.build(nn.Linear(3), { input = { 4 }, precision = "bfloat16" })',
+                 "lab.build: build has no option 'precision'", "did you mean 'compute'?"),
+                ("lr = 1e-3", "fit: there is no option 'lr'", "optim = lab.optim.AdamW { lr = 1e-3 }"),
+                ("learning_rate = 1e-3", "fit: there is no option 'learning_rate'", "lab.optim.AdamW { lr = 1e-3 }"),
+                ("val = 0.2", "fit: there is no option 'val'", "data:split { train = 0.8, val = 0.2 }"),
+                ("on = lab.space.loguniform(1, 2)", "lab.space has no 'loguniform'", "did you mean lab.space.log?"),
+                ("on = lab.space.categorical {}", "lab.space has no 'categorical'", "did you mean lab.space.choice?"),
+                ("on = lab.space.randint(1, 2)", "lab.space has no 'randint'", "did you mean lab.space.int?"),
+                ("on = lab.nn.Dense(3)", "lab.nn has no 'Dense'", "did you mean lab.nn.Linear?"),
+                ("on = lab.nn.functional.relu", "lab.nn has no 'functional'", "lab.ops.relu(x)"),
+                ("on = lab.data.ImageFolder('x')", "lab.data has no 'ImageFolder'", "lab.data.images"),
+                ("on = lab.nn.ModuleList {}", "lab.nn has no 'ModuleList'", "nn.Sequential { a, b }"),
                 ("stop = lab.nn.fit {}", "lab.nn has no 'fit'", "did you mean lab.fit?"),
                 ('accelerator = "gpu"', "fit: there is no option 'accelerator'", "the device is chosen when")):
             with self.subTest(option):
@@ -120,6 +133,9 @@ class Options(CliTest):
         for call, found, hint in (
                 (f"lab.loss.cross_entropy({x}, {x})", "loss.cross_entropy[1]: expected data, found a tensor",
                  "lab.loss.cross_entropy names a loss"),
+                (f"lab.loss.cross_entropy()({x}, {x})", "expected a function, found loss.cross_entropy",
+                 "lab.loss.cross_entropy names a loss"),
+                (f"lab.nn.ReLU()({x})", "expected a function, found nn.ReLU", "lab.nn.ReLU describes a layer"),
                 (f"lab.nn.ReLU({x})", "nn.ReLU[1]: expected data, found a tensor", "lab.nn.ReLU describes a layer")):
             with self.subTest(call):
                 self.write("r.lua", f"local _ = {call}\n")
@@ -133,6 +149,18 @@ class Options(CliTest):
                 result = self.train(code=1)
                 self.assert_said(result, f"r.lua:{LINES['loss']}: ", message,
                                  "hint: a batch holds tensors: batch.x, batch.y; a function for a loss")
+
+    def test_a_list_in_place_of_a_layer(self):
+        for model in ("nn.Sequential { { nn.Linear(3), nn.ReLU() } }", "{ nn.Linear(3), nn.ReLU() }"):
+            self.recipe(model=model)
+            self.assert_said(self.train(code=1), "expected a layer", "found a list of 2",
+                             "hint: layers in a row are nn.Sequential { a, b }, with one pair of braces")
+
+    def test_noise_on_whole_numbers(self):
+        ids = 'lab.data.tensors(function() return lab.tensor.zeros({ 40, 4 }):to("int64"), lab.tensor.zeros(40) end)'
+        self.recipe(data=f"{ids}:split {{ val = 0.5 }}:augment {{ lab.augment.noise(0.1) }}", loss="mse")
+        self.assert_said(self.train(code=1), "found int64 [4]",
+                         "augment.noise alone takes numbers of any shape, in float32")
 
     def test_callbacks_as_elsewhere(self):
         self.recipe(more="  on = { on_train_end = function(run) end },\n")
@@ -356,7 +384,7 @@ class Running(CliTest):
     def test_nothing_to_run(self):
         self.write("r.lua", 'print("hello")\n')
         result = self.train()
-        note = "r.lua: ran no stage (a recipe returns one: `return lab.fit { … }`)\n"
+        note = "r.lua: no stage was run (a recipe returns one: `return lab.fit { … }`)\n"
         self.assertEqual((result.out, result.err), ("", "hello\n" + note), result)
         result = self.train("--json")
         self.assertEqual((result.out, result.err), ('{"kind":"none","status":"done"}\n', "hello\n" + note), result)
@@ -366,6 +394,13 @@ class Running(CliTest):
             self.write("r.lua", fit().replace("return lab.fit", made))
             self.assertEqual(self.train().err, f"r.lua:{LINES['fit']}: the lab.fit made here was not run, because the "
                              "recipe does not return it: write `return lab.fit { … }`\n")
+            self.assert_said(self.train("--quiet"), f"r.lua:{LINES['fit']}: the lab.fit made here was not run")
+            said = "because the recipe does not return it: write `return lab.fit { … }`\n"
+            self.assertEqual(self.run_program("check", "r.lua").out,
+                             f"r.lua:{LINES['fit']}: the lab.fit made here was not checked, {said}")
+            for command in ("profile", "bench", "find lr"):
+                self.assertIn(f"r.lua:{LINES['fit']}: the lab.fit made here was not measured, {said}",
+                              self.run_program(*command.split(), "r.lua", code=2).err)
         self.assertFalse((self.folder / "runs").exists())
 
 

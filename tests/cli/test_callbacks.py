@@ -362,7 +362,7 @@ class Mended(CliTest):
     def test_error_after_the_last_stage(self):
         recipe = fit(more="  on = { step = function() print('a step') end },\n").replace(
             "return lab.fit", "local r = lab.run(lab.fit")
-        run = self.failed(recipe + ")\nlocal x = r.metrics.nothing.x\n", "r.lua:13: attempt to index field 'nothing'")
+        run = self.failed(recipe + ")\nlocal x = r.metrics.nothing.x\n", "r.lua:13: result.metrics has no 'nothing'")
         self.assertEqual(self.summary(run)["status"], "failed")
         self.assertEqual(self.summary(run / "stages" / "f")["status"], "done")
         self.assertIn("val.loss", self.summary(run)["metrics"])

@@ -26,19 +26,26 @@ class Line(CliTest):
         other = self.train("--seed", "5", "--set", "epochs=2", "--json").json()
         self.assertNotEqual(first["metrics"], other["metrics"])
 
-    def test_how_a_command_works_may_be_said_to_each(self):
+    def test_a_command_takes_the_flags_that_mean_something_to_it(self):
         how = ["--threads", "1", "--device", "cpu", "--workers", "1", "--quiet", "--json"]
-        self.assertEqual(self.run_program(*how, "list").json(), {"runs": []})
+        self.assertEqual(self.run_program("--json", "list").json(), {"runs": []})
         for name in ("", "nn", "optim.AdamW", "ops", "ops.add", "report"):
-            result = self.run_program("help", *how, *name.split()).json()
+            result = self.run_program("help", "--json", *name.split()).json()
             self.assertEqual((result["kind"], result["status"]), ("help", "done"))
             self.assertIn("add" if name == "ops" else name, result["text"])
         self.assertEqual(self.run_program("--version", "--json").json()["kind"], "version")
         self.recipe()
         self.assertEqual(self.run_program("r.lua", "--help", "--json").json()["kind"], "help")
         self.run_program("r.lua", *how)
-        for command in ("resume", "report"):
-            self.assertEqual(self.run_program(command, "runs/r/001", *how).json()["status"], "done")
+        self.assertEqual(self.run_program("resume", "runs/r/001", *how).json()["status"], "done")
+        for command in ("find lr", "check", "profile", "bench"):
+            for flag in ("--out=x", "--within=1s"):
+                self.refused([*command.split(), "r.lua", flag],
+                             f"{flag.split('=')[0]} means nothing to `trainlab {command.split()[0]}`")
+            self.assertNotIn("--out DIR", self.run_program(command.split()[0], "--help").out)
+        for flag, value in zip(how[0:6:2], how[1:6:2]):
+            self.refused(["report", "runs/r/001", flag, value],
+                         f"{flag} means nothing to `trainlab report`")
 
     def test_parameters_in_both_forms(self):
         self.write("r.lua", 'print(lab.param { "lr", 0.5 }, lab.param { "name", "x" }, lab.param { "on", false })\n')

@@ -425,7 +425,7 @@ class Profile(CliTest):
         self.assert_said(result, '--stage g: the recipe has no such stage, only "f"')
         self.assertEqual(self.profile("r.lua", "--set", "batch=8")["stage"], "f")
         self.write("r.lua", "return nil\n")
-        self.assert_said(self.run_program("profile", "r.lua", code=2), "the recipe returns no stage")
+        self.assert_said(self.run_program("profile", "r.lua", code=2), "no stage was measured")
 
     def test_remedies(self):
         profile = self.profile(SOURCE / "recipes" / "digits.lua")

@@ -87,14 +87,25 @@ class Results(CliTest):
                 ('result["val.loss"]', "the result has no field 'val.loss'",
                  'did you mean result.metrics["val.loss"]?'),
                 ("result.epoch", "the result has no field 'epoch'", "did you mean result.best.epoch?"),
+                ('result.metrics["val.los"]', "result.metrics has no 'val.los'",
+                 'did you mean result.metrics["val.loss"]?'),
+                ("result.best.valeu", "result.best has no 'valeu'", "did you mean result.best.value?"),
+                ("result.speed.share", "result.speed has no 'share'", "did you mean result.speed.shares?"),
                 ("result.qqqqqqq", "the result has no field 'qqqqqqq'", "`trainlab help result` lists the fields")):
             self.write("field.lua", recipe.replace("return lab.fit", "local result = lab.run(lab.fit") +
                        f")\nprint({read})\n")
             self.assert_said(self.run_program("field.lua", code=1), message, hint)
+        self.write("found.lua", recipe.replace("return lab.fit", "local fit = lab.fit") + "local found = "
+                   'lab.run(lab.find.lr { name = "rate", fit = fit })\nprint(found.lr.sugestion)\n')
+        self.assert_said(self.run_program("found.lua", code=1), "result.lr has no 'sugestion'",
+                         "did you mean result.lr.suggestion?")
+        self.write("returned.lua", recipe.replace("return lab.fit", "return lab.run(lab.fit") + ")\n")
+        self.assert_said(self.run_program("returned.lua", code=1), "a recipe returns a stage, found the result of a "
+                         "stage", "return the last stage itself, without lab.run")
         # What this result does not have, but another one has, is nil; a place in a list is nothing to a result.
         self.write("field.lua", recipe.replace("return lab.fit", "local result = lab.run(lab.fit") +
-                   ")\nprint(result.pareto, result[1], #result, type(result.predict))\n")
-        self.assertIn("nil\tnil\t0\tfunction", self.run_program("field.lua").err)
+                   ")\nprint(result.pareto, result[1], #result, type(result.predict), result.best.trial)\n")
+        self.assertIn("nil\tnil\t0\tfunction\tnil", self.run_program("field.lua").err)
 
     def test_objects_are_documented(self):
         self.recipe()

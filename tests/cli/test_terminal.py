@@ -49,6 +49,19 @@ class OnTerminal:
 
 
 class Terminal(CliTest):
+    def test_a_pipe_may_lead_to_a_terminal(self):
+        self.write("r.lua", 'lab.param { "width", 1, doc = "\\27[2Jdoc" .. ("x"):rep(2^24) }\n' +
+                   fit(more='  on = { validate = function(run) run:stop("\\27]0;stopped\\7") end },\n'))
+        outputs = [self.run_program(*line).out for line in
+                   (["r.lua", "--out", "run"], ["report", "run"], ["resume", "run"], ["r.lua", "--help"])]
+        for output in outputs:
+            self.assertNotIn(ESCAPE, output)
+        self.assertIn("\\27]0;stopped\\7", outputs[1])
+        self.assertIn("\\27[2Jdocxxx", outputs[3])
+        self.assertLess(len(outputs[3]), 10000)
+        self.write("r.lua", 'require "ok\\0x"')
+        self.assertIn('expected a module\'s name, found "ok\\0x"', self.run_program("r.lua", code=1).err)
+
     def shown(self, recipe, *arguments, code):
         """What the program writes to a terminal."""
         self.write("r.lua", recipe)

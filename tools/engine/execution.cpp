@@ -122,6 +122,17 @@ std::shared_ptr<const Spec> Execution::with_set(const Spec& stage, bool returned
   return spec;
 }
 
+Error Execution::no_stage(const std::string& done) const {
+  const auto& [entry, at] = recipe_.state().latest_stage();
+  const std::string made = "lab." + entry;
+  if (entry.empty()) {
+    return usage_error(shown_name() + ": no stage was " + done + " (a recipe returns one: `return lab.fit { … }`)");
+  }
+  return usage_error("the " + made + " made here was not " + done +
+                     ", because the recipe does not return it: write `return " + made + " { … }`")
+      .at(at.file, at.line);
+}
+
 // Relative to the working folder where that is no longer. The same for the stored copy of a run that is continued.
 std::string Execution::shown_name() const {
   const fs::path file =

@@ -36,6 +36,10 @@ class Execution {
   std::shared_ptr<const Spec> with_set(const Spec& stage, bool returned);
   void check_set_used() const { set_.check_all_used(); }
 
+  // The error of a recipe that returns no stage, where none was `done` ("run"). The usual cause is a stage that the
+  // recipe makes but does not return; the error then has its position.
+  Error no_stage(const std::string& done) const;
+
   // The recipe's name as the user would type it.
   std::string shown_name() const;
   void send(const std::string& text) const { send_text(*start_.channel, text); }

@@ -69,9 +69,9 @@ int MeasuredStage::end(const Recipe::Outcome& outcome) {
     measure_stage(*outcome.stage, true);
   }
   if (code_) return *code_;
-  throw usage_error(shown_name() + (outcome.ended
-                                        ? ": the recipe comes to a lab.study with a file before its first stage"
-                                        : ": the recipe returns no stage"))
+  throw(outcome.ended ? usage_error(shown_name() + ": the recipe comes to a lab.study with a file before its first "
+                                                   "stage")
+                      : no_stage("measured"))
       .hint("a stage is measured: lab.fit, lab.task, lab.sweep or lab.ensemble");
 }
 

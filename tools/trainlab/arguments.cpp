@@ -168,7 +168,7 @@ class Parser {
     const Command& command = *result_.command;
     for (const std::string& name : seen_) {
       const Flag& flag = *find_flag(&command, name);
-      if (takes_flag(&command, flag) || (takes_recipe() && flag.concerns == Flag::Concerns::new_run)) continue;
+      if (cli::takes_flag(command, flag, takes_recipe())) continue;
       Error error = usage_error("--" + name + " means nothing to `trainlab " + command.name + "`");
       if (command.continues_run) {
         error.hint("a run that is continued keeps its parameters, seed, settings and folder");

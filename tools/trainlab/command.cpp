@@ -37,15 +37,23 @@ const Flag* find_flag(const Command* command, const std::string& name) {
   return own ? own : find_in(common_flags(), name);
 }
 
-bool takes_flag(const Command* command, const Flag& flag) {
-  if (!command || own_flag(*command, flag.name)) return true;
-  return find_in(common_flags(), flag.name) && (flag.concerns != Flag::Concerns::new_run || command->takes_recipe());
+bool takes_flag(const Command& command, const Flag& flag, bool with_recipe) {
+  if (own_flag(command, flag.name)) return true;
+  switch (flag.concerns) {
+    case Flag::Concerns::everything: return true;
+    case Flag::Concerns::engine: return command.works != Command::Works::alone;
+    case Flag::Concerns::trials: return with_recipe || command.trains;
+    case Flag::Concerns::recipe: return with_recipe;
+    case Flag::Concerns::new_run: return with_recipe && command.trains;
+  }
+  return false;
 }
 
 std::vector<Flag> flags_of(const Command* command) {
   std::vector<Flag> flags = command ? command->flags : std::vector<Flag>();
   for (const Flag& flag : common_flags()) {
-    if (takes_flag(command, flag) && !find_in(flags, flag.name)) flags.push_back(flag);
+    const bool taken = !command || takes_flag(*command, flag, command->takes_recipe());
+    if (taken && !find_in(flags, flag.name)) flags.push_back(flag);
   }
   return flags;
 }

@@ -63,14 +63,17 @@ void settle_studies(const fs::path& run) {
   }
 }
 
+void write_out(const std::string& text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
+    throw run_error("cannot write to standard output");
+}
+
 }  // namespace
 
-void print(std::string_view text) {
-  // Unprintable characters are replaced for a terminal only; a program that reads the output gets every byte unchanged.
-  const std::string shown = ::isatty(STDOUT_FILENO) == 1 ? printable(text) : std::string(text);
-  if (std::fwrite(shown.data(), 1, shown.size(), stdout) != shown.size() || std::fflush(stdout) != 0) {
-    throw run_error("cannot write to standard output");
-  }
+void print(std::string_view text) { write_out(printable(text)); }
+
+void print_data(std::string_view text) {
+  write_out(::isatty(STDOUT_FILENO) == 1 ? printable(text) : std::string(text));
 }
 
 void print_text(const std::string& text, bool json, const std::string& kind) {

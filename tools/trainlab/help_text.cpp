@@ -35,28 +35,33 @@ std::string joined(const std::vector<std::string>& texts, const std::string& bet
   return all;
 }
 
-// The text about common flags. `everywhere`: whether to add --help and --version, which only the program's help shows.
-std::string common_text(bool everywhere) {
-  std::vector<std::string> new_run;
-  for (const Flag& flag : common_flags()) {
-    if (flag.concerns == Flag::Concerns::new_run) new_run.push_back("--" + flag.name);
-  }
-  std::string text = "Flags, anywhere on the line; a run that is continued keeps its " + joined(new_run, ", ") + ":\n";
-  for (const Flag& flag : common_flags()) {
-    if (everywhere || (flag.name != "help" && flag.name != "version")) text += line_of(flag);
-  }
-  return text;
+// The common flags that the command takes, without --help and --version, which only the program's help shows.
+std::vector<Flag> common_flags_of(const Command& command) {
+  std::vector<Flag> flags = flags_of(&command);
+  std::erase_if(flags, [&](const Flag& flag) {
+    return flag.name == "help" || flag.name == "version" || own_flag(command, flag.name);
+  });
+  return flags;
 }
 
-// The common flags that have a meaning for a command that begins no run.
-std::string other_flags(const Command& command) {
-  std::string text;
-  for (const Flag& flag : common_flags()) {
-    if (flag.name == "help" || flag.name == "version" || own_flag(command, flag.name)) continue;
-    if (flag.concerns == Flag::Concerns::new_run) continue;
-    if (flag.concerns == Flag::Concerns::engine && command.works == Command::Works::alone) continue;
-    text += (text.empty() ? "\nFlags, anywhere on the line: " : ", ") + form_of(flag);
+// A line about each of these common flags. `trains`: whether a run may keep what they say.
+std::string common_text(const std::vector<Flag>& flags, bool trains) {
+  std::vector<std::string> kept;
+  std::string lines;
+  for (const Flag& flag : flags) {
+    using Concerns = Flag::Concerns;
+    if (flag.concerns == Concerns::recipe || flag.concerns == Concerns::new_run) kept.push_back("--" + flag.name);
+    lines += line_of(flag);
   }
+  const std::string keeps = trains ? "; a run that is continued keeps its " + joined(kept, ", ") : "";
+  return "Flags, anywhere on the line" + keeps + ":\n" + lines;
+}
+
+// The common flags of a command without a recipe, in one line.
+std::string common_line(const Command& command) {
+  std::string text;
+  for (const Flag& flag : common_flags_of(command))
+    text += (text.empty() ? "\nFlags, anywhere on the line: " : ", ") + form_of(flag);
   return text.empty() ? "" : text + "\n";
 }
 
@@ -98,7 +103,7 @@ std::string program_help(std::span<const Command> commands) {
       "\n"
       "Commands:\n";
   for (const Command& command : commands) text += padded("  " + command.name) + command.line + "\n";
-  return text + "\n" + common_text(true) +
+  return text + "\n" + common_text(common_flags(), true) +
          "\n"
          "Exit codes: 0 done or stopped, 1 the recipe or its data is wrong, 2 usage, 3 the run failed,\n"
          "130 interrupted, 143 terminated (both after a checkpoint).\n";
@@ -107,7 +112,8 @@ std::string program_help(std::span<const Command> commands) {
 std::string command_help(const Command& command) {
   std::string text = "  " + usage_line(command) + "\n\n" + command.text;
   for (const Flag& flag : command.flags) text += line_of(flag);
-  return text + (command.takes_recipe() ? "\n" + common_text(false) : other_flags(command));
+  if (!command.takes_recipe()) return text + common_line(command);
+  return text + "\n" + common_text(common_flags_of(command), command.trains);
 }
 
 }  // namespace trainlab::cli

@@ -35,7 +35,7 @@ DataParts augment(const Options& spec, const DataContext& context) {
         .error("source", "the data has no images to augment; expected an x of bytes [channels, height, width]" +
                              (x ? ", found " + dtype_name(x->stored_type()) + " " + shape_text(x->sample_shape())
                                 : std::string()))
-        .hint("augment.noise alone takes numbers of any shape");
+        .hint("augment.noise alone takes numbers of any shape, in float32");
   }
   auto augmentation = std::make_shared<Augmentation>(x->sample_shape(), has_bytes ? white_of(*x, parts.state) : 1,
                                                      parts.train.data->classes);

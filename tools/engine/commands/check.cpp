@@ -23,7 +23,7 @@ class CheckExecution final : public Execution {
     if (outcome.stage) check(*outcome.stage, true);
     if (!outcome.ended) check_set_used();
     if (outcome.ended && text_.empty()) text_ = "checked up to a lab.study with a file; the rest needs its trials\n";
-    send(outcome.stage || outcome.ended ? text_ : "The recipe returns no stage.\n");
+    send(outcome.stage || outcome.ended ? text_ : std::string(no_stage("checked").what()) + "\n");
     return 0;
   }
 

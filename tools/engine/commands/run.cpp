@@ -72,7 +72,11 @@ class RunExecution final : public Execution {
       throw usage_error("the mended recipe has fewer stages than the run, which has " +
                         std::to_string(recorded_.size()));
     }
-    if (!run().begun()) run().say(nothing_ran());
+    if (!run().begun()) {
+      // That a stage was forgotten is a mistake, which --quiet does not hide.
+      const Error nothing = no_stage("run");
+      nothing.line() > 0 ? run().say_damage(nothing.what()) : run().say(nothing.what());
+    }
     return run().finish();
   }
 
@@ -82,14 +86,6 @@ class RunExecution final : public Execution {
     Value summary = run().stage(Options(registry(), spec, ""), returned);
     const std::string name = summary["name"].string();
     return {std::move(summary), run().stage_folder(name), spec};
-  }
-
-  // The error of a recipe without a stage. The usual cause is a stage that the recipe makes but does not return.
-  std::string nothing_ran() const {
-    const auto& [entry, at] = recipe().state().latest_stage();
-    if (entry.empty()) return shown_name() + ": ran no stage (a recipe returns one: `return lab.fit { … }`)";
-    return at.text() + ": the lab." + entry + " made here was not run, because the recipe does not return it: write " +
-           "`return lab." + entry + " { … }`";
   }
 
   void require_same(const Spec& stage) {

@@ -75,6 +75,7 @@ Command extend_command() {
                        .error = "`trainlab extend` needs the new total: --epochs N, --steps N or --time TIME of a fit, "
                                 "--trials N or --time TIME of a sweep, --time TIME of an ensemble"},
       .works = Command::Works::with_engine,
+      .trains = true,
       .continues_run = true,
       .run = run_extend,
   };

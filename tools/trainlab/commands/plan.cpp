@@ -69,8 +69,10 @@ PlanQuestion plan_question(const Arguments& given) {
 
 void check_plan(const Arguments& given) {
   if (plans_recipe(given)) return check_recipe_plan(given);
-  for (const char* flag : {"params", "set"}) {
-    if (given.has(flag)) throw usage_error(std::string("--") + flag + " goes with a recipe: trainlab plan RECIPE.lua");
+  for (const Flag& flag : common_flags()) {
+    const bool of_plan = flag.name == "within" || flag.concerns == Flag::Concerns::everything;
+    if (of_plan || !given.has(flag.name)) continue;
+    throw usage_error("--" + flag.name + " goes with a recipe: trainlab plan RECIPE.lua");
   }
   if (given.words.empty()) return;
   if (given.words.front() != "fit") {
@@ -146,6 +148,7 @@ Command plan_command() {
             .help = "the law of the loss: besiroglu (default), muennighoff, or the JSON of `plan fit`"},
            common_flag("params"),
            common_flag("set")},
+      .works = Command::Works::with_engine,
       .check = check_plan,
       .run = run_plan,
   };

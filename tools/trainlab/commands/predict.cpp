@@ -62,7 +62,11 @@ Request request_for_prediction(const Arguments& given) {
 int run_predict(const Program&, const Arguments& given) {
   const Request request = request_for_prediction(given);
   const Outcome outcome = Supervisor(Supervisor::find_engine()).run(request, std::nullopt);
-  if (!given.has("json") || outcome.code != 0) return tell(outcome, given.has("json"), given.command->name);
+  if (outcome.code != 0) return tell(outcome, given.has("json"), given.command->name);
+  if (!given.has("json")) {
+    print_data(outcome.result["text"].string());
+    return 0;
+  }
   Value object = Value::Map{{"kind", "predict"}, {"status", "done"}};
   if (given.has("output")) {
     object.set("output", request.options["output"]);

@@ -21,7 +21,7 @@ int run_report(const Program&, const Arguments& given) {
     write_atomic(file, report::report_page(first));
     print(report::shown_path(file) + "\n");
   } else if (given.has("csv")) {
-    print(report::report_csv(first));
+    print_data(report::report_csv(first));
   } else if (given.has("json")) {
     print(to_json(report::report_value(first), 2) + "\n");
   } else {

@@ -18,6 +18,7 @@ Command resume_command() {
                          "fits and code after the stages may differ from the run's recipe"},
                 common_flag("within", "a new budget of time for the whole run, in which the time used so far counts")},
       .works = Command::Works::with_engine,
+      .trains = true,
       .continues_run = true,
       .run =
           [](const Program&, const Arguments& given) {

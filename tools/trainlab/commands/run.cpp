@@ -19,6 +19,7 @@ Command run_command() {
                  .type = file_type("FILE"),
                  .help = "options that `trainlab profile` or `trainlab find` has written with --apply FILE"}},
       .works = Command::Works::on_recipe,
+      .trains = true,
       .run =
           [](const Program&, const Arguments& given) {
             Request request = request_for_recipe(given);

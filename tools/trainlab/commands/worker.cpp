@@ -56,6 +56,7 @@ Command worker_command() {
                          "unfinished study of its sweep in the database postgresql://USER@HOST/DATABASE"}},
       .works = Command::Works::with_engine,
       .recipe_flag = "study",
+      .trains = true,
       .run =
           [](const Program&, const Arguments& given) {
             return supervise(given.has("study") ? request_for_study(given) : request_for_worker(given), given);

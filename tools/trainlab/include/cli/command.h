@@ -59,6 +59,7 @@ struct Command {
   // The name of a flag of the command's own. With this flag, a line works on a recipe and its word is the recipe's
   // path, whatever `works` says.
   std::string recipe_flag = {};
+  bool trains = false;         // the command trains in the folder of a run
   bool continues_run = false;  // the command continues an existing run; messages then list what cannot change
 
   // Raises Error{usage} for flags that contradict each other. The words were checked before.
@@ -95,9 +96,9 @@ const Flag* own_flag(const Command& command, const std::string& name);
 // A flag of the command or a common flag, by name without dashes; nullptr when there is none. The command need not take
 // the common flag (see takes_flag). `command` may be nullptr.
 const Flag* find_flag(const Command* command, const std::string& name);
-// Whether the command takes the flag; without a command, any common flag is taken.
-bool takes_flag(const Command* command, const Flag& flag);
-// All flags that the command takes, its own first.
+// Whether a line of the command takes the flag; `with_recipe`: whether the line executes a recipe.
+bool takes_flag(const Command& command, const Flag& flag, bool with_recipe);
+// All flags that the command takes, its own first. Without a command: the common flags.
 std::vector<Flag> flags_of(const Command* command);
 
 // All forms of the command's line, from its record: "trainlab check RECIPE.lua [--step] [--PARAMETER VALUE…] [flags]".

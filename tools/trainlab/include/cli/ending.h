@@ -28,8 +28,11 @@ int tell_summary(const std::filesystem::path& run, bool json);
 // Reports an error that ends the program. `run`: the folder of the opened run, if a run was opened.
 int tell(const Error& error, bool json, const std::filesystem::path& run = {});
 
-// Writes to standard output. Raises Error{run} when it cannot be written.
+// Writes a text for people to standard output, control characters replaced: a pipe or file may lead to a terminal.
+// Raises Error{run} when it cannot be written.
 void print(std::string_view text);
+// Writes data for a program: unchanged, but to a terminal as print does.
+void print_data(std::string_view text);
 // Writes a text that is the whole output of a command; with `json`, as an object of the kind `kind`.
 void print_text(const std::string& text, bool json, const std::string& kind);
 

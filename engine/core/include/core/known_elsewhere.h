@@ -13,4 +13,10 @@ std::string called_here(std::string_view word, const std::vector<std::string>& n
 // How recipes do what an option of this name does elsewhere, where that is no option here ("device"); or empty.
 std::string_view said_otherwise(std::string_view option);
 
+// How recipes do what a member of a library of this name does elsewhere ("DataLoader"); or empty.
+std::string_view member_otherwise(std::string_view name);
+
+// How recipes do what a method of a tensor of this name does elsewhere ("numpy"); or empty.
+std::string_view method_otherwise(std::string_view name);
+
 }  // namespace trainlab
