@@ -72,10 +72,24 @@ void Member::say_that_no_best_was_kept() const {
   context_.say("warning: " + std::string(never.what()));
 }
 
+void Member::say_what_the_average_lacks() const {
+  const std::optional<std::int64_t> updates = trained_->average_updates(index_);
+  if (!updates || *updates > 1) return;
+  const std::string what = *updates == 0
+                               ? "never began, because the fit ended before its first update: the weights are "
+                                 "those of the last step"
+                               : "is of one point of the fit, which ended before a second update";
+  context_.say("warning: " + std::string(plan_.options.child("ema")
+                                             .error("", "the average " + what)
+                                             .hint("an earlier start, or less time between two updates")
+                                             .what()));
+}
+
 void Member::finished(Value& summary) {
   for (const auto& observer : record_.observers()) observer->finished(summary);
   if (summary["status"] == Value("interrupted")) return;
   if (plan_.keep_best && !best_ && !failure_ && !metrics_.empty()) say_that_no_best_was_kept();
+  if (!failure_) say_what_the_average_lacks();
   if (validated_step_ != position_.step) logged_.clear();  // of steps after the last row, in a fit that has failed
   if (callbacks_.contains("finish")) restore_kept();
   call("finish", position_);

@@ -120,6 +120,32 @@ class Options(CliTest):
         self.recipe(data=data, model="nn.Linear(1)", loss="mse", more='  metrics = { "r2" }, monitor = "val.r2",\n')
         self.assert_said(self.train(), f"warning: r.lua:{LINES['fit']}: val.r2 was a number at no validation")
 
+    def test_an_average_that_the_fit_is_too_short_for(self):
+        average = '  ema = lab.swa { start = "3 epochs", every = "EVERY epochs" },\n  stop = function(run) STOP end,\n'
+        for every, stop, message in (
+                ("1", "return run.epoch >= 1", "the average never began, because the fit ended before its first update"),
+                ("9", "return false", "the average is of one point of the fit, which ended before a second update")):
+            with self.subTest(every):
+                self.recipe(epochs=20, more=average.replace("EVERY", every).replace("STOP", stop))
+                self.assert_said(self.train(), f"warning: r.lua:{LINES['more']}: {message}",
+                                 "an earlier start, or less time between two updates")
+        self.recipe(epochs=6, more=average.replace("EVERY", "1").replace("STOP", "return false"))
+        self.assertNotIn("the average", self.train().err)
+
+    def test_times_of_a_schedule_beyond_the_end(self):
+        for schedule, message in (
+                ('cosine { warmup = "5 epochs" }', "warmup: expected a warm-up that ends before the run does, found 5 "
+                                                   "epochs"),
+                ('step { every = "30 epochs", factor = 0.1 }', "every: expected a first reduction within the run, "
+                                                               "found 30 epochs"),
+                ('multi_step { at = { "1 epochs", "7 epochs" }, factor = 0.1 }', "at: expected times within the run, "
+                                                                                 "found 7 epochs")):
+            with self.subTest(schedule):
+                self.recipe(epochs=5, more=f"  schedule = lab.sched.{schedule},\n")
+                self.assert_said(self.train(), "warning: r.lua:", message, "in a run of")
+        self.recipe(epochs=5, more='  schedule = lab.sched.cosine { warmup = "1 epochs" },\n')
+        self.assertNotIn("warning", self.train().err)
+
     def test_a_mark_that_a_loss_does_not_know(self):
         data = ('lab.data.tensors(function() local y = lab.tensor.zeros({ 40 }):to("int64") y[0] = 2 y[1] = 255 '
                 'return lab.tensor.randn({ 40, 4 }, { seed = 1 }), y end)')

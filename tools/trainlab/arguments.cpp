@@ -54,7 +54,7 @@ class Parser {
 
  private:
   void take_command(const std::string& word) {
-    result_.command = find_command(commands_, word);
+    result_.command = command_named(commands_, word);
     if (result_.command) return;
     if (!is_recipe(word)) throw unknown("command or recipe", word, names_of(commands_));
     const auto by_default = std::ranges::find(commands_, true, &Command::is_default);

@@ -24,7 +24,7 @@ Words one_or_two_recipes() {
   return words;
 }
 
-const Command* find_command(std::span<const Command> commands, const std::string& name) {
+const Command* command_named(std::span<const Command> commands, const std::string& name) {
   const auto found =
       std::find_if(commands.begin(), commands.end(), [&](const Command& command) { return command.name == name; });
   return found == commands.end() ? nullptr : &*found;

@@ -152,6 +152,26 @@ std::unique_ptr<Schedule> make_schedule(std::shared_ptr<Callable> function, cons
 
 std::unique_ptr<Schedule> constant_schedule() { return std::make_unique<Constant>(); }
 
+std::vector<Error> warnings_of_schedule(const Options& spec, const RunLength& length) {
+  std::vector<Error> warnings;
+  if (length.total_steps < 1) return warnings;
+  const auto check = [&](const char* option, const std::string& text, const char* what) {
+    const auto steps = in_steps(parse_duration(text), length.steps_per_epoch, length.batch, length.total_steps);
+    if (!steps || *steps < length.total_steps) return;
+    warnings.push_back(spec.error(option, std::string(what) + ", found " + text + ", " + std::to_string(*steps) +
+                                              " steps, in a run of " + std::to_string(length.total_steps))
+                           .hint("a share such as \"10%\" fits runs of any length"));
+  };
+  if (spec.given("warmup"))
+    check("warmup", spec.get("warmup").string(), "expected a warm-up that ends before the run does");
+  if (spec.entry().name == "sched.step")
+    check("every", spec.get("every").string(), "expected a first reduction within the run");
+  if (spec.entry().find("at")) {
+    for (const Value& time : spec.get("at").list()) check("at", time.string(), "expected times within the run");
+  }
+  return warnings;
+}
+
 void register_schedule(Registry& registry) {
   registry.add(
       Entry("sched.constant", "schedule", "Keeps the optimizer's rate for the whole run.").example("sched.constant()"),

@@ -26,7 +26,11 @@ const at::Tensor& stored(const NamedTensors& tensors, const std::string& name, a
 
 bool Group::averaged(std::size_t member) const {
   if (is_final_[member]) return false;
-  return has_own_average_ || (average_ && average_->evaluated(member) && average_->begun(member));
+  return has_own_average_ || (average_ && average_->evaluated(member) && average_->updates(member) > 0);
+}
+
+std::optional<std::int64_t> Group::average_updates(std::size_t member) const {
+  return average_ && average_->evaluated(member) ? std::optional(average_->updates(member)) : std::nullopt;
 }
 
 void Group::take_own_average(std::size_t member, const std::function<at::Tensor(std::size_t parameter)>& to) const {

@@ -111,7 +111,7 @@ Registry entry_named(std::string_view table, const std::string& name) {
 // The help on `name`, which is the name of a command, an operator, an entry or a group, or a word to search for. Empty:
 // help on all entries.
 std::string help_on(const Program& program, const std::string& name) {
-  if (const Command* command = find_command(program.commands, name)) return command_help(*command);
+  if (const Command* command = command_named(program.commands, name)) return command_help(*command);
   for (const char* operators : {"ops", "lab.ops"}) {
     if (name == operators || name.starts_with(operators + std::string("."))) {
       return report::operator_help(program.operators, name, output_width());

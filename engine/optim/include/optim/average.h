@@ -20,8 +20,8 @@
 namespace trainlab {
 
 struct AveragedTensor {
-  std::string name;  // "2.weight"
-  at::Tensor value;  // the live one; with members > 0 it has a leading member axis
+  std::string name;      // "2.weight"
+  at::Tensor value;      // the live one; with members > 0 it has a leading member axis
   bool averages = true;  // if not, each update copies it
 };
 
@@ -37,8 +37,11 @@ class WeightAverage {
   // Sets the length of the run, which a time budget leaves open.
   void set_total(std::int64_t total_steps);
 
-  // Whether the row has an average yet that is validated and kept in place of the weights.
-  bool begun(std::size_t row) const { return updates(row) > 0; }
+  // How many times the row's average has taken the weights in. Before the first time there is no average.
+  std::int64_t updates(std::size_t row) const {
+    return static_cast<std::int64_t>(updates_.const_data_ptr<double>()[row]);
+  }
+  // Whether the row's average is validated and kept in place of the weights, once there is one.
   bool evaluated(std::size_t row) const { return rows_[row].evaluated; }
 
   // The averages in the order of the tensors.
@@ -54,7 +57,6 @@ class WeightAverage {
     std::int64_t start = 0, every = 1;
     double total = 0;  // steps of the run for which the durations were turned into steps
   };
-  double updates(std::size_t row) const { return updates_.const_data_ptr<double>()[row]; }
   // Turns the row's durations into steps of a run of `total` steps.
   void plan(Row& row, double total) const;
   Error never_begins(const Row& row) const;

@@ -45,5 +45,8 @@ std::unique_ptr<Schedule> make_schedule(const Options& spec, const RunLength& le
 // be used on the function's home thread.
 std::unique_ptr<Schedule> make_schedule(std::shared_ptr<Callable> function, const RunLength& length, Key key);
 std::unique_ptr<Schedule> constant_schedule();
+// Warnings about times of a schedule that a run of this length never reaches: a warm-up that is as long as the run, a
+// reduction after its end. None where the length is unknown.
+std::vector<Error> warnings_of_schedule(const Options& spec, const RunLength& length);
 
 }  // namespace trainlab

@@ -62,6 +62,7 @@ class Group final : public Trained {
   void restore(std::size_t member, const NamedTensors& tensors) override;
   NamedTensors weights(std::size_t member) const override;
   bool averaged(std::size_t member) const override;
+  std::optional<std::int64_t> average_updates(std::size_t member) const override;
   void load_weights(std::size_t member, const NamedTensors& tensors) override;
 
   // The weights themselves, or of a member of several a view of its own. Between two steps the tensors have the

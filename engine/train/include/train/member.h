@@ -122,6 +122,8 @@ class Member {
   std::optional<Forecast> forecast() const;
   double metric(const std::string& name) const;
   void say_that_no_best_was_kept() const;
+  // A warning where the fit was too short for its average of weights.
+  void say_what_the_average_lacks() const;
   Value part_sizes() const;
   void check_data(const Checkpoint& checkpoint) const;
   void check_extension(std::int64_t before) const;

@@ -81,6 +81,9 @@ class Trained {
 
   // Whether weights() of a member are averages: the tensors ema.… of tensors() instead of model.….
   virtual bool averaged(std::size_t member) const { return (void)member, false; }
+  // How many times the average of a member's option `ema` has taken the weights in; nullopt where the fit keeps no such
+  // average in place of the weights.
+  virtual std::optional<std::int64_t> average_updates(std::size_t member) const { return (void)member, std::nullopt; }
 
   // The value of run.model for a member.
   virtual RunHandle::Objects models(std::size_t member) = 0;

@@ -90,7 +90,7 @@ std::vector<Command> all_commands();
 std::vector<Command> with_engine_commands(const Value& table);
 
 // The command of this name; nullptr when there is none.
-const Command* find_command(std::span<const Command> commands, const std::string& name);
+const Command* command_named(std::span<const Command> commands, const std::string& name);
 // The flag that stands in the command's own record, by name without dashes; nullptr when there is none.
 const Flag* own_flag(const Command& command, const std::string& name);
 // A flag of the command or a common flag, by name without dashes; nullptr when there is none. The command need not take
