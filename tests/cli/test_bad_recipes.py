@@ -149,8 +149,14 @@ class Options(CliTest):
     def test_a_mark_that_a_loss_does_not_know(self):
         data = ('lab.data.tensors(function() local y = lab.tensor.zeros({ 40 }):to("int64") y[0] = 2 y[1] = 255 '
                 'return lab.tensor.randn({ 40, 4 }, { seed = 1 }), y end)')
-        self.recipe(data=data + ":split { train = 0.5, val = 0.5 }", loss="cross_entropy",
-                    more="  metrics = { lab.metric.accuracy { ignore_index = 255 } },\n")
+        more = "  metrics = { lab.metric.accuracy { ignore_index = 255 } },\n"
+        for loss in ("hinge", "triplet"):
+            with self.subTest(loss):
+                self.recipe(data=data + ":split { train = 0.5, val = 0.5 }", loss=loss, more=more)
+                self.assert_said(self.train(code=1), "expected labels from 0 to 2, found 255 in the data",
+                                 f"hint: loss.{loss} takes every label for a class; "
+                                 "loss.cross_entropy { ignore_index = 255 } leaves this label out")
+        self.recipe(data=data + ":split { train = 0.5, val = 0.5 }", loss="cross_entropy", more=more)
         self.assert_said(self.train(code=1), "expected labels from 0 to 2, found 255 in the data, which another loss "
                                              "or a metric leaves out", "ignore_index = 255 in this loss too")
 

@@ -46,6 +46,14 @@ void add_column(Dataset& dataset, const NamedArray& array) {
 
 }  // namespace
 
+at::Tensor narrow_exactly(at::Tensor doubles) {
+  const double* value = doubles.const_data_ptr<double>();
+  const bool exact = std::all_of(value, value + doubles.numel(), [](double number) {
+    return static_cast<double>(static_cast<float>(number)) == number;
+  });
+  return exact ? doubles.to(at::kFloat) : doubles;
+}
+
 void count_classes(Dataset& dataset, const at::Tensor& labels, const std::string& from) {
   const auto low = labels.min().item<std::int64_t>(), high = labels.max().item<std::int64_t>();
   if (high < 0 || high >= most_classes) {

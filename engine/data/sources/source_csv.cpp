@@ -111,8 +111,9 @@ void register_source_csv(Registry& registry) {
                     .string()
                     .many())
           .with(Option("delimiter", "the character between fields").string().or_default(","))
-          .returns("x float32 [features]; y float32 [targets] in a regression, int64 in a classification; one training "
-                   "part")
+          .returns(
+              "x [features] and, in a regression, y [targets] in the type of the fit; y int64 in a classification; "
+              "one training part")
           .example("lab.data.csv { \"houses.csv\", target = \"price\" }:split { val = 0.2 }:normalize()")
           .note("A column holds numbers when its first value that is not missing is a number. Any other column holds "
                 "categories and gives a 0/1 feature for each category, in sorted order. Missing values are empty "

@@ -1,6 +1,7 @@
 // data.table and data.tensors: data that a recipe holds or makes itself.
 #include <ATen/ops/empty.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "set/arrays.h"
@@ -20,13 +21,13 @@ class ListReader {
   }
 
   at::Tensor floats() const {
-    at::Tensor tensor = at::empty(shape_, at::kFloat);
-    auto* value = tensor.mutable_data_ptr<float>();
-    for (std::size_t i = 0; i < numbers_.size(); ++i) {
-      value[i] = static_cast<float>(numbers_[i]);
-      if (!std::isfinite(value[i])) throw recipe_error(number_text(numbers_[i]) + " is not finite in float32");
+    at::Tensor tensor = at::empty(shape_, at::kDouble);
+    std::copy(numbers_.begin(), numbers_.end(), tensor.mutable_data_ptr<double>());
+    for (const double number : numbers_) {
+      if (!std::isfinite(static_cast<float>(number)))
+        throw recipe_error(number_text(number) + " is not finite in float32");
     }
-    return tensor;
+    return narrow_exactly(std::move(tensor));
   }
 
   at::Tensor labels() const {
@@ -127,7 +128,7 @@ void register_source_table(Registry& registry) {
           .with(Option("task", "\"classification\": y holds classes, whole numbers from 0")
                     .choice({"regression", "classification"})
                     .or_default("regression"))
-          .returns("x and more float32; y float32, int64 in a classification; one training part")
+          .returns("x, y and more in the type of the fit, y int64 in a classification; one training part")
           .example("lab.data.table { x = { {0, 0}, {0, 1}, {1, 0}, {1, 1} }, y = { 0, 1, 1, 0 }, "
                    "task = \"classification\" }"),
       DataFactory{make_table});

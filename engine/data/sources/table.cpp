@@ -13,6 +13,7 @@
 
 #include "data/tokenizer.h"
 #include "formats/fields.h"
+#include "set/arrays.h"
 
 namespace trainlab {
 
@@ -204,15 +205,16 @@ class TableReader {
   void read_targets(Table& table, const std::vector<std::size_t>& columns) const {
     if (options_.task == Task::classification)
       throw recipe_error(file_ + ": a classification has one target, found " + std::to_string(columns.size()));
-    table.y = at::empty({table.rows, static_cast<std::int64_t>(columns.size())}, at::kFloat);
-    auto* y = table.y.mutable_data_ptr<float>();
+    table.y = at::empty({table.rows, static_cast<std::int64_t>(columns.size())}, at::kDouble);
+    auto* y = table.y.mutable_data_ptr<double>();
     for (const std::size_t column : columns) {
       require_all(column);
       if (!looks_numeric(column))
         throw wrong(0, column, "several targets are numbers, found " + in_quotes(csv_.field(0, column)));
     }
     for (std::int64_t row = 0; row < table.rows; ++row)
-      for (const std::size_t column : columns) *y++ = static_cast<float>(number(row, column));
+      for (const std::size_t column : columns) *y++ = number(row, column);
+    table.y = narrow_exactly(std::move(table.y));
   }
 
   void read_target(Table& table, std::size_t column) const {
@@ -231,9 +233,10 @@ class TableReader {
       std::copy(codes.begin(), codes.end(), table.y.mutable_data_ptr<std::int64_t>());
       return;
     }
-    table.y = at::empty({table.rows, 1}, at::kFloat);
-    auto* y = table.y.mutable_data_ptr<float>();
-    for (std::int64_t row = 0; row < table.rows; ++row) y[row] = static_cast<float>(number(row, column));
+    table.y = at::empty({table.rows, 1}, at::kDouble);
+    auto* y = table.y.mutable_data_ptr<double>();
+    for (std::int64_t row = 0; row < table.rows; ++row) y[row] = number(row, column);
+    table.y = narrow_exactly(std::move(table.y));
   }
 
   const CsvText& csv_;
@@ -289,20 +292,20 @@ at::Tensor features_of(std::span<const TableColumn> columns, const Table& table,
     described.push_back(Value::Map{{"name", column.name}, {"categories", categories}, {"missing", missing}});
   }
 
-  at::Tensor x = at::empty({table.rows, static_cast<std::int64_t>(features.size())}, at::kFloat);
-  auto* value = x.mutable_data_ptr<float>();
+  at::Tensor x = at::empty({table.rows, static_cast<std::int64_t>(features.size())}, at::kDouble);
+  auto* value = x.mutable_data_ptr<double>();
   for (const Feature& feature : features) names.push_back(feature.name);
   for (std::size_t row = 0; row < static_cast<std::size_t>(table.rows); ++row) {
     for (const Feature& feature : features) {
       if (feature.column->is_number()) {
         const double number = feature.column->numbers[row];
-        *value++ = static_cast<float>(std::isnan(number) ? feature.fill : number);
+        *value++ = std::isnan(number) ? feature.fill : number;
       } else {
-        *value++ = feature.column->codes[row] == feature.code ? 1.0f : 0.0f;
+        *value++ = feature.column->codes[row] == feature.code ? 1 : 0;
       }
     }
   }
-  return x;
+  return narrow_exactly(std::move(x));
 }
 
 Column text_column(const Table& table, NamedTensors& state) {

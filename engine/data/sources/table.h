@@ -43,7 +43,7 @@ struct Table {
   std::string text_name;
   std::vector<std::string> text;  // for each row; empty unless there is a column of text
   std::int64_t text_length = 0;
-  at::Tensor y;  // int64 [N], or float32 [N, targets]
+  at::Tensor y;  // int64 [N], or numbers [N, targets]
   std::vector<std::string> targets;
   std::vector<std::string> classes;  // empty: regression
   std::int64_t rows = 0;
@@ -57,12 +57,13 @@ Table read_table(const CsvText& csv, const std::string& file, const TableOptions
 // no such column. Errors as above.
 at::Tensor read_column(const CsvText& csv, const std::string& file, const std::string& column);
 
-// Makes x float32 [features], y, and a column for each of `more`. A column of numbers is one feature; missing numbers
+// Makes x [features], y, and a column for each of `more`. A column of numbers is one feature; missing numbers
 // become the mean over `train`. A column of categories is one feature for each category found in `train`, "(missing)"
 // among them if there are missing values; for a category not found there all these features are 0. With a column of
 // text x is int64 [text_length]: the characters, numbered from 1 in the order of the vocabulary of all rows; a shorter
 // text has zeros before it, a longer text is cut at its end. Adds `table` (and `tokenizer`) to `state`. Error{recipe}
-// for a column of numbers without a single number in `train`.
+// for a column of numbers without a single number in `train`. Numbers are stored in float64 where float32 does not hold
+// each of them exactly.
 Dataset encode(const Table& table, const Part& train, NamedTensors& state);
 
 // A text as a row of x. Characters count from 1; a text ends where the row ends, so that the last step of a recurrent

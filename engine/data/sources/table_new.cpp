@@ -8,6 +8,7 @@
 #include "core/registry.h"
 #include "data/tokenizer.h"
 #include "formats/fields.h"
+#include "set/arrays.h"
 #include "table.h"
 
 namespace trainlab {
@@ -67,8 +68,8 @@ class NewRows {
     return file_ + ":" + std::to_string(csv_.lines[static_cast<std::size_t>(row)]) + ": column " + in_quotes(column);
   }
 
-  float number(std::int64_t row, const std::string& name, std::string_view field, double fill) const {
-    if (is_missing(field)) return static_cast<float>(fill);
+  double number(std::int64_t row, const std::string& name, std::string_view field, double fill) const {
+    if (is_missing(field)) return fill;
     const std::optional<double> number = number_in(field);
     if (!number) {
       throw recipe_error(where(row, name) + ": expected a number, as in training, found " + in_quotes(field))
@@ -76,7 +77,7 @@ class NewRows {
     }
     if (!(std::fabs(*number) <= std::numeric_limits<float>::max()))
       throw recipe_error(where(row, name) + ": " + in_quotes(field) + " is not finite or too large for float32");
-    return static_cast<float>(*number);
+    return *number;
   }
 
   static std::size_t width(const Value& column) {
@@ -87,13 +88,13 @@ class NewRows {
   at::Tensor features(const Value::List& columns) const {
     std::size_t count = 0;
     for (const Value& column : columns) count += width(column);
-    at::Tensor x = at::empty({csv_.rows(), static_cast<std::int64_t>(count)}, at::kFloat);
+    at::Tensor x = at::empty({csv_.rows(), static_cast<std::int64_t>(count)}, at::kDouble);
     std::size_t first = 0;
     for (const Value& column : columns) {
       const std::string& name = column["name"].string();
       const std::size_t place = place_of(name);
       for (std::int64_t row = 0; row < csv_.rows(); ++row) {
-        float* const out = x.mutable_data_ptr<float>() + static_cast<std::size_t>(row) * count + first;
+        double* const out = x.mutable_data_ptr<double>() + static_cast<std::size_t>(row) * count + first;
         const std::string_view field = csv_.field(row, place);
         if (const Value& categories = column["categories"]; categories.is_list()) {
           put_category(categories.list(), column["missing"].boolean(), field, out);
@@ -103,13 +104,13 @@ class NewRows {
       }
       first += width(column);
     }
-    return x;
+    return narrow_exactly(std::move(x));
   }
 
   // A category that the training rows lack matches none of their categories.
-  static void put_category(const Value::List& categories, bool missing, std::string_view field, float* out) {
-    for (const Value& category : categories) *out++ = !is_missing(field) && category.string() == field ? 1.0f : 0.0f;
-    if (missing) *out = is_missing(field) ? 1.0f : 0.0f;
+  static void put_category(const Value::List& categories, bool missing, std::string_view field, double* out) {
+    for (const Value& category : categories) *out++ = !is_missing(field) && category.string() == field ? 1 : 0;
+    if (missing) *out = is_missing(field) ? 1 : 0;
   }
 
   at::Tensor texts() const {

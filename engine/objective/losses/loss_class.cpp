@@ -169,7 +169,8 @@ void register_loss_class(Registry& registry) {
                 "of positions means classes last and several classes first. The mean is over the positions "
                 "that count. Targets may also be probabilities of the classes, floats shaped like the output; then "
                 "class weights are factors only, as in PyTorch."),
-      loss_kind<CrossEntropy>({.applies = "softmax", .is_never_negative = true, .has_entropy_of_labels = true}));
+      loss_kind<CrossEntropy>(
+          {.applies = "softmax", .is_never_negative = true, .has_entropy_of_labels = true, .takes_classes = true}));
   registry.add(loss_entry("nll", "Negative log-likelihood of one log-probability per class and the label.")
                    .with(label_smoothing_option())
                    .with(class_weights_option())
@@ -177,7 +178,7 @@ void register_loss_class(Registry& registry) {
                    .example("loss.nll()")
                    .note("Equals torch.nn.NLLLoss with reduction \"mean\". The model ends with nn.LogSoftmax(); shapes "
                          "and targets as for cross_entropy."),
-               loss_kind<NegativeLogLikelihood>());
+               loss_kind<NegativeLogLikelihood>({.takes_classes = true}));
   registry.add(
       loss_entry("focal",
                  "Focal loss: cross-entropy with less weight on samples that the model already classifies well.")
@@ -192,7 +193,7 @@ void register_loss_class(Registry& registry) {
           .note("−(1 − p)^γ log p of the label's probability p (Lin et al. 2017), from logits; shapes and "
                 "targets as for cross_entropy. One logit per sample is taken as two classes with the scores 0 "
                 "and the logit."),
-      loss_kind<Focal>({.applies = "softmax", .is_never_negative = true}));
+      loss_kind<Focal>({.applies = "softmax", .is_never_negative = true, .takes_classes = true}));
 }
 
 }  // namespace trainlab

@@ -66,7 +66,7 @@ void register_loss_dice(Registry& registry) {
           .note("1 − (2 Σ p t + smooth) / (Σ p + Σ t + smooth) of each class and sample, averaged over both; p "
                 "by softmax from scores [C, H, W] or [H, W, C] for labels [H, W], by sigmoid from one logit "
                 "[1, H, W] (Milletari et al. 2016, but no squares in the denominator)."),
-      loss_kind<Dice>());
+      loss_kind<Dice>({.takes_classes = true}));
 }
 
 }  // namespace trainlab

@@ -133,7 +133,7 @@ void register_loss_margin(Registry& registry) {
                    .note("Equals torch.nn.MultiMarginLoss: Σ max(0, margin − s_label + s_j) over the other classes, "
                          "divided by the number of classes; class weights multiply, the mean is by sample. With one "
                          "logit z and labels as ±1 it is max(0, margin ∓ z)."),
-               loss_kind<Hinge>());
+               loss_kind<Hinge>({.takes_classes = true}));
   registry.add(loss_entry("triplet", "Triplet loss: embeddings of one class closer than those of others.")
                    .with(Option("margin",
                                 "by how much farther away the nearest sample of another class should be than the "
@@ -146,7 +146,7 @@ void register_loss_margin(Registry& registry) {
                          "nearest of another (Hermans et al. 2017, \"batch hard\"): max(0, d₊ − d₋ + margin), "
                          "Euclidean. The mean is over the anchors that have both. What is found depends on the batch: "
                          "take batches with several samples of a class."),
-               loss_kind<Triplet>());
+               loss_kind<Triplet>({.takes_classes = true}));
   registry.add(loss_entry("cosine", "One minus the cosine of the angle between output and target.")
                    .example("loss.cosine()")
                    .note("Equals torch.nn.CosineEmbeddingLoss with labels of 1. Vectors lie along the last axis."),

@@ -106,12 +106,18 @@ void leave_out_highest(const FitPlan& plan, Head& head) {
   }
   // A loss without the mark would take it for a class.
   for (const Options::Element& loss : single_losses(plan.options)) {
-    if (!loss.entry || !loss.entry->entry().find("ignore_index")) continue;
-    if (loss.entry->given("ignore_index") || loss.entry->string("target") != "y") continue;
+    if (!loss.entry || loss.entry->string("target") != "y") continue;
+    const Entry& entry = loss.entry->entry();
+    if (!plan.options.registry().implementation<LossKind>(entry).takes_classes) continue;
+    const bool can_ignore = entry.find("ignore_index") != nullptr;
+    if (can_ignore && loss.entry->given("ignore_index")) continue;
+    const std::string mark = std::to_string(highest);
     throw loss.entry
-        ->error("", "expected labels from 0 to " + std::to_string(head.classes - 1) + ", found " +
-                        std::to_string(highest) + " in the data, which another loss or a metric leaves out")
-        .hint("ignore_index = " + std::to_string(highest) + " in this loss too");
+        ->error("", "expected labels from 0 to " + std::to_string(head.classes - 1) + ", found " + mark +
+                        " in the data, which another loss or a metric leaves out")
+        .hint(can_ignore ? "ignore_index = " + mark + " in this loss too"
+                         : entry.name + " takes every label for a class; loss.cross_entropy { ignore_index = " + mark +
+                               " } leaves this label out");
   }
 }
 

@@ -1,6 +1,8 @@
 #include <ATen/ops/equal.h>
 #include <ATen/ops/tensor.h>
 
+#include <cmath>
+
 #include "specs.h"
 
 namespace trainlab::table_test {
@@ -40,6 +42,45 @@ TEST_CASE("numbers, categories and a numeric target") {
       all.columns[0],
       at::tensor({1.5f, 0.f, 1.f, 1.f, 0.f, -20.f, 1.f, 0.f, 0.f, 1.f, 0.f, 0.f, 1.f, 1.f, 0.f}).reshape({3, 5})));
   CHECK(at::equal(all.columns[1], at::tensor({10.f, 20.5f, -3.f}).reshape({3, 1})));
+}
+
+TEST_CASE("numbers that float32 rounds keep the value of the file in float64") {
+  const std::string text = "id,at,y\n16777217,1700000001,0.1\n16777219,1700000003,0.3\n16777221,,0.7\n";
+  const auto check_columns = [](const DataParts& parts) {
+    const Batch exact = all_of(parts.train, at::kDouble), rounded = all_of(parts.train);
+    const at::Tensor x =
+        at::tensor({16777217., 1700000001., 16777219., 1700000003., 16777221., 1700000002.}, at::kDouble)
+            .reshape({3, 2});
+    CHECK(at::equal(exact.columns[0], x));
+    CHECK(at::equal(exact.columns[1].flatten().slice(0, 0, 3), at::tensor({0.1, 0.3, 0.7}, at::kDouble)));
+    CHECK(at::equal(rounded.columns[0], x.to(at::kFloat)));
+    CHECK(rounded.columns[1].scalar_type() == at::kFloat);
+  };
+  check_columns(open(table(text)));
+  check_columns(
+      open(data("table", {{"x", Value::List{Value::List{16777217., 1700000001.}, Value::List{16777219., 1700000003.},
+                                            Value::List{16777221., 1700000002.}}},
+                          {"y", Value::List{0.1, 0.3, 0.7}}})));
+
+  const DataParts several = open(table("a,t,y\n1,16777217,0.1\n2,16777219,0.3\n", {{"target", Value::List{"t", "y"}}}));
+  CHECK(at::equal(all_of(several.train, at::kDouble).columns[1],
+                  at::tensor({16777217., 0.1, 16777219., 0.3}, at::kDouble).reshape({2, 2})));
+
+  // (x − mean) / deviation of 1, 3 and 5, which float32 numbers near 16,777,217 would not give.
+  const DataParts normal = open(method("normalize", table(text, {{"columns", Value::List{"id"}}})));
+  const double largest = std::sqrt(1.5);
+  CHECK(all_of(normal.train, at::kDouble)
+            .columns[0]
+            .flatten()
+            .sub(at::tensor({-largest, 0., largest}, at::kDouble))
+            .abs()
+            .max()
+            .item<double>() < 1e-8);
+}
+
+TEST_CASE("numbers that float32 holds take no more memory than float32") {
+  const DataParts parts = open(table("a,y\n1.5,10\n16777216,-0.25\n"));
+  for (const Column& column : parts.train.data->columns) CHECK(column.values.scalar_type() == at::kFloat);
 }
 
 TEST_CASE("targets of text, and numbers taken as classes, become classes in order") {

@@ -101,6 +101,8 @@ struct LossKind {
   bool is_never_negative = false;
   // Whether the entropy of the labels is the loss of the best constant prediction, unless the recipe gives options.
   bool has_entropy_of_labels = false;
+  // Whether every label of the target is a class to the loss, but for its ignore_index.
+  bool takes_classes = false;
 };
 
 // The losses of the fit's option `loss`: the loss itself, or those that a sum adds.
