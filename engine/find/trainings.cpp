@@ -15,7 +15,9 @@ Trainings::Trainings(const Registry& registry, const Spec& fit, const RunSetting
 Options Trainings::changed(const Value::Map& changes) const {
   auto spec = std::make_shared<Spec>(fit_);
   Value::Map& fit = spec->value.map();
-  for (const char* name : {"time", "stop", "on", "ema", "checkpoint"}) fit.erase(name);
+  for (const Option& option : registry_.find("fit")->options) {
+    if (option.is_of_whole_training) fit.erase(option.name);
+  }
   for (const auto& [name, value] : changes) {
     fit.erase(name);
     if (!value.is_nil()) fit.emplace(name, value);

@@ -1,8 +1,6 @@
 #include "stacking.h"
 
 #include <algorithm>
-#include <array>
-#include <string_view>
 
 #include "optim/optimizer.h"
 #include "train/model_file.h"
@@ -47,10 +45,9 @@ Value structure(const Registry& registry, const Value& value, MayDiffer may_diff
   return map;
 }
 
-// Options of a fit in which members of a stack may differ.
-bool is_of_member(std::string_view option) {
-  constexpr std::array names = {"@at", "name", "seed", "schedule", "stop", "on", "optim"};
-  return std::ranges::find(names, option) != names.end();
+// Whether members of a stack may differ in this option of the fit; "@at" tells the option's place in the recipe.
+bool is_of_member(const Options& fit, const std::string& option) {
+  return option == "@at" || by_member(fit.entry().find(option));
 }
 
 }  // namespace
@@ -60,7 +57,7 @@ Value without_places(const Options& spec) { return structure(spec.registry(), sp
 std::string structure_of(const Options& fit) {
   Value::Map shared;
   for (const auto& [name, value] : fit.value().map()) {
-    if (is_of_member(name)) continue;
+    if (is_of_member(fit, name)) continue;
     if (holds_function(value)) return "";
     shared.emplace(name, structure(fit.registry(), value, name == "model" ? by_member : nothing));
   }
@@ -74,7 +71,7 @@ std::string why_alone(const FitPlan& plan) {
   if (plan.step || !plan.model) return "the fit has a step function of its own";
   if (fit.given("time")) return "the fit has a budget of time";
   for (const auto& [name, value] : fit.value().map()) {
-    if (!is_of_member(name) && holds_function(value)) return "the fit's option `" + name + "` holds a function";
+    if (!is_of_member(fit, name) && holds_function(value)) return "the fit's option `" + name + "` holds a function";
   }
   if (plan.chunk_loss) return "the last layer and the loss of a fit with chunk_loss take no member axis";
   if (plan.plans_for_one) return "what the fit computes again is chosen for one trial";

@@ -125,10 +125,9 @@ void TaskContext::stepped(double begun, double fetched, std::int64_t samples) {
   const double now = steady_seconds();
   longest_step_ = std::max(longest_step_, now - begun);
   speed_.stepped(begun, fetched, now, samples);
-  if (!speed_.has_notes()) return;
-  for (const std::string& note : speed_.take_notes()) {
-    if (say_) say_("note: " + note);
-  }
+  speed_.tell_notes([&](const std::string& note) {
+    if (say_) say_(note);
+  });
 }
 
 void TaskContext::end_row() {

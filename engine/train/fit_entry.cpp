@@ -16,7 +16,7 @@ namespace {
 
 Entry fit_entry() {
   return Entry("fit", "stage", "Trains a model on data until its length, a stop rule or a budget ends the run.")
-      .with(Option("name", "the stage's key, unique in the recipe").string().required())
+      .with(Option("name", "the stage's key, unique in the recipe").string().required().by_member())
       .with(Option("data", "data to train on, with its validation and test parts").entry("data").required())
       .with(Option("model", "the model; input sizes are inferred from the data. With `step`, several models by name")
                 .entry("layer")
@@ -36,9 +36,9 @@ Entry fit_entry() {
                    "argument; with several models `out` is nil")
                 .entry("loss")
                 .function("function(out, batch) → scalar[, count]"))
-      .with(metrics_option())
-      .with(Option("optim", "the optimizer").entry("optimizer").keyed().required())
-      .with(schedule_option())
+      .with(metrics_option().mendable())
+      .with(Option("optim", "the optimizer").entry("optimizer").keyed().required().by_member())
+      .with(schedule_option().by_member())
       .with(Option("batch",
                    "samples per micro-batch; by default no more than the training part has. \"auto\": as many as fit "
                    "into memory.budget, or into what is free when the fit begins")
@@ -54,10 +54,12 @@ Entry fit_entry() {
                 .at_least(1))
       .with(Option("time", "budget of time, which includes a reserve for the last validation and checkpoint")
                 .duration()
-                .in("time"))
+                .in("time")
+                .of_whole_training())
       .with(Option("seed", "seed of initial weights, data order and dropout (default: the run's seed)")
                 .integer()
-                .at_least(0))
+                .at_least(0)
+                .by_member())
       .with(Option("monitor",
                    "metric that decides what is best (default: val.loss, or train.loss without a validation part)")
                 .string())
@@ -68,10 +70,14 @@ Entry fit_entry() {
       .with(Option("stop", "rules asked after each validation; the first reason ends the run")
                 .entry("stop")
                 .function("function(run) → reason or nil")
-                .many())
+                .many()
+                .by_member()
+                .mendable()
+                .of_whole_training())
       .with(Option("validate", "how often the validation part is measured").duration().or_default("1 epochs"))
       .with(Option("checkpoint", "how often `last` is committed (default: at a validation when 10 s have passed)")
-                .duration())
+                .duration()
+                .of_whole_training())
       .with(Option("init",
                    "initial values of all parameters with two or more axes, or a table of inits by pattern of "
                    "parameter names, in which \"*\" stands for any characters; the longest pattern that matches a name "
@@ -93,7 +99,8 @@ Entry fit_entry() {
                 .or_default(1))
       .with(clip_option().keyed())
       .with(Option("ema", "an average of the weights, which is validated and kept in place of the weights")
-                .entry("average"))
+                .entry("average")
+                .of_whole_training())
       .with(
           Option("memory", "how a training step takes less memory")
               .fields({Option("budget",
@@ -140,7 +147,10 @@ Entry fit_entry() {
                          Option("epoch", "after each epoch, after its validation").function("function(run)"),
                          Option("checkpoint", "before each checkpoint is written").function("function(run)"),
                          Option("finish", "at the end, with the weights that are kept; an error here keeps the result")
-                             .function("function(run)")}))
+                             .function("function(run)")})
+                .by_member()
+                .mendable()
+                .of_whole_training())
       .returns("a stage: run it with lab.run, or return it from the recipe")
       .example(
           "return lab.fit {\n"

@@ -318,11 +318,9 @@ std::vector<Value> FitLoop::run() {
       return end_all(true);
     }
     recorded_step_ == position_.step ? memory_.record([this] { train_step(); }) : train_step();
-    if (speed_.has_notes()) [[unlikely]] {
-      for (const std::string& note : speed_.take_notes()) {
-        if (fits_.front().shows_progress) fits_.front().context.say("note: " + note);
-      }
-    }
+    speed_.tell_notes([&](const std::string& note) {
+      if (fits_.front().shows_progress) fits_.front().context.say(note);
+    });
     const bool last = plan_.length.total_steps > 0 && position_.step >= plan_.length.total_steps;
     const bool validates = position_.step % plan_.validate_every == 0 || last;
     const bool ends_epoch = position_.step % position_.steps_per_epoch == 0;

@@ -75,10 +75,9 @@ void Member::say_that_no_best_was_kept() const {
 void Member::say_what_the_average_lacks() const {
   const std::optional<std::int64_t> updates = trained_->average_updates(index_);
   if (!updates || *updates > 1) return;
-  const std::string what = *updates == 0
-                               ? "never began, because the fit ended before its first update: the weights are "
-                                 "those of the last step"
-                               : "is of one point of the fit, which ended before a second update";
+  const std::string what =
+      *updates == 0 ? "never began, because the fit ended before its first update: the trained weights are kept"
+                    : "is of one point of the fit, which ended before a second update";
   context_.say("warning: " + std::string(plan_.options.child("ema")
                                              .error("", "the average " + what)
                                              .hint("an earlier start, or less time between two updates")

@@ -123,13 +123,14 @@ class Options(CliTest):
     def test_an_average_that_the_fit_is_too_short_for(self):
         average = '  ema = lab.swa { start = "3 epochs", every = "EVERY epochs" },\n  stop = function(run) STOP end,\n'
         for every, stop, message in (
-                ("1", "return run.epoch >= 1", "the average never began, because the fit ended before its first update"),
-                ("9", "return false", "the average is of one point of the fit, which ended before a second update")):
+                ("1", "return run.epoch >= 1 and 'enough' or nil",
+                 "the average never began, because the fit ended before its first update"),
+                ("9", "return nil", "the average is of one point of the fit, which ended before a second update")):
             with self.subTest(every):
                 self.recipe(epochs=20, more=average.replace("EVERY", every).replace("STOP", stop))
-                self.assert_said(self.train(), f"warning: r.lua:{LINES['more']}: {message}",
+                self.assert_said(self.train(), f"warning: r.lua:{LINES['more']}: ema: {message}",
                                  "an earlier start, or less time between two updates")
-        self.recipe(epochs=6, more=average.replace("EVERY", "1").replace("STOP", "return false"))
+        self.recipe(epochs=6, more=average.replace("EVERY", "1").replace("STOP", "return nil"))
         self.assertNotIn("the average", self.train().err)
 
     def test_times_of_a_schedule_beyond_the_end(self):

@@ -1,7 +1,6 @@
 #include "same_stages.h"
 
 #include <algorithm>
-#include <array>
 #include <set>
 
 #include "bindings/marshal.h"
@@ -9,8 +8,6 @@
 namespace trainlab {
 
 namespace {
-
-constexpr std::array<std::string_view, 3> free_in_fits{"on", "metrics", "stop"};
 
 Value comparable(const Spec& spec, const Value& value) {
   if (value.is_list()) {
@@ -52,10 +49,13 @@ void compare(const std::string& path, const Value& before, const Value& now, std
 
 }  // namespace
 
-Value comparable_stage(const Spec& stage) {
+Value comparable_stage(const Registry& registry, const Spec& stage) {
   Value all = comparable(stage, stage.value);
-  if (all["@"] != Value("fit")) return all;
-  for (const std::string_view name : free_in_fits) all.map().erase(std::string(name));
+  const Entry* entry = registry.find(all["@"].string());
+  std::erase_if(all.map(), [&](const auto& one) {
+    const Option* option = entry->find(one.first);
+    return option && option->is_mendable;
+  });
   return all;
 }
 

@@ -5,13 +5,14 @@
 #include <vector>
 
 #include "core/callable.h"
+#include "core/registry.h"
 #include "core/value.h"
 
 namespace trainlab {
 
-// A stage without what a mended recipe may change: positions in the file, and of a fit its callbacks, metrics and stop
-// rules. A function stands as its text and the values that it uses.
-Value comparable_stage(const Spec& stage);
+// A stage without what a mended recipe may change: positions in the file, and options that are mendable. A function
+// stands as its text and the values that it uses.
+Value comparable_stage(const Registry& registry, const Spec& stage);
 
 // A line for each difference of two such values: "optim.lr: was 0.01, is 0.1".
 std::vector<std::string> stage_differences(const Value& before, const Value& now);

@@ -46,7 +46,7 @@ void add_column(Dataset& dataset, const NamedArray& array) {
 
 }  // namespace
 
-at::Tensor narrow_exactly(at::Tensor doubles) {
+at::Tensor narrow_exactly(const at::Tensor& doubles) {
   const double* value = doubles.const_data_ptr<double>();
   const bool exact = std::all_of(value, value + doubles.numel(), [](double number) {
     return static_cast<double>(static_cast<float>(number)) == number;

@@ -22,7 +22,7 @@ Dataset dataset_of(const std::vector<NamedArray>& arrays);
 
 // Numbers as float32 where float32 holds each of them exactly, else as they are, in float64: a column keeps what its
 // source says, and takes no more memory than that.
-at::Tensor narrow_exactly(at::Tensor doubles);
+at::Tensor narrow_exactly(const at::Tensor& doubles);
 
 // Counts the classes of labels (int64, any shape) into `dataset`: the largest + 1, and the lowest label, both together
 // with what `dataset` has counted before. Error{recipe} with `from` for labels that cannot be classes.

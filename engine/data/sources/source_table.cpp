@@ -27,7 +27,7 @@ class ListReader {
       if (!std::isfinite(static_cast<float>(number)))
         throw recipe_error(number_text(number) + " is not finite in float32");
     }
-    return narrow_exactly(std::move(tensor));
+    return narrow_exactly(tensor);
   }
 
   at::Tensor labels() const {

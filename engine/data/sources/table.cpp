@@ -214,7 +214,7 @@ class TableReader {
     }
     for (std::int64_t row = 0; row < table.rows; ++row)
       for (const std::size_t column : columns) *y++ = number(row, column);
-    table.y = narrow_exactly(std::move(table.y));
+    table.y = narrow_exactly(table.y);
   }
 
   void read_target(Table& table, std::size_t column) const {
@@ -236,7 +236,7 @@ class TableReader {
     table.y = at::empty({table.rows, 1}, at::kDouble);
     auto* y = table.y.mutable_data_ptr<double>();
     for (std::int64_t row = 0; row < table.rows; ++row) y[row] = number(row, column);
-    table.y = narrow_exactly(std::move(table.y));
+    table.y = narrow_exactly(table.y);
   }
 
   const CsvText& csv_;
@@ -305,7 +305,7 @@ at::Tensor features_of(std::span<const TableColumn> columns, const Table& table,
       }
     }
   }
-  return narrow_exactly(std::move(x));
+  return narrow_exactly(x);
 }
 
 Column text_column(const Table& table, NamedTensors& state) {

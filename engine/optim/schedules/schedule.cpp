@@ -158,8 +158,9 @@ std::vector<Error> warnings_of_schedule(const Options& spec, const RunLength& le
   const auto check = [&](const char* option, const std::string& text, const char* what) {
     const auto steps = in_steps(parse_duration(text), length.steps_per_epoch, length.batch, length.total_steps);
     if (!steps || *steps < length.total_steps) return;
-    warnings.push_back(spec.error(option, std::string(what) + ", found " + text + ", " + std::to_string(*steps) +
-                                              " steps, in a run of " + std::to_string(length.total_steps))
+    const std::string found = text + " (" + std::to_string(*steps) + " steps)";
+    const std::string run = "in a run of " + std::to_string(length.total_steps) + " steps";
+    warnings.push_back(spec.error(option, std::string(what) + ", found " + found + " " + run)
                            .hint("a share such as \"10%\" fits runs of any length"));
   };
   if (spec.given("warmup"))

@@ -411,7 +411,10 @@ FitPlan plan_fit(const Options& options, const RunSettings& settings, const Data
     if (one.model->parameters().empty()) throw one.optimizer.error("", "expected parameters to optimize, found none");
     step_schedules_of(plan, one, Key(0));
   }
-  if (!plan.step) schedules_of(options, "schedule", options.child("optim"), plan.length, Key(0));
+  if (!plan.step) {
+    schedules_of(options, "schedule", options.child("optim"), plan.length, Key(0));
+    for (const Error& warning : warnings_of_schedules(options, plan.length)) plan.warnings.emplace_back(warning.what());
+  }
   check_average(plan);
   stop_rules_of(options, plan, nullptr, Key(0));
   plan_memory(plan);

@@ -6,7 +6,6 @@
 #include "model/layer.h"
 #include "objective/loss.h"
 #include "optim/optimizer.h"
-#include "optim/schedule.h"
 
 namespace trainlab {
 namespace {
@@ -15,19 +14,6 @@ namespace {
 std::pair<Options, LayerKind> last_layer(const Options& model) {
   const auto& kind = model.registry().implementation<LayerKind>(model.entry());
   return kind.chain.empty() ? std::pair(model, kind) : last_layer(model.children(kind.chain).back());
-}
-
-// Of the schedule of the rate, or of those of several numbers.
-std::vector<Error> warnings_of_schedules(const Options& fit, const RunLength& length) {
-  if (!fit.given("schedule") || fit.is_function("schedule")) return {};
-  const Options schedule = fit.child("schedule");
-  if (fit.is_entry("schedule")) return warnings_of_schedule(schedule, length);
-  std::vector<Error> all;
-  for (const char* number : {"lr", "momentum", "weight_decay"}) {
-    if (!schedule.given(number) || !schedule.is_entry(number)) continue;
-    for (Error& warning : warnings_of_schedule(schedule.child(number), length)) all.push_back(std::move(warning));
-  }
-  return all;
 }
 
 }  // namespace
@@ -42,7 +28,6 @@ std::vector<std::string> warnings_of(const FitPlan& plan) {
             .what());
   }
   if (!plan.model) return warnings;
-  for (const Error& warning : warnings_of_schedules(fit, plan.length)) warnings.emplace_back(warning.what());
   const Options optimizer = fit.child("optim");
   if (keeps_average(optimizer) && std::ranges::any_of(plan.model->buffers(), &BufferInfo::averages)) {
     warnings.push_back(optimizer

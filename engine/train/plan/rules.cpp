@@ -95,6 +95,18 @@ Schedules schedules_of(const Options& table, const std::string& name, const Opti
   return all;
 }
 
+std::vector<Error> warnings_of_schedules(const Options& fit, const RunLength& length) {
+  if (!fit.given("schedule") || fit.is_function("schedule")) return {};
+  const Options schedule = fit.child("schedule");
+  if (fit.is_entry("schedule")) return warnings_of_schedule(schedule, length);
+  std::vector<Error> all;
+  for (const char* number : {"lr", "momentum", "weight_decay"}) {
+    if (!schedule.given(number) || !schedule.is_entry(number)) continue;
+    for (Error& warning : warnings_of_schedule(schedule.child(number), length)) all.push_back(std::move(warning));
+  }
+  return all;
+}
+
 std::optional<Schedules> step_schedules_of(const FitPlan& plan, const FitPlan::StepModel& model, Key key) {
   const bool keyed = plan.options.is_keyed("schedule");
   const Options table = keyed ? plan.options.keyed("schedule") : plan.options;

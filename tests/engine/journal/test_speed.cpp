@@ -11,6 +11,16 @@ double share(const Value& speed, const char* name) { return speed["shares"][name
 
 }  // namespace
 
+namespace {
+
+std::vector<std::string> notes_of(SpeedMeter& meter) {
+  std::vector<std::string> notes;
+  meter.tell_notes([&](const std::string& note) { notes.push_back(note); });
+  return notes;
+}
+
+}  // namespace
+
 TEST_CASE("shares of the wall time are those of the work that was told, and add up to 1") {
   SpeedMeter meter([] { return std::optional<double>(); });
   meter.begin(100);
@@ -67,20 +77,20 @@ TEST_CASE("waiting for data is told once, when a fifth of some seconds of traini
     for (double now = from; now < to; now += 0.5) meter.stepped(now, now + 0.5 * waiting, now + 0.5, 1);
   };
   steps(0, 4.5, 0.5);
-  CHECK_FALSE(meter.has_notes());  // too early to say
+  CHECK(notes_of(meter).empty());  // too early to say
   steps(4.5, 6, 0.5);
-  const std::vector<std::string> notes = meter.take_notes();
+  const std::vector<std::string> notes = notes_of(meter);
   REQUIRE(notes.size() == 1);
-  CHECK(notes.front().find("waiting for data takes 50 %") == 0);
+  CHECK(notes.front().find("note: waiting for data takes 50 %") == 0);
   steps(6, 30, 0.5);
-  CHECK_FALSE(meter.has_notes());
+  CHECK(notes_of(meter).empty());
 }
 
 TEST_CASE("nothing is told of a run that waits little") {
   SpeedMeter meter([] { return std::optional(0.0); });
   meter.begin(0);
   for (int step = 0; step < 60; ++step) meter.stepped(step, step + 0.19, step + 1, 1);
-  CHECK_FALSE(meter.has_notes());
+  CHECK(notes_of(meter).empty());
 }
 
 TEST_CASE("work of others on the cores is told once, as a share since the run began") {
@@ -91,9 +101,9 @@ TEST_CASE("work of others on the cores is told once, as a share since the run be
     waited += 0.4;
     meter.stepped(step, step, step + 1, 1);
   }
-  const std::vector<std::string> notes = meter.take_notes();
+  const std::vector<std::string> notes = notes_of(meter);
   REQUIRE(notes.size() == 1);
-  CHECK(notes.front().find("other work has the cores: for 40 %") == 0);
+  CHECK(notes.front().find("note: other work has the cores: for 40 %") == 0);
   CHECK(meter.to_value(20, 0)["without_core"].number() == Approx(0.4));
 }
 

@@ -150,7 +150,7 @@ TEST_CASE("help") {
     for (const Flag& flag : command.flags) CHECK_THAT(command_help(command), Catch::Contains("--" + flag.name));
   }
   for (const Flag& flag : common_flags()) CHECK_THAT(program, Catch::Contains("\n  --" + flag.name));
-  const auto line_of = [](const char* name) { return usage_line(*find_command(commands_of_program(), name)); };
+  const auto line_of = [](const char* name) { return usage_line(*command_named(commands_of_program(), name)); };
   CHECK(line_of("run") == "trainlab [run] RECIPE.lua [--apply FILE] [--PARAMETER VALUE…] [flags]");
   CHECK(line_of("check") == "trainlab check RECIPE.lua [--step] [--PARAMETER VALUE…] [flags]");
   CHECK(line_of("extend") ==
@@ -159,7 +159,7 @@ TEST_CASE("help") {
   CHECK(line_of("report") == "trainlab report RUN… [--csv | --json | --html FILE] [flags]");
   CHECK(line_of("help") == "trainlab help [NAME] [--man] [flags]");
   CHECK(line_of("completion") == "trainlab completion bash | zsh [flags]");
-  CHECK_FALSE(find_command(commands_of_program(), "nn.Linear"));
+  CHECK_FALSE(command_named(commands_of_program(), "nn.Linear"));
   CHECK(asks_for_json(std::vector<std::string>{"--nonsense", "--json"}));
 }
 
@@ -224,7 +224,7 @@ TEST_CASE("flags go through the engine's table of commands as they are") {
   const Flag number = flag_from(to_value(Flag{"t", number_type("T", 0, 1, "from 0 to 1"), "a share"}));
   CHECK(number.type.read("--t", "0.5") == Value(0.5));
   CHECK_THROWS_WITH(number.type.read("--t", "2"), Contains("--t: expected a number from 0 to 1, found \"2\""));
-  CHECK(find_command(commands_of_program(), "check") == &commands_of_program()[1]);
+  CHECK(command_named(commands_of_program(), "check") == &commands_of_program()[1]);
 }
 
 TEST_CASE("no command restates a common flag with another type") {

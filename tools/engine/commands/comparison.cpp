@@ -48,7 +48,7 @@ class ComparisonExecution final : public Execution {
       throw stage.error("seed", "all trainings of a comparison would have this seed")
           .hint("seed = lab.seed, or leave `seed` out");
     }
-    send(to_json(answer(plan_fit(stage, run().settings()), comparable_stage(*spec))) + "\n");
+    send(to_json(answer(plan_fit(stage, run().settings()), comparable_stage(registry(), *spec))) + "\n");
     return 0;
   }
 

@@ -32,7 +32,7 @@ class RunExecution final : public Execution {
     const auto record = [&](const Spec& stage, bool returned) {
       Spec full = stage;
       full.value = set.apply(registry(), std::move(full.value), returned);
-      recorded_.push_back(comparable_stage(full));
+      recorded_.push_back(comparable_stage(registry(), full));
       return std::make_shared<const Spec>(std::move(full));
     };
     std::map<std::string, StageResult> results;
@@ -90,7 +90,7 @@ class RunExecution final : public Execution {
 
   void require_same(const Spec& stage) {
     if (stages_ >= recorded_.size() || !asked_.insert(name_of(stage)).second) return;
-    const std::vector<std::string> lines = stage_differences(recorded_[stages_], comparable_stage(stage));
+    const std::vector<std::string> lines = stage_differences(recorded_[stages_], comparable_stage(registry(), stage));
     if (!lines.empty()) {
       std::string message = "stage " + std::to_string(stages_ + 1) + " of the mended recipe is another than the run's:";
       for (const std::string& line : lines) message += "\n  " + line;

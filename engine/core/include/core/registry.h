@@ -78,10 +78,14 @@ class Option {
   Option& many(int exactly = 0) { is_many = true; count = exactly; return *this; }
   // One of these, or a table of them by name: optim = { g = optim.Adam(), d = optim.SGD() }. See Options::keyed.
   Option& keyed() { is_keyed = true; return *this; }
-  // Fits that are trained together as members of a group may each have a number of their own.
+  // Fits that are trained together as members of a group may each have a value of their own.
   Option& by_member() { is_by_member = true; return *this; }
   // For a stage that is the run's own: a fit that a sweep or an ensemble builds cannot have it.
   Option& alone() { is_alone = true; return *this; }
+  // A mended recipe with which a run goes on may change it.
+  Option& mendable() { is_mendable = true; return *this; }
+  // It ends, watches or keeps a whole training: the short trainings of a search go without it.
+  Option& of_whole_training() { is_of_whole_training = true; return *this; }
   // Takes the array part of the table: nn.Sequential { a, b }. At most one option of an entry.
   Option& array() { is_array = true; is_many = true; return *this; }
 
@@ -95,7 +99,7 @@ class Option {
   double min = -std::numeric_limits<double>::infinity(), max = std::numeric_limits<double>::infinity();
   bool min_open = false, max_open = false;
   bool is_required = false, is_positional = false, is_many = false, is_array = false, is_keyed = false;
-  bool is_by_member = false, is_alone = false;
+  bool is_by_member = false, is_alone = false, is_mendable = false, is_of_whole_training = false;
   int count = 0;
 
  private:

@@ -38,10 +38,13 @@ class SpeedMeter {
   void evaluated(double seconds) { evaluation_ += seconds; }
   void committed(double seconds) { checkpoint_ += seconds; }
 
-  // Notes for the user about the run so far, at most one for each cause, and each given once: the training waits for
-  // batches, or for a core that other processes have.
-  std::vector<std::string> take_notes() { return std::exchange(notes_, {}); }
-  bool has_notes() const { return !notes_.empty(); }
+  // Calls `say` with each new note for the user, "note: …", at most one for each cause: the training waits for batches,
+  // or for a core that other processes have. In the header, because every step calls it.
+  template <class Say>
+  void tell_notes(Say&& say) {
+    if (notes_.empty()) return;
+    for (const std::string& note : std::exchange(notes_, {})) say("note: " + note);
+  }
 
   // The field `speed` of a summary. `peak_memory` in bytes.
   Value to_value(double now, std::int64_t peak_memory) const;

@@ -30,6 +30,9 @@ Option schedule_option();
 Schedules schedules_of(const Options& table, const std::string& name, const Options& optimizer, const RunLength& length,
                        Key key);
 
+// Warnings about the option `schedule` of a fit of this length: see warnings_of_schedule.
+std::vector<Error> warnings_of_schedules(const Options& fit, const RunLength& length);
+
 // The schedules of one model of a fit with a step of its own; nullopt if its optimizer has none and keeps the rate that
 // the step sets.
 std::optional<Schedules> step_schedules_of(const FitPlan& plan, const FitPlan::StepModel& model, Key key);
