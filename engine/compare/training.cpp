@@ -1,4 +1,5 @@
 #include "compare/training.h"
+#include "core/number_or_nil.h"
 
 #include <cmath>
 #include <limits>
@@ -15,8 +16,6 @@ double interpolated(const Point& before, const Point& after, double value) {
 std::optional<double> number_of(const Value& value) {
   return value.is_nil() ? std::nullopt : std::optional(value.number());
 }
-
-Value value_of(const std::optional<double>& number) { return number ? Value(*number) : Value(); }
 
 }  // namespace
 
@@ -48,9 +47,13 @@ std::optional<double> best_within(std::span<const Point> validations, double sec
 }
 
 Value Training::to_value() const {
-  return Value::Map{
-      {"seconds", seconds}, {"arrival", value_of(arrival)}, {"is_first", is_first},    {"value", value_of(value)},
-      {"best", best},       {"validations", validations},   {"has_failed", has_failed}};
+  return Value::Map{{"seconds", seconds},
+                    {"arrival", number_or_nil(arrival)},
+                    {"is_first", is_first},
+                    {"value", number_or_nil(value)},
+                    {"best", best},
+                    {"validations", validations},
+                    {"has_failed", has_failed}};
 }
 
 Training Training::from_value(const Value& value) {

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
+#include "core/number_or_nil.h"
 #include "find/batch.h"
-#include "finite.h"
 #include "tensor/free_memory.h"
 
 namespace trainlab {
@@ -51,9 +51,9 @@ Value to_value(const FoundBatch& found) {
   Value::List noise, curve;
   for (const NoiseAt& one : found.noise) {
     noise.push_back(Value::Map{{"step", one.step},
-                               {"value", number_or_nil(one.scale.value)},
-                               {"low", number_or_nil(one.scale.low)},
-                               {"high", number_or_nil(one.scale.high)}});
+                               {"value", finite_or_nil(one.scale.value)},
+                               {"low", finite_or_nil(one.scale.low)},
+                               {"high", finite_or_nil(one.scale.high)}});
   }
   for (const BatchPoint& one : found.curve) {
     curve.push_back(Value::Map{{"batch", one.batch},
@@ -67,9 +67,9 @@ Value to_value(const FoundBatch& found) {
                     {"status", "done"},
                     {"batch", Value::Map{{"now", found.batch},
                                          {"suggestion", found.suggestion},
-                                         {"lr", number_or_nil(found.scaled_rate)},
-                                         {"knee", Value::Map{{"low", number_or_nil(found.knee_low)},
-                                                             {"high", number_or_nil(found.knee_high)}}}}},
+                                         {"lr", finite_or_nil(found.scaled_rate)},
+                                         {"knee", Value::Map{{"low", finite_or_nil(found.knee_low)},
+                                                             {"high", finite_or_nil(found.knee_high)}}}}},
                     {"noise", std::move(noise)},
                     {"curve", std::move(curve)}};
 }

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/number_or_nil.h"
 #include "find/optimizer.h"
-#include "finite.h"
 
 namespace trainlab {
 namespace {
@@ -56,18 +56,18 @@ Value to_value(const FoundOptimizer& found) {
   for (const TunedOptimizer& one : found.all) {
     Value::List curve;
     for (const RatePoint& point : one.curve)
-      curve.push_back(Value::Map{{"lr", point.rate}, {"loss", number_or_nil(point.loss)}});
+      curve.push_back(Value::Map{{"lr", point.rate}, {"loss", finite_or_nil(point.loss)}});
     const bool is_found = std::isfinite(one.loss);
     all.push_back(Value::Map{{"name", one.name},
                              {"own", one.is_own},
                              {"lr", is_found ? Value(one.rate) : Value()},
-                             {"loss", number_or_nil(one.loss)},
-                             {"error", number_or_nil(one.error)},
+                             {"loss", finite_or_nil(one.loss)},
+                             {"error", finite_or_nil(one.error)},
                              {"good", Value::Map{{"low", one.good.low},
                                                  {"high", one.good.high},
                                                  {"octaves", one.good.octaves()},
                                                  {"is_open", one.good.is_open}}},
-                             {"usual", Value::Map{{"lr", one.usual_rate}, {"loss", number_or_nil(one.usual_loss)}}},
+                             {"usual", Value::Map{{"lr", one.usual_rate}, {"loss", finite_or_nil(one.usual_loss)}}},
                              {"curve", std::move(curve)}});
   }
   const TunedOptimizer& best = found.all[found.suggestion];

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <memory>
 
+#include "optim/optimizer.h"
+
 namespace trainlab {
 namespace {
 

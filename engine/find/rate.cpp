@@ -98,12 +98,6 @@ FoundRate find_rate(const Registry& registry, const Spec& fit, const RunSettings
   return found;
 }
 
-std::string rate_option_of(const Value& optimizer) {
-  std::string path = "optim.";
-  for (const Value* inner = &optimizer["base"]; inner->is_map(); inner = &(*inner)["base"]) path += "base.";
-  return path + "lr";
-}
-
 std::string rate_text(const FoundRate& found) {
   std::string text =
       fmt::format("lr = {:.2g}{}\n\nrange test over {} seeds, {} steps each\n", found.suggestion,

@@ -49,10 +49,4 @@ Value Trainings::run(const FitPlan& plan, const FitCompany& company) const {
   }
 }
 
-Value with_rate(Value optimizer, double rate) {
-  const bool is_wrapper = optimizer["base"].is_map();
-  optimizer.set(is_wrapper ? "base" : "lr", is_wrapper ? with_rate(optimizer["base"], rate) : Value(rate));
-  return optimizer;
-}
-
 }  // namespace trainlab

@@ -35,8 +35,4 @@ class Trainings {
   std::optional<DataParts> data_;
 };
 
-// The spec of an optimizer with another learning rate. For a wrapper such as optim.SAM, the rate of the wrapped
-// optimizer is changed.
-Value with_rate(Value optimizer, double rate);
-
 }  // namespace trainlab

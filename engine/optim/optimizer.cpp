@@ -32,6 +32,18 @@ void Optimizer::averaged_weights(std::int64_t, std::span<const at::Tensor>) cons
 
 double learning_rate(const Options& spec) { return unwrapped(spec).number("lr"); }
 
+std::string rate_option_of(const Value& optimizer) {
+  std::string path = "optim.";
+  for (const Value* inner = &optimizer["base"]; inner->is_map(); inner = &(*inner)["base"]) path += "base.";
+  return path + "lr";
+}
+
+Value with_rate(Value optimizer, double rate) {
+  const bool is_wrapper = optimizer["base"].is_map();
+  optimizer.set(is_wrapper ? "base" : "lr", is_wrapper ? with_rate(optimizer["base"], rate) : Value(rate));
+  return optimizer;
+}
+
 bool has_momentum(const Options& spec) {
   const Options own = unwrapped(spec);
   if (keeps_average(own)) return false;  // the average would be another one if the momentum changed

@@ -1,12 +1,11 @@
 #include <cmath>
 
+#include "core/number_or_nil.h"
 #include "plan/plan.h"
 
 namespace trainlab {
 
 namespace {
-
-Value number_or_nil(const std::optional<double>& number) { return number ? Value(*number) : Value(); }
 
 Value value_of(const Answer& answer) {
   return Value::Map{{"name", answer.name},          {"flops", answer.flops}, {"parameters", answer.best.parameters},

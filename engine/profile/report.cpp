@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 
+#include "core/number_or_nil.h"
 #include "profile/profile.h"
 #include "time_text.h"
 
@@ -29,8 +30,6 @@ std::string bar(double share) {
   return text + std::string(static_cast<std::size_t>(columns - filled), ' ');
 }
 
-Value optional_value(const std::optional<double>& x) { return x ? Value(*x) : Value(); }
-
 // Samples a second, computed from the interval of a step's time.
 std::optional<Interval> samples_per_second(const Profile& profile) {
   const Interval& step = profile.steps.step;
@@ -40,7 +39,7 @@ std::optional<Interval> samples_per_second(const Profile& profile) {
 }
 
 Value rhythm_value(const Rhythm& rhythm) {
-  return Value::Map{{"seconds", rhythm.seconds}, {"every_steps", optional_value(rhythm.every)}};
+  return Value::Map{{"seconds", rhythm.seconds}, {"every_steps", number_or_nil(rhythm.every)}};
 }
 
 std::string steadiness(const StepFigures& steps) {
@@ -145,13 +144,13 @@ Value profile_value(const Profile& profile, const StepVerdict& verdict) {
       {"phase_seconds", std::move(phases)},
       {"validation", rhythm_value(profile.validation)},
       {"checkpoint", rhythm_value(profile.checkpoint)},
-      {"operators", Value::Map{{"per_step", optional_value(measures.operators)},
-                               {"seconds", optional_value(measures.operator_seconds)},
+      {"operators", Value::Map{{"per_step", number_or_nil(measures.operators)},
+                               {"seconds", number_or_nil(measures.operator_seconds)},
                                {"call_seconds", profile.call_seconds}}},
-      {"flops_per_second", optional_value(measures.flops)},
-      {"cores", Value::Map{{"busy", optional_value(measures.cores_busy)},
+      {"flops_per_second", number_or_nil(measures.flops)},
+      {"cores", Value::Map{{"busy", number_or_nil(measures.cores_busy)},
                            {"usable", profile.cores},
-                           {"run_queue", optional_value(measures.run_queue)},
+                           {"run_queue", number_or_nil(measures.run_queue)},
                            {"switches", steps.thread.switches}}},
   };
 }

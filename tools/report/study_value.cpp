@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/number_or_nil.h"
 #include "paste.h"
 #include "study_report.h"
 
@@ -9,18 +10,16 @@ namespace trainlab::report {
 
 namespace {
 
-Value number_or_nil(double x) { return std::isfinite(x) ? Value(x) : Value(); }
-
 Value::List list_of(const std::vector<double>& numbers) {
   Value::List list;
-  for (const double x : numbers) list.push_back(number_or_nil(x));
+  for (const double x : numbers) list.push_back(finite_or_nil(x));
   return list;
 }
 
 Value row_of(const StudyReport& study, const StoredTrial& trial) {
   Value::Map row = {{"trial", trial.number},
                     {"state", trial_state_name(trial.state)},
-                    {"value", number_or_nil(value_of(trial))},
+                    {"value", finite_or_nil(value_of(trial))},
                     {"params", study.space.params(trial.point)},
                     {"seed_values", list_of(seed_values(trial))},
                     {"attempt", trial.attempt},
@@ -90,13 +89,13 @@ Value curves_of(const StudyReport& study) {
 }
 
 Value spread_of(const StudyReport& study) {
-  Value::Map value = {{"deviation", number_or_nil(study.seed_deviation)}};
+  Value::Map value = {{"deviation", finite_or_nil(study.seed_deviation)}};
   if (!study.best.empty()) {
     const Spread best = spread(seed_values(study.leader(0)));
     value.emplace("best", Value::Map{{"seeds", static_cast<std::int64_t>(best.count)},
-                                     {"mean", number_or_nil(best.mean)},
-                                     {"deviation", number_or_nil(best.deviation)},
-                                     {"interval", number_or_nil(best.interval)}});
+                                     {"mean", finite_or_nil(best.mean)},
+                                     {"deviation", finite_or_nil(best.deviation)},
+                                     {"interval", finite_or_nil(best.interval)}});
   }
   return value;
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 
+#include "core/number_or_nil.h"
 #include "profile/beside.h"
 #include "time_text.h"
 
@@ -14,8 +15,6 @@ namespace {
 
 constexpr std::size_t most_rows = 8;
 constexpr double negligible = 0.0005;  // share of a step; a part that is smaller on both sides has no row
-
-Value optional_value(const std::optional<double>& x) { return x ? Value(*x) : Value(); }
 
 std::string name_of(const StagesBeside::Side& side) {
   return side.recipe + (side.note.empty() ? "" : " (" + side.note + ")");
@@ -85,8 +84,8 @@ Value to_value(const std::vector<PartBeside>& parts, const char* name) {
   list.reserve(parts.size());
   for (const PartBeside& one : parts) {
     list.push_back(Value::Map{{name, one.name},
-                              {"a", optional_value(one.a)},
-                              {"b", optional_value(one.b)},
+                              {"a", number_or_nil(one.a)},
+                              {"b", number_or_nil(one.b)},
                               {"difference", one.difference ? one.difference->to_value() : Value()}});
   }
   return list;

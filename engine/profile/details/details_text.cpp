@@ -4,6 +4,7 @@
 #include <array>
 
 #include "profile/details.h"
+#include "core/number_or_nil.h"
 
 namespace trainlab {
 namespace {
@@ -55,8 +56,6 @@ std::string roofs_text(const Measures& m, const FitDetails& details) {
   return why.empty() ? text : text + fmt::format("{:<16} not kept for the next profile: {}\n", "", why);
 }
 
-Value known(const std::optional<double>& x) { return x ? Value(*x) : Value(); }
-
 Value roofline_value(const Measures& m, const FitDetails& details) {
   Value intensity, attainable;
   if (m.flops && m.bytes && *m.bytes > 0) {
@@ -67,10 +66,10 @@ Value roofline_value(const Measures& m, const FitDetails& details) {
   return Value::Map{{"type", details.type},
                     {"threads", details.threads},
                     {"fits_cache", details.fits_cache()},
-                    {"flops_roof", known(m.flops_roof)},
-                    {"bytes_roof", known(m.bytes_roof)},
-                    {"flops_per_second", known(m.flops)},
-                    {"bytes_per_second", known(m.bytes)},
+                    {"flops_roof", number_or_nil(m.flops_roof)},
+                    {"bytes_roof", number_or_nil(m.bytes_roof)},
+                    {"flops_per_second", number_or_nil(m.flops)},
+                    {"bytes_per_second", number_or_nil(m.bytes)},
                     {"flops_per_byte", std::move(intensity)},
                     {"attainable", std::move(attainable)}};
 }

@@ -5,6 +5,7 @@
 
 #include "find/optimizer.h"
 #include "find/rate.h"
+#include "optim/optimizer.h"
 #include "support/error_of.h"
 #include "support/fit_support.h"
 

@@ -7,6 +7,7 @@
 #include "find/optimizer.h"
 #include "find/rate.h"
 #include "measured_stage.h"
+#include "optim/optimizer.h"
 #include "profile/loader.h"
 #include "run/applied.h"
 #include "tensor/types.h"

@@ -17,6 +17,7 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/files.h"
+#include "core/number_or_nil.h"
 #include "report/texts.h"
 #include "run/folder.h"
 #include "run/manifest.h"
@@ -78,8 +79,6 @@ Value asked_value(const Arguments& given, const Question& question, const Side& 
                     {"threads", given.flags["threads"]}};
 }
 
-Value optional_value(const std::optional<double>& number) { return number ? Value(*number) : Value(); }
-
 std::optional<double> optional_number(const Value& value) {
   return value.is_nil() ? std::nullopt : std::optional(value.number());
 }
@@ -88,8 +87,8 @@ Value to_value(const compare::Pair& pair) {
   return Value::Map{{"seed", pair.seed},
                     {"a", pair.a.to_value()},
                     {"b", pair.b.to_value()},
-                    {"a_at_equal_time", optional_value(pair.a_at_equal_time)},
-                    {"b_at_equal_time", optional_value(pair.b_at_equal_time)}};
+                    {"a_at_equal_time", number_or_nil(pair.a_at_equal_time)},
+                    {"b_at_equal_time", number_or_nil(pair.b_at_equal_time)}};
 }
 
 compare::Pair pair_from(const Value& value) {

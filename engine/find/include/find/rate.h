@@ -41,9 +41,6 @@ struct RateOptions {
 // `on` are not called. Error{recipe} for a fit with a step of its own, and where the loss is not finite at any rate.
 FoundRate find_rate(const Registry& registry, const Spec& fit, const RunSettings& settings, const RateOptions& options);
 
-// The path of the learning rate in a fit with this optimizer: "optim.lr", or "optim.base.lr" for a wrapper such as
-// optim.SAM.
-std::string rate_option_of(const Value& optimizer);
 
 std::string rate_text(const FoundRate& found);
 // { kind = "finder", lr = { suggestion, valley, steepest, … }, curve = { { lr, loss }, … } }

@@ -1,0 +1,16 @@
+// Numbers in results, where nil says that there is none.
+#pragma once
+
+#include <cmath>
+#include <optional>
+
+#include "core/value.h"
+
+namespace trainlab {
+
+inline Value number_or_nil(const std::optional<double>& number) { return number ? Value(*number) : Value(); }
+
+// Nil for NaN and infinity, which JSON does not have.
+inline Value finite_or_nil(double number) { return std::isfinite(number) ? Value(number) : Value(); }
+
+}  // namespace trainlab
