@@ -52,6 +52,16 @@ int l_assign(lua_State* L) {
   });
 }
 
+// Upvalues: the methods, the name of the type.
+int l_refuse_call(lua_State* L) {
+  return guarded(L, [&]() -> int {
+    lua_getfield(L, lua_upvalueindex(1), "forward");
+    const bool is_model = !lua_isnil(L, -1);
+    throw recipe_error(std::string(lua_tostring(L, lua_upvalueindex(2))) + " is not a function")
+        .hint(is_model ? "model:forward(x)" : "its functions are called with a colon, object:name()");
+  });
+}
+
 int l_name(lua_State* L) {
   lua_pushvalue(L, lua_upvalueindex(1));
   return 1;
@@ -82,6 +92,10 @@ void define(lua_State* L, const ObjectType& type) {
   lua_pushstring(L, type.name);
   lua_pushcclosure(L, l_assign, 2);
   lua_setfield(L, -2, "__newindex");
+  push_table(L, type.methods, true);
+  lua_pushstring(L, type.name);
+  lua_pushcclosure(L, l_refuse_call, 2);
+  lua_setfield(L, -2, "__call");
   if (type.text) {
     lua_pushcfunction(L, type.text);
   } else {

@@ -131,7 +131,10 @@ ClassAxis require_class_scores(const Options& options, const Head& head) {
         options,
         "class labels (targets of int64), or probabilities of classes (floats from 0 to 1, shaped like the output)",
         head,
-        is_label(head.target_type) ? "" : "for numbers as targets use \"mse\", \"huber\", \"mae\", \"rmse\" or \"r2\"");
+        is_label(head.target_type)
+            ? ""
+            : "for classes give the data task = \"classification\" (lab.data.csv, lab.data.table) or int64 labels; for "
+              "numbers use \"mse\", \"huber\", \"mae\", \"rmse\" or \"r2\"");
   }
   const Shape& positions = head.target;
   const std::string wanted = head.classes > 0 ? std::to_string(head.classes) : std::string("C");
@@ -143,8 +146,9 @@ ClassAxis require_class_scores(const Options& options, const Head& head) {
                            " the model with nn.Flatten(), nn.Linear(" + wanted + ")");
     }
     const std::string at_each = shape_text(positions).substr(1, shape_text(positions).size() - 2);
-    throw head_error(options, "one score per class at each label, an output of shape [" + at_each + ", " + wanted +
-                                  "] or [" + wanted + ", " + at_each + "]",
+    throw head_error(options,
+                     "one score per class at each label, an output of shape [" + at_each + ", " + wanted + "] or [" +
+                         wanted + ", " + at_each + "]",
                      head, "");
   }
   const ClassAxis axis = axis_of(head);

@@ -121,8 +121,11 @@ void Run::continue_existing() {
       if (!fs::exists(*folder_ / "recipe" / path, ignored)) save_source(path, text);
     }
   }
-  if (!inexact.empty() || asks_more) write_manifest(*folder_, manifest_);
-  if (request_.extend) extend();
+  if (request_.extend) {
+    extend(recorded);
+  } else if (!inexact.empty() || asks_more) {
+    write_manifest(*folder_, manifest_);
+  }
 }
 
 void Run::replace_recipe() {
@@ -153,7 +156,7 @@ void Run::save_mended() {
   sources_.clear();
 }
 
-void Run::extend() {
+void Run::extend(const Manifest& recorded) {
   if (records_.empty()) {
     throw usage_error("no stage of " + folder_->string() + " has begun yet: there is nothing to extend")
         .hint("trainlab resume " + folder_->string());
@@ -171,7 +174,7 @@ void Run::extend() {
   std::erase_if(extension.totals, [&](const NewTotal& before) { return before.is_time() == wanted.is_time(); });
   extension.totals.push_back(wanted);
   Value summary = read_summary(folder_of(last));
-  before_extension_ = BeforeExtension{last.name, summary, manifest_.extension};
+  before_extension_ = BeforeExtension{last.name, summary, recorded};
   manifest_.extension = std::move(extension);
   write_manifest(*folder_, manifest_);
   if (!is_finished(summary)) return;
@@ -187,7 +190,7 @@ void Run::extend() {
 void Run::take_back_extension() noexcept {
   if (!before_extension_) return;
   try {
-    manifest_.extension = before_extension_->extension;
+    manifest_ = before_extension_->manifest;
     write_manifest(*folder_, manifest_);
     const StageRecord& last = records_.back();
     if (before_extension_->summary.is_nil()) return;

@@ -60,7 +60,9 @@ Value work_on(const StudyPlan& plan, const StageContext& context,
     };
   }
   Worker worker(plan, of_trials);
-  if (context.ask_for_workers) context.ask_for_workers(plan.workers());
+  // Each worker has a trial at least.
+  if (context.ask_for_workers)
+    context.ask_for_workers(static_cast<int>(std::min<std::int64_t>(plan.workers(), plan.trials())));
   const bool interrupted = worker.run() == Worker::End::interrupted;
   if (context.helps) return interrupted ? Value::Map{{"status", "interrupted"}} : Value();
   Value summary = summarise(worker, interrupted);

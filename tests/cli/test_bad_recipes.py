@@ -95,6 +95,7 @@ class Options(CliTest):
                 ("stop = lab.EarlyStopping {}", "lab has no 'EarlyStopping'",
                  "did you mean lab.pruner.patience or lab.stop.patience?"),
                 ('compute = "bfloat16"', "fit: there is no option 'compute'", "did you mean 'precision'?"),
+                ("on = lab.build(nn.Linear(3), { input = { 4 } })(1)", "model is not a function", "model:forward(x)"),
                 ('on = lab.build(nn.Linear(3), { input = { 4 }, precision = "bfloat16" })',
                  "lab.build: build has no option 'precision'", "did you mean 'compute'?"),
                 ("lr = 1e-3", "fit: there is no option 'lr'", "optim = lab.optim.AdamW { lr = 1e-3 }"),

@@ -227,7 +227,7 @@ class Finished(CliTest):
         self.assertIn("stage f extended to 3 s", self.run_program("report", "timed").out)
 
     def test_extend_to_no_more(self):
-        before = self.summary(self.run)
+        before, manifest = self.summary(self.run), (self.run / "manifest.toml").read_text()
         for length, total in ((["--epochs", "2"], "3 epochs of the run, found 2 epochs"),
                               (["--epochs", "3"], "3 epochs of the run, found 3 epochs"),
                               (["--steps", "12"], "12 steps of the run, found 12 steps")):
@@ -236,6 +236,8 @@ class Finished(CliTest):
                 self.assert_message(result, "trainlab: expected a total of more than the " + total)
                 self.assert_said(result, "hint: extend takes the new total")
                 self.assertEqual(self.summary(self.run), before)
+                self.run_program("extend", "run", *length, "--within", "1 h", code=2)
+                self.assertEqual((self.run / "manifest.toml").read_text(), manifest)
                 self.assertEqual(self.run_program("resume", "run").out, self.first.out)
 
     def test_resume_of_a_finished_run_that_was_moved(self):

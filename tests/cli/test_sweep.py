@@ -110,7 +110,9 @@ class Sweep(CliTest):
         self.assertEqual(summary["best"]["value"], min(values))
         self.assertEqual(summary["best"]["trial"], values.index(min(values)))
         self.assertEqual(summary["best"]["params"]["lr"], float(rows[summary["best"]["trial"]][2]))
-        fit = json.loads((self.run_folder() / "trials/0003/seed-1/summary.json").read_text())
+        trial = self.run_folder() / "trials/0003/seed-1"
+        fit = json.loads((trial / "summary.json").read_text())
+        self.assertIn("done: reached its length", self.run_program("report", trial).out)
         self.assertEqual(fit["metrics"]["val.loss"], values[3])
 
     def test_extended_it_is_the_longer_sweep(self):

@@ -1,5 +1,7 @@
 #include "stages.h"
 
+#include "run/manifest.h"
+
 namespace trainlab::report {
 
 namespace fs = std::filesystem;
@@ -8,8 +10,11 @@ namespace {
 
 StageView view(const StageRecord& record, const fs::path& folder, bool is_running) {
   StageView stage{.name = record.name, .kind = record.kind, .folder = folder, .summary = {}, .is_running = is_running};
-  // The top's may be that of another stage: the last one that was run.
-  if (Value summary = read_summary(folder); summary["name"] == Value(record.name)) stage.summary = std::move(summary);
+  // The summary in a run's own folder may be that of another stage: the last one that was run. A trial's is its fit's.
+  Value summary = read_summary(folder);
+  std::error_code ignored;
+  if (!fs::exists(manifest_path(folder), ignored) || summary["name"] == Value(record.name))
+    stage.summary = std::move(summary);
   return stage;
 }
 

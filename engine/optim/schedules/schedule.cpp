@@ -27,7 +27,8 @@ class Step final : public WarmSchedule {
 
  private:
   double at(std::int64_t step, std::int64_t) const override {
-    return std::pow(factor_, static_cast<double>(step / period_));
+    const std::int64_t reductions = step / period_;
+    return std::pow(factor_, static_cast<double>(reductions));
   }
   void length_changed() override {
     WarmSchedule::length_changed();
@@ -163,7 +164,7 @@ std::vector<Error> warnings_of_schedule(const Options& spec, const RunLength& le
     warnings.push_back(spec.error(option, std::string(what) + ", found " + found + " " + run)
                            .hint("a share such as \"10%\" fits runs of any length"));
   };
-  if (spec.given("warmup"))
+  if (spec.entry().find("warmup") && spec.given("warmup"))
     check("warmup", spec.get("warmup").string(), "expected a warm-up that ends before the run does");
   if (spec.entry().name == "sched.step")
     check("every", spec.get("every").string(), "expected a first reduction within the run");

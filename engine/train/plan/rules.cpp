@@ -117,7 +117,7 @@ std::optional<Schedules> step_schedules_of(const FitPlan& plan, const FitPlan::S
 }
 
 std::vector<std::unique_ptr<StopRule>> stop_rules_of(const Options& fit, const FitPlan& plan,
-                                                     std::shared_ptr<RunHandle> run, Key key) {
+                                                     const std::shared_ptr<RunHandle>& run, Key key) {
   const StopContext context{.monitor = plan.monitor,
                             .minimize = [&plan](const std::string& name) { return plan.minimize(name); }};
   std::vector<std::unique_ptr<StopRule>> rules;

@@ -138,7 +138,7 @@ class Run {
   struct BeforeExtension {
     std::string stage;
     Value summary;
-    std::optional<Manifest::Extension> extension;
+    Manifest manifest;
   };
 
   // run_open.cpp
@@ -146,7 +146,7 @@ class Run {
   void begin_fresh();
   void continue_existing();
   Manifest present() const;
-  void extend();
+  void extend(const Manifest& recorded);  // `recorded` is what a refused extension restores
   void take_back_extension() noexcept;
   void save_source(const std::string& path, std::string_view text);
   void save_mended();

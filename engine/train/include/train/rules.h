@@ -39,6 +39,6 @@ std::optional<Schedules> step_schedules_of(const FitPlan& plan, const FitPlan::S
 
 // The option `stop`. A function stop(run) is called with `run` and re-keyed from `key`, its place and the step.
 std::vector<std::unique_ptr<StopRule>> stop_rules_of(const Options& fit, const FitPlan& plan,
-                                                     std::shared_ptr<RunHandle> run, Key key);
+                                                     const std::shared_ptr<RunHandle>& run, Key key);
 
 }  // namespace trainlab
