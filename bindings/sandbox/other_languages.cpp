@@ -94,14 +94,15 @@ bool is_letter(char c) { return c == '_' || std::isalnum(static_cast<unsigned ch
 std::string_view trimmed(std::string_view text) {
   constexpr std::string_view spaces = " \t\r";
   const std::size_t first = text.find_first_not_of(spaces);
-  return first == text.npos ? std::string_view() : text.substr(first, text.find_last_not_of(spaces) + 1 - first);
+  return first == std::string_view::npos ? std::string_view()
+                                         : text.substr(first, text.find_last_not_of(spaces) + 1 - first);
 }
 
 // Whether a word, which ends in a space, or a sign stands in a line; a word as a word of its own.
 bool stands_in(std::string_view line, std::string_view what) {
   const bool is_word = is_letter(what.front());
   const std::string_view word = is_word ? what.substr(0, what.size() - 1) : what;
-  for (std::size_t at = line.find(word); at != line.npos; at = line.find(word, at + 1)) {
+  for (std::size_t at = line.find(word); at != std::string_view::npos; at = line.find(word, at + 1)) {
     const std::size_t end = at + word.size();
     if (!is_word || ((at == 0 || !is_letter(line[at - 1])) && (end == line.size() || !is_letter(line[end]))))
       return true;
@@ -113,10 +114,10 @@ bool stands_in(std::string_view line, std::string_view what) {
 std::size_t long_bracket_end(std::string_view text, std::size_t at) {
   if (at >= text.size() || text[at] != '[') return 0;
   const std::size_t second = text.find_first_not_of('=', at + 1);
-  if (second == text.npos || text[second] != '[') return 0;
+  if (second == std::string_view::npos || text[second] != '[') return 0;
   const std::string close = "]" + std::string(second - at - 1, '=') + "]";
   const std::size_t end = text.find(close, second + 1);
-  return end == text.npos ? text.size() : end + close.size();
+  return end == std::string_view::npos ? text.size() : end + close.size();
 }
 
 }  // namespace
@@ -189,7 +190,7 @@ std::string_view call_elsewhere(std::string_view message, std::string_view text,
     return "a method is called with a colon and parentheses, as t:item(); a function with parentheses";
   // Lua does not name an element with a number for its key, and of a computed key not even the table.
   if (message.ends_with("field '?' (a nil value)")) return for_missing_elements;
-  const bool is_nameless = message.ends_with(" a nil value") || message.find("compare nil ") != message.npos;
+  const bool is_nameless = message.ends_with(" a nil value") || message.find("compare nil ") != std::string_view::npos;
   const std::string code = code_of(text);
   return is_nameless && line_of(code, line).find('[') != std::string_view::npos ? for_missing_elements
                                                                                 : std::string_view();
