@@ -107,6 +107,20 @@ class Results(CliTest):
                    ")\nprint(result.pareto, result[1], #result, type(result.predict), result.best.trial)\n")
         self.assertIn("nil\tnil\t0\tfunction\tnil", self.run_program("field.lua").err)
 
+    def test_report_of_metrics_that_a_task_logs_in_few_rows(self):
+        self.write("t.lua", """return lab.task { name = "t", run = function(ctx)
+  for step in ctx:steps(20, { save = { lab.tensor.zeros(2) } }) do
+    ctx:log("train.loss", 1 / (1 + step))
+    if step % 10 == 5 then ctx:log("val.accuracy", step / 20) end
+  end
+end }
+""")
+        self.run_program("t.lua", "--out", "t", "--quiet")
+        text = self.run_program("report", "t").out
+        self.assertRegex(text, r"(?m)^    epoch  step  train.loss  val.accuracy$")
+        self.assertRegex(text, r"(?m)^  val.accuracy  0.25  ▁█ +0.75$")
+        self.assertNotIn("nan", text)
+
     def test_objects_are_documented(self):
         self.recipe()
         self.train()

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <set>
 #include <utility>
@@ -58,7 +59,8 @@ std::string table_text(const Rows& rows, const Value& best_step) {
   std::vector<std::string> names = {"epoch", "step"};
   const std::size_t metrics = std::min(rows.metrics.size(), most_metrics);
   names.insert(names.end(), rows.metrics.begin(), rows.metrics.begin() + static_cast<std::ptrdiff_t>(metrics));
-  names.emplace_back("lr");
+  // A loop by hand has no rate that the engine knows.
+  if (std::ranges::any_of(rows.rows, [](const Value& row) { return !row["lr"].is_nil(); })) names.emplace_back("lr");
   std::vector<std::vector<std::string>> cells = {{""}};
   cells[0].insert(cells[0].end(), names.begin(), names.end());
   for (const std::size_t index : chosen(rows, best_step)) {
@@ -82,8 +84,12 @@ std::string table_text(const Rows& rows, const Value& best_step) {
 std::string curves_text(const Rows& rows) {
   std::vector<std::vector<std::string>> lines;
   for (const std::string& name : rows.metrics) {
+    // A task logs some of its metrics in few rows.
     std::vector<double> values;
-    for (const Value& row : rows.rows) values.push_back(number_in(row, name));
+    for (const Value& row : rows.rows) {
+      if (const double value = number_in(row, name); !std::isnan(value)) values.push_back(value);
+    }
+    if (values.empty()) continue;
     lines.push_back({"  " + name, short_number(values.front()), sparkline(values, 40), short_number(values.back())});
   }
   return columns(lines, {false, true, false, true});
