@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "run/folder.h"
+#include "run/shell_word.h"
 
 namespace trainlab {
 
@@ -100,11 +101,11 @@ Budget::Budget(BudgetTerms terms, std::filesystem::path file, double begun, std:
 void Budget::check_left(const std::string& what) const {
   const double now = used();
   if (now < terms_.usable()) return;
-  const std::string folder = file_.parent_path().string();
+  const std::filesystem::path folder = file_.parent_path();
   throw usage_error("the run has used " + text_of(now) + " of its budget of " + text_of(terms_.seconds) +
                     ", of which " + text_of(terms_.reserve) + " are reserve: nothing is left for " + what)
       .hint(folder.empty() ? "a longer --within"
-                           : "a longer budget: trainlab resume " + folder +
+                           : "a longer budget: trainlab resume " + shell_word(folder) +
                                  " --within TIME; `trainlab extend` takes --within too");
 }
 

@@ -4,6 +4,7 @@
 
 #include "core/files.h"
 #include "run/manifest.h"
+#include "run/shell_word.h"
 
 namespace trainlab {
 
@@ -102,7 +103,7 @@ Outcome outcome(const Ending& ending) {
         // A full disk, perhaps: the words reach the user all the same.
       }
       const std::string before = words->hint().empty() ? "" : words->hint() + "; ";
-      words->hint(before + "everything saved is intact; to continue: trainlab resume " + outcome.folder.string());
+      words->hint(before + "everything saved is intact; to continue: trainlab resume " + shell_word(outcome.folder));
     }
     outcome.error = std::move(words);
     outcome.result = {};

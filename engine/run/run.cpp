@@ -8,6 +8,7 @@
 #include "core/clock.h"
 #include "core/printable.h"
 #include "run/latest.h"
+#include "run/shell_word.h"
 
 namespace trainlab {
 
@@ -142,7 +143,7 @@ Error Run::after_stages(const Error& error) {
 Error Run::repeatable(Error error) const {
   const std::string before = error.hint();
   error.hint((before.empty() ? "" : before + "; ") + "all that was trained is kept; to repeat only what failed: " +
-             "trainlab resume " + folder_->string() + " --recipe MENDED.lua");
+             "trainlab resume " + shell_word(*folder_) + " --recipe MENDED.lua");
   return error;
 }
 

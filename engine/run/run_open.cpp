@@ -5,6 +5,7 @@
 #include "core/reading.h"
 #include "run/flag.h"
 #include "run/run.h"
+#include "run/shell_word.h"
 #include "run/version.h"
 
 namespace trainlab {
@@ -89,10 +90,10 @@ void Run::continue_existing() {
     if (request_.recipe.parent_path() == stored) {
       throw usage_error(message).hint("undo the change in " + stored.string() +
                                       ", or begin a new run with the changed recipe: trainlab " +
-                                      request_.recipe.string());
+                                      shell_word(request_.recipe));
     }
     throw usage_error(message).hint("choose another --out, or continue the run as it was begun: trainlab resume " +
-                                    folder_->string());
+                                    shell_word(*folder_));
   }
 
   settings_.threads = now.training_threads();
@@ -159,7 +160,7 @@ void Run::save_mended() {
 void Run::extend(const Manifest& recorded) {
   if (records_.empty()) {
     throw usage_error("no stage of " + folder_->string() + " has begun yet: there is nothing to extend")
-        .hint("trainlab resume " + folder_->string());
+        .hint("trainlab resume " + shell_word(*folder_));
   }
   const StageRecord& last = records_.back();
   const NewTotal& wanted = *request_.extend;
@@ -169,7 +170,7 @@ void Run::extend(const Manifest& recorded) {
   for (const NewTotal& before : extension.totals) {
     if (before.unit != wanted.unit || before.count < wanted.count) continue;
     Error error = wanted.no_more_than(before.text());
-    throw error.hint(error.hint() + "; to continue the run unchanged: trainlab resume " + folder_->string());
+    throw error.hint(error.hint() + "; to continue the run unchanged: trainlab resume " + shell_word(*folder_));
   }
   std::erase_if(extension.totals, [&](const NewTotal& before) { return before.is_time() == wanted.is_time(); });
   extension.totals.push_back(wanted);

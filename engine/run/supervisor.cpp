@@ -18,6 +18,7 @@
 #include "expected_workers.h"
 #include "run/control.h"
 #include "run/last_note.h"
+#include "run/shell_word.h"
 #include "signals.h"
 #include "start_engine.h"
 
@@ -305,7 +306,7 @@ class Watch {
         const std::string path = held_->path().string();
         held_.reset();
         throw usage_error("the run in " + path + " is finished")
-            .hint("choose another --out, or train it longer: trainlab extend " + path +
+            .hint("choose another --out, or train it longer: trainlab extend " + shell_word(path) +
                   " --epochs N (of a sweep --trials N)");
       }
     } catch (const Error& error) {

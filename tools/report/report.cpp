@@ -12,6 +12,7 @@
 #include "report/texts.h"
 #include "run/folder.h"
 #include "run/manifest.h"
+#include "run/shell_word.h"
 #include "stages.h"
 #include "study_report.h"
 
@@ -136,7 +137,7 @@ std::string report_text(const fs::path& given) {
     text += "\n" + (stage.is_study() ? study_text(read_study_report(stage, /*all=*/false)) : fit_text(stage));
   }
   if (!holder(run) && !is_finished(read_summary(run)))
-    text += "\nTo continue: trainlab resume " + shown_path(run) + "\n";
+    text += "\nTo continue: trainlab resume " + shell_word(shown_path(run)) + "\n";
   return text;
 }
 

@@ -9,6 +9,7 @@
 #include "core/printable.h"
 #include "report/texts.h"
 #include "run/folder.h"
+#include "run/shell_word.h"
 #include "study/place.h"
 
 namespace trainlab::cli {
@@ -101,7 +102,7 @@ int supervise(const Request& request, const Arguments& arguments, std::optional<
 int tell_summary(const fs::path& run, bool json) {
   if (!has_summary(run)) {
     throw usage_error("the run in " + run.string() + " has no summary.json yet: it is running, or was killed")
-        .hint("trainlab report " + run.string());
+        .hint("trainlab report " + shell_word(run));
   }
   Value summary = read_summary(run);
   summary.set("out", find_stage(run, {}).folder);  // the present path, because the run may have been moved
@@ -112,8 +113,9 @@ int tell_summary(const fs::path& run, bool json) {
 int tell(const Outcome& outcome, bool json, const std::string& kind) {
   // The advice to resume is left out if the error gives it already.
   const bool told = outcome.error && outcome.error->hint().find("trainlab resume ") != std::string::npos;
-  const std::string go_on =
-      outcome.folder.empty() || told ? "" : "to continue: trainlab resume " + shown_path(outcome.folder) + "\n";
+  const std::string go_on = outcome.folder.empty() || told
+                                ? ""
+                                : "to continue: trainlab resume " + shell_word(shown_path(outcome.folder)) + "\n";
   const bool interrupted = is_interrupted(outcome);
 
   if (outcome.error && !interrupted) {

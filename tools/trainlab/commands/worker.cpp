@@ -3,6 +3,7 @@
 #include "cli/requests.h"
 #include "core/error.h"
 #include "run/folder.h"
+#include "run/shell_word.h"
 #include "study/database.h"
 
 namespace trainlab::cli {
@@ -14,7 +15,7 @@ Request request_for_worker(const Arguments& given) {
   const std::filesystem::path run = find_run(given.words.front());
   if (!holder(run)) {
     throw usage_error("the run in " + run.string() + " is not running: there is nothing to help with")
-        .hint("trainlab resume " + run.string());
+        .hint("trainlab resume " + shell_word(run));
   }
   Request request = request_for_run(given, run, read_manifest(run));
   request.options.set("out", run.string());

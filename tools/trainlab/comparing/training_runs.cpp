@@ -8,6 +8,7 @@
 #include "report/rows.h"
 #include "report/texts.h"
 #include "run/folder.h"
+#include "run/shell_word.h"
 
 namespace trainlab::cli {
 
@@ -46,7 +47,7 @@ Read read(const fs::path& folder, const compare::Target& target) {
   const bool has_failed = summary["status"] == Value("failed") && summary["metrics"].is_map();
   if (!is_finished(summary) && !has_failed) {
     throw usage_error("the run in " + shown_path(folder) + " has not ended")
-        .hint("first: trainlab resume " + shown_path(folder));
+        .hint("first: trainlab resume " + shell_word(shown_path(folder)));
   }
   Read result{.training = {}, .validations = validations_of(folder, target.metric)};
   if (result.validations.empty() && !has_failed) {
