@@ -60,7 +60,7 @@ constexpr auto syntax = std::to_array<Saying>({
     {"&", "integers have bit.band, bit.bor, bit.bxor, bit.lshift and bit.rshift"},
 });
 
-// What begins a block of Python, a line that ends in a colon.
+// Words that begin a block of Python, whose first line ends in a colon.
 constexpr auto blocks = std::to_array<Saying>({
     {"while ", "write while … do … end"},
     {"for ", "write for i = 1, n do … end, or for _, value in ipairs(list) do … end"},

@@ -1,6 +1,8 @@
 #include "object_type.h"
 
+#include <algorithm>
 #include <lua.hpp>
+#include <string_view>
 
 #include "bindings/lua_error.h"
 #include "bindings/lua_object.h"
@@ -52,13 +54,12 @@ int l_assign(lua_State* L) {
   });
 }
 
-// Upvalues: the methods, the name of the type.
+// Upvalues: the name of the type, and whether it has the method forward().
 int l_refuse_call(lua_State* L) {
   return guarded(L, [&]() -> int {
-    lua_getfield(L, lua_upvalueindex(1), "forward");
-    const bool is_model = !lua_isnil(L, -1);
-    throw recipe_error(std::string(lua_tostring(L, lua_upvalueindex(2))) + " is not a function")
-        .hint(is_model ? "model:forward(x)" : "its functions are called with a colon, object:name()");
+    throw recipe_error(std::string(lua_tostring(L, lua_upvalueindex(1))) + " is not a function")
+        .hint(lua_toboolean(L, lua_upvalueindex(2)) != 0 ? "model:forward(x)"
+                                                         : "its functions are called with a colon, object:name()");
   });
 }
 
@@ -92,8 +93,9 @@ void define(lua_State* L, const ObjectType& type) {
   lua_pushstring(L, type.name);
   lua_pushcclosure(L, l_assign, 2);
   lua_setfield(L, -2, "__newindex");
-  push_table(L, type.methods, true);
+  const auto is_forward = [](const ObjectType::Member& member) { return std::string_view(member.name) == "forward"; };
   lua_pushstring(L, type.name);
+  lua_pushboolean(L, std::ranges::any_of(type.methods, is_forward) ? 1 : 0);
   lua_pushcclosure(L, l_refuse_call, 2);
   lua_setfield(L, -2, "__call");
   if (type.text) {

@@ -68,11 +68,11 @@ std::string meant_by(std::string_view text) {
 }
 
 Error not_a_duration(std::string_view text) {
-  const Error error = recipe_error("expected a duration, found " + quoted(text, 60));
+  constexpr const char* examples =
+      R"(a number and a unit: "5%", "500 steps", "2 epochs", "10000 samples", "30 s", "90 min", "18 h" or "2 d")";
   const std::string meant = meant_by(text);
-  if (!meant.empty()) return Error(error).hint("write \"" + meant + "\"");
-  return Error(error).hint(
-      R"(a number and a unit: "5%", "500 steps", "2 epochs", "10000 samples", "30 s", "90 min", "18 h" or "2 d")");
+  return recipe_error("expected a duration, found " + quoted(text, 60))
+      .hint(meant.empty() ? examples : "write \"" + meant + "\"");
 }
 
 }  // namespace

@@ -107,7 +107,7 @@ void sync_folder(const fs::path& folder) {
 
 fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
 
-// What lies at the path and is neither a file nor a folder; or null.
+// "a pipe", "a socket" or "a device" where one lies at the path; else null.
 const char* special_file(const fs::path& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) return nullptr;  // opening says why

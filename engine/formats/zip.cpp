@@ -9,6 +9,7 @@
 #include <set>
 
 #include "core/input_trace.h"
+#include "core/pickle.h"
 #include "core/value.h"
 #include "deflate.h"
 
@@ -25,9 +26,8 @@ constexpr std::uint64_t in_zip64 = 0xFFFFFFFF;
 
 Error ZipFile::wrong(const std::string& what) const {
   Error error = recipe_error(name_ + ": not a valid zip archive: " + what);
-  constexpr char newest_pickle = 5;  // the first byte of a pickle is 0x80, the second its protocol
-  const bool is_pickle = bytes_.size() > 1 && bytes_[0] == '\x80' && bytes_[1] >= 2 && bytes_[1] <= newest_pickle;
-  if (is_pickle) error.hint("the file is a Python pickle: write the arrays with numpy.savez(FILE, x = …, y = …)");
+  if (is_pickle(bytes_))
+    error.hint("the file is a Python pickle: write the arrays with numpy.savez(FILE, x = …, y = …)");
   return error;
 }
 

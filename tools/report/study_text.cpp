@@ -166,6 +166,7 @@ std::string percent(double share) { return std::to_string(std::lround(share * 10
 
 std::string importance_text(const StudyReport& study) {
   std::string text;
+  bool is_estimated = false;
   for (std::size_t k = 0; k < study.importance.size(); ++k) {
     const Importance& importance = study.importance[k];
     if (study.space.size() < 2) return text;
@@ -175,6 +176,7 @@ std::string importance_text(const StudyReport& study) {
       text += ": unknown, " + std::to_string(importance.trials) + " trials are too few to tell\n";
       continue;
     }
+    is_estimated = true;
     text += " (estimate, PED-ANOVA: the best " + std::to_string(importance.best) + " of " +
             std::to_string(importance.trials) + " trials" + (pruned > 0 ? ", pruned ones count as worse" : "") + ")\n";
     std::vector<std::size_t> order(study.space.size());
@@ -197,8 +199,7 @@ std::string importance_text(const StudyReport& study) {
     text += columns(cells, {false, true, false});
   }
   // The forest of fANOVA takes longer than all of this text.
-  if (text.find("PED-ANOVA") != std::string::npos)
-    text += "  among the best trials; over the whole space (fANOVA): --html or --json\n";
+  if (is_estimated) text += "  among the best trials; over the whole space (fANOVA): --html or --json\n";
   return text;
 }
 

@@ -104,7 +104,7 @@ class NewRows {
       }
       first += width(column);
     }
-    return narrow_exactly(std::move(x));
+    return narrow_exactly(x);
   }
 
   // A category that the training rows lack matches none of their categories.

@@ -80,10 +80,11 @@ void free_block(void* block) {
   c10::free_cpu(block);
 }
 
-// LibTorch's own function for blocks, without the counting that its allocator adds for its profiler.
-void* allocate_with_use(std::size_t bytes) {
+// A block of LibTorch's own functions, without the counting that its allocator adds for its profiler.
+using Block = std::unique_ptr<void, decltype(&c10::free_cpu)>;
+Block allocate_with_use(std::size_t bytes) {
   try {
-    return c10::alloc_cpu(bytes + sizeof(MemoryUse));
+    return {c10::alloc_cpu(bytes + sizeof(MemoryUse)), c10::free_cpu};
   } catch (const c10::Error&) {
     c10::free_cpu(c10::alloc_cpu(bytes));  // raises with the number of bytes asked for
     throw;
@@ -111,22 +112,19 @@ class CountingAllocator final : public c10::Allocator {
     const MemoryUse use = current_use;
     cpu.check(use, static_cast<std::int64_t>(bytes));
     if (bytes >= static_cast<std::size_t>(large_memory)) check_large(use, static_cast<double>(bytes));
-    void* block = allocate_with_use(bytes);
+    Block owned = allocate_with_use(bytes);
+    void* const block = owned.get();
     const std::int64_t size = block_size(block);
     // Blocks are larger than the bytes asked for, so the limit is checked again with the true size. A refused block is
     // freed at once, and takes no memory because it was never touched.
-    try {
-      cpu.check_all(size);
-    } catch (...) {
-      c10::free_cpu(block);
-      throw;
-    }
+    cpu.check_all(size);
     std::memcpy(use_of(block, size), &use, sizeof use);
     if (is_listened.load(std::memory_order_relaxed)) [[unlikely]] {
       add_and_tell(block, use, size);
     } else {
       cpu.add(use, size);
     }
+    owned.release();
     return {block, block, free_block, c10::Device(c10::kCPU)};
   }
 
@@ -194,7 +192,7 @@ std::int64_t block_bytes(std::int64_t bytes) {
   // Large blocks exceed the bytes asked for by less than a hundredth.
   if (bytes <= 0 || bytes >= large_memory) return bytes;
   // A block that is never touched takes no memory.
-  const std::unique_ptr<void, void (*)(void*)> block(allocate_with_use(static_cast<std::size_t>(bytes)), c10::free_cpu);
+  const Block block = allocate_with_use(static_cast<std::size_t>(bytes));
   return block_size(block.get());
 }
 
@@ -272,8 +270,7 @@ ScriptMemoryLimit::ScriptMemoryLimit(std::int64_t wanted, std::int64_t charged)
                          " more would pass the limit of " + memory_text(static_cast<double>(script_memory_limit())) +
                          ", or the " + memory_text(static_cast<double>(free_tensor_memory())) + " that are free")) {
   hint("the limit is half of the memory that the process may use for tensors, and " +
-       memory_text(static_cast<double>(charged)) +
-       " of it are taken; t:release() and lab.scope free tensors early");
+       memory_text(static_cast<double>(charged)) + " of it are taken; t:release() and lab.scope free tensors early");
 }
 
 MemoryCharge::MemoryCharge(MemoryUse use) : outer_(current_use) {

@@ -15,6 +15,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/pickle.h"
 #include "core/value.h"
 #include "tensor/types.h"
 
@@ -116,9 +117,8 @@ class Parser {
     if (length > static_cast<std::uint64_t>(most_header_bytes)) {
       Error error = wrong("expected a header of at most " + std::to_string(most_header_bytes) +
                           " bytes, found a length of " + std::to_string(length));
-      const bool is_pickle = bytes[0] == '\x80' && bytes[1] >= 2 && bytes[1] <= 5;
-      const bool is_zip = bytes[0] == 'P' && bytes[1] == 'K';
-      if (is_pickle || is_zip) {
+      const std::string_view first(bytes.data(), bytes.size());
+      if (is_pickle(first) || first.starts_with("PK")) {
         error.hint(
             "the file looks like one of torch.save, a pickle, which can run any code and is never executed; in "
             "Python: safetensors.torch.save_file(torch.load(FILE, weights_only=True), \"new.safetensors\")");

@@ -193,7 +193,7 @@ bool is_written_layout(const Stack& arguments, std::size_t place) {
   return layout == at::kStrided || layout == at::kSparse;
 }
 
-// What holds a result lies outside of the memory of tensors, which is what has a limit.
+// The list of an operator's results does not lie in the memory of tensors, for which alone there is a limit.
 constexpr std::int64_t most_results = 1 << 20;
 constexpr std::size_t most_dims = 64, most_matrices = 1024;
 

@@ -1,4 +1,4 @@
-// What a message tells the user to type is read by a shell as the path that is meant.
+// A shell that reads a path as a message writes it gets the path that was meant.
 #include "run/shell_word.h"
 
 #include <catch2/catch.hpp>

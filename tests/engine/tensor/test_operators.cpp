@@ -252,7 +252,7 @@ TEST_CASE("labels, pivots, offsets, lengths and modes with which a kernel would 
             "argument 2 (targets): expected labels from 0 up to, without, the size of the last dimension");
     refused("ctc_loss", {scores, list({1, label}), list({20}), list({2})}, {}, "argument 2 (targets): expected labels");
   }
-  // What fills up a row does not count, and labels may have strides.
+  // Numbers behind the labels of a shorter text do not count, and labels may have strides.
   const at::Tensor loss = Call("ctc_loss", {scores, list({1, -1}).view({1, 2}), Numbers{20}, Numbers{1}}).tensor();
   CHECK(loss.equal(Call("ctc_loss", {scores, list({1}).view({1, 1}), Numbers{20}, Numbers{1}}).tensor()));
   const at::Tensor two = scores.expand({20, 2, 3}), same = list({1}).expand({3});

@@ -56,9 +56,9 @@ struct Flag {
   FlagType type;
   std::string help;      // line breaks are indented where the help is shown
   bool repeats = false;  // may stand several times on a line: the value is the list of all
-  // What a common flag acts on, and with it the commands that take the flag, beside those that have it among their own:
-  // all; those that start an engine; those that execute a recipe or train, which may have trials; those that execute a
-  // recipe; those that execute a recipe and train.
+  // A common flag concerns all commands or some of them. These take the flag, beside the commands that have the flag
+  // among their own: all; those that start an engine; those that execute a recipe or train, which may have trials;
+  // those that execute a recipe; those that execute a recipe and train.
   enum class Concerns { everything, engine, trials, recipe, new_run } concerns = Concerns::everything;
   std::optional<Recorded> recorded = {};  // without: the value is free, and no run records it
 };

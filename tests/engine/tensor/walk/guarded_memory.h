@@ -14,7 +14,8 @@ void guard_memory(std::size_t limit);
 void guard_ends();
 void guard_beginnings();
 
-// What the next blocks are filled with before they are handed out: results that change with it were never written.
+// Fills the next blocks with this byte before they are handed out. Results that change with the byte were never
+// written.
 void fill_memory(int byte);
 
 }  // namespace trainlab::test
