@@ -134,16 +134,6 @@ TaskLoopOptions loop_options(lua_State* L, const Entry& entry, Value::Map& given
   return options;
 }
 
-void take_checkpoint(const Options& options, TaskLoopOptions& loop) {
-  if (!options.given("checkpoint")) return;
-  const Duration every = options.duration("checkpoint");
-  if (every.unit == Unit::seconds) {
-    loop.checkpoint_seconds = every.amount;
-  } else {
-    loop.checkpoint = every;
-  }
-}
-
 // Upvalue: the entry.
 Options checked(lua_State* L, const Entry& entry, Value::Map given, const char* first, Value value) {
   const Registry& registry = *LuaState::of(L).host().registry;
@@ -165,7 +155,7 @@ int l_batches(lua_State* L) {
     Value::Map given;
     TaskLoopOptions loop = loop_options(L, entry, given);
     const Options options = checked(L, entry, std::move(given), "part", true);
-    take_checkpoint(options, loop);
+    if (options.given("checkpoint")) loop.checkpoint = options.duration("checkpoint");
     loop.epochs = options.integer("epochs");
     loop.loader.batch = options.integer("size");
     loop.loader.shuffle = options.boolean("shuffle");
@@ -187,7 +177,7 @@ int l_steps(lua_State* L) {
     Value::Map given;
     TaskLoopOptions loop = loop_options(L, entry, given);
     const Options options = checked(L, entry, std::move(given), "count", count);
-    take_checkpoint(options, loop);
+    if (options.given("checkpoint")) loop.checkpoint = options.duration("checkpoint");
     loop.steps = options.integer("count");
     push_loop(L, task_work(L, task, [&] { return task.loop(std::move(loop)); }));
     return 1;

@@ -20,17 +20,6 @@ class LossRecorder final : public GradientPass {
   std::vector<double> losses;
 };
 
-class EndsAfter final : public LoopObserver {
- public:
-  explicit EndsAfter(std::int64_t steps) : steps_(steps) {}
-  void stepped(std::int64_t step) override {
-    if (step >= steps_) throw SeenEnough();
-  }
-
- private:
-  std::int64_t steps_;
-};
-
 }  // namespace
 
 std::vector<double> losses_of(Trainings& trainings, const ShortTraining& training) {

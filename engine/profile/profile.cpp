@@ -3,26 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "journal/record.h"
 #include "run/run.h"
 #include "stage_profile.h"
 #include "tensor/device.h"
 #include "tensor/types.h"
 
 namespace trainlab {
-
-namespace {
-
-// Steps from one automatic checkpoint to the next, by the rule of the fit (see FitLoop).
-std::optional<double> steps_of_checkpoints(const FitPlan& plan, double step_seconds) {
-  if (plan.checkpoint_every) return static_cast<double>(*plan.checkpoint_every);
-  if (step_seconds <= 0) return std::nullopt;
-  if (plan.checkpoint_seconds) return std::max(1.0, *plan.checkpoint_seconds / step_seconds);
-  const auto every = static_cast<double>(plan.validate_every);
-  return every * std::max(1.0, std::ceil(default_checkpoint_seconds / (every * step_seconds)));
-}
-
-}  // namespace
 
 Profile profile_of_fit(FitPlan& plan, const Measured& how, const StepLimits& limits) {
   Profile profile;
@@ -35,10 +21,12 @@ Profile profile_of_fit(FitPlan& plan, const Measured& how, const StepLimits& lim
   }
   profile.steps = measure_fit(plan, how, limits);
   const StepFigures& steps = profile.steps;
+  const auto validate_every = static_cast<double>(plan.validate_every);
   if (plan.data.val && plan.measures() && steps.validation.count > 0) {
-    profile.validation = {.seconds = steps.validation.seconds, .every = static_cast<double>(plan.validate_every)};
+    profile.validation = {.seconds = steps.validation.seconds, .every = validate_every};
   }
-  profile.checkpoint = {.seconds = steps.commit.seconds, .every = steps_of_checkpoints(plan, profile.wall())};
+  profile.checkpoint = {.seconds = steps.commit.seconds,
+                        .every = plan.checkpoint.interval(profile.wall(), validate_every)};
   return profile;
 }
 

@@ -209,14 +209,32 @@ FlagType type_from(const Value& form) {
 }  // namespace
 
 Value to_value(const Flag& flag) {
-  return Value::Map{{"name", flag.name}, {"type", to_value(flag.type)}, {"help", flag.help}, {"repeats", flag.repeats}};
+  return Value::Map{{"name", flag.name},       {"type", to_value(flag.type)}, {"help", flag.help},
+                    {"repeats", flag.repeats}, {"otherwise", flag.otherwise}, {"needs", flag.needs}};
 }
 
 Flag flag_from(const Value& value) {
   const std::string &name = value["name"].string(), &help = value["help"].string();
   const bool is_common = std::ranges::find(common_flags(), name, &Flag::name) != common_flags().end();
   if (is_common) return common_flag(name, help);
-  return {.name = name, .type = type_from(value["type"]), .help = help, .repeats = value["repeats"].boolean()};
+  return {.name = name,
+          .type = type_from(value["type"]),
+          .help = help,
+          .repeats = value["repeats"].boolean(),
+          .otherwise = value["otherwise"],
+          .needs = value["needs"].string()};
+}
+
+const Value& value_of(const Flag& flag, const Value& given) {
+  const Value& value = given[flag.name];
+  return value.is_nil() ? flag.otherwise : value;
+}
+
+std::string help_of(const Flag& flag) {
+  const Value& otherwise = flag.otherwise;
+  if (otherwise.is_nil() || otherwise.is_list() || (otherwise.is_number() && otherwise.number() == 0)) return flag.help;
+  const std::string text = otherwise.is_string() ? otherwise.string() : number_text(otherwise.number());
+  return flag.help + " (default " + text + (flag.type.kind == "time" ? " s)" : ")");
 }
 
 const std::vector<Flag>& common_flags() {
@@ -229,23 +247,25 @@ const std::vector<Flag>& common_flags() {
        .concerns = Concerns::new_run},
       {.name = "seed",
        .type = whole_type("N", 0, largest_seed),
-       .help = "of all that is random (default 1)",
+       .help = "of all that is random",
        .concerns = Concerns::recipe,
-       .recorded = Recorded{.difference = Difference::refused, .otherwise = 1}},
+       .otherwise = 1,
+       .recorded = Recorded{.difference = Difference::refused}},
       {.name = "set",
        .type = assignment_type(),
        .help = "an option of the returned stage (optim.lr=0.01), or STAGE:PATH=VALUE of another",
        .repeats = true,
        .concerns = Concerns::recipe,
-       .recorded =
-           Recorded{.difference = Difference::refused, .otherwise = Value::List{}, .compared = set_that_counts}},
+       .otherwise = Value::List{},
+       .recorded = Recorded{.difference = Difference::refused, .compared = set_that_counts}},
       {.name = "read",
        .type = folder_type("DIR"),
        .help = "a folder from which the recipe may read data; with it all others are closed, but for the folders of\n"
                "the recipe and of the run (default: all that you may read)",
        .repeats = true,
        .concerns = Concerns::recipe,
-       .recorded = Recorded{.difference = Difference::refused, .otherwise = Value::List{}, .only_given = true}},
+       .otherwise = Value::List{},
+       .recorded = Recorded{.difference = Difference::refused, .only_given = true}},
       {.name = "params",
        .type = file_type("FILE"),
        .help = "a recipe's parameters from a TOML file; the command line wins",
@@ -254,38 +274,42 @@ const std::vector<Flag>& common_flags() {
        .type = time_type(),
        .help = "a budget of time that all stages of the run share: \"2 h\"; beats lab.budget of the recipe",
        .concerns = Concerns::new_run,
-       .recorded = Recorded{.difference = Difference::noted, .otherwise = 0.0, .only_given = true}},
+       .otherwise = 0.0,
+       .recorded = Recorded{.difference = Difference::noted, .only_given = true}},
       {.name = "device",
        .type = device_type(),
        .help = "auto, cpu, cuda or cuda:N",
        .concerns = Concerns::engine,
-       .recorded = Recorded{.difference = Difference::noted, .otherwise = "auto"}},
+       .otherwise = "auto",
+       .recorded = Recorded{.difference = Difference::noted}},
       {.name = "threads",
        .type = whole_type("N", 1, 4096),
        .help = "threads of one training (default: all usable cores)",
        .concerns = Concerns::engine,
-       .recorded = Recorded{.difference = Difference::noted, .otherwise = 0, .compared = threads_or_cores}},
+       .otherwise = 0,
+       .recorded = Recorded{.difference = Difference::noted, .compared = threads_or_cores}},
       {.name = "memory",
        .type = bytes_type(),
        .help = "the most that the tensors of each engine may take: \"4GB\", \"512 MiB\". A training that comes to the\n"
                "limit goes on with smaller micro-batches, and ends with a message where none are small enough",
        .concerns = Concerns::engine,
-       .recorded =
-           Recorded{.difference = Difference::noted, .otherwise = 0, .compared = bytes_or_none, .only_given = true}},
+       .otherwise = 0,
+       .recorded = Recorded{.difference = Difference::noted, .compared = bytes_or_none, .only_given = true}},
       {.name = "workers",
        .type = whole_type("N", 1, 4096),
        .help = "processes that work on the trials of a sweep or an ensemble",
        .concerns = Concerns::trials},
       {.name = "grace",
        .type = time_type(),
-       .help = "from a signal to stop (Ctrl-C) to the end of an engine that has not come to its next step "
-               "(default 10 s)",
-       .concerns = Concerns::engine},
+       .help = "from a signal to stop (Ctrl-C) to the end of an engine that has not come to its next step",
+       .concerns = Concerns::engine,
+       .otherwise = 10.0},
       {.name = "silence",
        .type = time_type(),
        .help = "the longest that the code of a recipe, or one operator on its tensors, may take without a call that\n"
-               "does work (default 60 s); the engine ends --grace later",
-       .concerns = Concerns::engine},
+               "does work; the engine ends --grace later",
+       .concerns = Concerns::engine,
+       .otherwise = 60.0},
       {.name = "json", .type = switch_type(), .help = "exactly one JSON object on standard output"},
       {.name = "quiet", .type = switch_type(), .help = "no progress on standard error", .concerns = Concerns::engine},
       {.name = "stdlib",

@@ -48,7 +48,7 @@ std::vector<std::string> strings_of(const Value& list) {
 
 // The value of a recorded flag in the table of a manifest. Raises Damage.
 const Value& stored_setting(const Value& manifest, const Flag& flag) {
-  const Value& otherwise = flag.recorded->otherwise;
+  const Value& otherwise = flag.otherwise;
   if (flag.recorded->only_given && manifest[flag.name].is_nil()) return otherwise;
   return stored_value(manifest, flag.name, otherwise);
 }
@@ -69,7 +69,7 @@ Value::Map recorded_settings(const Value& given) {
   Value::Map settings;
   for (const Flag& flag : common_flags()) {
     if (!flag.recorded) continue;
-    settings.emplace(flag.name, given[flag.name].is_nil() ? flag.recorded->otherwise : given[flag.name]);
+    settings.emplace(flag.name, value_of(flag, given));
   }
   return settings;
 }
@@ -106,8 +106,7 @@ Value to_value(const Manifest& manifest) {
       {"continued", list_of(manifest.continued)},
   };
   for (const Flag& flag : common_flags()) {
-    if (!flag.recorded || (flag.recorded->only_given && manifest.setting(flag.name) == flag.recorded->otherwise))
-      continue;
+    if (!flag.recorded || (flag.recorded->only_given && manifest.setting(flag.name) == flag.otherwise)) continue;
     map.emplace(flag.name, manifest.setting(flag.name));
   }
   if (!manifest.study.empty()) map["study"] = manifest.study;

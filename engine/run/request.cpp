@@ -18,7 +18,8 @@ std::vector<std::string> Request::texts(std::string_view option) const {
 }
 
 Value Request::to_value() const {
-  Value::List given;
+  Value::List given, paths;
+  for (const std::filesystem::path& path : named) paths.push_back(path.string());
   for (const GivenParameter& parameter : parameters) {
     given.push_back(Value::Map{
         {"name", parameter.name}, {"text", parameter.text}, {"from", parameter.from}, {"quoted", parameter.quoted}});
@@ -26,6 +27,7 @@ Value Request::to_value() const {
   return Value::Map{
       {"command", command},
       {"options", options},
+      {"named", std::move(paths)},
       {"recipe", recipe.string()},
       {"recipe_folder", recipe_folder.string()},
       {"second", second.string()},
@@ -45,6 +47,7 @@ Request Request::from_value(const Value& value) try {
   Request request;
   request.command = value["command"].string();
   request.options = value["options"].map();
+  for (const Value& path : value["named"].list()) request.named.emplace_back(path.string());
   request.recipe = value["recipe"].string();
   request.recipe_folder = value["recipe_folder"].string();
   request.second = value["second"].string();

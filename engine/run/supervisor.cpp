@@ -14,6 +14,7 @@
 #include "core/clock.h"
 #include "core/files.h"
 #include "core/printable.h"
+#include "run/flag.h"
 #include "ending.h"
 #include "expected_workers.h"
 #include "run/control.h"
@@ -128,10 +129,7 @@ class Watch {
     }
   }
 
-  double grace() const {
-    constexpr double otherwise = 10;
-    return request_.has("grace") ? request_.options["grace"].number() : otherwise;
-  }
+  double grace() const { return value_of(common_flag("grace"), request_.options).number(); }
 
   // Until engines that were asked to stop are killed; −1: for ever.
   int milliseconds_left() const {

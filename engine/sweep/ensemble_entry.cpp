@@ -81,9 +81,9 @@ void register_ensemble_entry(Registry& registry) {
   const auto why_folder = [](const Options&) { return std::string("its members predict together, by their weights"); };
   registry.add(ensemble_entry(), StageKind{.is_shared = true,
                                            .needs_folder = why_folder,
-                                           .first_training =
+                                           .trainings =
                                                [](const Options& stage, const RunSettings& settings) {
-                                                 return EnsemblePlan(stage, settings).example();
+                                                 return EnsemblePlan(stage, settings).trainings();
                                                },
                                            .prepare = prepare_ensemble,
                                            .check = check_ensemble});

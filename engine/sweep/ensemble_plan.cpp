@@ -41,10 +41,21 @@ const Options& checked(const Options& stage) {
   return stage;
 }
 
+StudyTerms terms_of_ensemble(const Options& ensemble, const RunSettings& settings) {
+  // At the end the members predict together: a pass over the validation and test parts for each, of which the training
+  // of a member has at least one, beside its steps.
+  constexpr double share_of_predictions = 0.05;
+  return {.space = Space({}),
+          .seed = seed_of_members(ensemble, settings),
+          .trials_name = "members",
+          .trials = ensemble.integer("seeds"),
+          .share_at_end = share_of_predictions};
+}
+
 }  // namespace
 
 EnsemblePlan::EnsemblePlan(const Options& stage, const RunSettings& settings)
-    : StudyPlan(checked(stage), settings, Space({}), seed_of_members(stage, settings)) {
+    : StudyPlan(checked(stage), settings, terms_of_ensemble(stage, settings)) {
   find_directions();
   if (objectives().size() > 1) throw stage.error("metric", "expected one metric, found several");
   if (!stage.given("from") && stage.given("keep") && stage.integer("keep") > stage.integer("seeds")) {
@@ -71,7 +82,7 @@ std::optional<std::string> EnsemblePlan::failure(std::int64_t failed, std::int64
   return fmt::format("the member of trial {} failed: {}", last, reason);
 }
 
-std::string EnsemblePlan::text() const { return fmt::format("{} members\n", trials()); }
+std::string EnsemblePlan::text() const { return fmt::format("{} members\n", terms().trials); }
 
 Options EnsemblePlan::build(std::span<const double>, std::int64_t trial, std::int64_t) const {
   Value::Map params;

@@ -9,11 +9,6 @@ class EnsemblePlan final : public StudyPlan {
  public:
   EnsemblePlan(const Options& stage, const RunSettings& settings);
 
-  std::string_view trials_name() const override { return "members"; }
-  // The predictions of the members together: a pass over the validation and test parts for each, of which the training
-  // of a member has at least one, beside its steps.
-  double share_at_end() const override { return 0.05; }
-  std::int64_t trials() const override { return options().integer("seeds"); }
   std::optional<std::string> failure(std::int64_t failed, std::int64_t last, const std::string& reason) const override;
   std::string text() const override;
   Options build(std::span<const double> point, std::int64_t trial, std::int64_t repeat) const override;

@@ -50,29 +50,34 @@ bool is_of_member(const Options& fit, const std::string& option) {
   return option == "@at" || by_member(fit.entry().find(option));
 }
 
+// Why a fit shares its structure with no other fit; empty where others may share it.
+std::string why_unique(const Options& fit) {
+  if (fit.given("step")) return "the fit has a step function of its own";
+  if (fit.given("time")) return "the fit has a budget of time";
+  for (const auto& [name, value] : fit.value().map()) {
+    if (!is_of_member(fit, name) && holds_function(value)) return "the fit's option `" + name + "` holds a function";
+  }
+  return "";
+}
+
 }  // namespace
 
 Value without_places(const Options& spec) { return structure(spec.registry(), spec.value(), nothing); }
 
 std::string structure_of(const Options& fit) {
+  if (!why_unique(fit).empty()) return "";
   Value::Map shared;
   for (const auto& [name, value] : fit.value().map()) {
     if (is_of_member(fit, name)) continue;
-    if (holds_function(value)) return "";
     shared.emplace(name, structure(fit.registry(), value, name == "model" ? by_member : nothing));
   }
-  if (fit.given("step") || fit.given("time")) return "";
   shared.emplace("optim", structure(fit.registry(), fit.child("optim").value(), anything));
   return to_json(Value(std::move(shared)));
 }
 
 std::string why_alone(const FitPlan& plan) {
   const Options& fit = plan.options;
-  if (plan.step || !plan.model) return "the fit has a step function of its own";
-  if (fit.given("time")) return "the fit has a budget of time";
-  for (const auto& [name, value] : fit.value().map()) {
-    if (!is_of_member(fit, name) && holds_function(value)) return "the fit's option `" + name + "` holds a function";
-  }
+  if (const std::string why = why_unique(fit); !why.empty()) return why;
   if (plan.chunk_loss) return "the last layer and the loss of a fit with chunk_loss take no member axis";
   if (plan.plans_for_one) return "what the fit computes again is chosen for one trial";
   if (const std::string layer = plan.model->not_stackable(); !layer.empty()) return layer + " takes no member axis";

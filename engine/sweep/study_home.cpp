@@ -53,7 +53,7 @@ std::optional<std::string> joinable(const StudyPlan& plan, const StageContext& c
   others.clear();
   for (const std::string& name : database.studies(context.name, waiting_of(context))) {
     const auto storage = StudyPlace(database, name).open(waiting_of(context));
-    if (!has_work_left(*storage, plan.trials())) continue;
+    if (!has_work_left(*storage, plan.terms().trials)) continue;
     const std::string why = difference(storage->open({}), context);
     if (why.empty()) return name;
     others += "\n  " + name + ": " + why;

@@ -50,13 +50,19 @@ const DataParts* OpenedData::open(const Options& fit, const RunSettings& setting
   return &opened_.emplace(key, open_data(spec, {.seed = settings.seed})).first->second;
 }
 
-StudyPlan::StudyPlan(const Options& stage, const RunSettings& settings, Space space, std::int64_t seed)
+double mean_of_repeats(const std::vector<double>& values) {
+  if (values.empty()) return std::nan("");
+  double sum = 0;
+  for (const double x : values) sum += x;
+  return sum / static_cast<double>(values.size());
+}
+
+StudyPlan::StudyPlan(const Options& stage, const RunSettings& settings, StudyTerms terms)
     : options_(stage),
       settings_(settings),
       extension_(settings.extends_now ? settings.extended.back().text() : ""),
-      seed_(seed),
       workers_(settings.workers.value_or(static_cast<int>(stage.integer("workers")))),
-      space_(std::move(space)),
+      terms_(std::move(terms)),
       build_(stage.function("build")) {
   settle_for_fits(settings_);
   storage_of(options_);  // a wrong URL is told before anything begins
@@ -180,14 +186,14 @@ void StudyPlan::set_directions(const FitPlan& plan) {
 }
 
 Study StudyPlan::study() const {
-  StudySettings settings{.seed = seed_};
+  StudySettings settings{.seed = terms_.seed};
   settings.maximize.clear();
   for (const Objective& objective : objectives_) settings.maximize.push_back(objective.maximize);
   // Repeats that would be spent in vain are found by comparison too.
   const auto pruner = this->pruner();
-  settings.compares = (pruner && pruner->compares()) || repeats() > 1;
+  settings.compares = (pruner && pruner->compares()) || terms_.repeats > 1;
   settle(settings);
-  return {space_, sampler(), std::move(settings)};
+  return {terms_.space, sampler(), std::move(settings)};
 }
 
 Value StudyPlan::description(const Study& study) const {
@@ -197,26 +203,25 @@ Value StudyPlan::description(const Study& study) const {
   return Value::Map{{"format", 1},
                     {"kind", options_.entry().name},
                     {"name", options_.string("name")},
-                    {"space", space_.to_value()},
+                    {"space", terms_.space.to_value()},
                     {"objectives", std::move(objectives)},
                     {"sampler", {}},
                     {"scheduler", {}},
                     {"pruner", {}},
-                    {"seeds", repeats()},
+                    {"seeds", terms_.repeats},
                     {"aggregate", "mean"},
-                    {"seed", seed_},
+                    {"seed", terms_.seed},
                     {"by_order", study.by_order()}};
 }
 
-double StudyPlan::aggregate(const std::vector<double>& values) const {
-  if (values.empty()) return std::nan("");
-  double sum = 0;
-  for (const double x : values) sum += x;
-  return sum / static_cast<double>(values.size());
+StageTrainings StudyPlan::trainings() const {
+  const bool is_bounded = terms_.trials < StudyTerms::no_limit;
+  return {.first = example(), .count = is_bounded ? terms_.trials * terms_.repeats : 0};
 }
 
 std::int64_t StudyPlan::repeat_seed(std::int64_t repeat) const {
-  return seed_from(Key(static_cast<std::uint64_t>(seed_)).fold("repeat").fold(static_cast<std::uint64_t>(repeat)));
+  return seed_from(
+      Key(static_cast<std::uint64_t>(terms_.seed)).fold("repeat").fold(static_cast<std::uint64_t>(repeat)));
 }
 
 Options StudyPlan::build_with(Value::Map params, std::int64_t trial, std::int64_t repeat) const {
@@ -224,7 +229,7 @@ Options StudyPlan::build_with(Value::Map params, std::int64_t trial, std::int64_
   const auto hp = std::make_shared<Params>(std::move(params));
   hp->values.insert_or_assign("seed", seed);
   hp->values.insert_or_assign("trial", trial);
-  build_->rekey(Key(static_cast<std::uint64_t>(seed_)).fold("build").fold(static_cast<std::uint64_t>(trial)));
+  build_->rekey(Key(static_cast<std::uint64_t>(terms_.seed)).fold("build").fold(static_cast<std::uint64_t>(trial)));
   const std::vector<Argument> arguments{std::static_pointer_cast<Object>(hp)};
   auto spec = std::make_shared<Spec>(*build_->build(arguments));
   const std::string& kind = spec->value["@"].string();

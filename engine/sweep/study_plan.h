@@ -3,10 +3,12 @@
 // EnsemblePlan hold the differences.
 #pragma once
 
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "run/stage.h"
@@ -35,6 +37,28 @@ class OpenedData {
 // The strings of a list option; empty if the option has no value.
 std::vector<std::string> strings(const Options& stage, const char* option);
 
+// NaN for no values.
+double mean_of_repeats(const std::vector<double>& values);
+
+// What a sweep and an ensemble say about their trials, each with options of its own.
+struct StudyTerms {
+  static constexpr std::int64_t no_limit = std::numeric_limits<std::int64_t>::max();
+
+  Space space;
+  std::int64_t seed = 1;
+  std::string_view trials_name;    // "trials", for the progress line
+  std::int64_t trials = no_limit;  // at most
+  std::int64_t repeats = 1;        // fits of a trial
+  // The share of the time that the stage has in its run's budget which it needs when all trials have ended.
+  double share_at_end = 0;
+  bool is_deterministic = false;
+  bool reuses_duplicates = false;         // a trial takes over the result of an earlier trial at the same point
+  bool ends_without_improvement = false;  // the stage ends when no more improvement is expected
+  std::vector<std::vector<double>> enqueued = {};  // points to try first
+  // The value of a trial, from the values of its repeats.
+  double (*aggregate)(const std::vector<double>& values) = mean_of_repeats;
+};
+
 class StudyPlan {
  public:
   virtual ~StudyPlan() = default;
@@ -42,32 +66,18 @@ class StudyPlan {
 
   const Options& options() const { return options_; }
   const RunSettings& settings() const { return settings_; }  // of the fits: threads of one trial
-  const Space& space() const { return space_; }
+  const StudyTerms& terms() const { return terms_; }
   const std::vector<Objective>& objectives() const { return objectives_; }
-  std::int64_t seed() const { return seed_; }
   bool extends() const { return !extension_.empty(); }  // whether this is `trainlab extend`
   int workers() const { return workers_; }
   // The fit or task of the first trial that can be built. A fit shows the available metrics.
   const Options& example() const { return *example_; }
+  StageTrainings trainings() const;
   // Whether trials are tasks, loops by hand, and not fits.
   bool runs_tasks() const { return example_->entry().name == "task"; }
 
-  virtual std::string_view trials_name() const = 0;    // "trials", for the progress line
-  virtual std::int64_t trials() const = 0;             // at most
-  virtual std::int64_t repeats() const { return 1; }   // fits of a trial
-  double time_budget() const { return time_budget_; }  // seconds; 0: none
-  // The share of the time that the stage has in its run's budget which it needs when all trials have ended.
-  virtual double share_at_end() const { return 0; }
-  virtual bool deterministic() const { return false; }
-  // Whether a trial takes over the result of an earlier trial at the same point.
-  virtual bool reuses_duplicates() const { return false; }
-  // Whether the stage ends when no more improvement is expected.
-  virtual bool ends_without_improvement() const { return false; }
+  double time_budget() const { return time_budget_; }                 // seconds; 0: none
   virtual std::unique_ptr<Pruner> pruner() const { return nullptr; }  // null: none
-  // Points to try first.
-  virtual std::vector<std::vector<double>> enqueued() const { return {}; }
-  // The value of a trial, from the values of its repeats.
-  virtual double aggregate(const std::vector<double>& values) const;
   // Why the stage ends now that `failed` trials have failed, trial `last` with this reason; nullopt: the stage
   // continues.
   virtual std::optional<std::string> failure(std::int64_t failed, std::int64_t last,
@@ -96,7 +106,7 @@ class StudyPlan {
   bool demands_stack() const;
 
  protected:
-  StudyPlan(const Options& stage, const RunSettings& settings, Space space, std::int64_t seed);
+  StudyPlan(const Options& stage, const RunSettings& settings, StudyTerms terms);
   // Builds the first trials until one can be planned, to learn its metrics. Error{recipe} names the path of a wrong
   // option. The last step of a constructor.
   void find_directions();
@@ -119,10 +129,9 @@ class StudyPlan {
   Options options_;
   RunSettings settings_;
   std::string extension_;  // "56 trials" of `trainlab extend`, else empty
-  std::int64_t seed_ = 1;
   int workers_ = 1;
   double time_budget_ = 0;
-  Space space_;
+  StudyTerms terms_;
   std::vector<Objective> objectives_;
   std::optional<Options> example_;
   std::shared_ptr<Callable> build_;

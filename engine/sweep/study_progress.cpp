@@ -72,7 +72,7 @@ std::optional<double> StudyProgress::seconds_left_of(std::int64_t trial, const S
 }
 
 std::optional<double> StudyProgress::seconds_left() const {
-  const std::int64_t all = plan_.trials(), begun = study_.trials().ended() + std::ssize(running_);
+  const std::int64_t all = plan_.terms().trials, begun = study_.trials().ended() + std::ssize(running_);
   if (all == std::numeric_limits<std::int64_t>::max() && std::isinf(deadline_)) return std::nullopt;
   double longest = 0, sum = 0;
   for (const auto& [trial, seen] : running_) {
@@ -95,7 +95,7 @@ std::optional<double> StudyProgress::seconds_left() const {
 void StudyProgress::show() {
   look();
   const Trials& trials = study_.trials();
-  const std::int64_t over = trials.ended(), all = plan_.trials();
+  const std::int64_t over = trials.ended(), all = plan_.terms().trials;
   const bool is_news = over != told_, is_last = over >= all;
   const double since = now_ - said_;
   if (is_news ? !is_last && since < news_seconds && said_ > 0 : since < quiet_seconds) return;
@@ -105,7 +105,7 @@ void StudyProgress::show() {
   told_ = over;
   std::string text = fmt::format("{}: {}", context_.name, over);
   if (all < std::numeric_limits<std::int64_t>::max()) text += fmt::format(" of {}", all);
-  text += " " + std::string(plan_.trials_name());
+  text += " " + std::string(plan_.terms().trials_name);
   for (const TrialState state : {TrialState::pruned, TrialState::failed, TrialState::running}) {
     if (trials.count(state) > 0) text += fmt::format(", {} {}", trials.count(state), trial_state_name(state));
   }

@@ -10,7 +10,7 @@ namespace {
 
 Value trial_value(const StudyPlan& plan, const SharedStudy& study, std::int64_t trial) {
   const Trials& trials = study.study().trials();
-  Value::Map map{{"trial", trial}, {"params", plan.space().params(trials.point(trial))}};
+  Value::Map map{{"trial", trial}, {"params", plan.terms().space.params(trials.point(trial))}};
   if (plan.objectives().size() == 1) {
     map["value"] = trials.value(trial);
   } else {
@@ -18,7 +18,7 @@ Value trial_value(const StudyPlan& plan, const SharedStudy& study, std::int64_t 
     for (const double x : trials.values(trial)) values.emplace_back(x);
     map["values"] = std::move(values);
   }
-  if (plan.repeats() > 1) map["seed_values"] = study.stored(trial).info["seed_values"];
+  if (plan.terms().repeats > 1) map["seed_values"] = study.stored(trial).info["seed_values"];
   return map;
 }
 
@@ -42,9 +42,9 @@ Value sweep_summary(const StudyPlan& plan, const SharedStudy& study, const std::
   Value summary = Value::Map{{"trials", std::move(counts)},
                              {"status", stopped ? "stopped" : "done"},
                              {"reason", stopped                         ? *stopped
-                                        : trials.size() < plan.trials() ? "the space is used up"
+                                        : trials.size() < plan.terms().trials ? "the space is used up"
                                                                         : "all trials have ended"},
-                             {"seed", plan.seed()}};
+                             {"seed", plan.terms().seed}};
   if (plan.objectives().size() == 1) {
     summary.set("metric", plan.objectives().front().metric);
     summary.set("goal", plan.objectives().front().maximize ? "max" : "min");

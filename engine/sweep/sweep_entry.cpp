@@ -55,14 +55,14 @@ Value work_on(const StudyPlan& plan, const StageContext& context,
   }
   StageContext of_trials = context;
   if (context.seconds_left) {
-    of_trials.seconds_left = [&context, at_end = plan.share_at_end() * std::max(context.seconds_left(), 0.0)] {
+    of_trials.seconds_left = [&context, at_end = plan.terms().share_at_end * std::max(context.seconds_left(), 0.0)] {
       return context.seconds_left() - at_end;
     };
   }
   Worker worker(plan, of_trials);
   // Each worker has a trial at least.
   if (context.ask_for_workers)
-    context.ask_for_workers(static_cast<int>(std::min<std::int64_t>(plan.workers(), plan.trials())));
+    context.ask_for_workers(static_cast<int>(std::min<std::int64_t>(plan.workers(), plan.terms().trials)));
   const bool interrupted = worker.run() == Worker::End::interrupted;
   if (context.helps) return interrupted ? Value::Map{{"status", "interrupted"}} : Value();
   Value summary = summarise(worker, interrupted);
@@ -188,9 +188,9 @@ void register_sweep_entry(Registry& registry) {
   registry.add(sweep_entry(), StageKind{.is_shared = true,
                                         .budget_share = 2.0 / 3,
                                         .needs_folder = why_folder,
-                                        .first_training =
+                                        .trainings =
                                             [](const Options& stage, const RunSettings& settings) {
-                                              return SweepPlan(stage, settings).example();
+                                              return SweepPlan(stage, settings).trainings();
                                             },
                                         .prepare = prepare_sweep,
                                         .check = check_sweep});

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "study/constraints.h"
 #include "study/no_improvement.h"
@@ -14,21 +13,76 @@ namespace trainlab {
 
 namespace {
 
-constexpr std::int64_t no_limit = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t no_limit = StudyTerms::no_limit;
+
+double median_of_repeats(const std::vector<double>& values) {
+  if (values.empty() || std::ranges::any_of(values, [](double x) { return std::isnan(x); })) return std::nan("");
+  std::vector<double> sorted = values;
+  std::ranges::sort(sorted);
+  const std::size_t half = sorted.size() / 2;
+  return sorted.size() % 2 == 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
+}
+
+// The total of the recipe, unless `trainlab extend` gave a greater one.
+std::int64_t most_trials(const Options& sweep, const RunSettings& settings) {
+  std::int64_t trials = sweep.given("trials") ? sweep.integer("trials") : no_limit;
+  if (settings.extends_now && !settings.extended.back().is_time()) {
+    const NewTotal& wanted = settings.extended.back();
+    if (sweep.given("time") && !sweep.given("trials")) {
+      throw usage_error("expected a sweep that is bounded by its trials, found one with a budget of time alone")
+          .hint("trainlab extend RUN --time TIME");
+    }
+    if (wanted.count <= trials) throw wanted.no_more_than(std::to_string(trials) + " trials");
+  }
+  for (const NewTotal& total : settings.extended) {
+    if (!total.is_time()) trials = total.count;
+  }
+  return trials;
+}
+
+std::vector<std::vector<double>> enqueued_points(const Options& sweep, const Space& space) {
+  std::vector<std::vector<double>> points;
+  if (!sweep.given("enqueue")) return points;
+  const Value::List& given = sweep.get("enqueue").list();
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    try {
+      points.push_back(space.point_of(given[i]));
+    } catch (const Error& error) {
+      throw sweep.error("enqueue", "of point " + std::to_string(i + 1) + ", " +
+                                       (error.path().empty() ? "" : error.path() + ": ") + error.message());
+    }
+  }
+  return points;
+}
+
+bool ends_without_improvement(const Options& sweep) {
+  if (!sweep.given("improvement")) return false;
+  return sweep.get("improvement").is_number() || sweep.boolean("improvement");
+}
+
+StudyTerms terms_of_sweep(const Options& sweep, const RunSettings& settings) {
+  StudyTerms terms{.space = make_space(sweep),
+                   .seed = sweep.given("seed") ? sweep.integer("seed") : settings.seed,
+                   .trials_name = "trials",
+                   .trials = most_trials(sweep, settings),
+                   .repeats = sweep.integer("seeds"),
+                   .is_deterministic = sweep.boolean("deterministic"),
+                   .reuses_duplicates = sweep.string("duplicates") == "reuse",
+                   .ends_without_improvement = ends_without_improvement(sweep)};
+  terms.enqueued = enqueued_points(sweep, terms.space);
+  if (sweep.string("aggregate") != "mean") terms.aggregate = median_of_repeats;
+  return terms;
+}
 
 }  // namespace
 
 SweepPlan::SweepPlan(const Options& stage, const RunSettings& settings)
-    : StudyPlan(stage, settings, make_space(stage), stage.given("seed") ? stage.integer("seed") : settings.seed) {
+    : StudyPlan(stage, settings, terms_of_sweep(stage, settings)) {
   check_bounds();
-  if (settings.extends_now && !settings.extended.back().is_time()) check_extension(settings.extended.back());
-  for (const NewTotal& total : settings.extended) {
-    if (!total.is_time()) extended_trials_ = total.count;
-  }
   pruner();
-  if (const auto given = static_cast<std::int64_t>(enqueued().size()); given > trials()) {
+  if (const auto given = std::ssize(terms().enqueued); given > terms().trials) {
     throw stage.error("trials", "expected at least the " + std::to_string(given) + " points of enqueue, found " +
-                                    std::to_string(trials()));
+                                    std::to_string(terms().trials));
   }
   check_scheduler();
   find_directions();
@@ -36,34 +90,25 @@ SweepPlan::SweepPlan(const Options& stage, const RunSettings& settings)
 
 void SweepPlan::check_bounds() const {
   if (!options().given("trials") && !options().given("time")) {
-    const bool ends = space().size() > 0 && sampler_ends(options().child("sampler"));
+    const bool ends = terms().space.size() > 0 && sampler_ends(options().child("sampler"));
     if (!ends)
       throw options().error("trials", "expected a number of trials or a time, found neither").hint("trials = 64");
   }
-  if (ends_without_improvement() && options().get("metric").list().size() > 1)
+  if (terms().ends_without_improvement && options().get("metric").list().size() > 1)
     throw options().error("improvement", "goes with one metric, found several");
-  if (space().size() == 0) throw options().error("space", "expected at least one parameter, found none");
-}
-
-// Before the plan knows of any extension: what the recipe says.
-void SweepPlan::check_extension(const NewTotal& wanted) const {
-  if (options().given("time") && !options().given("trials")) {
-    throw usage_error("expected a sweep that is bounded by its trials, found one with a budget of time alone")
-        .hint("trainlab extend RUN --time TIME");
-  }
-  if (options().given("trials") && wanted.count <= trials())
-    throw wanted.no_more_than(std::to_string(trials()) + " trials");
+  if (terms().space.size() == 0) throw options().error("space", "expected at least one parameter, found none");
 }
 
 // A scheduler continues one fit of each configuration.
 void SweepPlan::check_scheduler() const {
   if (!options().given("scheduler")) return;
   const std::string& name = options().child("scheduler").entry().name;
-  if (repeats() > 1) throw options().error("seeds", "expected 1 with " + name + ", found " + std::to_string(repeats()));
+  if (terms().repeats > 1)
+    throw options().error("seeds", "expected 1 with " + name + ", found " + std::to_string(terms().repeats));
   if (options().given("pruner")) {
     throw options().error("pruner", name + " itself ends bad configurations; it goes without a pruner");
   }
-  if (ends_without_improvement()) {
+  if (terms().ends_without_improvement) {
     throw options().error("improvement", "trials of " + name + " end after different numbers of validations, so that " +
                                              "their values are not compared; it goes without improvement");
   }
@@ -71,11 +116,6 @@ void SweepPlan::check_scheduler() const {
     throw options().error("duplicates",
                           "trials of " + name + " keep the parameters of their parents; expected \"allow\"");
   }
-}
-
-std::int64_t SweepPlan::trials() const {
-  if (extended_trials_) return *extended_trials_;
-  return options().given("trials") ? options().integer("trials") : no_limit;
 }
 
 void SweepPlan::check_tasks() const {
@@ -94,13 +134,13 @@ void SweepPlan::check_example(const FitPlan& fit, const Study& study) const {
   const Scheduler* scheduler = study.scheduler();
   if (!scheduler) return;
   const std::string& name = options().child("scheduler").entry().name;
-  if (const auto given = static_cast<std::int64_t>(enqueued().size()); given > scheduler->most_given()) {
+  if (const auto given = std::ssize(terms().enqueued); given > scheduler->most_given()) {
     throw options().error("enqueue", "expected at most the " + std::to_string(scheduler->most_given()) +
                                          " configurations with which " + name + " begins, found " +
                                          std::to_string(given) + " points");
   }
-  if (trials() < no_limit) {
-    const std::int64_t begin = scheduler->beginnings(trials());
+  if (terms().trials < no_limit) {
+    const std::int64_t begin = scheduler->beginnings(terms().trials);
     if (study.points().value_or(begin) < begin) {
       throw options().error("sampler", "expected points for the " + std::to_string(begin) + " configurations of " +
                                            name + ", found " + std::to_string(*study.points()));
@@ -108,7 +148,7 @@ void SweepPlan::check_example(const FitPlan& fit, const Study& study) const {
   }
   if (fit.length.total_steps == 0) return;
   const std::int64_t has = (fit.length.total_steps + fit.validate_every - 1) / fit.validate_every;
-  const std::int64_t needs = scheduler->longest(trials());
+  const std::int64_t needs = scheduler->longest(terms().trials);
   if (needs <= has) return;
   if (needs == no_limit) {
     throw options()
@@ -123,48 +163,28 @@ void SweepPlan::check_example(const FitPlan& fit, const Study& study) const {
 }
 
 void SweepPlan::settle(StudySettings& settings) const {
-  settings.deterministic = deterministic();
+  settings.deterministic = terms().is_deterministic;
   settings.distinct = options().string("duplicates") == "resample";
-  if (ends_without_improvement()) {
+  if (terms().ends_without_improvement) {
     const std::optional<double> least =
         options().get("improvement").is_number() ? std::optional(options().number("improvement")) : std::nullopt;
-    settings.over = [rule = std::make_shared<NoImprovement>(space(), least), maximize = objectives().front().maximize](
-                        const Trials& trials, std::int64_t visible) {
+    settings.over = [rule = std::make_shared<NoImprovement>(terms().space, least),
+                     maximize = objectives().front().maximize](const Trials& trials, std::int64_t visible) {
       return rule->judge(trials, maximize, visible).ends;
     };
   }
   if (options().given("scheduler"))
-    settings.scheduler = make_scheduler(options().child("scheduler"), space(), seed(), objectives().size());
-  if (options().given("constraints")) settings.allowed = allowed_by(options(), space(), seed());
+    settings.scheduler = make_scheduler(options().child("scheduler"), terms().space, terms().seed, objectives().size());
+  if (options().given("constraints")) settings.allowed = allowed_by(options(), terms().space, terms().seed);
 }
 
 std::unique_ptr<Sampler> SweepPlan::sampler() const {
-  return make_sampler(options().child("sampler"), space(), seed(), objectives().size());
-}
-
-bool SweepPlan::ends_without_improvement() const {
-  if (!options().given("improvement")) return false;
-  return options().get("improvement").is_number() || options().boolean("improvement");
+  return make_sampler(options().child("sampler"), terms().space, terms().seed, objectives().size());
 }
 
 std::unique_ptr<Pruner> SweepPlan::pruner() const {
   if (!options().given("pruner")) return nullptr;
   return make_pruner(options().child("pruner"), objectives().size());
-}
-
-std::vector<std::vector<double>> SweepPlan::enqueued() const {
-  std::vector<std::vector<double>> points;
-  if (!options().given("enqueue")) return points;
-  const Value::List& given = options().get("enqueue").list();
-  for (std::size_t i = 0; i < given.size(); ++i) {
-    try {
-      points.push_back(space().point_of(given[i]));
-    } catch (const Error& error) {
-      throw options().error("enqueue", "of point " + std::to_string(i + 1) + ", " +
-                                           (error.path().empty() ? "" : error.path() + ": ") + error.message());
-    }
-  }
-  return points;
 }
 
 Value SweepPlan::description(const Study& study) const {
@@ -176,15 +196,6 @@ Value SweepPlan::description(const Study& study) const {
   return description;
 }
 
-double SweepPlan::aggregate(const std::vector<double>& values) const {
-  if (values.empty() || options().string("aggregate") == "mean") return StudyPlan::aggregate(values);
-  if (std::ranges::any_of(values, [](double x) { return std::isnan(x); })) return std::nan("");
-  std::vector<double> sorted = values;
-  std::ranges::sort(sorted);
-  const std::size_t half = sorted.size() / 2;
-  return sorted.size() % 2 == 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
-}
-
 std::optional<std::string> SweepPlan::failure(std::int64_t failed, std::int64_t last, const std::string& reason) const {
   if (!options().given("max_failures") || failed <= options().integer("max_failures")) return std::nullopt;
   return fmt::format("{} trials failed, more than max_failures = {}; the last one, trial {}: {}", failed,
@@ -193,11 +204,11 @@ std::optional<std::string> SweepPlan::failure(std::int64_t failed, std::int64_t 
 
 std::string SweepPlan::text() const {
   const Registry& registry = options().registry();
-  std::string text =
-      trials() < no_limit ? fmt::format("{} trials", trials()) : "trials until the time is used or the space used up";
-  if (repeats() > 1) text += fmt::format(" of {} seeds each", repeats());
+  std::string text = terms().trials < no_limit ? fmt::format("{} trials", terms().trials)
+                                               : "trials until the time is used or the space used up";
+  if (terms().repeats > 1) text += fmt::format(" of {} seeds each", terms().repeats);
   text += "\n";
-  for (const SpaceParameter& p : space().parameters())
+  for (const SpaceParameter& p : terms().space.parameters())
     text += fmt::format("  {:<12} {}\n", p.name, registry.print(options().get("space")[p.name]));
   for (const char* option : {"sampler", "scheduler", "pruner"}) {
     if (options().has(option))
@@ -207,7 +218,7 @@ std::string SweepPlan::text() const {
 }
 
 Options SweepPlan::build(std::span<const double> point, std::int64_t trial, std::int64_t repeat) const {
-  return build_with(space().params(point), trial, repeat);
+  return build_with(terms().space.params(point), trial, repeat);
 }
 
 }  // namespace trainlab

@@ -63,7 +63,7 @@ TrialFits::Built TrialFits::build(LeasedTrial& trial) {
   Built built{.trial = &trial, .fits = {}, .failure = {}};
   const TrialFolder folder(context_.folder, trial.lease.trial);
   try {
-    for (std::int64_t repeat = 1; repeat <= plan_.repeats(); ++repeat) {
+    for (std::int64_t repeat = 1; repeat <= plan_.terms().repeats; ++repeat) {
       TrialFit fit{.options = plan_.build(trial.point, trial.lease.trial, repeat),
                    .repeat = repeat,
                    .folder = folder.under_way(trial.lease.attempt, repeat),
@@ -345,10 +345,10 @@ std::optional<double> TrialFits::value_of(const TrialFit& fit, std::size_t objec
 // A trial all of whose repeats are worse than all of the best trial's: of equally good ones that is one order of
 // C(n + m, n), the exact tail of the Mann–Whitney test.
 std::optional<std::string> TrialFits::hopeless(const Built& trial) {
-  if (plan_.repeats() == 1 || plan_.objectives().size() > 1) return std::nullopt;
+  if (plan_.terms().repeats == 1 || plan_.objectives().size() > 1) return std::nullopt;
   study_.follow();
   const std::int64_t visible =
-      plan_.deterministic() ? Study::visible(trial.trial->lease.trial) : study_.study().trials().size();
+      plan_.terms().is_deterministic ? Study::visible(trial.trial->lease.trial) : study_.study().trials().size();
   const bool maximize = plan_.objectives().front().maximize;
   const auto better = [&](double a, double b) { return maximize ? a > b : a < b; };
   const Trials& trials = study_.study().trials();
@@ -370,7 +370,7 @@ std::optional<std::string> TrialFits::hopeless(const Built& trial) {
     ++own;
     orders *= (static_cast<double>(values.list().size()) + own) / own;
   }
-  if (own >= static_cast<double>(plan_.repeats()) || 1 / orders > hopeless_below) return std::nullopt;
+  if (own >= static_cast<double>(plan_.terms().repeats) || 1 / orders > hopeless_below) return std::nullopt;
   return fmt::format("hopeless: all of its {:.0f} repeats are worse than all of trial {}'s", own, *best);
 }
 
@@ -401,7 +401,7 @@ TrialEnd TrialFits::end_of(const Built& trial) const {
     stack = std::max(stack, fit.summary["stack"].is_integer() ? fit.summary["stack"].integer() : 1);
   }
   Value::Map means;
-  for (const auto& [name, all] : metrics) means.emplace(name, plan_.aggregate(all));
+  for (const auto& [name, all] : metrics) means.emplace(name, plan_.terms().aggregate(all));
   end.info = Value::Map{{"seed_values", std::move(seed_values)},
                         {"metrics", std::move(means)},
                         {"seconds", seconds},
@@ -415,7 +415,7 @@ TrialEnd TrialFits::end_of(const Built& trial) const {
     end.values = study_.study().trials().last_mean(trial.trial->lease.trial);
     end.info.set("reason", *trial.trial->pruned);
   } else {
-    for (const auto& all : values) end.values.push_back(plan_.aggregate(all));
+    for (const auto& all : values) end.values.push_back(plan_.terms().aggregate(all));
     if (std::ranges::any_of(end.values, [](double x) { return std::isnan(x); })) {
       end.info.set("reason", "a value that is not a number");
     }

@@ -42,7 +42,8 @@ void Reports::judge(LeasedTrial& trial, std::int64_t resource) {
   // A deterministic study prunes by what it would know whatever the number of processes.
   const Trials& trials = study_.study().trials();
   const std::int64_t own = trial.lease.trial;
-  const Curves curves(trials, study_.study().maximize(), plan_.deterministic() ? Study::visible(own) : trials.size());
+  const Curves curves(trials, study_.study().maximize(),
+                      plan_.terms().is_deterministic ? Study::visible(own) : trials.size());
   if (!pruner_->prunes(curves, own)) return;
   trial.pruned = "pruned after " + std::to_string(resource) + " validations, at " + plan_.objectives().front().metric +
                  " " + number_text(trials.last_mean(own).front());

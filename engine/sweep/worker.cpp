@@ -56,7 +56,7 @@ SharedStudy open_study(const StudyPlan& plan, const StageContext& context, const
   std::unique_ptr<Storage> storage, copy;
   try {
     storage = place.open(waiting_of(context));
-    storage->open(description, plan.enqueued(), [&](const Value& stored) {
+    storage->open(description, plan.terms().enqueued, [&](const Value& stored) {
       if (stored["space"] != parse_json(to_json(description["space"]), "space"))
         throw usage_error(place.text() + ": holds a study of another space").hint("choose another --out");
       description = stored;
@@ -95,7 +95,7 @@ Worker::Worker(const StudyPlan& plan, const StageContext& context, std::function
 // A trial for this process, unless its end is known already. False when there is none.
 bool Worker::take(std::vector<LeasedTrial>& trials) {
   const double now = wall_seconds();
-  SharedStudy::Asked asked = study_.ask(now, now + LeaseKeeper::lease_seconds, plan_.trials());
+  SharedStudy::Asked asked = study_.ask(now, now + LeaseKeeper::lease_seconds, plan_.terms().trials);
   wait_ = asked.wait;
   if (asked.is_over) stopped_ = "the time budget is used";
   if (!asked.lease) return false;
@@ -154,9 +154,9 @@ std::optional<TrialEnd> Worker::known_end(const LeasedTrial& trial) const {
     end.info.set("reason", fmt::format("{} processes that ran it have died", most_lost));
     return end;
   }
-  if (!plan_.reuses_duplicates()) return std::nullopt;
+  if (!plan_.terms().reuses_duplicates) return std::nullopt;
   const Trials& trials = study_.study().trials();
-  const std::int64_t known = plan_.deterministic() ? Study::visible(trial.lease.trial) : trial.lease.trial;
+  const std::int64_t known = plan_.terms().is_deterministic ? Study::visible(trial.lease.trial) : trial.lease.trial;
   for (std::int64_t other = 0; other < known; ++other) {
     if (trials.state(other) != TrialState::complete || !same_point(trials.point(other), trial.point)) continue;
     TrialEnd end;
@@ -183,14 +183,15 @@ std::vector<LeasedTrial> Worker::ask() {
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::recipe) throw;  // the trial will fail by it
   }
-  const std::int64_t all = std::min(
-      plan_.trials(), study_.study().scheduler() ? plan_.trials() : study_.study().points().value_or(plan_.trials()));
+  const std::int64_t all = std::min(plan_.terms().trials, study_.study().scheduler()
+                                                              ? plan_.terms().trials
+                                                              : study_.study().points().value_or(plan_.terms().trials));
   const std::int64_t left = std::max<std::int64_t>(all - study_.study().trials().size() + 1, 1);
   const std::int64_t share = left / plan_.workers() + (left % plan_.workers() > 0 ? 1 : 0);
-  std::int64_t most = std::min({(stack + plan_.repeats() - 1) / plan_.repeats(), share, most_in_time()});
+  std::int64_t most = std::min({(stack + plan_.terms().repeats - 1) / plan_.terms().repeats, share, most_in_time()});
   // In a deterministic study no trial of a stack may depend on another one of it, and what learns should not choose
   // many points before it hears of one.
-  if (plan_.deterministic() || study_.study().learns()) most = std::min(most, Study::lag);
+  if (plan_.terms().is_deterministic || study_.study().learns()) most = std::min(most, Study::lag);
   while (static_cast<std::int64_t>(trials.size()) < most && take(trials)) {
     if (!waits_for_another(trials) && study_.stored(trials.back().lease.trial).lost == 0) continue;
     give_back(std::span(trials).last(1));
@@ -204,8 +205,8 @@ std::vector<LeasedTrial> Worker::ask() {
 bool Worker::waits_for_another(std::span<const LeasedTrial> trials) const {
   if (trials.size() < 2) return false;
   const LeasedTrial& last = trials.back();
-  if (plan_.deterministic() && last.lease.trial - trials.front().lease.trial >= Study::lag) return true;
-  return plan_.reuses_duplicates() &&
+  if (plan_.terms().is_deterministic && last.lease.trial - trials.front().lease.trial >= Study::lag) return true;
+  return plan_.terms().reuses_duplicates &&
          std::ranges::any_of(trials.first(trials.size() - 1),
                              [&](const LeasedTrial& other) { return same_point(other.point, last.point); });
 }
@@ -230,10 +231,10 @@ Worker::End Worker::work() {
       for (int polls = 0; polls < most_polls && !stop_requested() && !study_.follow(); ++polls)
         std::this_thread::sleep_for(poll);
     } else {
-      const bool is_whole =
-          study_.study().trials().size() >= plan_.trials() && study_.study().trials().count(TrialState::waiting) == 0;
+      const bool is_whole = study_.study().trials().size() >= plan_.terms().trials &&
+                            study_.study().trials().count(TrialState::waiting) == 0;
       if (is_whole) stopped_.reset();  // the last one took longer, but nothing is missing
-      if (!stopped_ && plan_.ends_without_improvement() && study_.study().trials().size() < plan_.trials())
+      if (!stopped_ && plan_.terms().ends_without_improvement && study_.study().trials().size() < plan_.terms().trials)
         stopped_ = "no more improvement is expected";
       show();
       settle();

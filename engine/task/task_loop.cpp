@@ -29,13 +29,15 @@ TaskLoop::TaskLoop(TaskContext& task, TaskLoopOptions options, std::size_t numbe
     batches_per_epoch_ = loader_->batches_per_epoch();
     samples_per_epoch_ = loader_->samples_per_epoch();
   }
-  if (options_.checkpoint) {
+  if (options_.checkpoint && options_.checkpoint->unit == Unit::seconds) {
+    checkpoint_.seconds = options_.checkpoint->amount;
+  } else if (options_.checkpoint) {
     const auto steps = in_steps(*options_.checkpoint, batches_per_epoch_, options_.loader.batch, total());
     if (!steps || *steps < 1) {
       throw recipe_error("expected the time between checkpoints in steps, epochs or seconds, found \"" +
                          to_text(*options_.checkpoint) + "\"");
     }
-    checkpoint_every_ = *steps;
+    checkpoint_.steps = *steps;
   }
 }
 
@@ -102,10 +104,7 @@ bool TaskLoop::advance(TaskContext& task) {
   }
   task.end_if_over(number_ > 0);
   if (number_ > 0 && done_ > 0) {
-    const bool due = checkpoint_every_ > 0 ? done_ % checkpoint_every_ == 0
-                                           : task.record_.seconds_since_commit() >=
-                                                 options_.checkpoint_seconds.value_or(default_checkpoint_seconds);
-    if (due) task.commit();
+    if (checkpoint_.is_due(done_, task.record_.seconds_since_commit(), true)) task.commit();
   }
   begun_ = fetched_ = steady_seconds();
   if (loader_) {

@@ -1,7 +1,6 @@
 // The declaration of lab.fit, and its two sides: run and check.
 #include <algorithm>
 
-#include "loop.h"
 #include "objective/metrics.h"
 #include "optim/clip.h"
 #include "plan/fit_text.h"

@@ -296,11 +296,8 @@ void FitLoop::commit_all() {
   speed_.committed(took);
 }
 
-bool FitLoop::checkpoint_due(bool after_validation) const {
-  const double since = steady_seconds() - last_commit_;
-  if (plan_.checkpoint_every) return position_.step % *plan_.checkpoint_every == 0;
-  if (plan_.checkpoint_seconds) return since >= *plan_.checkpoint_seconds;
-  return after_validation && since >= default_checkpoint_seconds;
+bool FitLoop::is_checkpoint_due(bool after_validation) const {
+  return plan_.checkpoint.is_due(position_.step, steady_seconds() - last_commit_, after_validation);
 }
 
 std::vector<Value> FitLoop::run() {
@@ -338,38 +335,13 @@ std::vector<Value> FitLoop::run() {
     }
     pace_.stepped(position_.step);
     if (plan_.length.total_steps == 0) estimate_total();
-    if (any_active() && !last && (std::exchange(commits_now_, false) || checkpoint_due(validates))) commit_all();
+    if (any_active() && !last && (std::exchange(commits_now_, false) || is_checkpoint_due(validates))) commit_all();
     if (is_group_ && validates && !last) compact();
   }
   // After a stop between validations: what is reported belongs to the weights at this step.
   if (!is_validated()) validate(false);
   commit_all();
   return end_all(false);
-}
-
-FirstStep FitLoop::try_step() {
-  Member& member = *members_.front();
-  loader_->seek(0, 0);
-  member.start(position_);
-  FirstStep first;
-  const double begin = steady_seconds();
-  if (member.active()) {
-    train_step();
-    if (member.active()) check_loss(0);
-    first.training = trained_->metrics(0);
-    first.training_seconds = steady_seconds() - begin;
-  }
-  if (!member.active()) {
-    first.end = member.failure() ? *member.failure() : *member.stop_reason();
-  } else if (validation_) {
-    const double start = steady_seconds();
-    validate(false);
-    for (const auto& [name, value] : member.metrics()) {
-      if (name.starts_with("val.")) first.validation.emplace(name, value);
-    }
-    first.validation_seconds = steady_seconds() - start;
-  }
-  return first;
 }
 
 void FitLoop::end(std::span<const std::size_t> members, bool interrupted) {

@@ -16,22 +16,12 @@
 
 namespace trainlab {
 
-// What the first step of a fit and the validation after it measured, by full names.
-struct FirstStep {
-  MetricMap training, validation;  // validation is empty where there is no part to validate on
-  double training_seconds = 0, validation_seconds = 0;
-  std::optional<std::string> end;  // why the fit would end before the validation
-};
-
 class FitLoop {
  public:
   FitLoop(const FitPlan& plan, std::span<const FitMember> members, bool axis, const FitCompany& company = {});
 
   // To the end, or to the step boundary after a stop request. A summary per member.
   std::vector<Value> run();
-
-  // In place of run(), for a fit of one member: one training step and one validation, and no more.
-  FirstStep try_step();
 
  private:
   void resume();
@@ -53,7 +43,7 @@ class FitLoop {
   // Writes checkpoints, and tells the loop's observers if any was written.
   void commit(std::span<const std::size_t> members);
   void commit_all();
-  bool checkpoint_due(bool after_validation) const;
+  bool is_checkpoint_due(bool after_validation) const;
   bool finished();
   // Until the budget of time of the fit, or of its run, is used; infinity without one.
   double seconds_left() const;

@@ -3,27 +3,69 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
 
-#include "loop.h"
+#include "core/clock.h"
+#include "train/fit.h"
 
 namespace trainlab {
 namespace {
 
-std::string metrics_text(const char* what, const MetricMap& metrics, double seconds) {
-  std::string text = fmt::format("{:<20}", what);
-  for (const auto& [name, value] : metrics) text += fmt::format(" {} {:.4g},", name, value);
-  return text + fmt::format(" {:.3g} ms\n", 1e3 * seconds);
-}
+// Measures the first step of a fit and the validation after it, and then leaves the fit.
+class FirstStep final : public Observer, public LoopObserver {
+ public:
+  using Observer::started, Observer::stepped;
+
+  void started(std::int64_t, std::size_t) override { begun_ = steady_seconds(); }
+  void stepped(std::int64_t) override { stepped_ = steady_seconds(); }
+  void validated(const ValidationView& view) override { metrics_ = view.metrics; }
+  // The loop also tells a validation at which the fit has failed. Such a fit ends by itself and says why.
+  void validated(std::int64_t) override {
+    validated_ = steady_seconds();
+    if (metrics_) throw SeenEnough();
+  }
+
+  std::string text() const {
+    std::string text = line("one training step", "train.", stepped_ - begun_);
+    const auto is_of_validation = [](const auto& metric) { return metric.first.starts_with("val."); };
+    return metrics_ && std::ranges::any_of(*metrics_, is_of_validation)
+               ? text + line("one validation", "val.", validated_ - stepped_)
+               : text;
+  }
+
+ private:
+  std::string line(std::string_view what, std::string_view prefix, double seconds) const {
+    std::string text = fmt::format("{:<20}", what);
+    for (const auto& [name, value] : metrics_.value_or(std::map<std::string, double>())) {
+      if (name.starts_with(prefix)) text += fmt::format(" {} {:.4g},", name, value);
+    }
+    return text + fmt::format(" {:.3g} ms\n", 1e3 * std::max(seconds, 0.0));
+  }
+
+  std::optional<std::map<std::string, double>> metrics_;  // once the fit is validated
+  double begun_ = 0, stepped_ = 0, validated_ = 0;        // readings of steady_seconds()
+};
 
 }  // namespace
 
-std::string try_step(const FitPlan& plan) {
-  const FitMember member{.options = plan.options, .context = silent_context(plan.options)};
-  const FirstStep first = FitLoop(plan, {&member, 1}, false).try_step();
-  std::string text = metrics_text("one training step", first.training, first.training_seconds);
-  if (first.end) return text + "the fit would end here: " + *first.end + "\n";
-  if (first.validation.empty()) return text;
-  return text + metrics_text("one validation", first.validation, first.validation_seconds);
+std::string try_step(FitPlan& plan) {
+  const std::int64_t before = std::exchange(plan.validate_every, 1);
+  const auto first = std::make_shared<FirstStep>();
+  const FitMember member{
+      .options = plan.options, .context = silent_context(plan.options), .observers = {first}, .shows_progress = false};
+  std::string end;
+  try {
+    const Value summary = run_fits(plan, {&member, 1}, false, {.observers = {first}, .passes = {}}).front();
+    end = "the fit would end here: " + summary["reason"].string() + "\n";
+  } catch (const SeenEnough&) {
+    // The first validation is done.
+  }
+  plan.validate_every = before;
+  return first->text() + end;
 }
 
 namespace {
@@ -68,7 +110,7 @@ std::string try_callbacks(FitPlan plan) {
   context.is_rehearsal = true;
   const FitMember member{
       .options = plan.options, .context = std::move(context), .rules = {std::make_shared<EndsTrial>()}};
-  const Value summary = FitLoop(plan, {&member, 1}, false).run().front();
+  const Value summary = run_fits(plan, {&member, 1}, false).front();
   if (summary["status"] == Value("failed"))
     return "the functions of the recipe were called on a few samples, and the fit would fail there: " +
            summary["reason"].string() + "\n";

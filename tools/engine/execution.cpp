@@ -8,6 +8,7 @@
 #include "core/clock.h"
 #include "core/reading.h"
 #include "registry.h"
+#include "run/flag.h"
 #include "run/version.h"
 #include "stdlib/stdlib.h"
 #include "tensor/device.h"
@@ -51,16 +52,17 @@ void limit_reading_of(const Request& request) {
     allow_reading(request.path("recipe")->parent_path());
     allow_reading(request.recipe.parent_path().parent_path());  // the run, before its folder is opened
   }
-  // The run that is continued or predicts, and what the command line itself names.
-  for (const char* option : {"out", "folder", "input", "stdlib", "against", "apply"}) {
+  // The run that is continued, and the stage whose model predicts.
+  for (const char* option : {"out", "folder"}) {
     if (request.has(option)) allow_reading(*request.path(option));
   }
+  for (const fs::path& path : request.named) allow_reading(path);
 }
 
-// The limit of --memory: the given one, or that of the run that goes on. 0: none.
-std::int64_t memory_limit_of(const Request& request, const std::optional<Manifest>& begun) {
+// The limit of --memory: the given one, or that of the run that goes on (`begun`). 0: none.
+std::int64_t memory_limit_of(const Request& request, const Manifest* begun) {
   if (request.has("memory")) return request.options["memory"].integer();
-  return begun && request.command == "run" ? begun->setting("memory").integer() : 0;
+  return begun ? begun->setting("memory").integer() : 0;
 }
 
 // The flags whose names no parameter may have. A continued run keeps all its parameters: a flag may be newer than the
@@ -86,24 +88,25 @@ Environment environment(const Request& request, const std::optional<Manifest>& m
 
 }  // namespace
 
-Execution::Execution(const EngineStart& start, bool describes)
+Execution::Execution(const EngineStart& start, Purpose purpose)
     : start_(start),
+      purpose_(purpose),
       registry_(all_entries()),
       begun_(manifest_of(request())),
       // A recipe that is only described makes nothing on a device.
-      device_(describes ? ChosenDevice{"cpu", {}} : chosen_device(request())),
+      device_(describes() ? ChosenDevice{"cpu", {}} : chosen_device(request())),
       environment_(environment(request(), begun_, device_.name)),
       run_(registry_, request(), environment_, *start.channel),
       set_(request().texts("set")),
-      parameters_(describes ? std::vector<GivenParameter>() : request().parameters, request().working_folder, describes,
-                  reserved_flags(begun_.has_value()),
+      parameters_(describes() ? std::vector<GivenParameter>() : request().parameters, request().working_folder,
+                  describes(), reserved_flags(begun_.has_value()),
                   [this](const std::string& name, const Value& value) { run_.parameter(name, value); }),
-      recipe_(host(describes), files(), parameters_,
+      recipe_(host(), files(), parameters_,
               {[this](const auto& stage) { return run_stage(stage); },
                [this](const std::string& path, std::string_view text) { run_.source(path, text); },
                [this](const Value& options) { run_.budget(options); }}) {
   limit_reading_of(request());
-  set_tensor_memory_limit(memory_limit_of(request(), begun_));
+  set_tensor_memory_limit(memory_limit_of(request(), begun_ && purpose_ == Purpose::run ? &*begun_ : nullptr));
   for (const std::string& warning : device_.warnings) run_.say(warning);
 }
 
@@ -141,7 +144,7 @@ std::string Execution::shown_name() const {
   return relative.empty() || relative.size() > file.string().size() ? file.string() : relative;
 }
 
-LuaHost Execution::host(bool describes) {
+LuaHost Execution::host() {
   LuaHost host;
   host.registry = &registry_;
   host.stdlib = stdlib_sources(request().path("stdlib"));
@@ -149,15 +152,14 @@ LuaHost Execution::host(bool describes) {
   host.device = [this] { return run_.settings().device; };
   host.started = environment_.started;
   if (begun_ && begun_->trainlab != version()) host.begun_by = begun_->trainlab;
-  host.describes = describes;
-  host.checks = request().command != "run" && request().command != "predict";
+  host.describes = describes();
+  host.checks = describes() || purpose_ == Purpose::check;
   host.recipe_folder = request().recipe_folder.string();
   host.working_folder = request().working_folder.string();
   host.latest_run = [this](const std::string& runs) { return run_.latest(runs).string(); };
   host.print = [this](const std::string& line) { run_.say(line); };
-  const Value& options = request().options;
-  if (request().has("silence")) host.limits.silence = options["silence"].number();
-  if (request().has("grace")) host.limits.grace = options["grace"].number();
+  host.limits.silence = value_of(common_flag("silence"), request().options).number();
+  host.limits.grace = value_of(common_flag("grace"), request().options).number();
   host.silent = [this](const Error& error) {
     send_silent(*start_.channel, error);
     std::_Exit(static_cast<int>(error.kind()));

@@ -17,8 +17,14 @@ namespace trainlab {
 
 class Execution {
  public:
-  // `describes`: only the declarations of parameters are wanted, whose given values are ignored.
-  explicit Execution(const EngineStart& start, bool describes = false);
+  enum class Purpose {
+    describe,  // only the declarations of parameters are wanted, whose given values are ignored
+    check,     // stages are checked or measured, and none is run
+    predict,   // stages have the results of a run
+    run,       // stages are run
+  };
+
+  Execution(const EngineStart& start, Purpose purpose);
   virtual ~Execution() = default;
   Execution(const Execution&) = delete;
   Execution& operator=(const Execution&) = delete;
@@ -52,12 +58,15 @@ class Execution {
   const Parameters& parameters() const { return parameters_; }
   const Recipe& recipe() const { return recipe_; }
 
-  LuaHost host(bool describes);
+  LuaHost host();
   // The recipe that is executed; with `stored`, of a run that goes on with a mended recipe, the recipe in its folder.
   RecipeFiles files(bool stored = false) const;
 
  private:
+  bool describes() const { return purpose_ == Purpose::describe; }
+
   const EngineStart& start_;
+  const Purpose purpose_;
   Registry registry_;
   const std::optional<Manifest> begun_;  // of a run that is continued or helped with
   const ChosenDevice device_;

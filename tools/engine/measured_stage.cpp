@@ -14,16 +14,16 @@ Flag stage_flag() {
 }
 
 Flag seconds_flag(const std::string& precision) {
-  return {
-      .name = "seconds",
-      .type = number_type("S", 0.1, 86400, "from 0.1 to 86400"),
-      .help = "longest time for the steps; it is less if a step is known to " + precision + " earlier (default 30)"};
+  return {.name = "seconds",
+          .type = number_type("S", 0.1, 86400, "from 0.1 to 86400"),
+          .help = "longest time for the steps; it is less if a step is known to " + precision + " earlier",
+          .otherwise = 30};
 }
 
 ProfileOptions MeasuredStage::profile_options(double precision) {
-  ProfileOptions options{.precision = precision, .say = [this](const std::string& line) { run().say(line); }};
-  if (request().has("seconds")) options.seconds = request().options["seconds"].number();
-  return options;
+  return {.seconds = request().options["seconds"].number(),
+          .precision = precision,
+          .say = [this](const std::string& line) { run().say(line); }};
 }
 
 Options MeasuredStage::with_more(const Spec& stage, const std::vector<std::string>& texts,
@@ -81,13 +81,16 @@ void MeasuredStage::measure_stage(const Spec& given, bool returned) {
   try {
     const RunSettings settings = run().begin_trial_of(stage);
     const auto& kind = registry().implementation<StageKind>(stage.entry());
-    if (!kind.first_training) {
-      code_ = measure({.stage = stage, .spec = spec, .note = "", .whole = stage, .is_last = returned}, settings);
+    if (!kind.trainings) {
+      code_ = measure({.stage = stage, .spec = spec, .note = "", .trainings = 1, .whole = stage, .is_last = returned},
+                      settings);
     } else {
-      code_ = measure({.stage = kind.first_training(stage, settings),
+      StageTrainings trainings = kind.trainings(stage, settings);
+      code_ = measure({.stage = std::move(trainings.first),
                        .spec = nullptr,
                        .note = (kind.is_shared ? "the first trial of " : "the fit of ") + stage.entry().name + " " +
                                stage.string("name"),
+                       .trainings = trainings.count,
                        .whole = stage,
                        .is_last = returned},
                       settings);

@@ -14,6 +14,7 @@ struct WhatToMeasure {
   Options stage;                     // a fit or a task; of a sweep or an ensemble that of the first trial
   std::shared_ptr<const Spec> spec;  // of a stage that the recipe names; null for a trial
   std::string note;                  // "the first trial of sweep search", or empty
+  std::int64_t trainings = 1;        // trainings of which the stage is made; 0: as many as it comes to
   Options whole;                     // the stage as the recipe has it
   bool is_last = false;              // the recipe returns the stage
 };
@@ -21,7 +22,7 @@ struct WhatToMeasure {
 // Executes the recipe up to the stage of --stage, or up to its first stage, measures that stage, and ends.
 class MeasuredStage : public Execution {
  public:
-  using Execution::Execution;
+  explicit MeasuredStage(const EngineStart& start) : Execution(start, Purpose::check) {}
 
  protected:
   // Sends the result and returns the exit code.

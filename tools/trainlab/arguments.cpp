@@ -187,7 +187,16 @@ class Parser {
     const auto given =
         std::ranges::count_if(alternatives.flags, [&](const std::string& flag) { return result_.has(flag); });
     if (given > 1 || (given == 0 && alternatives.required)) throw usage_error(alternatives.error);
+    check_needs();
     if (command.check) command.check(result_);
+  }
+
+  void check_needs() const {
+    for (const std::string& name : seen_) {
+      const Flag& flag = *find_flag(result_.command, name);
+      if (!flag.needs.empty() && !result_.has(flag.needs))
+        throw usage_error("--" + name + " means nothing without --" + flag.needs);
+    }
   }
 
   std::span<const Command> commands_;

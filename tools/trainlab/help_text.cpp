@@ -22,7 +22,7 @@ std::string form_of(const Flag& flag) {
 
 std::string line_of(const Flag& flag) {
   std::string text = padded("  " + form_of(flag));
-  for (const char c : flag.help) {
+  for (const char c : help_of(flag)) {
     text += c;
     if (c == '\n') text.append(column, ' ');
   }

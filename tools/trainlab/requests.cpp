@@ -13,11 +13,11 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Makes a path, or each path in a list, absolute.
-Value with_absolute_paths(const Value& value) {
-  if (!value.is_list()) return absolute_path(value.string()).string();
+// Makes a path, or each path in a list, absolute, and adds the paths to `named`.
+Value with_absolute_paths(const Value& value, std::vector<fs::path>& named) {
+  if (!value.is_list()) return named.emplace_back(absolute_path(value.string())).string();
   Value::List all;
-  for (const Value& path : value.list()) all.push_back(with_absolute_paths(path));
+  for (const Value& path : value.list()) all.push_back(with_absolute_paths(path, named));
   return all;
 }
 
@@ -38,7 +38,11 @@ Request common(const Arguments& arguments) {
   Request request;
   for (const auto& [name, value] : arguments.flags.map()) {
     const bool is_path = find_flag(arguments.command, name)->type.names != FlagType::Names::nothing;
-    request.options.set(name, is_path ? with_absolute_paths(value) : value);
+    request.options.set(name, is_path ? with_absolute_paths(value, request.named) : value);
+  }
+  for (const Flag& flag : flags_of(arguments.command)) {
+    // What a run records is resolved with its manifest.
+    if (!flag.recorded && !arguments.has(flag.name)) request.options.set(flag.name, flag.otherwise);
   }
   request.terminal = ::isatty(STDERR_FILENO) == 1;
   return request;
@@ -83,7 +87,7 @@ Request request_for_run(const Arguments& arguments, const fs::path& run, const M
   }
   for (const Flag& flag : common_flags()) {
     const Value* recorded = flag.recorded ? &manifest.setting(flag.name) : nullptr;
-    if (recorded && !request.has(flag.name) && *recorded != flag.recorded->otherwise) {
+    if (recorded && !request.has(flag.name) && *recorded != flag.otherwise) {
       request.options.set(flag.name, *recorded);
     }
   }

@@ -47,11 +47,11 @@ class Trial {
   // The weights after some steps, or at the end of a shorter fit.
   NamedTensors weights(Variant& one) const {
     prepare_arithmetic(one.settings.threads);
-    const std::optional<std::int64_t> before = std::exchange(one.plan.checkpoint_every, compared);
+    const CheckpointRule before = std::exchange(one.plan.checkpoint, {.steps = compared, .seconds = {}});
     const ScratchFolder folder;
     run_measured_fit(one.plan, {.stage = one.stage, .settings = one.settings, .say = say_}, folder,
                      std::make_shared<EndsAtCheckpoint>());
-    one.plan.checkpoint_every = before;
+    one.plan.checkpoint = before;
     const std::optional<Checkpoint> newest = CheckpointFolder::read_newest(folder.path() / "checkpoints");
     return newest ? tensors_below(newest->tensors, "model.") : NamedTensors{};
   }

@@ -116,7 +116,7 @@ StepFigures measure_fit(FitPlan& plan, const Measured& how, const StepLimits& li
   if ((!validates || figures.validation.count >= enough) && figures.commit.count >= enough) return figures;
 
   const std::int64_t validate_every = std::exchange(plan.validate_every, 1);
-  const std::optional<std::int64_t> checkpoint_every = std::exchange(plan.checkpoint_every, 1);
+  const CheckpointRule checkpoint = std::exchange(plan.checkpoint, {.steps = 1, .seconds = {}});
   StepCollector between({.seconds = limits.seconds, .cold = 0, .counted = 0});
   {
     const ScratchFolder folder;
@@ -125,7 +125,7 @@ StepFigures measure_fit(FitPlan& plan, const Measured& how, const StepLimits& li
     run_measured_fit(plan, how, folder, std::make_shared<EndsSoon>(limits.seconds / 3));
   }
   plan.validate_every = validate_every;
-  plan.checkpoint_every = checkpoint_every;
+  plan.checkpoint = checkpoint;
   const StepFigures more = between.figures();
   if (figures.validation.count < enough) {
     figures.validation = more.validation;

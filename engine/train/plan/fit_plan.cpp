@@ -150,9 +150,9 @@ void plan_intervals(FitPlan& plan) {
   if (!plan.options.given("checkpoint")) return;
   const Duration checkpoint = plan.options.duration("checkpoint");
   if (checkpoint.unit == Unit::seconds) {
-    plan.checkpoint_seconds = checkpoint.amount;
+    plan.checkpoint.seconds = checkpoint.amount;
   } else {
-    plan.checkpoint_every = interval(plan, "checkpoint");
+    plan.checkpoint.steps = interval(plan, "checkpoint");
   }
 }
 

@@ -18,6 +18,7 @@ TEST_CASE("a request survives its way through JSON") {
                                {"out", "/o"},
                                {"seed", std::int64_t{9007199254740991}},
                                {"quiet", true}};
+  request.named = {"/d/rows.csv"};
   request.worker = 2;
   request.extend = NewTotal{60, "epochs"};
   request.supervisor = 123;
@@ -32,6 +33,7 @@ TEST_CASE("a request survives its way through JSON") {
   CHECK(back.has("quiet"));
   CHECK_FALSE(back.has("stdlib"));
   CHECK(back.options == request.options);
+  CHECK(back.named == request.named);
 }
 
 TEST_CASE("what is no request says that the programs differ") {

@@ -8,7 +8,7 @@ namespace trainlab::cli {
 inline const std::vector<Command>& commands_of_program() {
   static const std::vector<Command> commands = with_engine_commands(parse_json(
       R"([{"name": "check", "line": "validate a recipe", "text": "Runs nothing.\n", "flags": [
-           {"name": "step", "type": {"type": "switch"}, "help": "also one step", "repeats": false}]}])",
+           {"name": "step", "type": {"type": "switch"}, "help": "also one step", "repeats": false, "needs": ""}]}])",
       "the table"));
   return commands;
 }

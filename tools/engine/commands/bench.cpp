@@ -17,17 +17,14 @@ class BenchExecution final : public MeasuredStage {
  private:
   // The tolerance of --tolerance. To be read before anything is measured, since it may be wrong.
   double tolerance() const {
-    const Value& text = request().options["tolerance"];
-    if (text.is_nil()) return 0.03;
-    if (!request().has("against")) throw usage_error("--tolerance means nothing without --against");
+    const std::string& text = request().options["tolerance"].string();
     try {
-      const Duration read = parse_duration(text.string());
+      const Duration read = parse_duration(text);
       if (read.unit == Unit::percent && read.amount < 100) return read.amount / 100;
     } catch (const Error&) {
       // Any text that is no percentage gets the message below.
     }
-    throw usage_error("--tolerance: expected a percentage below 100 %, found \"" + text.string() + "\"")
-        .hint("--tolerance 3%");
+    throw usage_error("--tolerance: expected a percentage below 100 %, found \"" + text + "\"").hint("--tolerance 3%");
   }
 
   int measure(const WhatToMeasure& what, const RunSettings& settings) override {
@@ -70,7 +67,9 @@ Command bench_command() {
                 {.name = "against", .type = file_type("FILE"), .help = "the speed to compare with"},
                 {.name = "tolerance",
                  .type = text_type("P%"),
-                 .help = "how much slower the stage may be (default 3%)"}},
+                 .help = "how much slower the stage may be",
+                 .otherwise = "3%",
+                 .needs = "against"}},
   };
 }
 

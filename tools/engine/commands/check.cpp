@@ -8,7 +8,7 @@ namespace {
 // Validates a recipe and reports its stages, up to the first stage whose result the recipe needs.
 class CheckExecution final : public Execution {
  public:
-  using Execution::Execution;
+  explicit CheckExecution(const EngineStart& start) : Execution(start, Purpose::check) {}
 
  private:
   StageResult run_stage(const std::shared_ptr<const Spec>& stage) override {

@@ -28,7 +28,7 @@ Value described(const Part& part) { return Value::Map{{"samples", part.size()}, 
 
 class ComparisonExecution final : public Execution {
  public:
-  using Execution::Execution;
+  explicit ComparisonExecution(const EngineStart& start) : Execution(start, Purpose::check) {}
 
  private:
   StageResult run_stage(const std::shared_ptr<const Spec>&) override { throw ExecutionEnds(); }

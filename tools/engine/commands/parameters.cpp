@@ -8,7 +8,7 @@ namespace {
 // `trainlab RECIPE.lua --help`: the text about the recipe and its parameters.
 class ParametersExecution final : public Execution {
  public:
-  explicit ParametersExecution(const EngineStart& start) : Execution(start, true) {}
+  explicit ParametersExecution(const EngineStart& start) : Execution(start, Purpose::describe) {}
 
  private:
   StageResult run_stage(const std::shared_ptr<const Spec>&) override { throw ExecutionEnds(); }

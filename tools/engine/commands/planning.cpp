@@ -19,13 +19,13 @@ class PlanningExecution final : public MeasuredStage {
  private:
   int measure(const WhatToMeasure& what, const RunSettings& settings) override {
     const auto& kind = registry().implementation<StageKind>(what.whole.entry());
-    if (kind.first_training && !kind.is_shared) {
+    if (kind.trainings && !kind.is_shared) {
       throw usage_error("expected a stage that trains what it keeps, found lab." + what.whole.entry().name)
           .hint("a search takes as many trainings as it needs");
     }
     Value facts = Value::Map{{"stage", what.whole.string("name")},
                              {"kind", what.whole.entry().name},
-                             {"trainings", trainings(what.whole)},
+                             {"trainings", what.trainings},
                              {"share", budget_share(what.whole, what.is_last)},
                              {"steps", 0},
                              {"steps_per_epoch", 0},
@@ -54,13 +54,6 @@ class PlanningExecution final : public MeasuredStage {
     facts.set("reserve", budget.reserve);
     send(to_json(facts) + "\n");
     return 0;
-  }
-
-  // The number of trainings of a stage: a sweep's trials, each with its seeds, or an ensemble's members.
-  static std::int64_t trainings(const Options& stage) {
-    const std::string& kind = stage.entry().name;
-    if (kind == "sweep") return stage.given("trials") ? stage.integer("trials") * stage.integer("seeds") : 0;
-    return kind == "ensemble" ? stage.integer("seeds") : 1;
   }
 };
 

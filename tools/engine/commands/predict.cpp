@@ -24,16 +24,11 @@ std::optional<std::string> model_of(const Request& request) {
 
 Generation generation_of(const Request& request) {
   const Value& options = request.options;
-  const auto number = [&](const char* name, double otherwise) {
-    return options[name].is_nil() ? otherwise : options[name].number();
-  };
-  const auto whole = [&](const char* name, std::int64_t otherwise) {
-    return options[name].is_nil() ? otherwise : options[name].integer();
-  };
-  return {
-      .length = whole("length", 200),
-      .sampling = {.temperature = number("temperature", 0.8), .top_k = whole("top-k", 0), .top_p = number("top-p", 1)},
-      .seed = settled(request).seed};
+  return {.length = options["length"].integer(),
+          .sampling = {.temperature = options["temperature"].number(),
+                       .top_k = options["top-k"].integer(),
+                       .top_p = options["top-p"].number()},
+          .seed = settled(request).seed};
 }
 
 std::string text_of(const StagePredictor& predictor, const Request& request) {
@@ -41,11 +36,10 @@ std::string text_of(const StagePredictor& predictor, const Request& request) {
   if (const Value& prompt = options["prompt"]; !prompt.is_nil()) {
     return generate(predictor.only(), prompt.string(), generation_of(request)) + "\n";
   }
-  const std::int64_t batch = options["batch"].is_nil() ? 256 : options["batch"].integer();
   const auto inputs = [&](const Predictor& one) {
     return read_inputs(options["input"].string(), one.file().inputs, one.data());
   };
-  return prediction_text(predictor.first(), predictor.predict(inputs, batch),
+  return prediction_text(predictor.first(), predictor.predict(inputs, options["batch"].integer()),
                          options["format"] == Value("json") ? PredictionFormat::json : PredictionFormat::csv);
 }
 
@@ -68,7 +62,7 @@ std::string predicted_text(const Registry& registry, const Request& request, con
 // give their stored results.
 class PredictExecution final : public Execution {
  public:
-  using Execution::Execution;
+  explicit PredictExecution(const EngineStart& start) : Execution(start, Purpose::predict) {}
 
  private:
   StageResult run_stage(const std::shared_ptr<const Spec>& stage) override {

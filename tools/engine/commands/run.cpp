@@ -13,7 +13,7 @@ namespace {
 // Executes a new run, continues a run, or helps with a run.
 class RunExecution final : public Execution {
  public:
-  using Execution::Execution;
+  explicit RunExecution(const EngineStart& start) : Execution(start, Purpose::run) {}
 
   // For a run that goes on with an edited recipe: executes the recorded recipe up to the stage that is to continue, to
   // get its stages.
@@ -27,7 +27,7 @@ class RunExecution final : public Execution {
     }
     SetOptions set(request().texts("set"));
     Parameters given(request().parameters, request().working_folder, false, {}, {});
-    LuaHost quiet = host(false);
+    LuaHost quiet = host();
     quiet.print = {};
     const auto record = [&](const Spec& stage, bool returned) {
       Spec full = stage;

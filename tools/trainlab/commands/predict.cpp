@@ -11,16 +11,6 @@ namespace trainlab::cli {
 namespace {
 
 void check_predict(const Arguments& given) {
-  const auto refuse = [&](std::initializer_list<const char*> flags, const char* needs) {
-    for (const char* flag : flags) {
-      if (given.has(flag)) throw usage_error("--" + std::string(flag) + " means nothing without " + needs);
-    }
-  };
-  if (given.has("input")) {
-    refuse({"length", "temperature", "top-k", "top-p", "seed"}, "--prompt");
-  } else {
-    refuse({"format", "batch"}, "--input");
-  }
   if (given.has("json") && given.flags["format"] == Value("csv") && !given.has("output")) {
     throw usage_error("either --json or --format csv");
   }
@@ -82,6 +72,16 @@ int run_predict(const Program&, const Arguments& given) {
 
 }  // namespace
 
+namespace {
+
+Flag seed_of_draws() {
+  Flag flag = common_flag("seed", "seed of the draws");
+  flag.needs = "prompt";
+  return flag;
+}
+
+}  // namespace
+
 Command predict_command() {
   return {
       .name = "predict",
@@ -97,10 +97,16 @@ Command predict_command() {
                .help = ".csv as in training (the target is not needed), an array x as .npy, .npz, .safetensors,\n"
                        "or a .jpg, .png or a folder of them"},
               {.name = "output", .type = file_type("FILE"), .help = "file to write (default: standard output)"},
-              {.name = "format", .type = choice_type("F", {"csv", "json"}), .help = "csv or json (default csv)"},
+              {.name = "format",
+               .type = choice_type("F", {"csv", "json"}),
+               .help = "csv or json",
+               .otherwise = "csv",
+               .needs = "input"},
               {.name = "batch",
                .type = whole_type("N", 1, 1 << 20),
-               .help = "number of samples at a time (default 256)"},
+               .help = "number of samples at a time",
+               .otherwise = 256,
+               .needs = "input"},
               {.name = "stage",
                .type = text_type("NAME"),
                .help = "name of a stage (default: the stage that the recipe returned)"},
@@ -108,17 +114,27 @@ Command predict_command() {
               {.name = "prompt",
                .type = text_type("TEXT"),
                .help = "the beginning of a text, which a language model continues"},
-              {.name = "length", .type = whole_type("N", 0, 1 << 24), .help = "number of tokens to add (default 200)"},
+              {.name = "length",
+               .type = whole_type("N", 0, 1 << 24),
+               .help = "number of tokens to add",
+               .otherwise = 200,
+               .needs = "prompt"},
               {.name = "temperature",
                .type = number_type("T", 0, 1e6, "from 0"),
-               .help = "0: always the most probable token (default 0.8)"},
+               .help = "0: always the most probable token",
+               .otherwise = 0.8,
+               .needs = "prompt"},
               {.name = "top-k",
                .type = whole_type("K", 1, 1 << 30),
-               .help = "draw only from the K most probable tokens"},
+               .help = "draw only from the K most probable tokens",
+               .otherwise = 0,
+               .needs = "prompt"},
               {.name = "top-p",
                .type = number_type("P", std::numeric_limits<double>::min(), 1, "above 0 and at most 1"),
-               .help = "only the most probable tokens that together have probability P"},
-              common_flag("seed", "seed of the draws (default 1)"),
+               .help = "only the most probable tokens that together have probability P",
+               .otherwise = 1.0,
+               .needs = "prompt"},
+              seed_of_draws(),
               common_flag("json",
                           "one object: \"predictions\", a list as of --format json; \"text\" of a prompt; or "
                           "\"output\""),

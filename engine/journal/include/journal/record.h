@@ -17,9 +17,6 @@
 
 namespace trainlab {
 
-// Seconds between automatic checkpoints, unless a stage sets another interval.
-inline constexpr double default_checkpoint_seconds = 10;
-
 // One part of a stage that survives a resume. A checkpoint holds the result of state() under the key `name`, unless it
 // is nullopt, and the tensors of tensors() under their names. Messages name the part too. No two parts of a stage share
 // a name or a tensor's name.

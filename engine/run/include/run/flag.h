@@ -45,7 +45,6 @@ struct Recorded {
     refused,  // another run: the difference is an error
     noted,    // accepted, recorded, and said to be not byte-exact; the recorded value holds where the flag is not given
   } difference = Difference::refused;
-  Value otherwise;  // what is recorded where the flag is not given
   // What is compared of a recorded value; `cores`: the usable cores when the run was begun. nullptr: the value itself.
   Value (*compared)(const Value& value, int cores) = nullptr;
   bool only_given = false;  // stands in a manifest only where it was given, because earlier versions do not know it
@@ -60,8 +59,17 @@ struct Flag {
   // among their own: all; those that start an engine; those that execute a recipe or train, which may have trials;
   // those that execute a recipe; those that execute a recipe and train.
   enum class Concerns { everything, engine, trials, recipe, new_run } concerns = Concerns::everything;
+  // What holds where the flag is not given, which help shows. nil, 0 and an empty list stand for nothing, or for what
+  // `help` says.
+  Value otherwise = {};
+  std::string needs = {};  // name of the flag without which this one means nothing
   std::optional<Recorded> recorded = {};  // without: the value is free, and no run records it
 };
+
+// The value of a flag among the values of the given flags by name; Flag::otherwise where the flag is not given.
+const Value& value_of(const Flag& flag, const Value& given);
+// The help of a flag, with what holds where the flag is not given: "number of samples at a time (default 256)".
+std::string help_of(const Flag& flag);
 
 // A flag of a command as data, and back, for the table of commands that the engine writes for `trainlab`. A common flag
 // is known by its name. std::logic_error for what is no flag.

@@ -30,6 +30,8 @@ struct Request {
   // The values of the flags that are given, the command's own and common ones, by name as their types read them, with
   // absolute paths; and what else the command hands to its engine.
   Value options = Value::Map{};
+  // The files and folders that flags name, absolute: a recipe may read them.
+  std::vector<std::filesystem::path> named;
 
   // The file to execute, absolute. Of a continued run: the stored copy in RUN/recipe/.
   std::filesystem::path recipe;

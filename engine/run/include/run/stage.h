@@ -99,6 +99,12 @@ struct CheckedToo {
 // kind does not fill in is added by the caller). Interrupted work ends with status "interrupted".
 using StageWork = std::function<Value(const StageContext& context)>;
 
+// The trainings of which a stage is made.
+struct StageTrainings {
+  Options first;           // checked: the first trial that can be built, or the fit that is searched for
+  std::int64_t count = 0;  // 0: as many as the stage comes to
+};
+
 struct StageKind {
   // Whether engines that do not own the stage can help with it.
   bool is_shared = false;
@@ -108,10 +114,9 @@ struct StageKind {
   // a stage that is not shared.
   std::function<std::string(const Options& stage)> needs_folder = {};
 
-  // A checked training of a stage that is made of trainings, for commands that measure steps: the first trial that can
-  // be built, or the fit that is searched for. Raises Error{recipe}, and the errors of the function `build`. Null for a
-  // stage that is a training itself.
-  std::function<Options(const Options& stage, const RunSettings& settings)> first_training = {};
+  // The trainings of a stage that is made of trainings, for commands that measure steps. Raises Error{recipe}, and the
+  // errors of the function `build`. Null for a stage that is a training itself.
+  std::function<StageTrainings(const Options& stage, const RunSettings& settings)> trainings = {};
 
   // Checks the stage completely and gets ready to run it (data opened, shapes inferred); writes nothing, so that a
   // recipe that is wrong leaves no run folder.

@@ -23,6 +23,7 @@
 #include "data/batch_object.h"
 #include "data/loader.h"
 #include "journal/artifact.h"
+#include "journal/checkpoint_rule.h"
 #include "journal/logged.h"
 #include "journal/record.h"
 #include "journal/script_state.h"
@@ -40,8 +41,7 @@ struct TaskLoopOptions {
   LoaderOptions loader;
   std::int64_t epochs = 1, steps = 0;
   std::vector<Saved> save;  // empty: the loop is not durable
-  std::optional<double> checkpoint_seconds;
-  std::optional<Duration> checkpoint;  // as given, steps or epochs
+  std::optional<Duration> checkpoint;  // from one checkpoint to the next; nullopt: by the default of CheckpointRule
 };
 
 class TaskContext;
@@ -88,7 +88,7 @@ class TaskLoop : public Object {
   bool is_rehearsal_;
   std::unique_ptr<Loader> loader_;
   std::int64_t batches_per_epoch_ = 0, samples_per_epoch_ = 0;  // 0: the loop is one of steps
-  std::int64_t checkpoint_every_ = 0;                           // in steps
+  CheckpointRule checkpoint_;
   std::int64_t done_ = 0;                                       // steps
   double begun_ = 0, fetched_ = 0;                              // readings of steady_seconds() in the present step
   bool started_ = false, ended_ = false;

@@ -10,6 +10,7 @@
 
 #include "core/registry.h"
 #include "data/loader.h"
+#include "journal/checkpoint_rule.h"
 #include "model/model.h"
 #include "model/recompute.h"
 #include "objective/loss.h"
@@ -54,10 +55,7 @@ struct FitPlan {
   RunLength length;         // total_steps 0: bounded by time only
   double time_budget = 0;   // seconds; 0: none
   std::int64_t validate_every = 0;  // steps
-  // Steps or seconds between two commits of `last`; with neither, `last` is committed at a validation some seconds
-  // after the commit before.
-  std::optional<std::int64_t> checkpoint_every;
-  std::optional<double> checkpoint_seconds;
+  CheckpointRule checkpoint;
   Clip clip;
   std::int64_t accumulate = 1;  // number of micro-batches in an optimizer step
   std::int64_t micro_batch = 0;  // the most samples of a batch that go through the model at a time; 0: all

@@ -26,4 +26,16 @@ class LoopObserver {
   virtual void finished(std::int64_t step) { (void)step; }
 };
 
+// Leaves the fit at the end of a step, within the span of that step.
+class EndsAfter final : public LoopObserver {
+ public:
+  explicit EndsAfter(std::int64_t steps) : steps_(steps) {}
+  void stepped(std::int64_t step) override {
+    if (step >= steps_) throw SeenEnough();
+  }
+
+ private:
+  std::int64_t steps_;
+};
+
 }  // namespace trainlab
