@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "run/stage.h"
 #include "run/toml_text.h"
 #include "values/namespaces.h"
 
@@ -113,7 +114,7 @@ SetOptions::SetOptions(const std::vector<std::string>& texts, const std::string&
 }
 
 Value SetOptions::apply(const Registry& registry, Value stage, bool returned) {
-  const std::string name = stage["name"].is_string() ? stage["name"].string() : stage["@"].string();
+  const std::string name = stage_name(stage);
   if (std::find(stages_.begin(), stages_.end(), name) == stages_.end()) stages_.push_back(name);
   for (Change& change : changes_) {
     if (change.stage.empty() ? !returned : change.stage != name) continue;

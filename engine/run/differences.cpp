@@ -21,13 +21,13 @@ std::string changed(const std::string& what, const std::string& recorded, const 
 
 // Adds a line for each setting that differs and whose difference means this; messages list what help lists first last.
 void add_settings(std::vector<std::string>& lines, const Manifest& recorded, const Manifest& present,
-                  Recorded::Difference meaning, const std::string& dashes) {
+                  const Registry& registry, Recorded::Difference meaning, const std::string& dashes) {
   const std::vector<Flag>& flags = common_flags();
   for (auto flag = flags.rbegin(); flag != flags.rend(); ++flag) {
     if (!flag->recorded || flag->recorded->difference != meaning) continue;
     const auto of = [&](const Manifest& manifest) {
       const Value& value = manifest.setting(flag->name);
-      return flag->recorded->compared ? flag->recorded->compared(value, manifest.cores) : value;
+      return flag->recorded->compared ? flag->recorded->compared(value, {manifest.cores, registry}) : value;
     };
     const Value before = of(recorded), now = of(present);
     if (before != now) lines.push_back(changed(dashes + flag->name, shown(before), shown(now)));
@@ -36,7 +36,7 @@ void add_settings(std::vector<std::string>& lines, const Manifest& recorded, con
 
 }  // namespace
 
-std::vector<std::string> differences(const Manifest& recorded, const Manifest& present) {
+std::vector<std::string> differences(const Manifest& recorded, const Manifest& present, const Registry& registry) {
   std::vector<std::string> lines;
   if (recorded.recipe != present.recipe) lines.push_back(changed("recipe", recorded.recipe, present.recipe));
   for (const auto& [path, hash] : present.sources) {
@@ -63,13 +63,13 @@ std::vector<std::string> differences(const Manifest& recorded, const Manifest& p
 
   const auto study_of = [](const Manifest& manifest) { return manifest.study.empty() ? "none" : manifest.study; };
   if (recorded.study != present.study) lines.push_back(changed("--study", study_of(recorded), study_of(present)));
-  add_settings(lines, recorded, present, Recorded::Difference::refused, "--");
+  add_settings(lines, recorded, present, registry, Recorded::Difference::refused, "--");
   return lines;
 }
 
-std::vector<std::string> inexactness(const Manifest& recorded, const Manifest& present) {
+std::vector<std::string> inexactness(const Manifest& recorded, const Manifest& present, const Registry& registry) {
   std::vector<std::string> lines;
-  add_settings(lines, recorded, present, Recorded::Difference::noted, "");
+  add_settings(lines, recorded, present, registry, Recorded::Difference::noted, "");
   if (recorded.trainlab != present.trainlab) {
     lines.push_back(changed("trainlab", recorded.trainlab, present.trainlab));
   }

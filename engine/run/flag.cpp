@@ -9,6 +9,7 @@
 #include "core/bytes.h"
 #include "core/duration.h"
 #include "core/error.h"
+#include "core/registry.h"
 
 namespace trainlab {
 
@@ -65,23 +66,36 @@ FlagType bytes_type() {
           }};
 }
 
-// How batches are prepared never changes results, so these assignments may differ.
-Value set_that_counts(const Value& set, int) {
+// Whether a path such as "loader.threads" leads to an option of a stage that never changes results.
+bool is_of_speed_alone(const Registry& registry, std::string_view path) {
+  return std::ranges::any_of(registry.entries(), [&](const Entry* entry) {
+    if (entry->kind != "stage") return false;
+    const std::size_t dot = path.find('.');
+    const Option* option = entry->find(std::string(path.substr(0, dot)));
+    if (!option || dot == std::string_view::npos) return option && option->is_of_speed_alone;
+    const auto inner = std::ranges::find(option->nested, path.substr(dot + 1), &Option::name);
+    return inner != option->nested.end() && inner->is_of_speed_alone;
+  });
+}
+
+Value set_that_counts(const Value& set, const Circumstances& begun) {
   Value::List counting;
   for (const Value& text : set.list()) {
     const std::string left = text.string().substr(0, text.string().find('='));
     const std::string path = left.substr(left.find(':') + 1);  // STAGE:path, or only the path
-    if (path != "loader.threads" && path != "loader.prefetch") counting.push_back(text);
+    if (!is_of_speed_alone(begun.registry, path)) counting.push_back(text);
   }
   return counting;
 }
 
-Value bytes_or_none(const Value& bytes, int) {
+Value bytes_or_none(const Value& bytes, const Circumstances&) {
   return bytes == Value(0) ? Value("no limit") : Value(std::to_string(bytes.integer()) + " bytes");
 }
 
 // Without --threads a training has all cores.
-Value threads_or_cores(const Value& threads, int cores) { return threads == Value(0) ? Value(cores) : threads; }
+Value threads_or_cores(const Value& threads, const Circumstances& begun) {
+  return threads == Value(0) ? Value(begun.cores) : threads;
+}
 
 }  // namespace
 
@@ -216,13 +230,12 @@ Value to_value(const Flag& flag) {
 Flag flag_from(const Value& value) {
   const std::string &name = value["name"].string(), &help = value["help"].string();
   const bool is_common = std::ranges::find(common_flags(), name, &Flag::name) != common_flags().end();
-  if (is_common) return common_flag(name, help);
-  return {.name = name,
-          .type = type_from(value["type"]),
-          .help = help,
-          .repeats = value["repeats"].boolean(),
-          .otherwise = value["otherwise"],
-          .needs = value["needs"].string()};
+  Flag flag = is_common ? common_flag(name, help)
+                        : Flag{.name = name, .type = type_from(value["type"]), .help = help, .repeats = {}};
+  flag.repeats = value["repeats"].boolean();
+  flag.otherwise = value["otherwise"];
+  flag.needs = value["needs"].string();
+  return flag;
 }
 
 const Value& value_of(const Flag& flag, const Value& given) {

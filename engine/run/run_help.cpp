@@ -25,7 +25,7 @@ void Run::join() {
   settings_.study = manifest_.study;
   Manifest now = present();
   // Parameters and --set are those that the manifest gave.
-  const std::vector<std::string> changes = differences(manifest_, now);
+  const std::vector<std::string> changes = differences(manifest_, now, registry_);
   if (!changes.empty()) {
     std::string message = "the run in " + folder_->string() + " was begun with something else:";
     for (const std::string& line : changes) message += "\n  " + line;

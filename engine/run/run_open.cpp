@@ -82,7 +82,7 @@ void Run::continue_existing() {
     now.sources = recorded.sources;
   }
 
-  const std::vector<std::string> changes = differences(recorded, now);
+  const std::vector<std::string> changes = differences(recorded, now, registry_);
   if (!changes.empty()) {
     std::string message = "the run in " + folder_->string() + " was begun with something else:";
     for (const std::string& line : changes) message += "\n  " + line;
@@ -102,7 +102,7 @@ void Run::continue_existing() {
   records_ = read_stages(*folder_);
   manifest_ = recorded;
 
-  const std::vector<std::string> inexact = inexactness(recorded, now);
+  const std::vector<std::string> inexact = inexactness(recorded, now, registry_);
   for (const std::string& line : inexact) {
     say("not byte-exact: " + line);
     manifest_.continued.push_back(wall_text() + " " + line);

@@ -42,9 +42,14 @@ Error with_origin(Error error, const std::vector<std::string>& set, const std::s
   return error;
 }
 
+std::string stage_name(const Value& stage) {
+  const Value& name = stage["name"];
+  return name.is_string() ? name.string() : stage["@"].string();
+}
+
 Value Run::stage(const Options& stage, bool returned) {
   if (ended_) throw *ended_;
-  const std::string name = stage.has("name") ? stage.string("name") : stage.entry().name;
+  const std::string name = stage_name(stage.value());
   if (!is_name(name)) {
     throw stage.error("name", "expected letters, digits, '_', '-' and '.', found \"" + name + "\"")
         .hint("a stage's name is also the name of its folder");

@@ -27,13 +27,14 @@ void require_no_stop() {
 
 // Why the study that this run would join is another one's; empty if it is not. A study that has not been begun by a run
 // has no manifest.
-std::string difference(const Value& description, const StageContext& context) {
+std::string difference(const Value& description, const StageContext& context, const Registry& registry) {
   const Value& manifest = description["run"]["manifest"];
   if (!manifest.is_map()) return "it was not begun by a run";
   Manifest own = *context.manifest;
   own.study.clear();
   std::string all;
-  for (const std::string& line : differences(manifest_from(manifest, "the study"), own)) all += "\n    " + line;
+  for (const std::string& line : differences(manifest_from(manifest, "the study"), own, registry))
+    all += "\n    " + line;
   return all.empty() ? all : "begun with something else:" + all;
 }
 
@@ -54,7 +55,7 @@ std::optional<std::string> joinable(const StudyPlan& plan, const StageContext& c
   for (const std::string& name : database.studies(context.name, waiting_of(context))) {
     const auto storage = StudyPlace(database, name).open(waiting_of(context));
     if (!has_work_left(*storage, plan.terms().trials)) continue;
-    const std::string why = difference(storage->open({}), context);
+    const std::string why = difference(storage->open({}), context, plan.options().registry());
     if (why.empty()) return name;
     others += "\n  " + name + ": " + why;
   }

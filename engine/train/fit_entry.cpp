@@ -131,12 +131,14 @@ Entry fit_entry() {
                              .integer()
                              .at_least(0)
                              .at_most(64)
-                             .or_default(1),
+                             .or_default(1)
+                             .of_speed_alone(),
                          Option("prefetch", "least number of batches that are prepared ahead")
                              .integer()
                              .at_least(1)
                              .at_most(1024)
-                             .or_default(4),
+                             .or_default(4)
+                             .of_speed_alone(),
                          Option("drop_last", "leave out an epoch's last, smaller batch").boolean().or_default(false)}))
       .with(Option("on", "functions that are called during the run; each receives the run")
                 .fields({Option("start", "before the first step; not again when the fit is resumed")

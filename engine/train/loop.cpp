@@ -236,7 +236,7 @@ void FitLoop::validate(bool ends_epoch) {
     // One that has stopped is validated a last time, where it stopped, and no more.
     if (member.failure() || (!member.active() && member.validated_step() == member.position().step)) continue;
     if (!trained_->finite(m)) {
-      member.fail("the training loss is not finite before step " + std::to_string(position_.step));
+      member.fail("the training loss is not finite at step " + std::to_string(position_.step) + " or before");
       continue;
     }
     if (validation_ && !validation_->counts(m)) {

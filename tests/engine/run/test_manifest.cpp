@@ -3,6 +3,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/registry.h"
 #include "run/manifest.h"
 
 namespace trainlab::manifest_test {
@@ -10,6 +11,20 @@ namespace trainlab::manifest_test {
 namespace fs = std::filesystem;
 
 namespace {
+
+// One kind of stage, with the options that say how it prepares batches.
+const Registry& stages() {
+  static const Registry registry = [] {
+    Registry with_fit;
+    with_fit.add(Entry("fit", "stage", "A stage.")
+                     .with(Option("loader", "how batches are prepared")
+                               .fields({Option("threads", "how many").integer().of_speed_alone(),
+                                        Option("prefetch", "how many").integer().of_speed_alone(),
+                                        Option("drop_last", "whether").boolean()})));
+    return with_fit;
+  }();
+  return registry;
+}
 
 Manifest sample() {
   Manifest manifest;
@@ -59,8 +74,8 @@ TEST_CASE("a manifest is read back as it was written") {
   CHECK(Value(back.settings) == Value(manifest.settings));
   CHECK(Value(back.chosen) == Value(manifest.chosen));
   CHECK(back.extension->totals == std::vector<NewTotal>{{60, "steps"}, {3600, "time"}});
-  CHECK(differences(manifest, back).empty());
-  CHECK(inexactness(manifest, back).empty());
+  CHECK(differences(manifest, back, stages()).empty());
+  CHECK(inexactness(manifest, back, stages()).empty());
 
   // Byte for byte the same: whoever writes it again changes nothing.
   const std::string text = read_file(manifest_path(run));
@@ -117,19 +132,20 @@ TEST_CASE("differences name what changed, with both values") {
   present.parameters["whole"] = 2;  // as 2.0
   present.settings["set"] = Value::List{};
   present.settings["seed"] = 8;
-  CHECK(differences(recorded, present) == std::vector<std::string>{
-                                              "source digits.lua has changed",
-                                              "source new.lua is new",
-                                              "--lr: recorded 0.30000000000000004, now 0.5",
-                                              "--width: recorded 64, now not declared",
-                                              "--set: recorded optim.lr=0.01 x:y=\"z\", now none",
-                                              "--seed: recorded 7, now 8",
-                                          });
+  CHECK(differences(recorded, present, stages()) == std::vector<std::string>{
+                                                        "source digits.lua has changed",
+                                                        "source new.lua is new",
+                                                        "--lr: recorded 0.30000000000000004, now 0.5",
+                                                        "--width: recorded 64, now not declared",
+                                                        "--set: recorded optim.lr=0.01 x:y=\"z\", now none",
+                                                        "--seed: recorded 7, now 8",
+                                                    });
 
   present = sample();
   present.recipe = "other.lua";
   present.sources.erase("lib/nets.lua");  // may be loaded later
-  CHECK(differences(recorded, present) == std::vector<std::string>{"recipe: recorded digits.lua, now other.lua"});
+  CHECK(differences(recorded, present, stages()) ==
+        std::vector<std::string>{"recipe: recorded digits.lua, now other.lua"});
 }
 
 TEST_CASE("how batches are prepared may differ") {
@@ -137,9 +153,9 @@ TEST_CASE("how batches are prepared may differ") {
   Manifest present = sample();
   recorded.settings["set"] = Value::List{"optim.lr=0.01", "loader.threads=1"};
   present.settings["set"] = Value::List{"a:loader.threads=4", "optim.lr=0.01", "loader.prefetch=8"};
-  CHECK(differences(recorded, present).empty());
+  CHECK(differences(recorded, present, stages()).empty());
   present.settings["set"].list().emplace_back("loader.drop_last=true");
-  CHECK(differences(recorded, present) ==
+  CHECK(differences(recorded, present, stages()) ==
         std::vector<std::string>{"--set: recorded optim.lr=0.01, now optim.lr=0.01 loader.drop_last=true"});
 }
 
@@ -148,13 +164,13 @@ TEST_CASE("what is not byte-exact") {
   Manifest present = sample();
   present.settings["threads"] = 0;
   present.cores = 2;  // all cores: as many as before
-  CHECK(inexactness(recorded, present).empty());
+  CHECK(inexactness(recorded, present, stages()).empty());
   present.cores = 4;
   present.settings["device"] = "cuda:0";
   present.libtorch = "2.11.1";
-  CHECK(inexactness(recorded, present) == std::vector<std::string>{"threads: recorded 2, now 4",
-                                                                   "device: recorded cpu, now cuda:0",
-                                                                   "LibTorch: recorded 2.11.0, now 2.11.1"});
+  CHECK(inexactness(recorded, present, stages()) == std::vector<std::string>{"threads: recorded 2, now 4",
+                                                                             "device: recorded cpu, now cuda:0",
+                                                                             "LibTorch: recorded 2.11.0, now 2.11.1"});
 }
 
 TEST_CASE("a flag that earlier versions do not know stands in a manifest only where it was given") {
@@ -164,7 +180,7 @@ TEST_CASE("a flag that earlier versions do not know stands in a manifest only wh
   write_manifest(run, manifest);
   CHECK_THAT(read_file(manifest_path(run)), !Catch::Contains("read ="));
   CHECK(read_manifest(run).setting("read") == Value(Value::List{}));
-  CHECK(differences(manifest, sample()) == std::vector<std::string>{"--read: recorded none, now /data"});
+  CHECK(differences(manifest, sample(), stages()) == std::vector<std::string>{"--read: recorded none, now /data"});
 }
 
 TEST_CASE("parameters from a TOML file") {

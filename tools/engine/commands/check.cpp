@@ -13,9 +13,7 @@ class CheckExecution final : public Execution {
  private:
   StageResult run_stage(const std::shared_ptr<const Spec>& stage) override {
     check(*stage, false);
-    const Value& name = stage->value["name"];
-    text_ += "\nchecked up to stage " + (name.is_string() ? name.string() : stage->value["@"].string()) +
-             "; the rest needs its result\n";
+    text_ += "\nchecked up to stage " + stage_name(stage->value) + "; the rest needs its result\n";
     throw ExecutionEnds();
   }
 
@@ -32,8 +30,7 @@ class CheckExecution final : public Execution {
     try {
       text_ += run().check(stage, {.step = request().has("step"), .callbacks = request().has("callbacks")});
     } catch (const Error& error) {
-      const Value& name = stage.value()["name"];
-      throw with_origin(error, request().texts("set"), name.is_string() ? name.string() : "", returned);
+      throw with_origin(error, request().texts("set"), stage_name(stage.value()), returned);
     }
   }
 

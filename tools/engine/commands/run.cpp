@@ -89,7 +89,7 @@ class RunExecution final : public Execution {
   }
 
   void require_same(const Spec& stage) {
-    if (stages_ >= recorded_.size() || !asked_.insert(name_of(stage)).second) return;
+    if (stages_ >= recorded_.size() || !asked_.insert(stage_name(stage.value)).second) return;
     const std::vector<std::string> lines = stage_differences(recorded_[stages_], comparable_stage(registry(), stage));
     if (!lines.empty()) {
       std::string message = "stage " + std::to_string(stages_ + 1) + " of the mended recipe is another than the run's:";
@@ -99,11 +99,6 @@ class RunExecution final : public Execution {
           "anything else begin a new run");
     }
     if (++stages_ == recorded_.size()) run().replace_recipe();
-  }
-
-  static std::string name_of(const Spec& stage) {
-    const Value& name = stage.value["name"];
-    return name.is_string() ? name.string() : stage.value["@"].string();
   }
 
   std::vector<Value> recorded_;  // the run's recorded stages, see comparable_stage

@@ -86,6 +86,8 @@ class Option {
   Option& mendable() { is_mendable = true; return *this; }
   // It ends, watches or keeps a whole training: the short trainings of a search go without it.
   Option& of_whole_training() { is_of_whole_training = true; return *this; }
+  // It says how fast a stage works, and never changes results: a run may go on with another value.
+  Option& of_speed_alone() { is_of_speed_alone = true; return *this; }
   // Takes the array part of the table: nn.Sequential { a, b }. At most one option of an entry.
   Option& array() { is_array = true; is_many = true; return *this; }
 
@@ -100,6 +102,7 @@ class Option {
   bool min_open = false, max_open = false;
   bool is_required = false, is_positional = false, is_many = false, is_array = false, is_keyed = false;
   bool is_by_member = false, is_alone = false, is_mendable = false, is_of_whole_training = false;
+  bool is_of_speed_alone = false;
   int count = 0;
 
  private:

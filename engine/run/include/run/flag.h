@@ -12,6 +12,8 @@
 
 namespace trainlab {
 
+class Registry;
+
 struct FlagType {
   std::string operand;  // what help shows in place of the value: "N", "DIR"; empty for a switch, which takes no value
   // The value that a text says. Raises Error{usage} that names the flag, given with its dashes, when the text does not
@@ -39,14 +41,20 @@ FlagType number_type(std::string operand, double low, double high, const std::st
 // "90 s", "90 min", "3 h": read as seconds.
 FlagType time_type();
 
+// What a recorded value meant when the run was begun.
+struct Circumstances {
+  int cores = 1;             // usable cores
+  const Registry& registry;  // the stages that a recipe can make
+};
+
 // How a run records the value of a flag in its manifest, and what another value means when the run is continued.
 struct Recorded {
   enum class Difference {
     refused,  // another run: the difference is an error
     noted,    // accepted, recorded, and said to be not byte-exact; the recorded value holds where the flag is not given
   } difference = Difference::refused;
-  // What is compared of a recorded value; `cores`: the usable cores when the run was begun. nullptr: the value itself.
-  Value (*compared)(const Value& value, int cores) = nullptr;
+  // What is compared of a recorded value. nullptr: the value itself.
+  Value (*compared)(const Value& value, const Circumstances& begun) = nullptr;
   bool only_given = false;  // stands in a manifest only where it was given, because earlier versions do not know it
 };
 

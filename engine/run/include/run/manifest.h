@@ -14,6 +14,8 @@
 
 namespace trainlab {
 
+class Registry;
+
 // What a run records of these flags, by name: the given value of each flag that is recorded, or what its record says
 // instead.
 Value::Map recorded_settings(const Value& given = Value::Map{});
@@ -74,11 +76,11 @@ void write_manifest(const std::filesystem::path& run, const Manifest& manifest);
 Manifest read_manifest(const std::filesystem::path& run);
 
 // What makes `present` another run than `recorded`, a readable line each: the recipe, its sources by file, each
-// parameter with both values, the flags whose record says so. Sources that `present` does
-// not have (yet) are no difference: modules may be loaded late. Empty: the same run.
-std::vector<std::string> differences(const Manifest& recorded, const Manifest& present);
+// parameter with both values, the flags whose record says so. Sources that `present` does not have (yet) are no
+// difference: modules may be loaded late. Empty: the same run. `registry` has the stages that a recipe can make.
+std::vector<std::string> differences(const Manifest& recorded, const Manifest& present, const Registry& registry);
 // What makes a continued run not byte-exact: the flags whose record says so, versions.
-std::vector<std::string> inexactness(const Manifest& recorded, const Manifest& present);
+std::vector<std::string> inexactness(const Manifest& recorded, const Manifest& present, const Registry& registry);
 
 // Parameters from a TOML file (--params): names to booleans, numbers and strings, as texts with their line.
 // Raises Error{usage} with file and line for what is no such file.
