@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/statistics.h"
 #include "study/constraints.h"
 #include "study/no_improvement.h"
 #include "study/sampler.h"
@@ -179,10 +180,7 @@ Value SweepPlan::description(const Study& study) const {
 double SweepPlan::aggregate(const std::vector<double>& values) const {
   if (values.empty() || options().string("aggregate") == "mean") return StudyPlan::aggregate(values);
   if (std::ranges::any_of(values, [](double x) { return std::isnan(x); })) return std::nan("");
-  std::vector<double> sorted = values;
-  std::ranges::sort(sorted);
-  const std::size_t half = sorted.size() / 2;
-  return sorted.size() % 2 == 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
+  return median(values);
 }
 
 std::optional<std::string> SweepPlan::failure(std::int64_t failed, std::int64_t last, const std::string& reason) const {
