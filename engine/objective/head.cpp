@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/registry.h"
+#include "core/words.h"
 
 namespace trainlab {
 
@@ -60,9 +61,7 @@ std::size_t column_of(const Options& options, std::string_view option, const Hea
     if (head.columns[i].name == name) return i;
     names.push_back(head.columns[i].name);
   }
-  std::string list;
-  for (const std::string& one : names) list += (list.empty() ? "" : ", ") + one;
-  Error error = options.error(option, "the data has no column \"" + name + "\"; its columns are " + list);
+  Error error = options.error(option, "the data has no column \"" + name + "\"; its columns are " + joined(names));
   const std::string near = Registry::closest(name, names);
   if (!near.empty()) error.hint("did you mean \"" + near + "\"?");
   throw error;

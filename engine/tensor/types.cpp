@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "core/host.h"
+#include "core/words.h"
 #include "tensor/memory.h"
 #include "tensor/operator_errors.h"
 
@@ -91,9 +92,7 @@ Error memory_error(const std::string& wanted) {
 }  // namespace
 
 std::string shape_text(at::IntArrayRef shape) {
-  std::string text = "[";
-  for (std::size_t i = 0; i < shape.size(); ++i) text += (i ? ", " : "") + std::to_string(shape[i]);
-  return text + "]";
+  return "[" + joined(shape, ", ", [](std::int64_t size) { return std::to_string(size); }) + "]";
 }
 
 std::int64_t element_count(const Shape& shape) {

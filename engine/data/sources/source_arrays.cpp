@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <functional>
 
+#include "core/words.h"
 #include "formats/input_file.h"
 #include "npz.h"
 #include "set/arrays.h"
@@ -50,9 +51,7 @@ DataParts take_columns(const Options& spec, const std::string& file, const std::
     placed_at(spec, option, [&] {
       if (std::find(names.begin(), names.end(), name) == names.end()) {
         Error error = recipe_error(file + ": there is no array \"" + name + "\" in it");
-        std::string all;
-        for (std::size_t i = 0; i < names.size() && i < 20; ++i) all += (i ? ", " : "") + valid_utf8(names[i]);
-        throw error.hint("the arrays are " + all + (names.size() > 20 ? ", …" : ""));
+        throw error.hint("the arrays are " + joined_start(names, 20, valid_utf8));
       }
       arrays.push_back({column, load(name), file + ": " + name});
     });

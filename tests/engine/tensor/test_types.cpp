@@ -4,6 +4,7 @@
 #include <ATen/ops/matmul.h>
 
 #include "tensor/operator_errors.h"
+#include "tensor/text.h"
 #include "tensor/types.h"
 
 namespace trainlab::types_test {
@@ -23,6 +24,17 @@ TEST_CASE("dtypes are named as in PyTorch") {
   CHECK(dtype_name(at::kLong) == "int64");
   CHECK(dtype_name(at::kByte) == "uint8");
   CHECK(dtype_name(at::kBool) == "bool");
+}
+
+TEST_CASE("what a recipe's function gave is named by its kind") {
+  class Other : public Object {
+    std::string_view type_name() const override { return "batch"; }
+  };
+  CHECK(found_text(Value()) == "nil");
+  CHECK(found_text(Value(0.5)) == "0.5");
+  CHECK(found_text(std::make_shared<TensorObject>(at::empty({2, 3}))) == "a tensor of shape [2, 3] (float32)");
+  CHECK(found_text(std::make_shared<Other>()) == "an object of type batch");
+  CHECK(found_text(std::shared_ptr<Object>()) == "nil");
 }
 
 TEST_CASE("devices") {
