@@ -153,20 +153,7 @@ std::unique_ptr<Pruner> SweepPlan::pruner() const {
   return make_pruner(options().child("pruner"), objectives().size());
 }
 
-std::vector<std::vector<double>> SweepPlan::enqueued() const {
-  std::vector<std::vector<double>> points;
-  if (!options().given("enqueue")) return points;
-  const Value::List& given = options().get("enqueue").list();
-  for (std::size_t i = 0; i < given.size(); ++i) {
-    try {
-      points.push_back(space().point_of(given[i]));
-    } catch (const Error& error) {
-      throw options().error("enqueue", "of point " + std::to_string(i + 1) + ", " +
-                                           (error.path().empty() ? "" : error.path() + ": ") + error.message());
-    }
-  }
-  return points;
-}
+std::vector<std::vector<double>> SweepPlan::enqueued() const { return enqueued_points(options(), space()); }
 
 Value SweepPlan::description(const Study& study) const {
   Value description = StudyPlan::description(study);
