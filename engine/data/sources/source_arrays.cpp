@@ -97,7 +97,7 @@ Entry named_arrays(const char* name, const char* doc, const char* path) {
 constexpr const char* rules =
     "The first axis counts the samples. Floats become float32 ([N] becomes [N, 1]), whole numbers int64, and bytes "
     "(uint8) float32 in 0…1. Whole numbers in y are classes from 0, and the number of classes is the largest + 1; "
-    "numbers below 0 mark what does not count (ignore_index); "
+    "numbers below 0 and from 1,000,000 on mark what does not count (ignore_index); "
     "floats in y are the targets of a regression. NaN and infinity are refused.";
 
 }  // namespace
