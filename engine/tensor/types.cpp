@@ -14,6 +14,7 @@
 
 #include "core/host.h"
 #include "core/words.h"
+#include "device/linear_algebra.h"
 #include "tensor/memory.h"
 #include "tensor/operator_errors.h"
 
@@ -69,6 +70,10 @@ std::string own_words(std::string text) {
     const std::size_t end = text.find(report);
     std::string about = end == std::string::npos ? "" : text.substr(end + report.size());
     about.erase(0, about.find_first_not_of(" \n"));
+    // Linear algebra: "torch.linalg.lstsq: Argument 4 has illegal value. Most certainly there is a bug in …"
+    if (about.find(" has illegal value. ") != std::string::npos) {
+      return std::string(refused) + about.substr(0, about.find(": ")) + " takes no value that is NaN or infinite";
+    }
     return std::string(refused) +
            (about.empty() ? "a check of its own has failed: " + text.substr(0, asserted) : about);
   }
@@ -142,6 +147,7 @@ void prepare_arithmetic(int threads) {
 #ifdef TRAINLAB_MIMALLOC
   mi_option_enable(mi_option_large_os_pages);
 #endif
+  silence_linear_algebra();
   at::globalContext().setFlushDenormal(true);
   at::set_num_threads(threads);
 }

@@ -95,6 +95,13 @@ TEST_CASE("whatever an operator raises has words for the recipe's author") {
         "(which is 0)");
   CHECK(words([] { TORCH_INTERNAL_ASSERT(false, "linalg.eig: argument 4 has an illegal value"); }) ==
         "1 LibTorch cannot compute this with these arguments: linalg.eig: argument 4 has an illegal value");
+  CHECK(words([] {
+          TORCH_INTERNAL_ASSERT(false,
+                                "torch.linalg.lstsq: Argument 4 has illegal value. Most certainly there is a bug ",
+                                "in the implementation calling the backend library.");
+        }) ==
+        "1 LibTorch cannot compute this with these arguments: torch.linalg.lstsq takes no value that is NaN or "
+        "infinite");
   const int axes = 3;
   CHECK(words([&] { TORCH_INTERNAL_ASSERT(axes == 2); }) ==
         "1 LibTorch cannot compute this with these arguments: a check of its own has failed: axes == 2");
