@@ -69,6 +69,8 @@ struct GatherKernels {
                                                     std::byte* out) {
     const std::size_t elements = g.elements_;
     using Work = std::conditional_t<std::is_same_v<From, double>, double, To>;
+    // Converted once for all rows.
+    const std::vector<Work> scales(g.scale_.begin(), g.scale_.end()), shifts(g.shift_.begin(), g.shift_.end());
     for (std::size_t i = 0; i < rows.size(); ++i, out += g.row_bytes_) {
       if (i + rows_ahead < rows.size())
         prefetch_row(base + static_cast<std::size_t>(rows[i + rows_ahead]) * g.stride_bytes_, elements * sizeof(From));
@@ -78,15 +80,15 @@ struct GatherKernels {
       if (g.scale_.empty()) {
         for (std::size_t j = 0; j < elements; ++j) to[j] = static_cast<To>(from[j]);
       } else if (g.block_ == 1) {
-        const double* __restrict scale = g.scale_.data();
-        const double* __restrict shift = g.shift_.data();
+        const Work* __restrict scale = scales.data();
+        const Work* __restrict shift = shifts.data();
         for (std::size_t j = 0; j < elements; ++j) {
-          const Work value = static_cast<Work>(from[j]) * static_cast<Work>(scale[j]) + static_cast<Work>(shift[j]);
+          const Work value = static_cast<Work>(from[j]) * scale[j] + shift[j];
           to[j] = static_cast<To>(value);
         }
       } else {
         for (std::size_t k = 0; k < g.scale_.size(); ++k) {
-          const auto scale = static_cast<Work>(g.scale_[k]), shift = static_cast<Work>(g.shift_[k]);
+          const Work scale = scales[k], shift = shifts[k];
           const From* __restrict block = from + k * g.block_;
           To* __restrict result = to + k * g.block_;
           for (std::size_t j = 0; j < g.block_; ++j)
