@@ -4,6 +4,8 @@
 #include <array>
 #include <cctype>
 
+#include "core/words.h"
+
 namespace trainlab {
 
 namespace {
@@ -91,13 +93,6 @@ constexpr std::array<std::string_view, 12> python_modules{"torch",  "torchvision
 
 bool is_letter(char c) { return c == '_' || std::isalnum(static_cast<unsigned char>(c)) != 0; }
 
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view spaces = " \t\r";
-  const std::size_t first = text.find_first_not_of(spaces);
-  return first == std::string_view::npos ? std::string_view()
-                                         : text.substr(first, text.find_last_not_of(spaces) + 1 - first);
-}
-
 // Whether a word, which ends in a space, or a sign stands in a line; a word as a word of its own.
 bool stands_in(std::string_view line, std::string_view what) {
   const bool is_word = is_letter(what.front());
@@ -172,7 +167,7 @@ std::string_view syntax_elsewhere(std::string_view text, int line) {
   }
   // Lua reads on behind the colon, which begins the call of a method, and fails in a later line.
   for (; line > 0; --line) {
-    const std::string_view before = trimmed(line_of(code, line));
+    const std::string_view before = trimmed(line_of(code, line), " \t\r");
     if (!before.ends_with(':')) continue;
     const auto block =
         std::ranges::find_if(blocks, [&](const Saying& one) { return before.starts_with(one.elsewhere); });

@@ -22,6 +22,13 @@ std::string name_at(lua_State* L, int index, const char* method) {
   return name;
 }
 
+Logged logged_at(lua_State* L, int index, const char* method) {
+  if (lua_type(L, index) == LUA_TNUMBER) return lua_tonumber(L, index);
+  if (to_tensor(L, index)) return check_tensor(L, index);
+  throw recipe_error("expected a number or a tensor of one element, found " + type_text(L, index))
+      .in(std::string(method) + ".value");
+}
+
 Artifact artifact_at(lua_State* L, int index, const std::string& name, const char* method) {
   if (lua_type(L, index) == LUA_TSTRING) {
     std::size_t length = 0;

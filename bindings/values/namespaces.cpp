@@ -8,6 +8,7 @@
 #include "bindings/lua_state.h"
 #include "core/known_elsewhere.h"
 #include "core/registry.h"
+#include "core/words.h"
 #include "entry_table.h"
 
 namespace trainlab {
@@ -98,11 +99,9 @@ std::vector<std::string> names_in(lua_State* L, int table) {
 
 Error no_member(const std::string& message, const std::string& wanted, const std::vector<std::string>& names,
                 std::string form) {
-  std::string all;
-  for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
   const std::string close = Registry::closest(wanted, names);
   Error error = recipe_error(message);
-  if (close.empty()) return error.hint("it has " + all);
+  if (close.empty()) return error.hint("it has " + joined(names));
   return error.hint("did you mean " + form.replace(form.find('%'), 1, close) + "?");
 }
 

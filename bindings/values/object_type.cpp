@@ -7,6 +7,7 @@
 #include "bindings/lua_error.h"
 #include "bindings/lua_object.h"
 #include "core/registry.h"
+#include "core/words.h"
 #include "entry_table.h"
 
 namespace trainlab {
@@ -35,9 +36,7 @@ int l_index(lua_State* L) {
     }
     Error error = recipe_error(type + " has no '" + wanted + "'");
     const std::string close = Registry::closest(wanted, names);
-    std::string all;
-    for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
-    throw error.hint(close.empty() ? "it has " + all : "did you mean " + close + "?");
+    throw error.hint(close.empty() ? "it has " + joined(names) : "did you mean " + close + "?");
   });
 }
 

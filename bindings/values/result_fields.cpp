@@ -11,6 +11,13 @@ void add_field(Registry& registry, const char* name, const char* doc, const char
   registry.add(Entry(std::string("result.") + name, "field", doc).returns(type));
 }
 
+// The implementation of a field that is a table by names of metrics.
+struct ByMetric {};
+
+void add_metrics(Registry& registry, const char* name, const char* doc) {
+  registry.add(Entry(std::string("result.") + name, "field", doc).returns("table"), ByMetric());
+}
+
 Option values_of_seeds() {
   return Option("seed_values", "with several seeds: the value of each seed, of the first metric").number().many();
 }
@@ -41,11 +48,10 @@ void of_every_stage(Registry& registry) {
 }
 
 void of_trainings(Registry& registry) {
-  add_field(
+  add_metrics(
       registry, "metrics",
       "Of a fit: the final value of each metric by name (\"val.loss\"), measured with the weights that were kept. Of a "
-      "task: the last logged value of each name. A value that is no number is nil.",
-      "table");
+      "task: the last logged value of each name. A value that is no number is nil.");
   registry.add(
       Entry("result.forecast", "field",
             "Of a fit: the final value of the monitored metric, as forecast from the validations. Of a fit that has "
@@ -125,10 +131,9 @@ void of_trainings(Registry& registry) {
               Option("scale", "the number by which the loss is multiplied before the backward pass; 1 but for float16")
                   .number())
           .returns("table"));
-  add_field(registry, "reports",
-            "Of a fit with the metric report, for each part of the data (\"val.report\"): the confusion matrix, and "
-            "precision, recall and F1 of each class.",
-            "table");
+  add_metrics(registry, "reports",
+              "Of a fit with the metric report, for each part of the data (\"val.report\"): the confusion matrix, and "
+              "precision, recall and F1 of each class.");
   registry.add(
       Entry(
           "result.health", "field",
@@ -179,9 +184,9 @@ void of_studies(Registry& registry) {
                    .with(Option("folder", "folder of the member's fit, relative to the ensemble's").string())
                    .with(Option("metrics", "metrics of the member by name").any())
                    .returns("list of tables"));
-  add_field(registry, "best_member", "Of an ensemble: the metrics of its best member by name.", "table");
-  add_field(registry, "mean_member", "Of an ensemble: the mean of its members' metrics by name.", "table");
-  add_field(registry, "ensemble", "Of an ensemble: the metrics of all members together by name.", "table");
+  add_metrics(registry, "best_member", "Of an ensemble: the metrics of its best member by name.");
+  add_metrics(registry, "mean_member", "Of an ensemble: the mean of its members' metrics by name.");
+  add_metrics(registry, "ensemble", "Of an ensemble: the metrics of all members together by name.");
   add_field(registry, "params", "Of an ensemble: the parameters with which its members were built.", "table");
 }
 
@@ -209,6 +214,8 @@ void of_searches(Registry& registry) {
 }
 
 }  // namespace
+
+bool is_by_metric(const Entry& field) { return std::any_cast<ByMetric>(&field.implementation) != nullptr; }
 
 void register_result_fields(Registry& registry) {
   of_every_stage(registry);

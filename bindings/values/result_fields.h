@@ -7,4 +7,7 @@ namespace trainlab {
 
 void register_result_fields(Registry& registry);
 
+// Whether the field is a table by names of metrics, such as result.metrics: its names are known from a result alone.
+bool is_by_metric(const Entry& field);
+
 }  // namespace trainlab

@@ -7,6 +7,7 @@
 #include "bindings/lua_object.h"
 #include "bindings/marshal.h"
 #include "core/function_error.h"
+#include "core/words.h"
 #include "data/batch_object.h"
 #include "model/module_object.h"
 #include "objects/model_object.h"
@@ -95,10 +96,8 @@ std::vector<at::Tensor> columns_at(lua_State* L, const Model& model) {
   }
   const std::size_t count = model.columns().size();
   if (static_cast<std::size_t>(lua_gettop(L)) != count + 1) {
-    std::string names;
-    for (const std::string& name : model.columns()) names += (names.empty() ? "" : ", ") + name;
-    throw recipe_error("expected a tensor for each column that the model reads (" + names + "), found " +
-                       std::to_string(lua_gettop(L) - 1))
+    throw recipe_error("expected a tensor for each column that the model reads (" + joined(model.columns()) +
+                       "), found " + std::to_string(lua_gettop(L) - 1))
         .in("model:forward");
   }
   for (std::size_t i = 0; i < count; ++i) all.push_back(check_tensor(L, static_cast<int>(i) + 2));

@@ -17,6 +17,7 @@
 #include "values/call_arguments.h"
 #include "values/entry_table.h"
 #include "values/namespaces.h"
+#include "values/result_fields.h"
 
 namespace trainlab {
 
@@ -270,16 +271,15 @@ void watch_inner_names(lua_State* L, const Value& summary) {
     const Entry* const entry = LuaState::of(L).host().registry->find("result." + field);
     const bool is_list = value.is_list() && !value.list().empty() && value.list().front().is_map();
     if (!entry || !(value.is_map() || is_list)) continue;
-    const bool by_metrics = field == "metrics" || field == "reports" || field == "ensemble" || field == "best_member" ||
-                            field == "mean_member";
-    if (entry->options.empty() && !by_metrics) continue;
+    const bool by_metric = is_by_metric(*entry);
+    if (entry->options.empty() && !by_metric) continue;
     std::vector<std::string> names;
     for (const Option& option : entry->options) names.push_back(option.name);
-    if (by_metrics) {
+    if (by_metric) {
       for (const auto& [name, one] : value.map()) names.push_back(name);
     }
     lua_getfield(L, -1, field.c_str());
-    watch_names(L, entry->name + (is_list ? "[…]" : "") + (by_metrics ? "[\"%\"]" : ".%"), names);
+    watch_names(L, entry->name + (is_list ? "[…]" : "") + (by_metric ? "[\"%\"]" : ".%"), names);
     lua_pop(L, 1);
   }
 }

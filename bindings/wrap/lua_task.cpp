@@ -28,14 +28,7 @@ int l_task_log(lua_State* L) {
   return guarded(L, [&] {
     TaskContext& task = task_at(L);
     const std::string name = name_at(L, 2, "ctx:log");
-    if (lua_type(L, 3) == LUA_TNUMBER) {
-      task.log(name, lua_tonumber(L, 3));
-    } else if (to_tensor(L, 3)) {
-      task.log(name, check_tensor(L, 3));
-    } else {
-      throw recipe_error("expected a number or a tensor of one element, found " + type_text(L, 3))
-          .in("ctx:log(\"" + name + "\")");
-    }
+    task.log(name, logged_at(L, 3, "ctx:log"));
     return 0;
   });
 }

@@ -74,13 +74,7 @@ int l_run_log(lua_State* L) {
   return guarded(L, [&] {
     auto& run = check_object<RunHandle>(L, 1, "run");
     const std::string name = name_at(L, 2, "run:log");
-    if (lua_type(L, 3) == LUA_TNUMBER) {
-      run.log(name, lua_tonumber(L, 3));
-    } else if (to_tensor(L, 3)) {
-      run.log(name, check_tensor(L, 3));
-    } else {
-      throw recipe_error("expected a number or a tensor of one element, found " + type_text(L, 3)).in("run:log.value");
-    }
+    run.log(name, logged_at(L, 3, "run:log"));
     return 0;
   });
 }

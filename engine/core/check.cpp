@@ -261,7 +261,7 @@ class Checker {
     if (known.empty() && !said_otherwise(name).empty()) return error.hint(std::string(said_otherwise(name)));
     const std::string close = Registry::closest(name, names);
     if (!close.empty()) return error.hint("did you mean " + quote_name(close) + "?");
-    return error.hint(names.empty() ? "it takes no options" : "accepted: " + joined(names, "and"));
+    return error.hint(names.empty() ? "it takes no options" : "accepted: " + listed(names, "and"));
   }
 
   std::string hint(const Option& option, const Value& value) const {
@@ -286,7 +286,7 @@ class Checker {
     }
     if (!value.is_string() || words.empty()) return "";
     const std::string close = Registry::closest(value.string(), words);
-    return close.empty() ? "accepted: " + joined(words, "and") : "did you mean " + quoted(close) + "?";
+    return close.empty() ? "accepted: " + listed(words, "and") : "did you mean " + quoted(close) + "?";
   }
 
   const Registry& registry_;

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/value.h"
+#include "core/words.h"
 #include "text.h"
 
 namespace trainlab {
@@ -28,12 +29,6 @@ constexpr std::array<UnitName, 20> kUnits{{
     {"hour", Unit::seconds, 3600}, {"hours", Unit::seconds, 3600}, {"d", Unit::seconds, 86400},
     {"day", Unit::seconds, 86400}, {"days", Unit::seconds, 86400},
 }};
-
-std::string_view trimmed(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
 
 const UnitName* unit_called(std::string_view name) {
   const auto found = std::ranges::find(kUnits, name, &UnitName::name);

@@ -1,6 +1,7 @@
 // help_text: one entry for a terminal.
 #include <algorithm>
 
+#include "core/words.h"
 #include "text.h"
 #include "types.h"
 
@@ -22,8 +23,7 @@ std::string call_text(const Entry& entry) {
       named = true;
     }
   }
-  std::string arguments;
-  for (const std::string& argument : by_position) arguments += (arguments.empty() ? "" : ", ") + argument;
+  const std::string arguments = joined(by_position);
   if (by_position.empty() && named) return text + " { … }";
   if (entry.array_option()) return text + " { " + arguments + (named ? ", … }" : " }");
   return text + "(" + arguments + (named ? ", { … })" : ")");

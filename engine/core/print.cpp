@@ -3,6 +3,7 @@
 #include <cctype>
 #include <iterator>
 
+#include "core/words.h"
 #include "text.h"
 #include "types.h"
 
@@ -22,8 +23,7 @@ struct Node {
 std::string flat(const Node& node) {
   if (!node.open) return node.head;
   if (node.items.empty()) return node.head + (node.open == '(' ? "()" : "{}");
-  std::string inside;
-  for (const Node& item : node.items) inside += (inside.empty() ? "" : ", ") + flat(item);
+  const std::string inside = joined(node.items, ", ", flat);
   if (node.open == '(') return node.head + "(" + inside + ")";
   return node.head + "{ " + inside + " }";
 }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/error.h"
+#include "core/words.h"
 
 namespace trainlab {
 
@@ -54,12 +55,11 @@ void check_reading(const fs::path& path) {
   const fs::path real = links_resolved(path);
   const std::lock_guard lock(reading_mutex);
   if (std::ranges::any_of(readable_roots, [&](const fs::path& folder) { return lies_below(folder, real); })) return;
-  std::string folders;
-  for (const fs::path& folder : read_folders) folders += (folders.empty() ? "" : ", ") + folder.string();
   const bool is_link = real != fs::absolute(path).lexically_normal();
   throw recipe_error("cannot read " + path.string() + (is_link ? ", which is " + real.string() : "") +
                      ": expected a path in the folders of --read, found one outside")
-      .hint("--read allows " + folders + ", beside the folder of the recipe and that of the run");
+      .hint("--read allows " + joined(read_folders, ", ", [](const fs::path& folder) { return folder.string(); }) +
+            ", beside the folder of the recipe and that of the run");
 }
 
 }  // namespace trainlab

@@ -211,7 +211,7 @@ Error too_many(const Entry& entry, const std::vector<std::string>& by_position, 
   const auto named = std::find_if(entry.options.begin(), entry.options.end(),
                                   [](const Option& option) { return !option.is_positional; });
   Error error = recipe_error(!by_position.empty() ? "takes " + std::to_string(by_position.size()) + " by position (" +
-                                                        joined(by_position, "and") + "), found " + count
+                                                        listed(by_position, "and") + "), found " + count
                              : named != entry.options.end() ? "takes only named options, found " + count +
                                                                   " without a name (" + found[0].brief() + ")"
                                                             : "takes no options, found " + count);

@@ -87,7 +87,7 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-std::string joined(const std::vector<std::string>& words, std::string_view last) {
+std::string listed(const std::vector<std::string>& words, std::string_view last) {
   std::string out;
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (i > 0) out += i + 1 == words.size() ? " " + std::string(last) + " " : ", ";

@@ -27,13 +27,9 @@ std::string_view first_part(std::string_view name) {
   return end == std::string_view::npos ? std::string_view() : name.substr(0, end);
 }
 
-bool is_chained(const Entry& entry) {
-  return entry.kind != "method" && entry.name.find(':') != std::string::npos;
-}
+bool is_chained(const Entry& entry) { return entry.kind != "method" && entry.name.find(':') != std::string::npos; }
 
-bool is_source(const Entry& entry, const Option& option) {
-  return is_chained(entry) && option.name == kSource;
-}
+bool is_source(const Entry& entry, const Option& option) { return is_chained(entry) && option.name == kSource; }
 
 std::string kind_text(std::string_view kind) {
   if (kind == "data") return "data source";
@@ -68,7 +64,7 @@ std::string form_text(const Option& option, const Form& form) {
     case Form::Type::choice: {
       std::vector<std::string> words;
       for (const std::string& choice : form.choices) words.push_back(trainlab::quoted(choice));
-      return joined(words);
+      return listed(words);
     }
     case Form::Type::duration: return "duration";
     case Form::Type::entry: return with_article(kind_text(form.kind));
@@ -84,7 +80,7 @@ std::string form_text(const Option& option, const Form& form) {
 std::string element_text(const Option& option) {
   std::vector<std::string> words;
   for (const Form& form : option.forms) words.push_back(form_text(option, form));
-  return joined(words);
+  return listed(words);
 }
 
 bool is_by_name(const Option& option, const Value& value) {

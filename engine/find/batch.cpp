@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "core/clock.h"
-#include "core/median.h"
+#include "core/statistics.h"
 #include "optim/optimizer.h"
 #include "optim/scaled_rate.h"
 #include "tensor/free_memory.h"
@@ -98,7 +98,7 @@ class StepClock final : public LoopObserver {
   double median() const {
     std::vector<double> all;
     for (std::size_t i = cold; i + 1 < times_.size(); ++i) all.push_back(times_[i + 1] - times_[i]);
-    return median_of(std::move(all));
+    return upper_median(std::move(all));
   }
   static constexpr std::int64_t most = 200;
 

@@ -5,7 +5,7 @@
 #include <limits>
 #include <utility>
 
-#include "core/median.h"
+#include "core/statistics.h"
 
 namespace trainlab {
 namespace {
@@ -25,7 +25,7 @@ std::vector<RatePoint> medians(const std::vector<RatePoint>& curve) {
     std::vector<double> losses;
     losses.reserve(2 * around + 1);
     for (auto one = begin; one != end; ++one) losses.push_back(one->loss);
-    points[i].loss = median_of(std::move(losses));
+    points[i].loss = upper_median(std::move(losses));
   }
   return points;
 }
@@ -104,18 +104,13 @@ RateSuggestions suggestions_of(const std::vector<RatePoint>& curve) {
 }
 
 RateSuggestions median_of(const std::vector<RateSuggestions>& all) {
-  const auto median = [&](double RateSuggestions::*rule) {
+  const auto middle = [&](double RateSuggestions::*rule) {
     std::vector<double> rates;
-    for (const RateSuggestions& one : all) {
-      if (std::isfinite(one.*rule)) rates.push_back(one.*rule);
-    }
-    if (rates.empty()) return nothing;
-    std::ranges::sort(rates);
-    const std::size_t middle = rates.size() / 2;
-    return rates.size() % 2 ? rates[middle] : std::sqrt(rates[middle - 1] * rates[middle]);
+    for (const RateSuggestions& one : all) rates.push_back(one.*rule);
+    return logarithmic_median(std::move(rates));
   };
-  return {median(&RateSuggestions::quarter_of_least), median(&RateSuggestions::valley),
-          median(&RateSuggestions::steepest)};
+  return {middle(&RateSuggestions::quarter_of_least), middle(&RateSuggestions::valley),
+          middle(&RateSuggestions::steepest)};
 }
 
 }  // namespace trainlab

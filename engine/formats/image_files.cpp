@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/reading.h"
+#include "core/words.h"
 #include "formats/input_file.h"
 
 namespace trainlab {
@@ -34,16 +35,6 @@ bool named_as_image(const std::string& name) {
   std::string ending = name.substr(dot + 1);
   for (char& c : ending) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   return ending == "jpg" || ending == "jpeg" || ending == "png";
-}
-
-std::string joined(const std::set<std::string>& names) {
-  std::string text;
-  std::size_t count = 0;
-  for (const std::string& name : names) {
-    if (count++ == listed) return text + " and " + std::to_string(names.size() - listed) + " more";
-    text += (text.empty() ? "" : ", ") + name;
-  }
-  return text;
 }
 
 // Two levels of a folder, or three with parts; links are followed, so that a data set can be a selection of another.
@@ -141,8 +132,8 @@ class Arrange {
     std::set_difference(other.begin(), other.end(), train.begin(), train.end(), std::inserter(extra, extra.end()));
     if (missing.empty() && extra.empty()) return;
     std::string text = images_.path + ": the classes of " + part + "/ are not those of train/";
-    if (!missing.empty()) text += "; missing in " + part + "/: " + joined(missing);
-    if (!extra.empty()) text += "; only in " + part + "/: " + joined(extra);
+    if (!missing.empty()) text += "; missing in " + part + "/: " + joined_and_more(missing, listed);
+    if (!extra.empty()) text += "; only in " + part + "/: " + joined_and_more(extra, listed);
     throw recipe_error(text);
   }
 

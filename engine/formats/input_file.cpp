@@ -12,6 +12,7 @@
 #include "core/input_trace.h"
 #include "core/reading.h"
 #include "core/registry.h"
+#include "core/words.h"
 #include "deflate.h"
 
 namespace trainlab {
@@ -44,13 +45,6 @@ std::vector<std::string> names_in(const fs::path& folder) {
   return names;
 }
 
-std::string joined(const std::vector<std::string>& names, std::size_t most) {
-  std::string text;
-  for (std::size_t i = 0; i < names.size() && i < most; ++i) text += (i ? ", " : "") + names[i];
-  if (names.size() > most) text += " and " + std::to_string(names.size() - most) + " more";
-  return text;
-}
-
 std::string read_whole(const fs::path& path) {
   check_reading(path);
   std::error_code error;
@@ -59,7 +53,7 @@ std::string read_whole(const fs::path& path) {
   if (fs::is_directory(status)) {
     const std::vector<std::string> names = names_in(path);
     throw recipe_error("expected a file, found the folder " + path.string())
-        .hint(names.empty() ? "the folder is empty" : "it holds " + joined(names, 8));
+        .hint(names.empty() ? "the folder is empty" : "it holds " + joined_and_more(names, 8));
   }
   const InputSpan span(InputStage::read, 0);
   return read_file(path);

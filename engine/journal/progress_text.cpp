@@ -7,6 +7,8 @@
 #include <optional>
 #include <vector>
 
+#include "core/words.h"
+
 namespace trainlab {
 
 namespace {
@@ -122,20 +124,16 @@ std::string bar_line(const FitView& fit, const BarState& state, int columns) {
   if (!state.forecast.empty()) pieces.push_back({state.forecast, 9});
 
   const auto room = static_cast<std::size_t>(std::max(0, columns - 1));
-  const auto joined = [&] {
-    std::string line;
-    for (const Piece& piece : pieces) line += (line.empty() ? "" : "  ") + piece.text;
-    return line;
-  };
-  while (joined().size() > room && !pieces.empty())
+  const auto line = [&] { return joined(pieces, "  ", &Piece::text); };
+  while (line().size() > room && !pieces.empty())
     pieces.erase(std::ranges::max_element(pieces, {}, &Piece::importance));
   // The bar takes the remaining width.
   const auto drawn = std::ranges::find(pieces, bar, &Piece::importance);
   if (drawn != pieces.end()) {
-    const auto left = static_cast<int>(room - joined().size());
+    const auto left = static_cast<int>(room - line().size());
     drawn->text = drawn_bar(done, std::min(narrowest_bar + left, widest_bar));
   }
-  return joined();
+  return line();
 }
 
 std::string step_line(const FitView& fit, const BarState& state) {

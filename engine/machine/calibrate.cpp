@@ -17,6 +17,7 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/host.h"
+#include "core/statistics.h"
 #include "machine/machine.h"
 #include "machine_facts.h"
 #include "run/run.h"
@@ -143,10 +144,9 @@ Scheduled scheduled() {
 
 Quartiles quartiles_of(std::vector<double> values) {
   std::ranges::sort(values);
-  const auto at = [&](double share) {
-    return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1) + 0.5)];
-  };
-  return {.median = at(0.5), .low = at(0.25), .high = at(0.75)};
+  return {.median = nearest_quantile(values, 0.5),
+          .low = nearest_quantile(values, 0.25),
+          .high = nearest_quantile(values, 0.75)};
 }
 
 Roofline calibrate_machine() {

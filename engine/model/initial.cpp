@@ -7,16 +7,13 @@
 #include <set>
 
 #include "core/pattern.h"
+#include "core/words.h"
 
 namespace trainlab {
 
 namespace {
 
-std::string parameter_names(const Model& model) {
-  std::string list;
-  for (const ParameterInfo& info : model.parameters()) list += (list.empty() ? "" : ", ") + info.name;
-  return list;
-}
+std::string parameter_names(const Model& model) { return joined(model.parameters(), ", ", &ParameterInfo::name); }
 
 Error no_match(const Model& model, const std::string& pattern, const Options& options, std::string_view option) {
   Error error = options.error(option, "no parameter matches \"" + pattern + "\"");
@@ -79,9 +76,8 @@ class Misfits {
   // Raises the error about all misfits.
   void check(const Options& init, const NamedTensors& tensors) const {
     if (count_ == 0) return;
-    std::string names;
-    for (const auto& [name, tensor] : tensors)
-      names += (names.empty() ? "" : ", ") + name + " " + shape_text(tensor.sizes());
+    const std::string names =
+        joined(tensors, ", ", [](const auto& one) { return one.first + " " + shape_text(one.second.sizes()); });
     throw init.error(option_, misfits())
         .hint(
             "`names = \"pytorch\"` is for files that count layers from 0, `rename` for other names; `except` and "

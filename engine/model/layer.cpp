@@ -8,6 +8,7 @@
 #include "build.h"
 #include "core/pattern.h"
 #include "core/trace.h"
+#include "core/words.h"
 #include "model/layer_listener.h"
 #include "model/recompute.h"
 #include "replay.h"
@@ -19,9 +20,7 @@ namespace trainlab {
 namespace {
 
 std::string column_names(const Signals& columns) {
-  std::string list;
-  for (const auto& [name, signal] : columns) list += (list.empty() ? "" : ", ") + name;
-  return list.empty() ? "none" : list;
+  return columns.empty() ? "none" : joined(columns, ", ", &Signals::value_type::first);
 }
 
 }  // namespace
@@ -72,7 +71,7 @@ const Shape& LayerContext::input() const {
 
 namespace {
 
-std::string joined(const std::string& prefix, std::string_view name) {
+std::string below(const std::string& prefix, std::string_view name) {
   return prefix.empty() ? std::string(name) : prefix + "." + std::string(name);
 }
 
@@ -113,12 +112,12 @@ std::size_t LayerContext::parameter(std::string_view name, Shape shape, Initiali
   for (const std::int64_t n : shape) values *= static_cast<double>(n);
   if (values > 0x1p60) throw error("its " + std::string(name) + " of shape " + shape_text(shape) + " is too large");
   return declare(tables_->parameters, tables_->built ? &tables_->built->parameters : nullptr,
-                 ParameterInfo{joined(name_, name), std::move(shape), std::move(initialize), decays, true}, *this);
+                 ParameterInfo{below(name_, name), std::move(shape), std::move(initialize), decays, true}, *this);
 }
 
 const Shape* LayerContext::built(std::string_view parameter) const {
   if (!tables_->built) return nullptr;
-  const auto found = find_name(tables_->built->parameters, joined(name_, parameter));
+  const auto found = find_name(tables_->built->parameters, below(name_, parameter));
   return found == tables_->built->parameters.end() ? nullptr : &found->shape;
 }
 
@@ -127,7 +126,7 @@ std::size_t LayerContext::buffer(std::string_view name, Shape shape, double valu
 }
 
 std::size_t LayerContext::buffer(BufferInfo info) {
-  info.name = joined(name_, info.name);
+  info.name = below(name_, info.name);
   return tables_->declared.emplace_back(
       declare(tables_->buffers, tables_->built ? &tables_->built->buffers : nullptr, std::move(info), *this));
 }
@@ -135,15 +134,15 @@ std::size_t LayerContext::buffer(BufferInfo info) {
 std::unique_ptr<Layer> LayerContext::child(const Options& spec, const Signal& input, int position) {
   const std::string number = std::to_string(position);
   return build_layer(*tables_, spec, input, path_ + "[" + number + "]." + short_name(spec.entry()),
-                     joined(name_, number), joined(place_, number));
+                     below(name_, number), below(place_, number));
 }
 
 std::unique_ptr<Layer> LayerContext::child(const Options& spec, const Signal& input, std::string_view name) {
-  return build_layer(*tables_, spec, input, joined(path_, name), joined(name_, name), joined(place_, name));
+  return build_layer(*tables_, spec, input, below(path_, name), below(name_, name), below(place_, name));
 }
 
 std::unique_ptr<Layer> LayerContext::shared_child(const Options& spec, const Signal& input, std::string_view name) {
-  return build_layer(*tables_, spec, input, joined(path_, name), "shared." + std::string(name), joined(place_, name));
+  return build_layer(*tables_, spec, input, below(path_, name), "shared." + std::string(name), below(place_, name));
 }
 
 std::pair<Source, Signal> LayerContext::named(const std::string& name) {

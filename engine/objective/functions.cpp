@@ -4,6 +4,7 @@
 
 #include "core/function_error.h"
 #include "data/batch_object.h"
+#include "tensor/text.h"
 
 namespace trainlab {
 
@@ -48,16 +49,6 @@ at::Tensor BatchFunction::scalar(const Argument& result, const std::string& what
   if (t.numel() != 1) throw error("expected " + what + ", found " + found_text(result)).hint("add :mean()");
   const bool real = t.scalar_type() == at::kFloat || t.scalar_type() == at::kDouble;
   return real ? t.reshape({}) : t.reshape({}).to(at::kDouble);
-}
-
-std::string found_text(const Argument& argument) {
-  if (const Value* value = std::get_if<Value>(&argument)) return value->is_nil() ? "nil" : value->brief();
-  const auto& object = std::get<std::shared_ptr<Object>>(argument);
-  if (const auto* tensor = dynamic_cast<const TensorObject*>(object.get())) {
-    return "a tensor of shape " + shape_text(tensor->tensor.sizes()) + " (" + dtype_name(tensor->tensor.scalar_type()) +
-           ")";
-  }
-  return object ? "a " + std::string(object->type_name()) : "nil";
 }
 
 }  // namespace trainlab

@@ -33,7 +33,4 @@ class BatchFunction {
   std::string role_;
 };
 
-// "a number", "a tensor of shape [3]": the description of a function's wrong result.
-std::string found_text(const Argument& argument);
-
 }  // namespace trainlab

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/registry.h"
+#include "core/words.h"
 
 namespace trainlab {
 
@@ -60,9 +61,7 @@ std::size_t column_of(const Options& options, std::string_view option, const Hea
     if (head.columns[i].name == name) return i;
     names.push_back(head.columns[i].name);
   }
-  std::string list;
-  for (const std::string& one : names) list += (list.empty() ? "" : ", ") + one;
-  Error error = options.error(option, "the data has no column \"" + name + "\"; its columns are " + list);
+  Error error = options.error(option, "the data has no column \"" + name + "\"; its columns are " + joined(names));
   const std::string near = Registry::closest(name, names);
   if (!near.empty()) error.hint("did you mean \"" + near + "\"?");
   throw error;
@@ -77,7 +76,7 @@ Head with_target(const Options& options, const Head& head) {
   other.target_column = index;
   other.target = head.columns[index].shape;
   other.target_type = head.columns[index].type;
-  other.classes = other.lowest_label = 0;  // known of y only
+  other.classes = other.lowest_label = other.highest_mark = 0;  // known of y only
   other.class_names.clear();
   other.mixes_labels = false;
   return other;
@@ -91,10 +90,16 @@ std::optional<std::int64_t> ignored_label(const Options& options, const Head& he
 }
 
 void require_labels_from_0(const Options& options, const Head& head) {
-  if (head.lowest_label >= 0 || ignored_label(options, head) == head.lowest_label) return;
-  const std::string lowest = std::to_string(head.lowest_label);
-  Error error = options.error("", "expected labels from 0, found " + lowest + " in the data");
-  if (options.entry().find("ignore_index")) error.hint("ignore_index = " + lowest + " leaves this label out");
+  const std::optional<std::int64_t> ignored = ignored_label(options, head);
+  const auto is_wrong = [&](std::int64_t label) { return label != 0 && label != ignored; };
+  if (!is_wrong(head.lowest_label) && !is_wrong(head.highest_mark)) return;
+  const bool is_low = is_wrong(head.lowest_label);
+  const std::string found = std::to_string(is_low ? head.lowest_label : head.highest_mark);
+  Error error = options.error("", "expected labels from 0" + (is_low ? "" : " to " + std::to_string(head.classes - 1)) +
+                                      ", found " + found + " in the data");
+  std::string hint = options.entry().find("ignore_index") ? "ignore_index = " + found + " leaves this label out" : "";
+  if (!is_low) hint += std::string(hint.empty() ? "" : "; ") + "targets of a regression are floats";
+  if (!hint.empty()) error.hint(hint);
   throw error;
 }
 

@@ -4,14 +4,13 @@
 #include <cmath>
 
 #include "core/pattern.h"
+#include "core/words.h"
 
 namespace trainlab {
 namespace {
 
 std::string names_text(std::span<const OptimizedParameter> parameters) {
-  std::string text;
-  for (const OptimizedParameter& parameter : parameters) text += (text.empty() ? "" : ", ") + parameter.name;
-  return text;
+  return joined(parameters, ", ", &OptimizedParameter::name);
 }
 
 // The spec with what a group says put over it.

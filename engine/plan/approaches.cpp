@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <tuple>
 #include <vector>
 
-#include "quantile.h"
+#include "core/statistics.h"
 
 namespace trainlab {
 
@@ -67,7 +66,9 @@ Answer answer(const KnownLaw& law, double flops) {
   std::vector<double> parameters;
   for (const Law& sample : law.samples) parameters.push_back(best_allocation(sample, flops).parameters);
   if (parameters.empty()) parameters.push_back(result.best.parameters);
-  std::tie(result.low, result.high) = middle_four_fifths(std::move(parameters));
+  std::ranges::sort(parameters);
+  result.low = linear_quantile(parameters, 0.1);
+  result.high = linear_quantile(parameters, 0.9);
   return result;
 }
 

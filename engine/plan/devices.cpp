@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/words.h"
 #include "plan/prices.h"
 
 namespace trainlab {
@@ -33,10 +34,6 @@ std::optional<double> known_peak(std::string_view device) {
   return std::nullopt;
 }
 
-std::string devices_with_known_peak() {
-  std::string all;
-  for (const DevicePeak& one : peaks) all += (all.empty() ? "" : ", ") + std::string(one.name);
-  return all;
-}
+std::string devices_with_known_peak() { return joined(peaks, ", ", &DevicePeak::name); }
 
 }  // namespace trainlab

@@ -1,13 +1,14 @@
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <filesystem>
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/statistics.h"
 #include "formats/csv.h"
 #include "formats/fields.h"
 #include "plan/fit.h"
-#include "quantile.h"
 #include "run/folder.h"
 
 namespace trainlab {
@@ -99,8 +100,8 @@ Value to_value(const LawFit& fit) {
   for (const auto& [name, of] : constants) {
     std::vector<double> numbers;
     for (const Law& law : fit.samples) numbers.push_back(of(law));
-    const auto [low, high] = middle_four_fifths(std::move(numbers));
-    intervals.set(name, Value::List{low, high});
+    std::ranges::sort(numbers);
+    intervals.set(name, Value::List{linear_quantile(numbers, 0.1), linear_quantile(numbers, 0.9)});
   }
   return Value::Map{{"kind", "plan_fit"},
                     {"law", constants_of(fit.law)},

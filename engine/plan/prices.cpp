@@ -6,6 +6,7 @@
 #include "core/duration.h"
 #include "core/error.h"
 #include "core/files.h"
+#include "core/words.h"
 #include "formats/fields.h"
 #include "run/toml_text.h"
 
@@ -116,9 +117,7 @@ std::string listed(const Prices& prices, F&& of) {
   for (const Price* price : prices) {
     if (std::ranges::find(texts, of(*price)) == texts.end()) texts.push_back(of(*price));
   }
-  std::string all;
-  for (const std::string& text : texts) all += (all.empty() ? "" : ", ") + text;
-  return all;
+  return joined(texts);
 }
 
 std::string name_of(const Price& price) { return price.name; }

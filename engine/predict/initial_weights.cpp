@@ -7,6 +7,7 @@
 
 #include "core/files.h"
 #include "core/pattern.h"
+#include "core/words.h"
 #include "model/initial.h"
 #include "predict/kept_weights.h"
 #include "run_weights.h"
@@ -71,9 +72,8 @@ class Names {
     }
     for (const auto& [pattern, to] : rules_) {
       if (used.contains(pattern)) continue;
-      std::string names;
-      for (const auto& [name, tensor] : stored) names += (names.empty() ? "" : ", ") + name;
-      throw init_.error("rename", "nothing in the file matches \"" + pattern + "\"").hint("the file has " + names);
+      throw init_.error("rename", "nothing in the file matches \"" + pattern + "\"")
+          .hint("the file has " + joined(stored, ", ", [](const auto& one) { return one.first; }));
     }
     return named;
   }

@@ -9,6 +9,7 @@
 #include "core/duration.h"
 #include "core/error.h"
 #include "core/files.h"
+#include "core/time_in_seconds.h"
 #include "run/folder.h"
 #include "run/shell_word.h"
 
@@ -61,10 +62,12 @@ BudgetTerms budget_terms(const Value& options, std::optional<double> within) {
   if (within && *within <= 0) throw usage_error("--within: expected more than 0 s, found " + text_of(*within));
   BudgetTerms terms{.seconds = within.value_or(0), .reserve = 0};
   if (const std::optional<Duration> time = given(options, "time")) {
-    if (time->unit != Unit::seconds || time->amount <= 0) {
-      throw recipe_error("expected a time such as \"10 min\" or \"18 h\", found \"" + to_text(*time) + "\"").in("time");
+    try {
+      const double seconds = time_in_seconds(*time);
+      if (!within) terms.seconds = seconds;
+    } catch (Error& error) {
+      throw error.in("time");
     }
-    if (!within) terms.seconds = time->amount;
   }
   if (terms.seconds == 0) {
     if (options.is_nil()) return terms;

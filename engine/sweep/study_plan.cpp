@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/params.h"
+#include "core/time_in_seconds.h"
 #include "objective/metric.h"
 #include "stacking.h"
 #include "study/database.h"
@@ -79,12 +80,9 @@ void StudyPlan::plan_time_budget(const RunSettings& settings) {
     throw usage_error("expected a stage with a budget of time, found a lab." + kind + " without")
         .hint(kind == "sweep" ? "--trials N gives a sweep more trials" : "only its recipe knows its number of members");
   }
-  const Duration time = options_.duration("time");
-  if (time.unit != Unit::seconds || time.amount <= 0)
-    throw options_.error("time", "expected a time such as \"10 min\" or \"18 h\", found \"" + to_text(time) + "\"");
-  time_budget_ = time.amount;
+  time_budget_ = time_in_seconds(options_, "time");
   if (extends_time && static_cast<double>(settings.extended.back().count) <= time_budget_)
-    throw settings.extended.back().no_more_than(to_text(time));
+    throw settings.extended.back().no_more_than(to_text(options_.duration("time")));
   for (const NewTotal& total : settings.extended) {
     if (total.is_time()) time_budget_ = static_cast<double>(total.count);
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/statistics.h"
 #include "study/constraints.h"
 #include "study/no_improvement.h"
 #include "study/sampler.h"
@@ -16,11 +17,7 @@ namespace {
 constexpr std::int64_t no_limit = StudyTerms::no_limit;
 
 double median_of_repeats(const std::vector<double>& values) {
-  if (values.empty() || std::ranges::any_of(values, [](double x) { return std::isnan(x); })) return std::nan("");
-  std::vector<double> sorted = values;
-  std::ranges::sort(sorted);
-  const std::size_t half = sorted.size() / 2;
-  return sorted.size() % 2 == 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
+  return std::ranges::any_of(values, [](double x) { return std::isnan(x); }) ? std::nan("") : median(values);
 }
 
 // The total of the recipe, unless `trainlab extend` gave a greater one.
@@ -38,21 +35,6 @@ std::int64_t most_trials(const Options& sweep, const RunSettings& settings) {
     if (!total.is_time()) trials = total.count;
   }
   return trials;
-}
-
-std::vector<std::vector<double>> enqueued_points(const Options& sweep, const Space& space) {
-  std::vector<std::vector<double>> points;
-  if (!sweep.given("enqueue")) return points;
-  const Value::List& given = sweep.get("enqueue").list();
-  for (std::size_t i = 0; i < given.size(); ++i) {
-    try {
-      points.push_back(space.point_of(given[i]));
-    } catch (const Error& error) {
-      throw sweep.error("enqueue", "of point " + std::to_string(i + 1) + ", " +
-                                       (error.path().empty() ? "" : error.path() + ": ") + error.message());
-    }
-  }
-  return points;
 }
 
 bool ends_without_improvement(const Options& sweep) {

@@ -70,4 +70,15 @@ std::string tensor_text(const at::Tensor& tensor) {
   return text + (tensor.dim() > 1 ? "\n" : " ") + kind;
 }
 
+std::string found_text(const Argument& argument) {
+  if (const Value* value = std::get_if<Value>(&argument)) return value->brief();
+  const auto& object = std::get<std::shared_ptr<Object>>(argument);
+  if (!object) return "nil";
+  if (const auto* found = dynamic_cast<const TensorObject*>(object.get())) {
+    return "a tensor of shape " + shape_text(found->tensor.sizes()) + " (" + dtype_name(found->tensor.scalar_type()) +
+           ")";
+  }
+  return "an object of type " + std::string(object->type_name());
+}
+
 }  // namespace trainlab

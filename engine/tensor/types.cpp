@@ -13,6 +13,8 @@
 #include <utility>
 
 #include "core/host.h"
+#include "core/words.h"
+#include "device/linear_algebra.h"
 #include "tensor/memory.h"
 #include "tensor/operator_errors.h"
 
@@ -68,6 +70,10 @@ std::string own_words(std::string text) {
     const std::size_t end = text.find(report);
     std::string about = end == std::string::npos ? "" : text.substr(end + report.size());
     about.erase(0, about.find_first_not_of(" \n"));
+    // Linear algebra: "torch.linalg.lstsq: Argument 4 has illegal value. Most certainly there is a bug in …"
+    if (about.find(" has illegal value. ") != std::string::npos) {
+      return std::string(refused) + about.substr(0, about.find(": ")) + " takes no value that is NaN or infinite";
+    }
     return std::string(refused) +
            (about.empty() ? "a check of its own has failed: " + text.substr(0, asserted) : about);
   }
@@ -91,9 +97,7 @@ Error memory_error(const std::string& wanted) {
 }  // namespace
 
 std::string shape_text(at::IntArrayRef shape) {
-  std::string text = "[";
-  for (std::size_t i = 0; i < shape.size(); ++i) text += (i ? ", " : "") + std::to_string(shape[i]);
-  return text + "]";
+  return "[" + joined(shape, ", ", [](std::int64_t size) { return std::to_string(size); }) + "]";
 }
 
 std::int64_t element_count(const Shape& shape) {
@@ -143,6 +147,7 @@ void prepare_arithmetic(int threads) {
 #ifdef TRAINLAB_MIMALLOC
   mi_option_enable(mi_option_large_os_pages);
 #endif
+  silence_linear_algebra();
   at::globalContext().setFlushDenormal(true);
   at::set_num_threads(threads);
 }

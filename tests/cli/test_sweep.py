@@ -495,10 +495,10 @@ class Sweep(CliTest):
             (dict(lr="lab.space.log(0, 1)"), "low", "> 0"),
             (dict(more="constraints = function(hp) return false end,"), "constraints", "none of"),
             (dict(more='goal = "max",'), "goal", "better when smaller"),
-            (dict(more="enqueue = { { lr = 7 } },"), "enqueue", "of point 1, lr"),
+            (dict(more="enqueue = { { lr = 7 } },"), "enqueue[1].lr", "found 7"),
             (dict(before="error('always')"), "", "always"),
             (dict(more="goal = {},"), "goal", "expected one for each of the 1 metrics, found 0"),
-            (dict(more="enqueue = { {}, 5 },"), "enqueue", "of point 2, expected parameters by name, found 5"),
+            (dict(more="enqueue = { {}, 5 },"), "enqueue[2]", "expected parameters by name, found 5"),
             (
                 dict(trials="trials = 3,", more="enqueue = { {}, {}, {}, {} },"),
                 "trials",

@@ -26,6 +26,15 @@ class Tensors(CliTest):
         result = self.run_program(self.write("much.lua", text), code=1)
         self.assertIn("much.lua:3: lab.ops.zeros: out of memory for the recipe's tensors", result.err)
 
+    def test_the_library_of_linear_algebra_writes_nothing_into_the_output(self):
+        self.write("r.lua", "local x = lab.tensor.zeros({ 4, 4 })\n"
+                            "print(lab.ops.linalg_svdvals(x:add(1 / 0)):isnan():any())\n"
+                            "lab.ops.linalg_lstsq(x:add(0 / 0), x)\n")
+        result = self.run_program("r.lua", code=1)
+        self.assert_said(result, "r.lua:3: lab.ops.linalg_lstsq: LibTorch cannot compute this with these arguments: "
+                                 "torch.linalg.lstsq takes no value that is NaN or infinite (self float32 [4, 4]")
+        self.assertNotIn("MKL", result.out + result.err)
+
     def test_a_parameter_that_is_another_now_is_refused(self):
         for change, message in (
                 ("w:t_()", "the parameter '1' was contiguous when the optimizer was made, and is a view of shape "

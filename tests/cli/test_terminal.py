@@ -95,6 +95,13 @@ class Terminal(CliTest):
             text = self.shown(fit(more=f'  on = {{ validate = function(run) run:log("{name}", 1) end }},\n'), code=1)
             self.assertIn("run:log: expected a name of 1 to 200 bytes without control characters", text)
 
+    def test_values_are_numbers_in_both_kinds_of_run(self):
+        message = "expected a number or a tensor of one element, found a table"
+        text = self.shown(fit(more='  on = { validate = function(run) run:log("x", {}) end },\n'), code=1)
+        self.assertIn("run:log.value: " + message, text)
+        text = self.shown('return lab.task { name = "t", run = function(ctx) ctx:log("x", {}) end }', code=1)
+        self.assertIn("ctx:log.value: " + message, text)
+
     def test_a_long_error_is_cut(self):
         text = self.shown('error(("x"):rep(2^24))', code=1)
         self.assertIn("(16777216 bytes)", text)

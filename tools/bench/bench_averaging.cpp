@@ -5,14 +5,15 @@
 //                          medians; the ratios are medians over pairs
 #include <ATen/ops/ones.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "core/clock.h"
 #include "core/clones.h"
+#include "core/statistics.h"
 #include "optim/average.h"
 #include "optim/clip.h"
 #include "optim/optimizer.h"
@@ -63,11 +64,6 @@ std::vector<Block> blocks(const std::vector<at::Tensor>& tensors) {
   return all;
 }
 
-double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
-  return values[values.size() / 2];
-}
-
 // Times both in turn, the order swapped at every other pair; prints the medians.
 template <class Ours, class Bare>
 void compare(const char* name, Ours&& ours, Bare&& bare, const char* end) {
@@ -91,8 +87,8 @@ void compare(const char* name, Ours&& ours, Bare&& bare, const char* end) {
     theirs.push_back(b * 1e6);
     ratios.push_back(a / b);
   }
-  std::printf("\"%s_us\": %.2f, \"%s_bare_us\": %.2f, \"%s_ratio\": %.4f%s", name, median(mine), name, median(theirs),
-              name, median(ratios), end);
+  std::printf("\"%s_us\": %.2f, \"%s_bare_us\": %.2f, \"%s_ratio\": %.4f%s", name, upper_median(mine), name,
+              upper_median(theirs), name, upper_median(ratios), end);
 }
 
 }  // namespace

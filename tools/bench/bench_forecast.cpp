@@ -5,10 +5,12 @@
 #include <filesystem>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/statistics.h"
 #include "families.h"
 #include "forecast/forecast.h"
 
@@ -65,7 +67,7 @@ double power_law(const Curve& curve, std::size_t cut, bool keeps_best) {
 double quantile(std::vector<double> numbers, double share) {
   if (numbers.empty()) return std::nan("");
   std::ranges::sort(numbers);
-  return numbers[static_cast<std::size_t>(share * static_cast<double>(numbers.size() - 1))];
+  return lower_quantile(numbers, share);
 }
 
 struct Errors {

@@ -2,11 +2,12 @@
 //
 //   bench_images ARCHIVE THREADS PACK [IMAGES]     prints {"decode_us", "packed_us"} for each image: medians of the
 //                                                  epochs after the first; PACK: where the cache is written
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 
 #include "core/clock.h"
+#include "core/statistics.h"
 #include "data/loader.h"
 #include "support/fit_support.h"
 
@@ -27,8 +28,7 @@ double us_per_image(const std::string& source, const std::string& images, int th
     times.push_back((steady_seconds() - begin) / static_cast<double>(parts.train.size()) * 1e6);
   }
   times.erase(times.begin());  // the first epoch reads the file
-  std::sort(times.begin(), times.end());
-  return times[times.size() / 2];
+  return upper_median(std::move(times));
 }
 
 }  // namespace

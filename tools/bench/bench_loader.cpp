@@ -1,10 +1,11 @@
 // Batches of MNIST from the loader, one worker, converted to float32.
 //
 //   bench_loader MNIST-FOLDER        prints {"us_per_batch"}: the median of ten epochs
-#include <algorithm>
 #include <cstdio>
+#include <utility>
 
 #include "core/clock.h"
+#include "core/statistics.h"
 #include "data/loader.h"
 #include "support/fit_support.h"
 
@@ -25,7 +26,6 @@ int main(int argc, char** argv) {
     times.push_back((steady_seconds() - begin) / static_cast<double>(loader.batches_per_epoch()) * 1e6);
   }
   times.erase(times.begin());  // the first epoch touches its memory for the first time
-  std::sort(times.begin(), times.end());
-  std::printf("{\"us_per_batch\": %.3f}\n", times[times.size() / 2]);
+  std::printf("{\"us_per_batch\": %.3f}\n", upper_median(std::move(times)));
   return 0;
 }

@@ -13,15 +13,16 @@
 #include <ATen/ops/sum.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <utility>
 
 #include "bindings/large_stack.h"
 #include "bindings/lua_entries.h"
 #include "bindings/recipe.h"
 #include "core/clock.h"
+#include "core/statistics.h"
 #include "stdlib/stdlib.h"
 #include "tensor/types.h"
 
@@ -46,11 +47,6 @@ const Case cases[] = {
     {"a + b", [](const at::Tensor& a, const at::Tensor& b) { return at::add(a, b); }},
     {"a:relu()", [](const at::Tensor& a, const at::Tensor&) { return at::relu(a); }},
 };
-
-double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
-  return values[values.size() / 2];
-}
 
 std::string recipe_text() {
   std::string text = "local ops = lab.ops\nlocal a, b = lab.tensor.ones(8, 8), lab.tensor.ones(8, 8)\nlocal all = {}\n";
@@ -99,7 +95,7 @@ void run() {
       difference.push_back(lua.back() - native.back());
     }
     std::printf("%s\"%s\": {\"native_us\": %.3f, \"lua_us\": %.3f, \"difference_us\": %.3f}", which > 1 ? ", " : "",
-                c.lua, median(native), median(lua), median(difference));
+                c.lua, upper_median(native), upper_median(lua), upper_median(difference));
   }
   std::printf("}\n");
   std::filesystem::remove_all(folder);

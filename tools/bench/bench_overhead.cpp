@@ -13,10 +13,10 @@
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 
-#include <algorithm>
 #include <cstdio>
 
 #include "core/clock.h"
+#include "core/statistics.h"
 #include "data/loader.h"
 #include "support/fit_support.h"
 #include "tensor/random.h"
@@ -68,11 +68,6 @@ class BareLoop {
   std::size_t next_ = 0;
 };
 
-double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
-  return values[values.size() / 2];
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -114,7 +109,7 @@ int main(int argc, char** argv) {
   for (std::size_t i = warm_up; i < ours.size(); ++i) ratios.push_back(ours[i] / theirs[i]);
   ours.erase(ours.begin(), ours.begin() + warm_up);
   theirs.erase(theirs.begin(), theirs.begin() + warm_up);
-  std::printf("{\"trainer_us\": %.2f, \"bare_us\": %.2f, \"ratio\": %.4f}\n", median(ours) / stretch * 1e6,
-              median(theirs) / stretch * 1e6, median(ratios));
+  std::printf("{\"trainer_us\": %.2f, \"bare_us\": %.2f, \"ratio\": %.4f}\n", upper_median(ours) / stretch * 1e6,
+              upper_median(theirs) / stretch * 1e6, upper_median(ratios));
   return 0;
 }

@@ -6,7 +6,6 @@
 // A line {"fit", "way", "activations_mb", "peak_mb", "step_ms", "ratio"} for each way: the bytes of activations and
 // temporaries when the step holds most, all bytes then, the median of the steps, and the median of its ratios to the
 // plain step beside it.
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -16,6 +15,7 @@
 #include <vector>
 
 #include "core/clock.h"
+#include "core/statistics.h"
 #include "core/trace.h"
 #include "data/loader.h"
 #include "support/fit_support.h"
@@ -100,11 +100,6 @@ class Way {
   std::int64_t step_ = 0;
 };
 
-double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
-  return values[values.size() / 2];
-}
-
 void print(const std::string& fit, std::vector<std::unique_ptr<Way>>& ways) {
   for (int round = 0; round < rounds; ++round) {
     for (const auto& way : ways) way->seconds.push_back(way->step());
@@ -116,7 +111,7 @@ void print(const std::string& fit, std::vector<std::unique_ptr<Way>>& ways) {
         "{\"fit\": \"%s\", \"way\": \"%s\", \"activations_mb\": %.2f, \"peak_mb\": %.2f, \"step_ms\": %.3f, "
         "\"ratio\": %.3f}\n",
         fit.c_str(), way->name().c_str(), way->activations_mb(), static_cast<double>(way->peak()) / 1e6,
-        1e3 * median(way->seconds), median(ratios));
+        1e3 * upper_median(way->seconds), upper_median(ratios));
     std::fflush(stdout);
   }
 }

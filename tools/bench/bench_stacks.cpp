@@ -25,9 +25,11 @@
 #include <cstdio>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/clock.h"
+#include "core/statistics.h"
 
 namespace {
 
@@ -48,8 +50,7 @@ double microseconds(const std::function<void()>& pass) {
     pass();
     if (i >= 0) all.push_back(1e6 * (trainlab::steady_seconds() - begin));
   }
-  std::ranges::nth_element(all, all.begin() + rounds / 2);
-  return all[rounds / 2];
+  return trainlab::upper_median(std::move(all));
 }
 
 // `pass` of 0 members is the layer alone.

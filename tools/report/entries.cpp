@@ -5,6 +5,7 @@
 
 #include "columns.h"
 #include "core/error.h"
+#include "core/words.h"
 #include "report/texts.h"
 
 namespace trainlab::report {
@@ -66,8 +67,7 @@ std::string entry_help(const Registry& registry, const std::string& given, int w
   }
 
   Error error = usage_error("there is no entry or command \"" + given + "\"");
-  std::string close;
-  for (const std::string& end : ends) close += (close.empty() ? "" : ", ") + end;
+  std::string close = joined(ends);
   if (close.empty()) close = Registry::closest(name, names);
   if (close.empty()) close = Registry::closest(name, last_parts);
   if (!close.empty()) {

@@ -5,6 +5,7 @@
 
 #include "columns.h"
 #include "core/error.h"
+#include "core/words.h"
 #include "report/texts.h"
 #include "run/folder.h"
 #include "run/manifest.h"
@@ -91,8 +92,7 @@ std::string list_text(const std::vector<fs::path>& folders) {
     rows.push_back({shown_path(listed.run), listed.status, listed.started, text});
   }
   if (rows.size() == 1) {
-    std::string where;
-    for (const fs::path& folder : folders) where += (where.empty() ? "" : ", ") + folder.string();
+    const std::string where = joined(folders, ", ", [](const fs::path& folder) { return folder.string(); });
     return folders.empty() ? "There are no runs in runs/ of this folder; `trainlab list DIR` looks into another.\n"
                            : "There are no runs in " + where + ".\n";
   }

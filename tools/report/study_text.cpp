@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "columns.h"
+#include "core/words.h"
 #include "paste.h"
 #include "report/texts.h"
 #include "study_report.h"
@@ -53,10 +54,9 @@ std::string on_one_line(const std::string& printed) {
 }
 
 std::string goal_text(const StudyReport& study) {
-  std::string text;
-  for (const Objective& one : study.objectives) {
-    text += (text.empty() ? "" : ", ") + one.metric + (one.maximize ? " (higher is better)" : " (lower is better)");
-  }
+  std::string text = joined(study.objectives, ", ", [](const Objective& one) {
+    return one.metric + (one.maximize ? " (higher is better)" : " (lower is better)");
+  });
   const Value& seeds = study.description["seeds"];
   if (seeds.is_number() && seeds.number() > 1) {
     text += ", " + name_of(study.description["aggregate"]) + " of " + short_number(seeds.number()) + " seeds";

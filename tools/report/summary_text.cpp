@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/words.h"
 #include "report/texts.h"
 
 namespace trainlab::report {
@@ -177,7 +178,7 @@ std::string memory_text(const Value& memory) {
     text += (i == 0 ? ", mostly " : ", ") + kinds[i].second + " " + bytes_text(kinds[i].first);
   std::string chosen;
   if (memory["chosen"].is_list()) {
-    for (const Value& line : memory["chosen"].list()) chosen += (chosen.empty() ? "" : ", ") + text_of(line);
+    chosen = joined(memory["chosen"].list(), ", ", text_of);
   }
   if (!chosen.empty()) text += "\n         with " + chosen;
   if (!chosen.empty() && memory["plain"].is_number())
@@ -258,9 +259,7 @@ std::string summary_text(const Value& summary) {
   }
   text += precision_text(summary["precision"]);
   if (summary["resumed"].is_list() && !summary["resumed"].list().empty()) {
-    std::string steps;
-    for (const Value& step : summary["resumed"].list()) steps += (steps.empty() ? "" : ", ") + text_of(step);
-    text += "  resumed from step " + steps + "\n";
+    text += "  resumed from step " + joined(summary["resumed"].list(), ", ", text_of) + "\n";
   }
   if (summary["out"].is_string()) text += "  in     " + shown_path(summary["out"].string()) + "\n";
   return text;

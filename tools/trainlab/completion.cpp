@@ -3,27 +3,22 @@
 #include <stdexcept>
 
 #include "cli/command.h"
+#include "core/words.h"
 
 namespace trainlab::cli {
 
 namespace {
 
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
-  return text;
-}
-
 // A case of the function below, which sets the offered words.
 std::string offer(const std::string& pattern, const std::vector<std::string>& words, FlagType::Names names) {
   const char* kind = names == FlagType::Names::files ? "files" : names == FlagType::Names::folders ? "folders" : "";
-  return "    " + pattern + ") offers='" + joined(words) + "' names='" + kind + "' ;;\n";
+  return "    " + pattern + ") offers='" + joined(words, " ") + "' names='" + kind + "' ;;\n";
 }
 
 std::string flag_words(const Command* command) {
   std::vector<std::string> words;
   for (const Flag& flag : flags_of(command)) words.push_back("--" + flag.name);
-  return joined(words);
+  return joined(words, " ");
 }
 
 // The cases for the values of flags: one case for each flag that takes a value.
@@ -84,7 +79,7 @@ std::string offering(std::span<const Command> commands) {
          value_cases(commands) +
          "    *) case $command in\n"
          "    '') offers='" +
-         joined(names) + "' names='files' ;;\n" + words +
+         joined(names, " ") + "' names='files' ;;\n" + words +
          "    esac ;;\n"
          "  esac\n"
          "}\n";

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "core/words.h"
 
 namespace trainlab::cli {
 
@@ -29,12 +30,6 @@ std::string line_of(const Flag& flag) {
   return text + "\n";
 }
 
-std::string joined(const std::vector<std::string>& texts, const std::string& between) {
-  std::string all;
-  for (const std::string& text : texts) all += (all.empty() ? "" : between) + text;
-  return all;
-}
-
 // The common flags that the command takes, without --help and --version, which only the program's help shows.
 std::vector<Flag> common_flags_of(const Command& command) {
   std::vector<Flag> flags = flags_of(&command);
@@ -53,7 +48,7 @@ std::string common_text(const std::vector<Flag>& flags, bool trains) {
     if (flag.concerns == Concerns::recipe || flag.concerns == Concerns::new_run) kept.push_back("--" + flag.name);
     lines += line_of(flag);
   }
-  const std::string keeps = trains ? "; a run that is continued keeps its " + joined(kept, ", ") : "";
+  const std::string keeps = trains ? "; a run that is continued keeps its " + joined(kept) : "";
   return "Flags, anywhere on the line" + keeps + ":\n" + lines;
 }
 

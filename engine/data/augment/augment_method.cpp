@@ -53,9 +53,10 @@ DataParts augment(const Options& spec, const DataContext& context) {
     throw spec.error(
         "entries", "mixup and cutmix mix one label per sample, found labels of shape " + shape_text(y->sample_shape()));
   }
-  if (augmentation->mixes() && augmentation->classes() > 0 && parts.train.data->lowest_label < 0) {
-    throw spec.error("entries", "mixup and cutmix mix classes from 0, found a label " +
-                                    std::to_string(parts.train.data->lowest_label));
+  const std::int64_t low = parts.train.data->lowest_label, high = parts.train.data->highest_mark;
+  if (augmentation->mixes() && augmentation->classes() > 0 && (low < 0 || high > 0)) {
+    throw spec.error("entries",
+                     "mixup and cutmix mix classes from 0, found a label " + std::to_string(low < 0 ? low : high));
   }
   parts.train.augmentation = std::move(augmentation);
   return parts;

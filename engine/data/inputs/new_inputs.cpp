@@ -6,6 +6,7 @@
 #include <cctype>
 
 #include "core/files.h"
+#include "core/words.h"
 #include "formats/image.h"
 #include "formats/input_file.h"
 #include "methods/normalize.h"
@@ -68,11 +69,7 @@ Part as_trained(const Dataset& found, const std::string& from, std::span<const I
   return whole(std::move(dataset));
 }
 
-std::string list(const std::vector<std::string>& names) {
-  std::string all;
-  for (std::size_t i = 0; i < names.size() && i < 20; ++i) all += (i ? ", " : "") + valid_utf8(names[i]);
-  return all + (names.size() > 20 ? ", …" : "");
-}
+std::string list(const std::vector<std::string>& names) { return joined_start(names, 20, valid_utf8); }
 
 // Arrays of a file by the names of the columns.
 template <class Load>

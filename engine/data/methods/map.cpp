@@ -59,6 +59,7 @@ void recount_classes(const std::map<const Dataset*, std::shared_ptr<Dataset>>& c
   for (const auto& [before, dataset] : changed) {
     dataset->classes = all.classes;
     dataset->lowest_label = all.lowest_label;
+    dataset->highest_mark = all.highest_mark;
     dataset->class_names.clear();
   }
 }
@@ -115,7 +116,8 @@ void register_map(Registry& registry) {
           .note("The function gets up to 1024 rows at a time; the result is kept in memory. Shape and dtype of a row "
                 "may change; a float64 column stays float64, and its batches have the type of the fit. Whole numbers "
                 "in a new y are classes from 0 without names, and the number of classes is the largest + 1; numbers "
-                "below 0 mark what does not count (ignore_index); floats in a new y are the targets of a regression. "
+                "below 0 and from 1,000,000 on mark what does not count (ignore_index); floats in a new y are the "
+                "targets of a regression. "
                 "math.random is keyed by (seed, rows). "
                 ":pack is not possible after :map: a cache cannot be checked against a function."),
       DataFactory{map});

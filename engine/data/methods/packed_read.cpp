@@ -13,6 +13,7 @@
 #include "core/files.h"
 #include "core/parallel.h"
 #include "packed_file.h"
+#include "set/arrays.h"
 
 namespace trainlab {
 
@@ -97,7 +98,7 @@ class Reader {
     }
     if (data.columns.empty()) throw bad(part_name);
     const Column* y = data.find("y");
-    if (y && data.classes > 0) data.lowest_label = checked_labels(*y, data, part_name);
+    if (y && data.classes > 0) check_labels(*y, data, part_name);
     return {std::make_shared<const Dataset>(std::move(data)), nullptr};
   }
 
@@ -136,13 +137,15 @@ class Reader {
     return true;
   }
 
-  // The lowest label, or 0.
-  std::int64_t checked_labels(const Column& y, const Dataset& data, const std::string& part_name) const {
-    if (!at::isIntegralType(y.values.scalar_type(), /*includeBool=*/false)) return 0;
-    if (y.values.numel() == 0) return 0;
+  // Notes the marks among the labels.
+  void check_labels(const Column& y, Dataset& data, const std::string& part_name) const {
+    if (!at::isIntegralType(y.values.scalar_type(), /*includeBool=*/false)) return;
+    if (y.values.numel() == 0) return;
+    const std::int64_t highest = highest_class(y.values);
+    if (highest >= data.classes) throw bad(part_name + ".y");
     const auto [least, most] = y.values.aminmax();
-    if (most.item<std::int64_t>() >= data.classes) throw bad(part_name + ".y");
-    return std::min<std::int64_t>(least.item<std::int64_t>(), 0);
+    data.lowest_label = std::min<std::int64_t>(least.item<std::int64_t>(), 0);
+    if (const auto high = most.item<std::int64_t>(); high >= most_classes) data.highest_mark = high;
   }
 
   std::int64_t whole(const Value& value, const std::string& what) const {

@@ -1,6 +1,7 @@
 #include "arrays.h"
 
 #include <ATen/ops/isfinite.h>
+#include <ATen/ops/masked_fill.h>
 #include <ATen/ops/max.h>
 #include <ATen/ops/min.h>
 #include <ATen/ops/scalar_tensor.h>
@@ -10,9 +11,6 @@
 namespace trainlab {
 
 namespace {
-
-// Labels above this count as damage: no model has that many outputs.
-constexpr std::int64_t most_classes = 1'000'000;
 
 void add_classes(Dataset& dataset, const NamedArray& array, const at::Tensor& values) {
   const at::Tensor labels = values.to(at::kLong);
@@ -54,15 +52,23 @@ at::Tensor narrow_exactly(const at::Tensor& doubles) {
   return exact ? doubles.to(at::kFloat) : doubles;
 }
 
+std::int64_t highest_class(const at::Tensor& labels) {
+  const auto highest = labels.max().item<std::int64_t>();
+  if (highest < most_classes) return std::max<std::int64_t>(highest, -1);
+  return std::max<std::int64_t>(labels.masked_fill(labels.ge(most_classes), -1).max().item<std::int64_t>(), -1);
+}
+
 void count_classes(Dataset& dataset, const at::Tensor& labels, const std::string& from) {
   const auto low = labels.min().item<std::int64_t>(), high = labels.max().item<std::int64_t>();
-  if (high < 0 || high >= most_classes) {
+  const std::int64_t highest = highest_class(labels);
+  if (highest < 0) {
     throw recipe_error(from + ": labels from " + std::to_string(low) + " to " + std::to_string(high) +
                        ", expected whole numbers from 0 to at most " + std::to_string(most_classes - 1))
         .hint("targets of a regression are floats");
   }
-  dataset.classes = std::max(dataset.classes, high + 1);
+  dataset.classes = std::max(dataset.classes, highest + 1);
   dataset.lowest_label = std::min(dataset.lowest_label, low);
+  if (high > highest) dataset.highest_mark = std::max(dataset.highest_mark, high);
 }
 
 Dataset dataset_of(const std::vector<NamedArray>& arrays) {

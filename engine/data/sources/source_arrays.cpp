@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <functional>
 
+#include "core/words.h"
 #include "formats/input_file.h"
 #include "npz.h"
 #include "set/arrays.h"
@@ -50,9 +51,7 @@ DataParts take_columns(const Options& spec, const std::string& file, const std::
     placed_at(spec, option, [&] {
       if (std::find(names.begin(), names.end(), name) == names.end()) {
         Error error = recipe_error(file + ": there is no array \"" + name + "\" in it");
-        std::string all;
-        for (std::size_t i = 0; i < names.size() && i < 20; ++i) all += (i ? ", " : "") + valid_utf8(names[i]);
-        throw error.hint("the arrays are " + all + (names.size() > 20 ? ", …" : ""));
+        throw error.hint("the arrays are " + joined_start(names, 20, valid_utf8));
       }
       arrays.push_back({column, load(name), file + ": " + name});
     });
@@ -98,7 +97,7 @@ Entry named_arrays(const char* name, const char* doc, const char* path) {
 constexpr const char* rules =
     "The first axis counts the samples. Floats become float32 ([N] becomes [N, 1]), whole numbers int64, and bytes "
     "(uint8) float32 in 0…1. Whole numbers in y are classes from 0, and the number of classes is the largest + 1; "
-    "numbers below 0 mark what does not count (ignore_index); "
+    "numbers below 0 and from 1,000,000 on mark what does not count (ignore_index); "
     "floats in y are the targets of a regression. NaN and infinity are refused.";
 
 }  // namespace

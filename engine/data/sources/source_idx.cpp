@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "formats/idx.h"
+#include "set/arrays.h"
 #include "set/sources.h"
 
 namespace trainlab {
@@ -15,9 +16,6 @@ namespace trainlab {
 namespace fs = std::filesystem;
 
 namespace {
-
-// Labels above this count as damage: no model has that many outputs.
-constexpr std::int64_t most_classes = 1'000'000;
 
 at::ScalarType scalar_type(IdxType type) {
   switch (type) {

@@ -11,6 +11,7 @@
 
 #include <ATen/ops/empty.h>
 
+#include "core/words.h"
 #include "data/tokenizer.h"
 #include "formats/fields.h"
 #include "set/arrays.h"
@@ -79,9 +80,7 @@ class TableReader {
       throw error.hint("the only column is " + in_quotes(csv_.header[0]) + ": is the delimiter another one?");
     const std::string close = Registry::closest(name, csv_.header);
     if (!close.empty()) throw error.hint("did you mean \"" + close + "\"?");
-    std::string all;
-    for (std::size_t i = 0; i < csv_.header.size() && i < 20; ++i) all += (i ? ", " : "") + csv_.header[i];
-    throw error.hint("the columns are " + all + (csv_.header.size() > 20 ? ", …" : ""));
+    throw error.hint("the columns are " + joined_start(csv_.header, 20));
   }
 
   std::vector<std::size_t> inputs(const std::vector<std::size_t>& taken) const {

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "core/registry.h"
+#include "core/words.h"
 #include "data/tokenizer.h"
 #include "formats/fields.h"
 #include "set/arrays.h"
@@ -47,10 +48,8 @@ class NewRows {
     for (const std::string& name : wanted)
       if (std::find(csv_.header.begin(), csv_.header.end(), name) == csv_.header.end()) missing.push_back(name);
     if (missing.empty()) return;
-    std::string all;
-    for (std::size_t i = 0; i < missing.size() && i < 10; ++i) all += (i ? ", " : "") + in_quotes(missing[i]);
-    Error error = recipe_error(file_ + ": expected the columns that the model was trained on; missing: " + all +
-                               (missing.size() > 10 ? ", …" : ""));
+    Error error = recipe_error(file_ + ": expected the columns that the model was trained on; missing: " +
+                               joined_start(missing, 10, in_quotes));
     if (csv_.header.size() == 1 && wanted.size() > 1) {
       throw error.hint("its only column is " + in_quotes(csv_.header[0]) + ": the delimiter is " +
                        in_quotes(table_["delimiter"].string()) + ", as in training");

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/median.h"
+#include "core/statistics.h"
 
 namespace trainlab {
 namespace {
@@ -53,7 +53,7 @@ std::vector<double> column(const HealthFigures& figures, double MeasuredStep::*m
 double typical_update(const HealthFigures& figures) {
   std::vector<double> values;
   for (const MeasuredStep* row : warm_rows(figures)) values.push_back(row->median_update);
-  return median_of(std::move(values));
+  return upper_median(std::move(values));
 }
 
 double typical_overshoot(const HealthFigures& figures) {

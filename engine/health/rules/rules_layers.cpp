@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/median.h"
+#include "core/statistics.h"
 #include "measures.h"
 #include "rules.h"
 
@@ -58,7 +58,7 @@ Finding find_exploding_gradients(const HealthFigures& figures) {
   if (was_rate_high(figures)) return {};
   const std::vector<double> norms = column(figures, &MeasuredStep::gradient_norm);
   if (norms.size() < 8) return {};
-  const double usual = median_of(norms), largest = *std::ranges::max_element(norms);
+  const double usual = upper_median(norms), largest = *std::ranges::max_element(norms);
   if (!(largest > 100 * usual) || !(learnt(figures) < 0.5)) return {};
   return HealthVerdict{
       .kind = HealthKind::exploding_gradients,
@@ -70,8 +70,8 @@ Finding find_exploding_gradients(const HealthFigures& figures) {
 Finding find_vanishing_gradients(const HealthFigures& figures) {
   if (!has_seen(figures, 20, 0.1)) return {};
   const std::vector<double> spreads = column(figures, &MeasuredStep::spread_ratio);
-  const double ratio = median_of(column(figures, &MeasuredStep::gradient_ratio));
-  const double least = median_of(column(figures, &MeasuredStep::least_update, 1));
+  const double ratio = upper_median(column(figures, &MeasuredStep::gradient_ratio));
+  const double least = upper_median(column(figures, &MeasuredStep::least_update, 1));
   // Adaptive rates make up for small gradients, so the gradients alone prove nothing: a layer must hardly change, or
   // nothing must be learnt.
   const bool is_slow = least < 1e-3;

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/median.h"
+#include "core/statistics.h"
 #include "measures.h"
 #include "rules.h"
 
@@ -16,7 +16,7 @@ namespace {
 constexpr double usual_update = 5e-3;
 
 HealthVerdict too_high(const HealthFigures& figures, std::string confidence, const std::string& evidence) {
-  const double update = median_of(column(figures, &MeasuredStep::median_update));
+  const double update = upper_median(column(figures, &MeasuredStep::median_update));
   const double factor = std::isfinite(update) ? std::clamp(usual_update / update, 1e-3, 0.25) : 0.1;
   return {.kind = HealthKind::rate_too_high,
           .confidence = std::move(confidence),

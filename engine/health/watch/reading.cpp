@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/statistics.h"
 #include "samples.h"
 
 namespace trainlab {
@@ -105,7 +106,7 @@ void ReadingFigures::add_weights(const Reading& reading, MeasuredStep& row) cons
   if (!updates.empty()) {
     std::ranges::sort(updates);
     row.least_update = updates.front();
-    row.median_update = updates[updates.size() / 2];
+    row.median_update = upper_median(updates);
     row.largest_update = updates.back();
   }
   row.square = square;

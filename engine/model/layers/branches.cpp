@@ -3,6 +3,7 @@
 #include <ATen/ops/concat.h>
 
 #include "chain.h"
+#include "core/words.h"
 
 namespace trainlab {
 
@@ -57,9 +58,7 @@ class Branches : public Layer {
     return all;
   }
   std::string shapes() const {
-    std::string list;
-    for (const auto& branch : branches_) list += (list.empty() ? "" : ", ") + shape_text(branch->output);
-    return list;
+    return joined(branches_, ", ", [](const auto& branch) { return shape_text(branch->output); });
   }
   const std::vector<std::unique_ptr<Layer>>& branches() const { return branches_; }
 

@@ -5,6 +5,7 @@
 
 #include "functions.h"
 #include "objective/metrics.h"
+#include "tensor/text.h"
 
 namespace trainlab {
 

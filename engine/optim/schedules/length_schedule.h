@@ -3,6 +3,9 @@
 
 #include <memory>
 #include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "optim/schedule.h"
 
@@ -51,9 +54,13 @@ class WarmSchedule : public LengthSchedule {
 Option warmup_option();
 Option floor_option();
 
+// The kind of a schedule that is made from its options and the run's length. `times` has its times but for `warmup`.
 template <class T>
-ScheduleFactory schedule_factory() {
-  return [](const Options& spec, const RunLength& length) { return std::make_unique<T>(spec, length); };
+ScheduleKind schedule_kind(std::vector<ScheduleTime> times = {}) {
+  if constexpr (std::is_base_of_v<WarmSchedule, T>)
+    times.insert(times.begin(), {"warmup", "expected a warm-up that ends before the run does"});
+  return {[](const Options& spec, const RunLength& length) { return std::make_unique<T>(spec, length); },
+          std::move(times)};
 }
 
 }  // namespace trainlab

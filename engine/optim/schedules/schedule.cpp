@@ -144,7 +144,7 @@ Option warmup_option() { return Option("warmup", "length of a linear rise at the
 Option floor_option() { return Option("floor", "lowest factor").number().at_least(0).at_most(1).or_default(0.0); }
 
 std::unique_ptr<Schedule> make_schedule(const Options& spec, const RunLength& length) {
-  return spec.registry().implementation<ScheduleFactory>(spec.entry())(spec, length);
+  return spec.registry().implementation<ScheduleKind>(spec.entry()).make(spec, length);
 }
 
 std::unique_ptr<Schedule> make_schedule(std::shared_ptr<Callable> function, const RunLength& length, Key key) {
@@ -156,20 +156,19 @@ std::unique_ptr<Schedule> constant_schedule() { return std::make_unique<Constant
 std::vector<Error> warnings_of_schedule(const Options& spec, const RunLength& length) {
   std::vector<Error> warnings;
   if (length.total_steps < 1) return warnings;
-  const auto check = [&](const char* option, const std::string& text, const char* what) {
+  const auto check = [&](const ScheduleTime& time, const std::string& text) {
     const auto steps = in_steps(parse_duration(text), length.steps_per_epoch, length.batch, length.total_steps);
     if (!steps || *steps < length.total_steps) return;
     const std::string found = text + " (" + std::to_string(*steps) + " steps)";
     const std::string run = "in a run of " + std::to_string(length.total_steps) + " steps";
-    warnings.push_back(spec.error(option, std::string(what) + ", found " + found + " " + run)
+    warnings.push_back(spec.error(time.option, std::string(time.expected) + ", found " + found + " " + run)
                            .hint("a share such as \"10%\" fits runs of any length"));
   };
-  if (spec.entry().find("warmup") && spec.given("warmup"))
-    check("warmup", spec.get("warmup").string(), "expected a warm-up that ends before the run does");
-  if (spec.entry().name == "sched.step")
-    check("every", spec.get("every").string(), "expected a first reduction within the run");
-  if (spec.entry().find("at")) {
-    for (const Value& time : spec.get("at").list()) check("at", time.string(), "expected times within the run");
+  for (const ScheduleTime& time : spec.registry().implementation<ScheduleKind>(spec.entry()).times) {
+    const Value& given = spec.get(time.option);
+    if (given.is_string()) check(time, given.string());
+    if (!given.is_list()) continue;
+    for (const Value& one : given.list()) check(time, one.string());
   }
   return warnings;
 }
@@ -177,7 +176,7 @@ std::vector<Error> warnings_of_schedule(const Options& spec, const RunLength& le
 void register_schedule(Registry& registry) {
   registry.add(
       Entry("sched.constant", "schedule", "Keeps the optimizer's rate for the whole run.").example("sched.constant()"),
-      ScheduleFactory{[](const Options&, const RunLength&) { return constant_schedule(); }});
+      ScheduleKind{[](const Options&, const RunLength&) { return constant_schedule(); }});
   registry.add(Entry("sched.step", "schedule", "Multiplies the rate by a factor at regular intervals.")
                    .with(Option("every", "time between two reductions").duration().required().positional())
                    .with(Option("factor", "number by which the rate is multiplied each time")
@@ -188,14 +187,14 @@ void register_schedule(Registry& registry) {
                    .with(warmup_option())
                    .example("sched.step { every = \"30 epochs\", factor = 0.1 }")
                    .note("factor^⌊step / every⌋, as PyTorch's StepLR."),
-               schedule_factory<Step>());
+               schedule_kind<Step>({{"every", "expected a first reduction within the run"}}));
   registry.add(Entry("sched.cosine", "schedule", "Linear warm-up, then half a cosine down to a floor.")
                    .with(warmup_option())
                    .with(floor_option())
                    .example("sched.cosine { warmup = \"5%\" }")
                    .note("With W steps of warm-up in a run of T: (step + 1) / (W + 1) for step < W, then floor + "
                          "(1 − floor)·(1 + cos(π·(step − W) / (T − W))) / 2 (Loshchilov and Hutter 2017)."),
-               schedule_factory<Cosine>());
+               schedule_kind<Cosine>());
 }
 
 }  // namespace trainlab

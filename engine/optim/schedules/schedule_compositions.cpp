@@ -119,12 +119,12 @@ void register_schedule_compositions(Registry& registry) {
           .note("Each part counts its steps from its own beginning, and percentages in a part refer to the length of "
                 "that part. Equals PyTorch's SequentialLR. A sched.plateau looks at the validations during its own "
                 "part only."),
-      schedule_factory<Sequence>());
+      schedule_kind<Sequence>({{"at", "expected times within the run"}}));
   registry.add(Entry("sched.product", "schedule", "The product of schedules.")
                    .with(parts("the schedules; all see the same steps"))
                    .example("sched.product { sched.cosine(), sched.plateau() }")
                    .note("Equals PyTorch's ChainedScheduler for schedules that multiply the rate."),
-               schedule_factory<Product>());
+               schedule_kind<Product>());
 }
 
 }  // namespace trainlab

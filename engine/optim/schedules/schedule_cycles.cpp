@@ -124,7 +124,7 @@ void register_schedule_cycles(Registry& registry) {
           .example("sched.one_cycle { rise = 0.3 }")
           .note("PyTorch's OneCycleLR: start = 1 / div_factor, finish = start / final_div_factor, and for the momentum "
                 "start = finish = 1 and peak = base_momentum / max_momentum with the optimizer's own as max_momentum."),
-      schedule_factory<OneCycle>());
+      schedule_kind<OneCycle>());
   registry.add(Entry("sched.cyclic", "schedule", "Straight up and down between a floor and the rate (Smith 2017).")
                    .with(Option("floor", "factor between two cycles").number().at_least(0).less_than(1).or_default(0.1))
                    .with(Option("up", "length of a rise").duration().or_default("2000 steps"))
@@ -139,7 +139,7 @@ void register_schedule_cycles(Registry& registry) {
                              .or_default(1.0))
                    .example("sched.cyclic { floor = 0.1, up = \"2 epochs\", mode = \"triangular2\" }")
                    .note("PyTorch's CyclicLR with base_lr = floor·lr and max_lr = lr."),
-               schedule_factory<Cyclic>());
+               schedule_kind<Cyclic>());
   registry.add(Entry("sched.cosine_restarts", "schedule", "Half cosines that begin anew (Loshchilov and Hutter 2017).")
                    .with(Option("every", "length of the first cosine").duration().required().positional())
                    .with(Option("longer", "how many times longer each cosine is than the one before")
@@ -151,7 +151,7 @@ void register_schedule_cycles(Registry& registry) {
                    .example("sched.cosine_restarts { every = \"10 epochs\", longer = 2 }")
                    .note("floor + (1 − floor)·(1 + cos(π·t / T)) / 2 with t counted from the latest restart: PyTorch's "
                          "CosineAnnealingWarmRestarts, with T_0 = every and T_mult = longer."),
-               schedule_factory<CosineRestarts>());
+               schedule_kind<CosineRestarts>());
 }
 
 }  // namespace trainlab

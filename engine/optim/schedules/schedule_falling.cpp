@@ -164,7 +164,7 @@ void register_schedule_falling(Registry& registry) {
                    .example("sched.linear { warmup = \"5%\", finish = 0.1 }")
                    .note("start + (finish − start)·min(step / over, 1): PyTorch's LinearLR, whose defaults are start = "
                          "1/3 and finish = 1."),
-               schedule_factory<Linear>());
+               schedule_kind<Linear>());
   registry.add(
       Entry("sched.polynomial", "schedule", "Falls with a power of the remaining share of the run, down to a floor.")
           .with(Option("power", "exponent; 1 gives a straight line").number().more_than(0).or_default(1.0).positional())
@@ -173,7 +173,7 @@ void register_schedule_falling(Registry& registry) {
           .with(warmup_option())
           .example("sched.polynomial { power = 2, warmup = \"5%\" }")
           .note("floor + (1 − floor)·(1 − min(step / over, 1))^power: PyTorch's PolynomialLR."),
-      schedule_factory<Polynomial>());
+      schedule_kind<Polynomial>());
   registry.add(
       Entry("sched.exponential", "schedule", "Falls a little at each step: by the same factor in each period.")
           .with(Option("factor", "number by which the rate is multiplied each time")
@@ -187,7 +187,7 @@ void register_schedule_falling(Registry& registry) {
           .example("sched.exponential { factor = 0.9, every = \"1 epochs\" }")
           .note("factor^(step / every), which at the end of each period equals PyTorch's ExponentialLR called once a "
                 "period."),
-      schedule_factory<Exponential>());
+      schedule_kind<Exponential>());
   registry.add(Entry("sched.multi_step", "schedule", "Multiplies the rate by a factor at given times.")
                    .with(Option("at", "times from the start of the run").duration().many().required())
                    .with(Option("factor", "number by which the rate is multiplied each time")
@@ -197,7 +197,7 @@ void register_schedule_falling(Registry& registry) {
                    .with(warmup_option())
                    .example("sched.multi_step { at = { \"50%\", \"75%\" }, factor = 0.1 }")
                    .note("factor^n when n of the times have passed, as PyTorch's MultiStepLR."),
-               schedule_factory<MultiStep>());
+               schedule_kind<MultiStep>({{"at", "expected times within the run"}}));
   registry.add(Entry("sched.wsd", "schedule", "Warm-up, a stable stretch, a fall at the end (Hu et al. 2024).")
                    .with(Option("decay", "length of the fall, at the end of the run").duration().or_default("20%"))
                    .with(Option("shape", "shape of the fall over x = 0 … 1: 1 − x, 1 − √x, or half a cosine")
@@ -208,13 +208,13 @@ void register_schedule_falling(Registry& registry) {
                    .example("sched.wsd { warmup = \"2%\", decay = \"20%\", shape = \"sqrt\" }")
                    .note("1 until the fall, then floor + (1 − floor)·shape(x). A longer run shares its stable stretch "
                          "with a shorter one."),
-               schedule_factory<Wsd>());
+               schedule_kind<Wsd>());
   registry.add(
       Entry("sched.inverse_sqrt", "schedule", "Falls with the root of the step after a warm-up (Vaswani et al. 2017).")
           .with(warmup_option())
           .example("sched.inverse_sqrt { warmup = \"4000 steps\" }")
           .note("√((W + 1) / (step + 1)) after W steps of warm-up; it never reaches 0."),
-      schedule_factory<InverseSqrt>());
+      schedule_kind<InverseSqrt>());
 }
 
 }  // namespace trainlab

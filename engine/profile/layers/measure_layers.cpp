@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "core/error.h"
-#include "core/median.h"
+#include "core/statistics.h"
 #include "few_steps.h"
 #include "profile/layers.h"
 #include "recording.h"
@@ -68,8 +68,8 @@ LayerTable table_of(const FitPlan& plan, const Recording& recording) {
   table.steps = static_cast<std::int64_t>(recording.timed().size());
   const auto timed = static_cast<double>(table.steps), counted = static_cast<double>(recording.counted());
   table.step_seconds = mean_of(recording.timed());
-  table.plain_seconds = median_of(recording.plain());
-  table.overhead = median_of(recording.timed()) / table.plain_seconds - 1;
+  table.plain_seconds = upper_median(recording.plain());
+  table.overhead = upper_median(recording.timed()) / table.plain_seconds - 1;
 
   std::map<std::string, Flops> accounting;
   if (plan.model && !plan.step) add_own_flops(plan.model->root(), accounting);
@@ -85,8 +85,7 @@ LayerTable table_of(const FitPlan& plan, const Recording& recording) {
     const auto known = accounting.find(row->path);
     // A step may pass through the model several times for one batch, as with optimizers that evaluate again.
     const double samples = work.samples / work.batches * cost.calls;
-    cost.flops = known == accounting.end() ? std::nan("")
-                                           : (known->second.forward + known->second.backward) * samples;
+    cost.flops = known == accounting.end() ? std::nan("") : (known->second.forward + known->second.backward) * samples;
     if (std::isnan(cost.flops)) cost.flops = cost.operator_flops();
     table.rows.push_back(std::move(cost));
   }

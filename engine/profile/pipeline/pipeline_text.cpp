@@ -3,20 +3,23 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/statistics.h"
 #include "profile/pipeline.h"
 
 namespace trainlab {
 namespace {
 
-// The quantile of the samples' seconds: `share` of the samples take no longer.
-double quantile(const std::vector<SampleCost>& sorted, double share) {
-  const auto place = static_cast<std::size_t>(share * static_cast<double>(sorted.size() - 1) + 0.5);
-  return sorted[place].seconds;
-}
+// The seconds that the samples took: in the middle, more than 95 % of the samples, and most.
+struct SampleSeconds {
+  double median = 0, p95 = 0, largest = 0;
+};
 
-std::vector<SampleCost> sorted(std::vector<SampleCost> costs) {
-  std::ranges::sort(costs, {}, &SampleCost::seconds);
-  return costs;
+SampleSeconds seconds_of(const std::vector<SampleCost>& costs) {
+  std::vector<double> sorted;
+  sorted.reserve(costs.size());
+  for (const SampleCost& one : costs) sorted.push_back(one.seconds);
+  std::ranges::sort(sorted);
+  return {.median = nearest_quantile(sorted, 0.5), .p95 = nearest_quantile(sorted, 0.95), .largest = sorted.back()};
 }
 
 // How many batches were ready on average when the consumer asked for one.
@@ -57,10 +60,8 @@ Value PipelineTable::to_value() const {
     if (!std::isnan(wait_seconds)) all.emplace("wait_seconds", wait_seconds);
   }
   if (!costs.empty()) {
-    const std::vector<SampleCost> in_order = sorted(costs);
-    all.emplace("sample", Value::Map{{"median", quantile(in_order, 0.5)},
-                                     {"p95", quantile(in_order, 0.95)},
-                                     {"largest", in_order.back().seconds}});
+    const SampleSeconds sample = seconds_of(costs);
+    all.emplace("sample", Value::Map{{"median", sample.median}, {"p95", sample.p95}, {"largest", sample.largest}});
     Value::List named;
     for (const SlowSample& one : slowest)
       named.push_back(Value::Map{{"index", one.row}, {"name", one.name}, {"seconds", one.seconds}});
@@ -68,8 +69,8 @@ Value PipelineTable::to_value() const {
   }
   if (!fill.empty()) all.emplace("queue", queue_value(fill));
   if (storage && storage->seconds > 0) {
-    all.emplace("storage", Value::Map{{"bytes_per_second", storage->bytes / storage->seconds},
-                                      {"cold", storage->is_cold}});
+    all.emplace("storage",
+                Value::Map{{"bytes_per_second", storage->bytes / storage->seconds}, {"cold", storage->is_cold}});
   }
   return Value::Map{{"pipeline", std::move(all)}};
 }
@@ -94,9 +95,9 @@ std::string PipelineTable::text() const {
                         fill.front().capacity);
   }
   if (!costs.empty()) {
-    const std::vector<SampleCost> in_order = sorted(costs);
+    const SampleSeconds sample = seconds_of(costs);
     text += fmt::format("a sample takes {:.3f} ms (median), {:.3f} ms (95 %), {:.3f} ms (largest)\n",
-                        1e3 * quantile(in_order, 0.5), 1e3 * quantile(in_order, 0.95), 1e3 * in_order.back().seconds);
+                        1e3 * sample.median, 1e3 * sample.p95, 1e3 * sample.largest);
     for (const SlowSample& one : slowest)
       text += fmt::format("  {:>9.3f} ms  sample {}{}\n", 1e3 * one.seconds, one.row,
                           one.name.empty() ? "" : ", " + one.name);

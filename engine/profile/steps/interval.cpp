@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/statistics.h"
+
 namespace trainlab {
 
 namespace {
@@ -30,9 +32,8 @@ Interval median_interval(std::vector<double> values) {
   const std::size_t n = values.size();
   if (n == 0) return {};
   std::ranges::sort(values);
-  const double median = n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
   const std::size_t k = n < least_for_interval ? 1 : rank_of(n);
-  return {.median = median, .low = values[k - 1], .high = values[n - k]};
+  return {.median = median(values), .low = values[k - 1], .high = values[n - k]};
 }
 
 }  // namespace trainlab

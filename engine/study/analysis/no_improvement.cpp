@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/median.h"
+#include "core/statistics.h"
 #include "samplers/expected_improvement.h"
 
 namespace trainlab {
@@ -45,7 +45,7 @@ const NoImprovement::Verdict& NoImprovement::judge(const Trials& trials, bool ma
   verdict_.trials = static_cast<std::int64_t>(wanted);
   verdict_.expected = improvement.best(Stream(Key(0).fold("no improvement")), {}, open).improvement;
   verdict_.min_delta =
-      min_delta_.value_or(0.01 * (median_of(finite) - *std::min_element(finite.begin(), finite.end())));
+      min_delta_.value_or(0.01 * (upper_median(finite) - *std::min_element(finite.begin(), finite.end())));
   verdict_.ends = verdict_.expected <= verdict_.min_delta;
   return verdict_;
 }

@@ -1,10 +1,12 @@
 #include "study/spread.h"
 
-#include <algorithm>
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <limits>
+#include <utility>
 #include <vector>
+
+#include "core/statistics.h"
 
 namespace trainlab {
 
@@ -36,10 +38,7 @@ double usual_deviation(std::span<const Spread> spreads) {
   for (const Spread& one : spreads) {
     if (one.count >= 2) deviations.push_back(one.deviation);
   }
-  if (deviations.empty()) return std::numeric_limits<double>::quiet_NaN();
-  std::sort(deviations.begin(), deviations.end());
-  const std::size_t half = deviations.size() / 2;
-  return deviations.size() % 2 == 1 ? deviations[half] : (deviations[half - 1] + deviations[half]) / 2;
+  return median(std::move(deviations));
 }
 
 }  // namespace trainlab

@@ -1,6 +1,7 @@
 // Pruners that compare a trial with a percentile of the complete trials: the median and any other.
 #include <algorithm>
 
+#include "core/statistics.h"
 #include "pruners.h"
 
 namespace trainlab {
@@ -10,18 +11,6 @@ namespace {
 struct PercentileSettings {
   std::int64_t startup, warmup, interval;
 };
-
-// The q-quantile (0 … 1) of values, linear between neighbours; next to an infinite neighbour the larger of the two.
-double quantile(std::vector<double> values, double q) {
-  std::sort(values.begin(), values.end());
-  const double place = q * static_cast<double>(values.size() - 1);
-  const auto below = static_cast<std::size_t>(place);
-  if (below + 1 >= values.size()) return values.back();
-  const double share = place - static_cast<double>(below);
-  if (share == 0) return values[below];
-  const double gap = values[below + 1] - values[below];
-  return std::isfinite(gap) ? values[below] + share * gap : values[below + 1];
-}
 
 // Golovin et al. 2017 (Vizier), section 3.2.1: the best value so far against that of others at the same place. With
 // several objectives the best so far of each: that point's rank among the others.
@@ -50,7 +39,8 @@ class Percentile final : public Pruner {
     std::vector<double> others = losses(std::move(points), objectives);
     const double own = others.back();
     others.pop_back();
-    return own > quantile(std::move(others), share_);
+    std::ranges::sort(others);
+    return own > linear_quantile(others, share_);
   }
 
  private:

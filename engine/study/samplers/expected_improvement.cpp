@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "analysis/pareto.h"
+#include "core/statistics.h"
 #include "expected_volume.h"
 #include "minimize.h"
 
@@ -47,20 +48,13 @@ void shorten_tail(Eigen::Ref<Vector> values, double middle) {
   }
 }
 
-double median_of(const Vector& values) {
-  std::vector<double> sorted(values.begin(), values.end());
-  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
-  std::nth_element(sorted.begin(), middle, sorted.end());
-  return *middle;
-}
-
 // The tails of the values [point, objective]. With up to two objectives the middle is the median. With three, most
 // trials may have the best value of an objective, namely those at the edges of the space: the median would then lie at
 // the best value, and everything else, the front too, would be pressed together. The middle is the front's worst value.
 void shorten_tails(Matrix& values) {
   const Eigen::Index objectives = values.cols();
   if (objectives <= 2) {
-    for (auto column : values.colwise()) shorten_tail(column, median_of(column));
+    for (auto column : values.colwise()) shorten_tail(column, upper_median({column.begin(), column.end()}));
     return;
   }
   const Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> rows = values;
@@ -98,8 +92,7 @@ ExpectedVolume volume_of(const std::vector<GaussianProcess>& processes,
     std::vector<double> sorted;
     for (const auto& point : front) sorted.push_back(point[k]);
     std::ranges::sort(sorted);
-    double best = sorted.front(),
-           worst = sorted[static_cast<std::size_t>(share * static_cast<double>(sorted.size() - 1))];
+    double best = sorted.front(), worst = lower_quantile(sorted, share);
     if (best == worst) {
       best = processes[k].values().minCoeff();
       worst = processes[k].values().maxCoeff();
@@ -159,9 +152,7 @@ struct ExpectedImprovement::Outlook {
 };
 
 ExpectedImprovement::ExpectedImprovement(const Space& space, std::size_t objectives)
-    : space_(space),
-      objectives_(objectives),
-      is_parent_(space_.size()) {
+    : space_(space), objectives_(objectives), is_parent_(space_.size()) {
   // A process that has no points yet cannot be copied: Eigen would read what no factorisation has set.
   processes_.reserve(objectives);
   for (std::size_t k = 0; k < objectives; ++k) processes_.emplace_back(choices_of(space_));

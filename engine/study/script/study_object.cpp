@@ -39,16 +39,7 @@ StudyObject::StudyObject(const Options& options, std::int64_t seed) {
                          .allowed = {},
                          .seed = seed};
   if (options.given("constraints")) settings.allowed = allowed_by(options, space, seed);
-  std::vector<std::vector<double>> first;
-  if (options.given("enqueue")) {
-    for (const Value& params : options.get("enqueue").list()) {
-      try {
-        first.push_back(space.point_of(params));
-      } catch (Error& error) {
-        throw error.in("enqueue[" + std::to_string(first.size() + 1) + "]").in(options.path());
-      }
-    }
-  }
+  const std::vector<std::vector<double>> first = enqueued_points(options, space);
   auto sampler = make_sampler(options.child("sampler"), space, seed, settings.maximize.size());
   Study study(space, std::move(sampler), std::move(settings));
   if (options.given("file") || options.given("name") || options.given("storage")) {

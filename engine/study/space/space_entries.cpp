@@ -161,6 +161,20 @@ Space make_space(const Options& options) {
   }
 }
 
+std::vector<std::vector<double>> enqueued_points(const Options& options, const Space& space) {
+  std::vector<std::vector<double>> points;
+  if (!options.given("enqueue")) return points;
+  for (const Value& params : options.get("enqueue").list()) {
+    try {
+      points.push_back(space.point_of(params));
+    } catch (Error& error) {
+      const Error place = options.error("enqueue", "");
+      throw error.in(place.path() + "[" + std::to_string(points.size() + 1) + "]").at(place.file(), place.line());
+    }
+  }
+  return points;
+}
+
 void register_space_entries(Registry& registry) {
   registry.add(Entry("space.uniform", "space", "A number, drawn uniformly from a range.")
                    .with(low_option())

@@ -6,6 +6,7 @@
 #include <functional>
 #include <numeric>
 
+#include "core/words.h"
 #include "objective/losses.h"
 #include "tensor/dry_run.h"
 #include "train/group.h"
@@ -155,10 +156,9 @@ std::string layer_text(const MemoryLedger& ledger, std::string (*text)(double)) 
   std::vector<MemoryLedger::Layer> layers = ledger.layers;
   std::ranges::stable_sort(layers, std::greater(), &MemoryLedger::Layer::activations);
   if (layers.size() > most) layers.resize(most);
-  std::string all;
-  for (const MemoryLedger::Layer& one : layers)
-    all += (all.empty() ? "" : ", ") + one.path + " " + text(static_cast<double>(one.activations));
-  return all;
+  return joined(layers, ", ", [&](const MemoryLedger::Layer& one) {
+    return one.path + " " + text(static_cast<double>(one.activations));
+  });
 }
 
 }  // namespace trainlab

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/words.h"
 #include "model/recompute.h"
 #include "plan/fit_plan_parts.h"
 #include "tensor/free_memory.h"
@@ -58,10 +59,8 @@ class Search {
   }
 
   // All of the ways together.
-  std::optional<Way> joined(const std::vector<Way>& ways) const {
-    std::string text;
-    for (const Way& way : ways) text += (text.empty() ? "" : ", ") + way.text;
-    return tried(std::move(text), [ways](FitPlan& dry) {
+  std::optional<Way> together(const std::vector<Way>& ways) const {
+    return tried(joined(ways, ", ", &Way::text), [ways](FitPlan& dry) {
       for (const Way& way : ways) way.change(dry);
     });
   }
@@ -123,13 +122,13 @@ std::string what_fits(const FitPlan& plan, std::size_t rows, std::int64_t room) 
   offer(of_memory(fused));
   if (!plan.fuse_step) offer(search.smaller_batch(room, {}));
   if (fitting.empty() && !plan.fuse_step && !ways.empty()) {
-    const std::optional<Way> together = of_memory(search.joined(ways));
+    const std::optional<Way> together = of_memory(search.together(ways));
     std::optional<Way> way = together ? search.smaller_batch(room, together->change) : std::nullopt;
     if (way) way->text += " and " + together->text;
     offer(std::move(way));
   }
   if (fused) ways.push_back(*fused);
-  if (fitting.empty() && ways.size() > 1) offer(of_memory(search.joined(ways)));
+  if (fitting.empty() && ways.size() > 1) offer(of_memory(search.together(ways)));
   if (!fitting.empty()) return fitting;
   if (!least) return "a smaller batch or a smaller model needs less memory";
   return "a smaller model is needed: the options with the least memory are " + least->told();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/time_in_seconds.h"
 #include "core/trace.h"
 #include "fit_plan_parts.h"
 #include "model/initial.h"
@@ -110,11 +111,7 @@ void plan_length(FitPlan& plan, const RunSettings& settings) {
         .hint("leave one of them out; --set " + first + "=nil removes the recipe's value");
   }
   if (fit.given("time")) {
-    const Duration time = fit.duration("time");
-    if (time.unit != Unit::seconds || time.amount <= 0) {
-      throw fit.error("time", "expected a time such as \"10 min\" or \"18 h\", found \"" + to_text(time) + "\"");
-    }
-    plan.time_budget = time.amount;
+    plan.time_budget = time_in_seconds(fit, "time");
   } else if (!epochs && !steps && !flops && settings.extended.empty()) {
     throw fit.error("epochs", "expected a length, found none").hint("epochs = 10, steps = 5000 or time = \"10 min\"");
   }

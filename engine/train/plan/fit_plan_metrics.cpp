@@ -1,6 +1,7 @@
 // The metrics of a fit by their full names: which there are, and which way is better.
 #include <algorithm>
 
+#include "core/words.h"
 #include "train/fit_plan.h"
 
 namespace trainlab {
@@ -19,9 +20,7 @@ void FitPlan::check_metric(const std::string& full_name) const {
   if (std::find(known.begin(), known.end(), full_name) == known.end()) {
     Error error = recipe_error("there is no metric \"" + full_name + "\"");
     const std::string near = Registry::closest(full_name, known);
-    std::string list;
-    for (const std::string& one : known) list += (list.empty() ? "" : ", ") + one;
-    throw error.hint(near.empty() ? "this fit has " + list : "did you mean \"" + near + "\"?");
+    throw error.hint(near.empty() ? "this fit has " + joined(known) : "did you mean \"" + near + "\"?");
   }
 }
 

@@ -33,8 +33,10 @@ void describe_y(const FitPlan& plan, Head& head) {
   head.classes = data.classes;
   head.class_names = data.class_names;
   head.mixes_labels = mixes_labels(plan.data.train);
-  for (const Dataset* dataset : datasets_of(plan.data))
+  for (const Dataset* dataset : datasets_of(plan.data)) {
     head.lowest_label = std::min(head.lowest_label, dataset->lowest_label);
+    head.highest_mark = std::max(head.highest_mark, dataset->highest_mark);
+  }
 }
 
 // Floats that are stored as batches hold them, all from 0 to 1 but for rounding.

@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "core/files.h"
+#include "core/words.h"
 #include "objective/head.h"
 #include "run/folder.h"
 
@@ -169,11 +170,9 @@ ModelFile read_model(const fs::path& stage_folder, const std::optional<std::stri
       throw usage_error("the fit in " + stage_folder.string() + " has one model, without a name, found \"" + *name +
                         "\"");
   } else if (!name || !models.contains(*name)) {
-    std::string all;
-    for (const auto& [known, model] : models) all += (all.empty() ? "" : ", ") + known;
     Error error = usage_error(name ? "the fit in " + stage_folder.string() + " has no model named \"" + *name + "\""
                                    : "the fit in " + stage_folder.string() + " has several models, and none was named");
-    throw error.hint("it has " + all);
+    throw error.hint("it has " + joined(models, ", ", [](const auto& one) { return one.first; }));
   }
   try {
     return from_value(name.value_or(""), models.find(name.value_or(""))->second);

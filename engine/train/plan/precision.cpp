@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/words.h"
 #include "machine/product_times.h"
 #include "tensor/device.h"
 #include "tensor/names.h"
@@ -121,9 +122,7 @@ std::string precision_text(const Precision& precision) {
   std::string text = dtype_name(precision.compute) + " in matrix products and convolutions, " +
                      dtype_name(precision.weights) + " elsewhere";
   if (precision.keep.empty()) return text;
-  text += " and in the layers ";
-  for (std::size_t i = 0; i < precision.keep.size(); ++i) text += (i > 0 ? ", " : "") + precision.keep[i];
-  return text;
+  return text + " and in the layers " + joined(precision.keep);
 }
 
 }  // namespace trainlab

@@ -11,6 +11,7 @@
 #include "data/batch_object.h"
 #include "tensor/device.h"
 #include "tensor/named_tensors.h"
+#include "tensor/text.h"
 
 namespace trainlab {
 
@@ -29,15 +30,6 @@ void collect(NamedTensors& all, const char* kind, const Objects& objects) {
 template <class Objects>
 void give_back(const NamedTensors& tensors, const char* kind, const Objects& objects) {
   for (const auto& [name, object] : objects) object->restore(tensors_below(tensors, prefix(kind, name)));
-}
-
-std::string found_text(const Argument& argument) {
-  if (const auto* value = std::get_if<Value>(&argument)) return value->brief();
-  const auto& object = std::get<std::shared_ptr<Object>>(argument);
-  if (const auto* tensor = dynamic_cast<const TensorObject*>(object.get())) {
-    return "a tensor of shape " + shape_text(tensor->tensor.sizes());
-  }
-  return "an object of type " + std::string(object->type_name());
 }
 
 at::Tensor scalar_of(const Argument& argument) {

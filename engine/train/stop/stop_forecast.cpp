@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/duration.h"
+#include "core/time_in_seconds.h"
 #include "core/value.h"
 #include "forecast/forecast.h"
 #include "stop_rule.h"
@@ -18,12 +18,7 @@ class ForecastRule final : public StopRule {
  public:
   ForecastRule(const Options& options, const StopContext& context)
       : metric_(options, context.monitor), worth_(options.number("worth")), curve_(metric_.minimize(context)) {
-    if (options.has("within")) {
-      const Duration within = options.duration("within");
-      if (within.unit != Unit::seconds)
-        throw options.error("within", "expected a time such as \"1 h\", found " + to_text(within));
-      within_ = within.amount;
-    }
+    if (options.has("within")) within_ = time_in_seconds(options, "within");
   }
 
   std::optional<std::string> validated(const Progress& progress) override {

@@ -148,6 +148,11 @@ TEST_CASE("labels below 0 are marks: no classes, and nothing that mixup could mi
   const Value mixed = method("augment", marked, {{"entries", Value::List{Value::Map{{"@", "augment.mixup"}}}}});
   CHECK(contains(error_of([&] { open_with(mixed, without_zeros); }).message(),
                  "mixup and cutmix mix classes from 0, found a label -100"));
+  const auto without_nines = rows([](const at::Tensor& y) { return y.masked_fill(y.eq(9), 4'000'000'000); });
+  const DataParts high = open_with(marked, without_nines);
+  CHECK(high.train.data->classes == 9);
+  CHECK(high.val->data->highest_mark == 4'000'000'000);
+  CHECK(contains(error_of([&] { open_with(mixed, without_nines); }).message(), "found a label 4000000000"));
 }
 
 TEST_CASE("map: what is refused") {

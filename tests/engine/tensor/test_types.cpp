@@ -4,6 +4,7 @@
 #include <ATen/ops/matmul.h>
 
 #include "tensor/operator_errors.h"
+#include "tensor/text.h"
 #include "tensor/types.h"
 
 namespace trainlab::types_test {
@@ -23,6 +24,17 @@ TEST_CASE("dtypes are named as in PyTorch") {
   CHECK(dtype_name(at::kLong) == "int64");
   CHECK(dtype_name(at::kByte) == "uint8");
   CHECK(dtype_name(at::kBool) == "bool");
+}
+
+TEST_CASE("what a recipe's function gave is named by its kind") {
+  class Other : public Object {
+    std::string_view type_name() const override { return "batch"; }
+  };
+  CHECK(found_text(Value()) == "nil");
+  CHECK(found_text(Value(0.5)) == "0.5");
+  CHECK(found_text(std::make_shared<TensorObject>(at::empty({2, 3}))) == "a tensor of shape [2, 3] (float32)");
+  CHECK(found_text(std::make_shared<Other>()) == "an object of type batch");
+  CHECK(found_text(std::shared_ptr<Object>()) == "nil");
 }
 
 TEST_CASE("devices") {
@@ -83,6 +95,13 @@ TEST_CASE("whatever an operator raises has words for the recipe's author") {
         "(which is 0)");
   CHECK(words([] { TORCH_INTERNAL_ASSERT(false, "linalg.eig: argument 4 has an illegal value"); }) ==
         "1 LibTorch cannot compute this with these arguments: linalg.eig: argument 4 has an illegal value");
+  CHECK(words([] {
+          TORCH_INTERNAL_ASSERT(false,
+                                "torch.linalg.lstsq: Argument 4 has illegal value. Most certainly there is a bug ",
+                                "in the implementation calling the backend library.");
+        }) ==
+        "1 LibTorch cannot compute this with these arguments: torch.linalg.lstsq takes no value that is NaN or "
+        "infinite");
   const int axes = 3;
   CHECK(words([&] { TORCH_INTERNAL_ASSERT(axes == 2); }) ==
         "1 LibTorch cannot compute this with these arguments: a check of its own has failed: axes == 2");

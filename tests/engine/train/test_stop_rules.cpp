@@ -209,7 +209,7 @@ TEST_CASE("a forecast within a time looks as far as the training gets in this ti
   const int late = forecast_stops_at(*rule(within), slow, false, 0.01);
   CHECK((late == 0 || late > 90));
   CHECK_THAT(error_of([] { rule(R"({"@": "stop.forecast", "worth": 1, "within": "2 epochs"})"); }),
-             Catch::Contains("fit.stop.within: expected a time such as \"1 h\", found 2 epochs"));
+             Catch::Contains("fit.stop.within: expected a time such as \"10 min\" or \"18 h\", found \"2 epochs\""));
   CHECK_THAT(error_of([] { rule(R"({"@": "stop.forecast"})"); }), Catch::Contains("worth"));
 }
 

@@ -65,7 +65,8 @@ std::string refused(const Options& fit) {
 TEST_CASE("any label may mark what does not count, and metrics leave out what the loss leaves out") {
   const Value wanted = run(fit_of(cross_entropy_without(8), R"([{"@": "metric.accuracy", "ignore_index": 8}])",
                                   [](const at::Tensor& y) { return y; }));
-  for (const std::int64_t mark : {-1, -100, 255, 8}) {
+  for (const std::int64_t mark : std::initializer_list<std::int64_t>{-1, -100, 255, 8, 999'999, 1'000'000,
+                                                                     4'294'967'296, std::int64_t{1} << 52}) {
     INFO(mark);
     const Options fit = fit_of(cross_entropy_without(mark), R"(["accuracy", "f1"])", eights_as(mark));
     CHECK(plan_fit(fit, test_settings()).head.classes == 10);
@@ -95,6 +96,17 @@ TEST_CASE("labels below 0 that nothing leaves out are refused before training") 
              Catch::Contains("fit.metrics[1].f1: expected labels from 0"));
   CHECK_THAT(refused(fit_of(R"({"@": "loss.hinge"})", "[]", eights_as(-1))),
              Catch::Contains("expected labels from 0") && !Catch::Contains("ignore_index"));
+}
+
+TEST_CASE("labels that are too high for a class and that nothing leaves out are refused before training") {
+  const auto high = eights_as(1'000'000);
+  CHECK_THAT(refused(fit_of(R"("cross_entropy")", "[]", high)),
+             Catch::Contains("fit.loss: expected labels from 0 to 9, found 1000000 in the data") &&
+                 Catch::Contains("ignore_index = 1000000 leaves this label out; targets of a regression are floats"));
+  CHECK_THAT(refused(fit_of(cross_entropy_without(1'000'000), R"([{"@": "metric.f1", "ignore_index": 3}])", high)),
+             Catch::Contains("fit.metrics[1].f1: expected labels from 0 to 9"));
+  CHECK_THAT(refused(fit_of(R"({"@": "loss.hinge"})", "[]", high)),
+             Catch::Contains("found 1000000 in the data") && !Catch::Contains("ignore_index"));
 }
 
 TEST_CASE("a second label below 0 is refused when it is met") {

@@ -2,6 +2,7 @@
 
 #include "command.h"
 #include "core/files.h"
+#include "core/words.h"
 #include "measured_stage.h"
 #include "profile/beside.h"
 #include "profile/details.h"
@@ -41,12 +42,6 @@ Timeline timeline_of(const Profile& profile, const Options& stage, const RunSett
     FitPlan plan = plan_fit(stage, settings);
     return record_timeline(plan, {.steps = static_cast<std::int64_t>(std::clamp(steps, 3.0, 10000.0))});
   });
-}
-
-std::string joined(const std::vector<std::string>& texts) {
-  std::string all;
-  for (const std::string& text : texts) all += (all.empty() ? "" : ", ") + text;
-  return all;
 }
 
 // Measures a stage beside another stage.

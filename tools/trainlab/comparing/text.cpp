@@ -5,6 +5,7 @@
 
 #include "comparing/question.h"
 #include "comparing/training_runs.h"
+#include "core/statistics.h"
 #include "report/texts.h"
 
 namespace trainlab::cli {
@@ -116,9 +117,7 @@ std::string usual_time(const std::vector<Pair>& pairs, const compare::Training P
     if ((pair.*side).arrival) times.push_back(*(pair.*side).arrival);
   }
   if (times.empty()) return "never";
-  std::ranges::sort(times);
-  const std::size_t half = times.size() / 2;
-  return seconds_text(times.size() % 2 == 1 ? times[half] : (times[half - 1] + times[half]) / 2);
+  return seconds_text(median(std::move(times)));
 }
 
 // A note for recipes that validate differently often: with the same noise, the recipe that validates more often has

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/words.h"
 #include "report/rows.h"
 #include "report/texts.h"
 #include "run/folder.h"
@@ -34,9 +35,8 @@ std::vector<compare::Point> validations_of(const fs::path& folder, const std::st
   }
   const bool is_known = std::ranges::find(rows.metrics, metric) != rows.metrics.end();
   if (!points.empty() && !is_known) {
-    std::string all;
-    for (const std::string& one : rows.metrics) all += (all.empty() ? "" : ", ") + one;
-    throw usage_error("the rows of " + shown_path(folder) + " have no " + metric).hint("they have " + all);
+    throw usage_error("the rows of " + shown_path(folder) + " have no " + metric)
+        .hint("they have " + joined(rows.metrics));
   }
   return points;
 }

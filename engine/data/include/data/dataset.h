@@ -24,10 +24,10 @@ namespace trainlab {
 
 // Bytes of a file.
 struct FilePlace {
-  std::string path = {};           // to be opened
-  std::string name = {};           // for people: an archive's with the entry inside
+  std::string path = {};  // to be opened
+  std::string name = {};  // for people: an archive's with the entry inside
   std::int64_t offset = 0;
-  std::int64_t size = -1;          // -1: to the end of the file
+  std::int64_t size = -1;  // -1: to the end of the file
 };
 
 // Rows that are made when a batch is gathered instead of being kept: decoded images. Immutable.
@@ -55,7 +55,7 @@ struct Column {
   at::Tensor values;
   // float32, or float64 where the stored values are; broadcastable to one sample, or undefined.
   at::Tensor scale, shift;
-  bool as_int64 = false;    // whole numbers stored in fewer bytes, given as int64; without scale and shift
+  bool as_int64 = false;  // whole numbers stored in fewer bytes, given as int64; without scale and shift
   std::shared_ptr<const RowSource> source = nullptr;
 
   Shape sample_shape() const;
@@ -70,6 +70,7 @@ struct Dataset {
   std::int64_t size = 0;
   std::int64_t classes = 0;                // of y, 0 for regression
   std::int64_t lowest_label = 0;           // of y, where it has classes: below 0 for marks of what does not count
+  std::int64_t highest_mark = 0;           // of y: the highest label, where it is too high for a class; 0: none is
   std::vector<std::string> class_names;    // empty, or `classes` names
   std::vector<std::string> feature_names;  // of a table's x
 
@@ -80,7 +81,7 @@ struct Dataset {
 
 // An epoch made of samples drawn with replacement, instead of each sample once.
 struct Draws {
-  std::int64_t count = 0;           // samples of an epoch
+  std::int64_t count = 0;          // samples of an epoch
   std::vector<double> cumulative;  // for each sample the sum of its weight and all weights before; empty: equal weights
 
   // Places in a part of `size` samples; a function of the key.
@@ -93,7 +94,7 @@ class Augmentation;
 struct Part {
   std::shared_ptr<const Dataset> data;
   std::shared_ptr<const std::vector<std::int64_t>> rows;
-  std::shared_ptr<const Draws> draws = {};  // of training parts; nullptr: an epoch is each sample once
+  std::shared_ptr<const Draws> draws = {};                 // of training parts; nullptr: an epoch is each sample once
   std::shared_ptr<const Augmentation> augmentation = {};   // of training parts, or none
   std::vector<std::shared_ptr<Callable>> transforms = {};  // of the recipe, over each batch, in this order
 

@@ -74,13 +74,14 @@ struct HeadColumn {
 // The output and the target for which a loss or metric is built; its factory refuses those that do not fit, naming both
 // shapes.
 struct Head {
-  Shape output;        // of the model, one sample
-  Shape target;        // one sample ([] for a class label)
+  Shape output;  // of the model, one sample
+  Shape target;  // one sample ([] for a class label)
   at::ScalarType target_type = at::kLong;
   std::int64_t classes = 0;
   std::int64_t lowest_label = 0;  // below 0 where the data marks what does not count
+  std::int64_t highest_mark = 0;  // above 0 where the data marks with a label that is too high for a class
   std::vector<std::string> class_names;
-  bool mixes_labels = false;  // batches of training have distributions over the classes in place of labels
+  bool mixes_labels = false;               // batches of training have distributions over the classes in place of labels
   at::ScalarType float_type = at::kFloat;  // of the model
   at::Device device = at::kCPU;
   // The columns of the batch with the target ("y"; the number of columns if there is none) and with a weight per sample

@@ -37,7 +37,18 @@ class Schedule {
   virtual void restore(const Value& state) { (void)state; }
 };
 
-using ScheduleFactory = std::function<std::unique_ptr<Schedule>(const Options&, const RunLength&)>;
+// An option with a time of the run, or a list of such times, at which the schedule does something. Nothing is done at
+// times that are not within the run; a warning then says `expected`.
+struct ScheduleTime {
+  const char* option;
+  const char* expected;
+};
+
+// The implementation of an entry of the kind schedule.
+struct ScheduleKind {
+  std::function<std::unique_ptr<Schedule>(const Options&, const RunLength&)> make;
+  std::vector<ScheduleTime> times = {};
+};
 
 std::unique_ptr<Schedule> make_schedule(const Options& spec, const RunLength& length);
 // A recipe's function(step, total) → factor, tabulated in chunks of 1,000 steps, never called per step. Anything but

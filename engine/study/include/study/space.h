@@ -116,4 +116,8 @@ Option space_option();
 // The space in this option, with parameters in order of name. Error{recipe} with the option's path.
 Space make_space(const Options& options);
 
+// The points in the option `enqueue` of sweeps and studies, none where it is not given. Error{recipe} with the path of
+// the point, as in `sweep.enqueue[2].lr`.
+std::vector<std::vector<double>> enqueued_points(const Options& options, const Space& space);
+
 }  // namespace trainlab

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/words.h"
 #include "sqlite.h"
 #include "stored.h"
 
@@ -142,8 +143,7 @@ class SqliteReader final : public StudyReader {
   std::vector<StoredReport> reports(std::span<const std::int64_t> trials) override {
     std::vector<StoredReport> all;
     if (!is_made_ || trials.empty()) return all;
-    std::string numbers;
-    for (const std::int64_t trial : trials) numbers += (numbers.empty() ? "" : ", ") + std::to_string(trial);
+    const std::string numbers = joined(trials, ", ", [](std::int64_t trial) { return std::to_string(trial); });
     Statement rows(sql_, "SELECT trial, attempt, repeat, resource, value FROM reports WHERE trial IN (" + numbers +
                              ") ORDER BY id");
     while (rows.next()) {

@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "core/callable.h"
+
 namespace trainlab {
 
 // "float32 [2, 3]", of a defined tensor.
@@ -16,5 +18,8 @@ std::string tensor_kind(const at::Tensor& tensor);
 //   float32 [2, 2] cpu
 // Numbers have at most 5 significant digits. Reads the values, which waits for a device.
 std::string tensor_text(const at::Tensor& tensor);
+
+// What a recipe's function gave, for messages: "3", "a tensor of shape [3] (float32)", "an object of type batch".
+std::string found_text(const Argument& argument);
 
 }  // namespace trainlab

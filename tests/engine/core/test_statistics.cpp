@@ -1,0 +1,60 @@
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "core/statistics.h"
+
+namespace trainlab::test_statistics {
+namespace {
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr double inf = std::numeric_limits<double>::infinity();
+
+TEST_CASE("medians differ in an even number of values") {
+  CHECK(median({9, 1, 2}) == 2);
+  CHECK(upper_median({9, 1, 2}) == 2);
+  CHECK(logarithmic_median({9, 1, 2}) == 2);
+  CHECK(median({16, 1, 4, 2}) == 3);
+  CHECK(upper_median({16, 1, 4, 2}) == 4);
+  CHECK(logarithmic_median({32, 1, 8, 2}) == 4);
+  CHECK(median({5, 5}) == 5);
+  CHECK(upper_median({inf, 1}) == inf);
+}
+
+TEST_CASE("values that are NaN do not count in a median, and no value has none") {
+  CHECK(median({nan, 3, nan, 1}) == 2);
+  CHECK(upper_median({nan, 3, nan, 1}) == 3);
+  CHECK(logarithmic_median({nan, 2, nan, 8}) == 4);
+  CHECK(std::isnan(median({})));
+  CHECK(std::isnan(upper_median({nan})));
+  CHECK(std::isnan(logarithmic_median({})));
+}
+
+TEST_CASE("quantiles differ between two values") {
+  const std::vector<double> sorted{10, 20, 40, 80};
+  for (const auto& quantile : {linear_quantile, nearest_quantile, lower_quantile}) {
+    CHECK(quantile(sorted, 0) == 10);
+    CHECK(quantile(sorted, 1) == 80);
+    CHECK(quantile(std::vector<double>{7}, 0.9) == 7);
+  }
+  // The places 0.75, 1.5 and 2.25.
+  CHECK(linear_quantile(sorted, 0.25) == 17.5);
+  CHECK(linear_quantile(sorted, 0.5) == 30);
+  CHECK(nearest_quantile(sorted, 0.25) == 20);
+  CHECK(nearest_quantile(sorted, 0.5) == 40);
+  CHECK(nearest_quantile(sorted, 0.75) == 40);
+  CHECK(lower_quantile(sorted, 0.25) == 10);
+  CHECK(lower_quantile(sorted, 0.5) == 20);
+}
+
+TEST_CASE("a linear quantile beside an infinite value is a value") {
+  const std::vector<double> sorted{-inf, 1, 2, inf};
+  CHECK(linear_quantile(sorted, 0.1) == 1);
+  CHECK(linear_quantile(sorted, 1.0 / 3) == 1);
+  CHECK(linear_quantile(sorted, 0.5) == 1.5);
+  CHECK(linear_quantile(sorted, 0.9) == inf);
+}
+
+}  // namespace
+}  // namespace trainlab::test_statistics

@@ -1,0 +1,71 @@
+// The model with which a new model is compared is measured on the new model's data, in the form of its own.
+#include "incumbent.h"
+
+#include <ATen/ops/argmax.h>
+
+#include <catch2/catch.hpp>
+#include <numeric>
+
+#include "predict/stage_predictor.h"
+#include "promote_support.h"
+
+namespace trainlab::incumbent_test {
+
+using namespace test;
+
+namespace {
+
+const std::string training = R"(, "metrics": ["accuracy"], "optim": {"@": "optim.AdamW", "lr": 0.01}, "epochs": 3)";
+
+// Normalised by a training part that differs with the seed of the split.
+std::string data_of(int seed) {
+  return R"({"@": "data:normalize", "source": {"@": "data:split", "source": {"@": "data.digits"}, "train": 0.2,
+             "val": 0.4, "test": 0.4, "seed": )" +
+         std::to_string(seed) + "}}";
+}
+
+}  // namespace
+
+TEST_CASE("a run's own data give the metrics of its summary") {
+  const TemporaryFolder folder;
+  const Options fit = promoted_fit(training, data_of(3));
+  const Value summary = train_in(folder.path() / "001", fit);
+  const FitPlan plan = plan_fit(fit, test_settings());
+  for (const char* metric : {"val.loss", "val.accuracy", "test.accuracy"}) {
+    INFO(metric);
+    CHECK(metric_of_run(plan, folder.path() / "001", metric) == Approx(summary["metrics"][metric].number()));
+  }
+}
+
+TEST_CASE("other data are normalised as the run's own were") {
+  const TemporaryFolder folder;
+  train_in(folder.path() / "001", promoted_fit(training, data_of(3)));
+  const FitPlan plan = plan_fit(promoted_fit(training, data_of(4)), test_settings());
+  const double measured = metric_of_run(plan, folder.path() / "001", "val.accuracy");
+
+  // By hand: the raw inputs of the new validation part, predicted by the run.
+  const Part& part = *plan.data.val;
+  std::vector<std::int64_t> rows(static_cast<std::size_t>(part.size()));
+  std::iota(rows.begin(), rows.end(), 0);
+  const Batch batch = gather(part, rows);
+  const at::Tensor raw =
+      batch.columns[0].mul(plan.data.state.at("x.std").to(at::kFloat)).add(plan.data.state.at("x.mean").to(at::kFloat));
+  const StagePredictor predictor(promote_registry(), find_stage(folder.path() / "001", std::nullopt).folder,
+                                 plan.device);
+  const Predictor& former = predictor.only();
+  const at::Tensor probabilities =
+      former.predict(inputs_of({{"x", raw}}, "x", former.file().inputs, former.data()), 100);
+  const double right = probabilities.argmax(1).eq(batch.columns[1]).to(at::kDouble).mean().item<double>();
+  CHECK(measured == Approx(right).margin(2.0 / static_cast<double>(part.size())));
+  CHECK(measured > 0.5);
+}
+
+TEST_CASE("a run with other inputs is refused") {
+  const TemporaryFolder folder;
+  train_in(folder.path() / "001", promoted_fit(training, digits_data));
+  const FitPlan plan = plan_fit(promoted_fit(training, data_of(4)), test_settings());
+  CHECK(error_of([&] { metric_of_run(plan, folder.path() / "001", "val.loss"); }) ==
+        "only one of the two runs normalises its data");
+}
+
+}  // namespace trainlab::incumbent_test

@@ -1,0 +1,83 @@
+// Whether a new model is to be served.
+#include <catch2/catch.hpp>
+
+#include "promote_support.h"
+
+namespace trainlab::promotion_test {
+
+namespace fs = std::filesystem;
+using namespace test;
+
+namespace {
+
+// A training that learns, and one that hardly does.
+const std::string good = R"(, "optim": {"@": "optim.AdamW", "lr": 0.01}, "epochs": 4)";
+const std::string bad = R"(, "optim": {"@": "optim.SGD", "lr": 0.0001}, "epochs": 1)";
+
+fs::path served(const fs::path& runs) { return fs::read_symlink(runs / "current"); }
+
+}  // namespace
+
+TEST_CASE("a model is served unless it is worse than the one that is served, on the same data") {
+  const TemporaryFolder folder;
+  const fs::path& runs = folder.path();
+  const Value first = train_in(runs / "001", promoted_fit(good + R"(, "promote": {})"));
+  CHECK(first["promotion"]["promoted"] == Value(true));
+  CHECK(first["promotion"]["metric"] == Value("val.loss"));
+  CHECK(first["promotion"]["value"] == first["metrics"]["val.loss"]);
+  CHECK(first["promotion"]["rival"].is_nil());
+  CHECK(served(runs) == "001");
+
+  const Value worse = train_in(runs / "002", promoted_fit(bad + R"(, "promote": {})"));
+  CHECK(worse["promotion"]["promoted"] == Value(false));
+  CHECK(worse["promotion"]["rival"]["run"] == Value((runs / "001").string()));
+  CHECK(worse["promotion"]["rival"]["value"].number() == Approx(first["metrics"]["val.loss"].number()));
+  CHECK(served(runs) == "001");
+
+  // The newest run is 002, than which this one is not worse.
+  const Value again = train_in(runs / "003", promoted_fit(bad + R"(, "promote": {"not_worse_than": "latest"})"));
+  CHECK(again["promotion"]["promoted"] == Value(true));
+  CHECK(again["promotion"]["rival"]["run"] == Value((runs / "002").string()));
+  CHECK(served(runs) == "003");
+}
+
+TEST_CASE("a model may be worse by a margin, in the metric's own direction") {
+  const TemporaryFolder folder;
+  const fs::path& runs = folder.path();
+  const std::string accuracy = R"(, "metrics": ["accuracy"], "promote": {"metric": "val.accuracy", "by": )";
+  train_in(runs / "001", promoted_fit(good + accuracy + "0}"));
+  const Value refused = train_in(runs / "002", promoted_fit(bad + accuracy + "0.05}"));
+  CHECK(refused["promotion"]["promoted"] == Value(false));
+  CHECK(refused["promotion"]["value"] == refused["metrics"]["val.accuracy"]);
+  const Value allowed = train_in(runs / "003", promoted_fit(bad + accuracy + "0.99}"));
+  CHECK(allowed["promotion"]["promoted"] == Value(true));
+  CHECK(served(runs) == "003");
+}
+
+TEST_CASE("a run whose model cannot be measured on the data keeps its place, and the reason says why") {
+  const TemporaryFolder folder;
+  const std::string normalised = R"({"@": "data:normalize", "source": )" + std::string(digits_data) + "}";
+  train_in(folder.path() / "001", promoted_fit(bad + R"(, "promote": {})"));
+  const Value summary = train_in(folder.path() / "002", promoted_fit(good + R"(, "promote": {})", normalised));
+  CHECK(summary["promotion"]["promoted"] == Value(false));
+  CHECK(summary["promotion"]["rival"]["value"].is_nil());
+  CHECK_THAT(summary["promotion"]["reason"].string(),
+             Catch::EndsWith("cannot be measured on this data: only one of the two runs normalises its data"));
+  CHECK(served(folder.path()) == "001");
+}
+
+TEST_CASE("what cannot be compared or served is told before the training") {
+  const TemporaryFolder folder;
+  const auto refused = [&](const std::string& more) {
+    return error_of([&] { train_in(folder.path() / "001", promoted_fit(good + more)); });
+  };
+  CHECK_THAT(refused(R"(, "promote": {"metric": "train.loss"})"),
+             Catch::Contains("fit.promote.metric: expected a metric of the validation or the test part"));
+  CHECK_THAT(refused(R"(, "promote": {"metric": "val.acuracy"}, "metrics": ["accuracy"])"),
+             Catch::Contains("fit.promote.metric") && Catch::Contains("did you mean \"val.accuracy\"?"));
+  make_directories(folder.path() / "current");
+  CHECK_THAT(refused(R"(, "promote": {})"), Catch::Contains("expected a link to the run that is served"));
+  CHECK_FALSE(fs::exists(folder.path() / "001" / "metrics.jsonl"));
+}
+
+}  // namespace trainlab::promotion_test
