@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/known_elsewhere.h"
+#include "core/words.h"
 #include "text.h"
 #include "types.h"
 

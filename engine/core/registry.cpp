@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/known_elsewhere.h"
+#include "core/words.h"
 #include "text.h"
 #include "types.h"
 

@@ -87,15 +87,6 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-std::string listed(const std::vector<std::string>& words, std::string_view last) {
-  std::string out;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    if (i > 0) out += i + 1 == words.size() ? " " + std::string(last) + " " : ", ";
-    out += words[i];
-  }
-  return out;
-}
-
 std::vector<std::string> wrap(std::string_view text, std::size_t width) {
   std::vector<std::string> lines;
   while (true) {

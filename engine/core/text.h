@@ -21,9 +21,6 @@ std::string with_article(std::string_view text);
 // ASCII letters in lower case.
 std::string lower(std::string_view text);
 
-// "a, b or c".
-std::string listed(const std::vector<std::string>& words, std::string_view last = "or");
-
 // Lines of at most `width` columns, broken at spaces; a longer word stays whole. Line breaks in the text are kept.
 std::vector<std::string> wrap(std::string_view text, std::size_t width);
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "core/words.h"
 #include "text.h"
 
 namespace trainlab {

@@ -10,6 +10,7 @@
 #include "core/duration.h"
 #include "core/error.h"
 #include "core/registry.h"
+#include "core/words.h"
 
 namespace trainlab {
 
@@ -136,11 +137,7 @@ FlagType choice_type(std::string operand, std::vector<std::string> words) {
   type.kind = "choice";
   type.read = [words = type.words](const std::string& flag, const std::string& text) -> Value {
     if (std::find(words.begin(), words.end(), text) != words.end()) return text;
-    std::string all;
-    for (std::size_t i = 0; i < words.size(); ++i) {
-      all += (i == 0 ? "" : i + 1 == words.size() ? " or " : ", ") + words[i];
-    }
-    throw misfit(flag, all, text);
+    throw misfit(flag, listed(words), text);
   };
   return type;
 }

@@ -26,6 +26,7 @@ Value Request::to_value() const {
   }
   return Value::Map{
       {"command", command},
+      {"choice", choice},
       {"options", options},
       {"named", std::move(paths)},
       {"recipe", recipe.string()},
@@ -46,6 +47,7 @@ Value Request::to_value() const {
 Request Request::from_value(const Value& value) try {
   Request request;
   request.command = value["command"].string();
+  request.choice = value["choice"].string();
   request.options = value["options"].map();
   for (const Value& path : value["named"].list()) request.named.emplace_back(path.string());
   request.recipe = value["recipe"].string();

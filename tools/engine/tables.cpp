@@ -32,7 +32,8 @@ Value command_table() {
                                {"line", command.line},
                                {"text", command.text},
                                {"flags", std::move(flags)},
-                               {"takes_second", command.takes_second}});
+                               {"takes_second", command.takes_second},
+                               {"choices", Value::List(command.choices.begin(), command.choices.end())}});
   }
   return table;
 }

@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/registry.h"
+#include "core/words.h"
 
 namespace trainlab::cli {
 
@@ -183,6 +184,12 @@ class Parser {
     }
     if (std::ranges::count(result_.words, "") > 0)
       throw usage_error("`trainlab " + command.name + "` takes " + command.words.what + ", found \"\"");
+    const std::vector<std::string>& choices = command.words.choices;
+    if (!choices.empty() && std::ranges::find(choices, result_.words.front()) == choices.end()) {
+      throw usage_error("trainlab " + command.name + ": expected " + listed(choices) + ", found \"" +
+                        result_.words.front() + "\"")
+          .hint("trainlab " + command.name + " " + choices.front() + " RECIPE.lua");
+    }
     const Alternatives& alternatives = command.alternatives;
     const auto given =
         std::ranges::count_if(alternatives.flags, [&](const std::string& flag) { return result_.has(flag); });

@@ -1,6 +1,9 @@
 #include "cli/command.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "core/words.h"
 
 namespace trainlab::cli {
 
@@ -21,6 +24,15 @@ Words one_or_two_recipes() {
   Words words = one_recipe();
   words.what = "one recipe or two";
   words.most = 2;
+  return words;
+}
+
+Words choice_and_recipe(std::vector<std::string> choices) {
+  Words words = one_recipe();
+  words.operand = joined(choices, "|") + " " + words.operand;
+  words.what = listed(choices) + ", and " + words.what;
+  words.least = words.most = 2;
+  words.choices = std::move(choices);
   return words;
 }
 

@@ -63,7 +63,8 @@ std::string common_line(const Command& command) {
 std::string words_of(const Words& words) {
   if (words.most == 0) return "";
   std::string text = words.operand.empty() ? joined(words.offers, " | ") : words.operand;
-  if (words.most > 1) text += "…";
+  const bool names_all = words.most <= (words.choices.empty() ? 1 : 2);
+  if (!names_all) text += "…";
   return words.least == 0 ? " [" + text + "]" : " " + text;
 }
 

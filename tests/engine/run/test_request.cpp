@@ -8,6 +8,7 @@ namespace trainlab::request_test {
 TEST_CASE("a request survives its way through JSON") {
   Request request;
   request.command = "check";
+  request.choice = "lr";
   request.recipe = "/r/recipe/digits.lua";
   request.recipe_folder = "/r";
   request.working_folder = "/w";
@@ -26,6 +27,7 @@ TEST_CASE("a request survives its way through JSON") {
   const Request back = Request::from_value(parse_json(to_json(request.to_value()), "request"));
   CHECK(back.to_value() == request.to_value());
   CHECK(back.command == "check");
+  CHECK(back.choice == "lr");
   CHECK(back.second == "/s/other.lua");
   CHECK(back.parameters == request.parameters);
   CHECK(back.texts("set") == std::vector<std::string>{"optim.lr=1", "search:trials=3"});

@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace trainlab {
 
@@ -31,6 +32,16 @@ std::string joined_start(const List& list, std::size_t most, const TextOf& text_
     if (count++ > 0) text += ", ";
     if (count > most) return text + "…";
     text += std::invoke(text_of, element);
+  }
+  return text;
+}
+
+// "a, b or c": `last` stands before the last text.
+inline std::string listed(const std::vector<std::string>& texts, std::string_view last = "or") {
+  std::string text;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    if (i > 0) text += i + 1 == texts.size() ? " " + std::string(last) + " " : ", ";
+    text += texts[i];
   }
   return text;
 }

@@ -27,6 +27,8 @@ struct GivenParameter {
 struct Request {
   // The name of a command in tools/engine/commands, which the engine executes.
   std::string command = "run";
+  // The word before the recipe, for a command that does several things (Command::choices); empty for all others.
+  std::string choice;
   // The values of the flags that are given, the command's own and common ones, by name as their types read them, with
   // absolute paths; and what else the command hands to its engine.
   Value options = Value::Map{};

@@ -24,6 +24,8 @@ struct Words {
   std::string operand = {};  // the text for the words in help: "RUN"; if empty, help shows `offers`
   std::string what = {};     // the words as messages name them: "one run folder"
   std::size_t least = 0, most = 0;
+  // The first word is one of these, where there are any, and says what the command does with the others.
+  std::vector<std::string> choices = {};
   // The kind of names that completion offers. Without a kind, completion offers `offers`, or the names of commands
   // where `offers` is empty.
   FlagType::Names names = FlagType::Names::folders;
@@ -33,6 +35,8 @@ struct Words {
 // The words of a command on a recipe.
 Words one_recipe();
 Words one_or_two_recipes();
+// One of these words, and a recipe after it.
+Words choice_and_recipe(std::vector<std::string> choices);
 
 // Flags of the command's own that exclude each other.
 struct Alternatives {
