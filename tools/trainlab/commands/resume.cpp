@@ -2,6 +2,7 @@
 #include "cli/ending.h"
 #include "cli/requests.h"
 #include "core/error.h"
+#include "damage.h"
 #include "run/folder.h"
 
 namespace trainlab::cli {
@@ -10,7 +11,9 @@ Command resume_command() {
   return {
       .name = "resume",
       .line = "go on with an unfinished run",
-      .text = "Executes the recipe as it is stored in the run. Of a finished run the summary is printed.\n",
+      .text =
+          "Executes the recipe as it is stored in the run. Of a finished run the summary is printed, once its files "
+          "are\nknown to be whole.\n",
       .words = {.operand = "RUN", .what = "one run folder", .least = 1, .most = 1},
       .flags = {{.name = "recipe",
                  .type = file_type("FILE"),
@@ -36,7 +39,10 @@ Command resume_command() {
               throw usage_error("--within: the run in " + run.string() + " is finished")
                   .hint("trainlab extend with a longer total takes --within too");
             }
-            if (finished) return tell_summary(run, given.has("json"));
+            if (finished) {
+              check_finished(run);
+              return tell_summary(run, given.has("json"));
+            }
             return supervise(request_for_run(given, run, read_manifest(run)), given, std::move(held));
           },
   };
