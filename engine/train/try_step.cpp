@@ -15,15 +15,27 @@ std::string metrics_text(const char* what, const MetricMap& metrics, double seco
   return text + fmt::format(" {:.3g} ms\n", 1e3 * seconds);
 }
 
+Value metrics_facts(const MetricMap& metrics, double seconds) {
+  Value::Map values;
+  for (const auto& [name, value] : metrics) values.emplace(name, value);
+  return Value::Map{{"metrics", std::move(values)}, {"seconds", seconds}};
+}
+
 }  // namespace
 
-std::string try_step(const FitPlan& plan) {
+Checked try_step(const FitPlan& plan) {
   const FitMember member{.options = plan.options, .context = silent_context(plan.options)};
   const FirstStep first = FitLoop(plan, {&member, 1}, false).try_step();
-  std::string text = metrics_text("one training step", first.training, first.training_seconds);
-  if (first.end) return text + "the fit would end here: " + *first.end + "\n";
-  if (first.validation.empty()) return text;
-  return text + metrics_text("one validation", first.validation, first.validation_seconds);
+  Checked tried{.text = metrics_text("one training step", first.training, first.training_seconds),
+                .facts = Value::Map{{"training", metrics_facts(first.training, first.training_seconds)}}};
+  if (first.end) {
+    tried.text += "the fit would end here: " + *first.end + "\n";
+    tried.facts.set("end", *first.end);
+  } else if (!first.validation.empty()) {
+    tried.text += metrics_text("one validation", first.validation, first.validation_seconds);
+    tried.facts.set("validation", metrics_facts(first.validation, first.validation_seconds));
+  }
+  return tried;
 }
 
 namespace {
@@ -54,7 +66,7 @@ std::string function_names(const Options& fit) {
 
 }  // namespace
 
-std::string try_callbacks(FitPlan plan) {
+Checked try_callbacks(FitPlan plan) {
   const std::int64_t batch = std::min({plan.loader.batch, few, plan.data.train.size()});
   cut(plan.data.train, plan.data.train.size() < 2 * batch ? batch : 2 * batch);
   if (plan.data.val) cut(*plan.data.val, few);
@@ -69,11 +81,14 @@ std::string try_callbacks(FitPlan plan) {
   const FitMember member{
       .options = plan.options, .context = std::move(context), .rules = {std::make_shared<EndsTrial>()}};
   const Value summary = FitLoop(plan, {&member, 1}, false).run().front();
-  if (summary["status"] == Value("failed"))
-    return "the functions of the recipe were called on a few samples, and the fit would fail there: " +
-           summary["reason"].string() + "\n";
-  return fmt::format("{:<20} {}: called on {} training samples without an error\n", "functions",
-                     function_names(plan.options), plan.data.train.size());
+  if (summary["status"] == Value("failed")) {
+    return {.text = "the functions of the recipe were called on a few samples, and the fit would fail there: " +
+                    summary["reason"].string() + "\n",
+            .facts = Value::Map{{"failed", summary["reason"]}}};
+  }
+  return {.text = fmt::format("{:<20} {}: called on {} training samples without an error\n", "functions",
+                              function_names(plan.options), plan.data.train.size()),
+          .facts = Value::Map{{"samples", plan.data.train.size()}}};
 }
 
 }  // namespace trainlab
