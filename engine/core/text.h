@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/wrap.h"
+
 namespace trainlab {
 
 // Code points in a text; each byte that is not UTF-8 counts as one.
@@ -23,9 +25,6 @@ std::string lower(std::string_view text);
 
 // "a, b or c".
 std::string joined(const std::vector<std::string>& words, std::string_view last = "or");
-
-// Lines of at most `width` columns, broken at spaces; a longer word stays whole. Line breaks in the text are kept.
-std::vector<std::string> wrap(std::string_view text, std::size_t width);
 
 // `text` with spaces up to `width` columns.
 std::string padded(std::string text, std::size_t width);
