@@ -77,10 +77,10 @@ void StudyPlan::plan_time_budget(const RunSettings& settings) {
   if (time.unit != Unit::seconds || time.amount <= 0)
     throw options_.error("time", "expected a time such as \"10 min\" or \"18 h\", found \"" + to_text(time) + "\"");
   time_budget_ = time.amount;
-  if (extends_time && static_cast<double>(settings.extended.back().count) <= time_budget_)
+  if (extends_time && settings.extended.back().count <= time_budget_)
     throw settings.extended.back().no_more_than(to_text(time));
   for (const NewTotal& total : settings.extended) {
-    if (total.is_time()) time_budget_ = static_cast<double>(total.count);
+    if (total.is_time()) time_budget_ = total.count;
   }
 }
 

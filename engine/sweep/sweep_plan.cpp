@@ -23,7 +23,7 @@ SweepPlan::SweepPlan(const Options& stage, const RunSettings& settings)
   check_bounds();
   if (settings.extends_now && !settings.extended.back().is_time()) check_extension(settings.extended.back());
   for (const NewTotal& total : settings.extended) {
-    if (!total.is_time()) extended_trials_ = total.count;
+    if (!total.is_time()) extended_trials_ = static_cast<std::int64_t>(total.count);
   }
   pruner();
   if (const auto given = static_cast<std::int64_t>(enqueued().size()); given > trials()) {
@@ -51,8 +51,8 @@ void SweepPlan::check_extension(const NewTotal& wanted) const {
     throw usage_error("expected a sweep that is bounded by its trials, found one with a budget of time alone")
         .hint("trainlab extend RUN --time TIME");
   }
-  if (options().given("trials") && wanted.count <= trials())
-    throw wanted.no_more_than(std::to_string(trials()) + " trials");
+  if (options().given("trials") && static_cast<std::int64_t>(wanted.count) <= trials())
+    throw wanted.no_more_than(count_text(static_cast<double>(trials())) + " trials");
 }
 
 // A scheduler continues one fit of each configuration.
