@@ -154,7 +154,9 @@ LuaHost Execution::host(bool describes) {
   host.recipe_folder = request().recipe_folder.string();
   host.working_folder = request().working_folder.string();
   host.latest_run = [this](const std::string& runs) { return run_.latest(runs).string(); };
-  host.print = [this](const std::string& line) { run_.say(line); };
+  host.print = [this](const std::string& line) {
+    if (!is_muted_) run_.say(line);
+  };
   const Value& options = request().options;
   if (request().has("silence")) host.limits.silence = options["silence"].number();
   if (request().has("grace")) host.limits.grace = options["grace"].number();

@@ -46,8 +46,9 @@ class MeasuredStage : public Execution {
   std::optional<int> code_;  // once the stage is measured
 };
 
-// --stage, and --seconds of a measurement that ends earlier when a step is known to `precision`, "±2 %".
+// --stage, and --seconds of a measurement that ends earlier when a step is known to `precision`, "±2 %". `otherwise`:
+// the seconds without this flag, in words.
 Flag stage_flag();
-Flag seconds_flag(const std::string& precision);
+Flag seconds_flag(const std::string& precision, const std::string& otherwise);
 
 }  // namespace trainlab

@@ -30,19 +30,22 @@ class FindExecution final : public MeasuredStage {
  private:
   int measure(const WhatToMeasure& what, const RunSettings& settings) override {
     const std::string& finder = request().options["finder"].string();
-    if (what.stage.entry().name != "fit" || (finder != "loader" && !what.spec)) {
+    if (what.stage.entry().name != "fit") {
       throw usage_error("expected a lab.fit as the stage of the recipe, found " +
-                        (what.spec ? "lab." + what.stage.entry().name : what.note));
+                        (what.spec ? "lab." + what.stage.entry().name : what.note + ", a lab.task"))
+          .hint("a task's loop is code, whose rates and batches only the recipe knows");
     }
     if (request().has("apply") && !what.spec) {
       throw usage_error("--apply: expected a fit that the recipe names, found " + what.note)
           .hint("options of its fits come from the function `build`");
     }
+    mute();  // the many trainings of a search would print the same again and again
     tell(what, with_torch_errors([&] {
+           const Spec fit = what.stage.spec();
            if (finder == "loader") return loader(what, settings);
-           if (finder == "batch") return batch(*what.spec, settings);
-           if (finder == "optimizer") return optimizer(*what.spec, settings);
-           return rate(*what.spec, settings);
+           if (finder == "batch") return batch(fit, settings);
+           if (finder == "optimizer") return optimizer(fit, settings);
+           return rate(fit, settings);
          }));
     return 0;
   }
@@ -87,7 +90,8 @@ class FindExecution final : public MeasuredStage {
           *request().path("apply"),
           {.recipe = hash_file(request().recipe), .stage = stage, .set = std::move(found.set), .threads = {}});
     }
-    if (!request().has("json")) return send(found.text);
+    if (!request().has("json")) return send(found.text + (what.note.empty() ? "" : what.note + " was searched for\n"));
+    if (!what.note.empty()) found.value.set("note", what.note);
     found.value.set("recipe", shown_name());
     found.value.set("stage", stage);
     send_json(found.value);

@@ -22,7 +22,8 @@ Command find_command() {
           "`trainlab find optimizer RECIPE.lua` trains the fit with its own optimizer, AdamW, SGD with momentum, "
           "RMSprop\n"
           "and Lion, each at nine rates or more: which is best, and how exactly its rate must be chosen.\n"
-          "Nothing is written but the file of --apply. More: docs/health.md\n"};
+          "Of a sweep or an ensemble the fit of the first trial is searched for. Nothing is written but the file of\n"
+          "--apply. More: docs/health.md\n"};
   command.words = {.operand = "lr|batch|loader|optimizer RECIPE.lua",
                    .what = "lr, batch, loader or optimizer, and one recipe",
                    .least = 2,
