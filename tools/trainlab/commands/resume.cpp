@@ -29,9 +29,7 @@ Command resume_command() {
             RunFolder held = RunFolder::open(run);
             const bool finished = is_finished(read_summary(run));
             if (given.has("recipe")) {
-              const std::filesystem::path mended = absolute_path(given.flags["recipe"].string());
-              if (!std::filesystem::is_regular_file(mended))
-                throw usage_error("there is no recipe " + given.flags["recipe"].string());
+              recipe_at(given.flags["recipe"].string());
               if (finished)
                 throw usage_error("the run in " + run.string() + " is finished: a mended recipe has nothing to repeat");
             }
