@@ -14,15 +14,16 @@ namespace {
 // `text`: with its flag, "--set optim.lr=0.01".
 Error wrong(const std::string& text, const std::string& message) { return usage_error(text + ": " + message); }
 
-// nil, true, false, a number, a list or a table as TOML has them; anything else is text.
+// nil, true, false, a number, a list, a table or a text in quotes as TOML has them; anything else is text.
 Value parse_value(const std::string& text, const std::string& change) {
   if (text == "nil") return {};
   if (text == "true" || text == "false") return text == "true";
-  if (text.starts_with('[') || text.starts_with('{')) {
+  if (text.starts_with('[') || text.starts_with('{') ||
+      (text.size() > 1 && text.front() == '"' && text.back() == '"')) {
     try {
       return parse_toml("value = " + text, "--set")["value"];
     } catch (const Error& error) {
-      throw wrong(change, "expected a list or a table as in TOML, found " + text + " (" + error.message() + ")")
+      throw wrong(change, "expected a list, a table or a text as in TOML, found " + text + " (" + error.message() + ")")
           .hint("for example '[0.9, 0.95]', '[\"a\", \"b\"]' or '{ threads = 2 }'");
     }
   }

@@ -87,6 +87,18 @@ constexpr auto calls = std::to_array<Saying>({
     {"attempt to call field 'pack'", "write { ... } and select(\"#\", ...)"},
 });
 
+// Methods of Python's lists, dictionaries and texts, called of a table.
+constexpr auto methods = std::to_array<Saying>({
+    {"append", "a list grows by list[#list + 1] = x"},
+    {"extend", "write for _, x in ipairs(more) do list[#list + 1] = x end"},
+    {"pop", "table.remove(list) takes the last element out, table.remove(list, 1) the first"},
+    {"sort", "table.sort(list) sorts a list in place"},
+    {"join", "table.concat(list, \", \") joins the texts of a list"},
+    {"items", "write for key, value in pairs(t) do … end"},
+    {"keys", "write for key in pairs(t) do … end"},
+    {"values", "write for _, value in pairs(t) do … end"},
+});
+
 constexpr std::array<std::string_view, 12> python_modules{"torch",  "torchvision", "numpy",   "tensorflow",
                                                           "keras",  "jax",         "sklearn", "pandas",
                                                           "optuna", "lightning",   "nn",      "np"};
@@ -113,6 +125,29 @@ std::size_t long_bracket_end(std::string_view text, std::size_t at) {
   const std::string close = "]" + std::string(second - at - 1, '=') + "]";
   const std::size_t end = text.find(close, second + 1);
   return end == std::string_view::npos ? text.size() : end + close.size();
+}
+
+// Whether a list stands in brackets where Lua expects a value, as in `x = [1, 2]`. The key of a constructor, as in
+// `{ [1] = x }`, is followed by "=".
+bool has_list_in_brackets(std::string_view line) {
+  for (std::size_t at = line.find('['); at != std::string_view::npos; at = line.find('[', at + 1)) {
+    const std::string_view before = trimmed(line.substr(0, at));
+    const bool is_value = before.empty() || std::string_view("=(,{").find(before.back()) != std::string_view::npos ||
+                          before.ends_with("return") || before.ends_with(" in");
+    if (!is_value || line.substr(at, 2) == "[[") continue;
+    const std::size_t close = line.find(']', at);
+    if (close == std::string_view::npos || !trimmed(line.substr(close + 1)).starts_with('=')) return true;
+  }
+  return false;
+}
+
+// "append" of "attempt to call method 'append' (a nil value)"; empty for other messages.
+std::string_view called_name(std::string_view message) {
+  for (const std::string_view start : {"attempt to call field '", "attempt to call method '"}) {
+    if (message.starts_with(start))
+      return message.substr(start.size(), message.find('\'', start.size()) - start.size());
+  }
+  return {};
 }
 
 }  // namespace
@@ -165,6 +200,7 @@ std::string_view syntax_elsewhere(std::string_view text, int line) {
   for (const Saying& saying : syntax) {
     if (stands_in(here, saying.elsewhere)) return saying.here;
   }
+  if (has_list_in_brackets(here)) return "a list is { 1, 2 }";
   // Lua reads on behind the colon, which begins the call of a method, and fails in a later line.
   for (; line > 0; --line) {
     const std::string_view before = trimmed(line_of(code, line), " \t\r");
@@ -180,6 +216,8 @@ std::string_view call_elsewhere(std::string_view message, std::string_view text,
   for (const Saying& saying : calls) {
     if (message.starts_with(saying.elsewhere)) return saying.here;
   }
+  const auto method = std::ranges::find(methods, called_name(message), &Saying::elsewhere);
+  if (method != methods.end()) return method->here;
   if (!message.starts_with("attempt to ")) return {};
   if (message.ends_with(" (a function value)"))
     return "a method is called with a colon and parentheses, as t:item(); a function with parentheses";

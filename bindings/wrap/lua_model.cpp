@@ -104,6 +104,20 @@ std::vector<at::Tensor> columns_at(lua_State* L, const Model& model) {
   return all;
 }
 
+// What to do about columns of numbers that are not in the type of the model; empty where there is none.
+std::string other_type(const ModelObject& model, std::span<const at::Tensor> columns) {
+  const std::vector<at::Tensor>& weights = model.state().parameters;
+  for (const at::Tensor& column : columns) {
+    if (weights.empty() || !column.is_floating_point() || column.scalar_type() == weights.front().scalar_type())
+      continue;
+    const std::string found = dtype_name(column.scalar_type()), own = dtype_name(weights.front().scalar_type());
+    return "the model is in " + own + ", and the batch in " + found + ": ctx:batches(part, { dtype = \"" + own +
+           "\" }) or x:to(\"" + own + "\") gives the type of the model, lab.build(…, { dtype = \"" + found +
+           "\" }) that of the batch";
+  }
+  return "";
+}
+
 int l_forward(lua_State* L) {
   return guarded(L, [&] {
     const ModelObject& model = model_at(L, 1);
@@ -114,7 +128,12 @@ int l_forward(lua_State* L) {
     {
       const EngineWork work(L);
       const Underway underway(L, "model:forward");
-      out = model.forward(columns, key);
+      try {
+        out = model.forward(columns, key);
+      } catch (Error& error) {
+        if (const std::string hint = other_type(model, columns); !hint.empty()) error.hint(hint);
+        throw;
+      }
     }
     push_tensor(L, std::move(out));
     return 1;

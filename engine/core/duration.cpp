@@ -95,7 +95,9 @@ Duration parse_duration(std::string_view text) {
 
 std::string to_text(const Duration& duration) {
   const auto counted = [&](const std::string& unit) {
-    return number_text(duration.amount) + " " + unit + (duration.amount == 1 ? "" : "s");
+    std::string count = count_text(duration.amount);
+    std::erase(count, ',');  // parse_duration reads the text, too
+    return count + " " + unit + (duration.amount == 1 ? "" : "s");
   };
   switch (duration.unit) {
     case Unit::percent: return number_text(duration.amount) + "%";

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/wrap.h"
+
 namespace trainlab {
 
 // Code points in a text; each byte that is not UTF-8 counts as one.

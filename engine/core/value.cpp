@@ -131,4 +131,14 @@ std::string number_text(double x) {
   return {buffer.data(), end};
 }
 
+std::string count_text(double x) {
+  constexpr double longest = 9e18;  // what a 64-bit integer holds
+  if (x != std::trunc(x) || std::abs(x) > longest) return number_text(x);
+  std::string text = std::to_string(static_cast<std::int64_t>(x));
+  const std::ptrdiff_t first = x < 0 ? 1 : 0;
+  for (auto at = static_cast<std::ptrdiff_t>(text.size()) - 3; at > first; at -= 3)
+    text.insert(static_cast<std::size_t>(at), ",");
+  return text;
+}
+
 }  // namespace trainlab

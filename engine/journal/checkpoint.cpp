@@ -1,127 +1,23 @@
 #include "journal/checkpoint.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <set>
 #include <vector>
 
 #include "core/error.h"
 #include "core/files.h"
+#include "run/commit.h"
 
 namespace trainlab {
 namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t kept_checkpoints = 2;
-constexpr std::int64_t info_limit = std::int64_t{1} << 28;  // bytes of a .json that is believed
 
 std::string stem_of(const char* kind, std::int64_t step) {
   std::string digits = std::to_string(step);
   if (digits.size() < 9) digits.insert(0, 9 - digits.size(), '0');
   return std::string(kind) + "-" + digits;
-}
-
-// Commits of `last`, newest first: the names sort by step. None where there is no folder. Raises Error{run} for a
-// folder that cannot be listed: whoever took its checkpoints for none would begin again, or remove what they need.
-std::vector<fs::path> commits(const fs::path& folder) {
-  std::vector<fs::path> found;
-  std::error_code failed;
-  for (const auto& entry : fs::directory_iterator(folder, failed)) {
-    const std::string name = entry.path().filename().string();
-    if (name.starts_with("last-") && name.ends_with(".json")) found.push_back(entry.path());
-  }
-  if (failed && failed != std::errc::no_such_file_or_directory)
-    throw run_error("cannot list the checkpoints in " + folder.string() + ": " + failed.message());
-  std::sort(found.begin(), found.end(), [](const fs::path& a, const fs::path& b) {
-    const std::string x = a.filename(), y = b.filename();
-    return x.size() != y.size() ? x.size() > y.size() : x > y;
-  });
-  return found;
-}
-
-// JSON has no NaN or infinity; in a checkpoint they must come back as they were.
-Value encoded(const Value& value) {
-  if (value.is_number() && !value.is_integer() && !std::isfinite(value.number())) {
-    return Value::Map{{"@number", number_text(value.number())}};
-  }
-  if (value.is_list()) {
-    Value::List list;
-    for (const Value& element : value.list()) list.push_back(encoded(element));
-    return list;
-  }
-  if (value.is_map()) {
-    Value::Map map;
-    for (const auto& [key, element] : value.map()) map.emplace(key, encoded(element));
-    return map;
-  }
-  return value;
-}
-
-Value decoded(const Value& value) {
-  if (value.is_list()) {
-    Value::List list;
-    for (const Value& element : value.list()) list.push_back(decoded(element));
-    return list;
-  }
-  if (!value.is_map()) return value;
-  if (const Value& text = value["@number"]; text.is_string()) {
-    constexpr double infinity = std::numeric_limits<double>::infinity();
-    return text.string() == "inf" ? infinity : text.string() == "-inf" ? -infinity : std::nan("");
-  }
-  Value::Map map;
-  for (const auto& [key, element] : value.map()) map.emplace(key, decoded(element));
-  return map;
-}
-
-// A commit's content with the hash that verifies it.
-Value sealed(Value info) {
-  info.set("commit_hash", Value());
-  info = encoded(info);
-  info.set("commit_hash", fingerprint(info));
-  return info;
-}
-
-// A commit's content, if its hash is right.
-Value read_commit(const fs::path& path) {
-  Value info = parse_json(read_file(path, info_limit), path.string());
-  const Value hash = info["commit_hash"];
-  info.set("commit_hash", Value());
-  if (!hash.is_string() || hash.string() != fingerprint(info)) {
-    throw recipe_error(path.string() + ": not what was committed (hash differs)");
-  }
-  if (!info["step"].is_integer() || !info["file"].is_string() || !info["hash"].is_string()) {
-    throw recipe_error(path.string() + ": step, file or hash is missing");
-  }
-  return decoded(info);
-}
-
-fs::path kept_file(const fs::path& folder, const std::string& name) { return folder / (name + ".safetensors"); }
-
-void check_hash(const fs::path& file, const std::string& hash) {
-  if (hash_file(file) != hash) {
-    throw recipe_error(file.string() + ": its bytes are not those that were committed (hash differs)");
-  }
-}
-
-// A commit whose files are those that were committed; `best` is nil without best weights.
-struct Commit {
-  std::string stem;
-  Value info, best;
-};
-
-Commit verified(const fs::path& folder, const fs::path& path, bool with_best) {
-  const auto check_file = [&](const Value& info) { check_hash(folder / info["file"].string(), info["hash"].string()); };
-  Commit commit{.stem = path.stem().string(), .info = read_commit(path), .best = {}};
-  check_file(commit.info);
-  if (const Value& kept = commit.info["kept"]; kept.is_map()) {
-    for (const auto& [name, hash] : kept.map()) check_hash(kept_file(folder, name), hash.string());
-  }
-  if (const Value& stem = commit.info["best_weights"]; stem.is_string() && with_best) {
-    commit.best = read_commit(folder / (stem.string() + ".json"));
-    check_file(commit.best);
-  }
-  return commit;
 }
 
 Checkpoint load(const fs::path& folder, Commit commit) {
@@ -140,7 +36,7 @@ Checkpoint load(const fs::path& folder, Commit commit) {
 
 bool is_usable(const fs::path& folder, const fs::path& path) {
   try {
-    verified(folder, path, false);
+    verified_commit(folder, path, false);
     return true;
   } catch (const Error&) {
     return false;
@@ -158,7 +54,7 @@ std::optional<Commit> newest_complete(const fs::path& folder, const std::functio
     for (const fs::path& path : all) {
       if (useless.contains(path)) continue;
       try {
-        Commit commit = verified(folder, path, with_best);
+        Commit commit = verified_commit(folder, path, with_best);
         if (!with_best) {
           commit.info.set("best_weights", Value());
           say("damage: the best weights so far are damaged; going on without them");
@@ -201,7 +97,7 @@ bool CheckpointFolder::take_over(const fs::path& from, const fs::path& to,
     std::error_code failed;
     fs::create_hard_link(source, target, failed);
     if (failed) write_atomic(target, read_file(source));
-    write_atomic(to / (stem + ".json"), to_json(sealed(info), 1) + "\n");
+    write_atomic(to / (stem + ".json"), to_json(sealed_commit(info), 1) + "\n");
   };
   Value info = newest->info;
   if (!newest->best.is_nil()) copy(info["best_weights"].string(), newest->best);
@@ -231,15 +127,15 @@ void CheckpointFolder::commit_file(const std::string& stem, const NamedTensors& 
   const std::string file = stem + ".safetensors";
   info.set("file", file);
   info.set("hash", save_safetensors(folder_ / file, tensors, {}, FolderSync::with_next_file));
-  write_atomic(folder_ / (stem + ".json"), to_json(sealed(std::move(info)), 1) + "\n", folder_sync);
+  write_atomic(folder_ / (stem + ".json"), to_json(sealed_commit(std::move(info)), 1) + "\n", folder_sync);
 }
 
 std::string CheckpointFolder::keep(const std::string& name, const NamedTensors& tensors) const {
-  return save_safetensors(kept_file(folder_, name), tensors);
+  return save_safetensors(kept_tensors(folder_, name), tensors);
 }
 
 NamedTensors CheckpointFolder::kept(const std::string& name) const {
-  return load_safetensors(kept_file(folder_, name)).tensors;
+  return load_safetensors(kept_tensors(folder_, name)).tensors;
 }
 
 void CheckpointFolder::commit_best(const BestWeights& best) { write_best(best, FolderSync::now); }
@@ -309,7 +205,7 @@ std::optional<Checkpoint> CheckpointFolder::newest() {
 std::optional<Checkpoint> CheckpointFolder::read_newest(const fs::path& folder) {
   const std::vector<fs::path> all = commits(folder);
   if (all.empty()) return std::nullopt;
-  return load(folder, verified(folder, all.front(), true));
+  return load(folder, verified_commit(folder, all.front(), true));
 }
 
 // Out of the way of those that are whole, and still there to be looked at.

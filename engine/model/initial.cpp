@@ -74,10 +74,10 @@ class Misfits {
   void take(const std::string& name) { taken_.insert(name); }
 
   // Raises the error about all misfits.
-  void check(const Options& init, const NamedTensors& tensors) const {
+  void check(const Options& init, const StoredValues::Tensors& stored) const {
     if (count_ == 0) return;
     const std::string names =
-        joined(tensors, ", ", [](const auto& one) { return one.first + " " + shape_text(one.second.sizes()); });
+        joined(stored.by_name, ", ", [&](const auto& one) { return described(stored, one.first); });
     throw init.error(option_, misfits())
         .hint(
             "`names = \"pytorch\"` is for files that count layers from 0, `rename` for other names; `except` and "
@@ -86,7 +86,7 @@ class Misfits {
   }
 
   // The line about what was taken, if something was left on either side.
-  std::optional<std::string> told(const Options& init, const NamedTensors& tensors) const {
+  std::optional<std::string> told(const Options& init, const StoredValues::Tensors& tensors) const {
     if (taken_.empty()) {
       Error error =
           init.error(option_, "none of the model's tensors are there under the same name and shape: " + text_);
@@ -105,14 +105,21 @@ class Misfits {
     return std::to_string(count_) + " of the model's tensors are missing or have another shape: " + text_ +
            (count_ > shown ? "; …" : "");
   }
-  std::string unused(const NamedTensors& tensors) const {
+  std::string unused(const StoredValues::Tensors& stored) const {
     std::string names;
     std::size_t count = 0;
-    for (const auto& [name, tensor] : tensors) {
+    for (const auto& [name, tensor] : stored.by_name) {
       if (taken_.contains(name) || ++count > shown) continue;
-      names += (names.empty() ? "" : ", ") + name + " " + shape_text(tensor.sizes());
+      names += (names.empty() ? "" : ", ") + described(stored, name);
     }
     return names + (count > shown ? ", …" : "");
+  }
+
+  // "1.weight (0.weight in the file) [8, 4]"
+  static std::string described(const StoredValues::Tensors& stored, const std::string& name) {
+    const auto origin = stored.origins.find(name);
+    return name + (origin == stored.origins.end() ? "" : " (" + origin->second + " in the file)") + " " +
+           shape_text(stored.by_name.at(name).sizes());
   }
 
   static constexpr std::size_t shown = 6;
@@ -136,7 +143,8 @@ std::optional<std::string> take_stored(Model& model, const Options& init, const 
     }
   }
   const StoredValues& source = *stored_values(init);
-  const NamedTensors tensors = source.read(init);
+  const StoredValues::Tensors stored = source.read(init);
+  const NamedTensors& tensors = stored.by_name;
   const Mixture mixture = source.mixture ? source.mixture(init) : Mixture();
   const std::size_t parameters = model.parameters().size();
   Misfits misfits(source.option);
@@ -158,8 +166,8 @@ std::optional<std::string> take_stored(Model& model, const Options& init, const 
       model.set_initial_buffer(i - parameters, found->second);
     }
   }
-  if (init.boolean("partial")) return misfits.told(init, tensors);
-  misfits.check(init, tensors);
+  if (init.boolean("partial")) return misfits.told(init, stored);
+  misfits.check(init, stored);
   return std::nullopt;
 }
 

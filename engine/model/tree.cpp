@@ -10,13 +10,6 @@ namespace trainlab {
 
 namespace {
 
-// 1234567 → "1,234,567"
-std::string grouped(std::size_t n) {
-  std::string text = std::to_string(n);
-  for (std::size_t i = text.size(); i > 3; i -= 3) text.insert(i - 3, ",");
-  return text;
-}
-
 // Three digits and a decimal prefix: 0, 512, 25.8 k, 1.2 M.
 std::string human(double x) {
   constexpr std::array prefixes = {"", " k", " M", " G", " T", " P"};
@@ -47,7 +40,7 @@ std::string place(const Layer& parent, const Layer& child) {
 void add_rows(std::vector<Row>& rows, const Layer& layer, const std::string& label, std::size_t depth) {
   const double flops = layer.flops().forward;
   rows.push_back({std::string(2 * depth, ' ') + label + " " + layer.printed, shape_text(layer.output),
-                  grouped(layer.own_parameters), flops > 0 ? human(flops) : "0"});
+                  count_text(static_cast<double>(layer.own_parameters)), flops > 0 ? human(flops) : "0"});
   for (const Layer* child : layer.children()) add_rows(rows, *child, place(layer, *child), depth + 1);
 }
 

@@ -82,7 +82,7 @@ void WeightAverage::plan(Row& row, double given) const {
 Error WeightAverage::never_begins(const Row& row) const {
   const auto text = [&](std::int64_t steps) {
     if (length_.steps_per_epoch < 1) return std::to_string(steps) + " steps";
-    return number_text(static_cast<double>(steps) / static_cast<double>(length_.steps_per_epoch)) + " epochs";
+    return count_text(static_cast<double>(steps) / static_cast<double>(length_.steps_per_epoch)) + " epochs";
   };
   Error error = row.spec.error("start", "expected a start that leaves time for an update within the run's " +
                                             text(length_.total_steps) + ", found a start after " + text(row.start) +

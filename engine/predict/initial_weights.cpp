@@ -59,7 +59,7 @@ class Names {
     std::ranges::stable_sort(rules_, std::greater(), [](const auto& rule) { return literal_characters(rule.first); });
   }
 
-  NamedTensors apply(const NamedTensors& stored) const {
+  StoredValues::Tensors apply(const NamedTensors& stored) const {
     NamedTensors named;
     std::map<std::string, std::string> origins;
     std::set<std::string> used;
@@ -75,7 +75,8 @@ class Names {
       throw init_.error("rename", "nothing in the file matches \"" + pattern + "\"")
           .hint("the file has " + joined(stored, ", ", [](const auto& one) { return one.first; }));
     }
-    return named;
+    std::erase_if(origins, [](const auto& one) { return one.first == one.second; });
+    return {.by_name = std::move(named), .origins = std::move(origins)};
   }
 
  private:
@@ -126,7 +127,7 @@ NamedTensors of_file(const Options& init, const fs::path& path) {
   return weights.empty() ? all : weights;
 }
 
-NamedTensors read(const Options& init) {
+StoredValues::Tensors read(const Options& init) {
   const fs::path path = init.string("path");
   std::error_code ignored;
   const bool is_run = fs::is_directory(path, ignored);

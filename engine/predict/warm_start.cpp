@@ -18,9 +18,9 @@ NamedTensors from_run(const Options& init, const Read& read) {
   }
 }
 
-NamedTensors read_weights(const Options& init) {
+StoredValues::Tensors read_weights(const Options& init) {
   const auto model = init.given("model") ? std::optional(init.string("model")) : std::nullopt;
-  return from_run(init, [&] { return weights_of_run(init.string("from"), model); });
+  return {.by_name = from_run(init, [&] { return weights_of_run(init.string("from"), model); })};
 }
 
 Mixture mixture(const Options& init) { return {.stored = init.number("shrink"), .own = init.number("perturb")}; }

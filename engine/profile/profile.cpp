@@ -50,11 +50,16 @@ Profile short_profile(FitPlan* plan, const Measured& how, const StepLimits& limi
   return profile;
 }
 
+double seconds_for(double length, double most) { return std::min(most, std::max(2.0, 20 * length)); }
+
 Profile profile_stage(const Options& stage, const RunSettings& settings, const ProfileOptions& options) {
   return with_torch_errors([&] {
     const double call_seconds = seconds_of_a_call();
-    const Measured how{
-        .stage = stage, .settings = settings, .say = options.say ? options.say : [](const std::string&) {}};
+    const Measured how{.stage = stage,
+                       .settings = settings,
+                       .say = options.say ? options.say : [](const std::string&) {},
+                       .ran = options.ran,
+                       .by_length = options.by_length};
     const StepLimits limits{.seconds = options.seconds, .precision = options.precision};
     const std::string& kind = stage.entry().name;
     Profile profile;

@@ -13,14 +13,6 @@ namespace trainlab {
 
 namespace {
 
-// "12,345"
-std::string count_text(double x) {
-  std::string text = fmt::format("{:.0f}", x);
-  for (auto at = static_cast<std::ptrdiff_t>(text.size()) - 3; at > 0; at -= 3)
-    text.insert(static_cast<std::size_t>(at), ",");
-  return text;
-}
-
 // A bar of full blocks: 20 of them stand for a whole step.
 std::string bar(double share) {
   constexpr int columns = 20;
@@ -51,9 +43,9 @@ std::string steadiness(const StepFigures& steps) {
 
 std::string rhythm_text(const char* name, const Rhythm& rhythm) {
   if (rhythm.seconds <= 0) return "";
-  return fmt::format(
-      "{:<16} {} each, {}\n", name, time_text(rhythm.seconds),
-      rhythm.every ? "every " + count_text(std::max(1.0, *rhythm.every)) + " steps" : "how often is unknown");
+  return fmt::format("{:<16} {} each, {}\n", name, time_text(rhythm.seconds),
+                     rhythm.every ? "every " + count_text(std::round(std::max(1.0, *rhythm.every))) + " steps"
+                                  : "how often is unknown");
 }
 
 }  // namespace
@@ -81,8 +73,8 @@ std::string profile_text(const Profile& profile, const StepVerdict& verdict) {
                       time_text(steps.step.high),
                       steps.has_interval ? " with 95 % probability" : ", too few for an interval");
   if (const auto speed = samples_per_second(profile)) {
-    text += fmt::format("{:<16} {} ({} to {})\n", "samples/s", count_text(speed->median), count_text(speed->low),
-                        count_text(speed->high));
+    text += fmt::format("{:<16} {} ({} to {})\n", "samples/s", count_text(std::round(speed->median)),
+                        count_text(std::round(speed->low)), count_text(std::round(speed->high)));
   }
   text += fmt::format("{:<16} {} timed, {} cold ones dropped; {}{}\n", "steps", count_text(double(steps.steps)),
                       steps.cold, steadiness(steps), steps.is_precise ? "" : "; the interval is wider than ±2 %");
@@ -95,7 +87,7 @@ std::string profile_text(const Profile& profile, const StepVerdict& verdict) {
   text += "\n";
   if (measures.operators) {
     text += fmt::format("{:<16} {} a step, {} each; {} for one without arithmetic\n", "operators",
-                        count_text(*measures.operators), time_text(measures.operator_seconds.value_or(0)),
+                        count_text(std::round(*measures.operators)), time_text(measures.operator_seconds.value_or(0)),
                         time_text(profile.call_seconds));
   }
   if (measures.flops)
@@ -136,6 +128,7 @@ Value profile_value(const Profile& profile, const StepVerdict& verdict) {
       {"samples_per_second", speed ? speed->to_value() : Value()},
       {"has_interval", steps.has_interval},
       {"is_precise", steps.is_precise},
+      {"allowed_seconds", steps.allowed},
       {"is_steady", steps.drift ? Value(steps.is_steady()) : Value()},
       {"steps", steps.steps},
       {"cold_steps", steps.cold},

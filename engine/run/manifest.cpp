@@ -115,7 +115,7 @@ Value to_value(const Manifest& manifest) {
   if (!manifest.mended.empty()) map["mended"] = list_of(manifest.mended);
   if (manifest.extension) {
     Value extension = Value::Map{{"stage", manifest.extension->stage}};
-    for (const NewTotal& total : manifest.extension->totals) extension.set(total.unit, total.count);
+    for (const NewTotal& total : manifest.extension->totals) extension.set(total.unit, total.stored());
     map["extend"] = std::move(extension);
   }
   return map;
@@ -176,7 +176,9 @@ Manifest manifest_from(const Value& map, const fs::path& place) {
       const Value& extension = stored_value(map, "extend", Value::Map{});
       manifest.extension = {.stage = stored_value(extension, "stage", "").string(), .totals = {}};
       for (const auto& [unit, count] : extension.map()) {
-        if (unit != "stage") manifest.extension->totals.push_back({stored_value(extension, unit, 1).integer(), unit});
+        if (unit == "stage") continue;
+        if (!count.is_number()) throw Damage(unit + " is " + count.brief());
+        manifest.extension->totals.push_back({count.number(), unit});
       }
     }
     return manifest;

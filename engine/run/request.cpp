@@ -34,7 +34,7 @@ Value Request::to_value() const {
       {"second", second.string()},
       {"working_folder", working_folder.string()},
       {"parameters", std::move(given)},
-      {"extend", extend ? Value(Value::Map{{"count", extend->count}, {"unit", extend->unit}}) : Value()},
+      {"extend", extend ? Value(Value::Map{{"count", extend->stored()}, {"unit", extend->unit}}) : Value()},
       {"helps", helps},
       {"joins", joins},
       {"worker", worker},
@@ -59,7 +59,7 @@ Request Request::from_value(const Value& value) try {
         {given["name"].string(), given["text"].string(), given["from"].string(), given["quoted"].boolean()});
   }
   if (const Value& extend = value["extend"]; !extend.is_nil()) {
-    request.extend = NewTotal{extend["count"].integer(), extend["unit"].string()};
+    request.extend = NewTotal{extend["count"].number(), extend["unit"].string()};
   }
   request.helps = value["helps"].boolean();
   request.joins = value["joins"].boolean();

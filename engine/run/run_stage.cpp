@@ -190,7 +190,7 @@ Value Run::perform(const StageWork& work, const StageContext& context) const {
   return work(context);
 }
 
-std::string Run::check(const Options& stage, const CheckedToo& too) const {
+Checked Run::check(const Options& stage, const CheckedToo& too) const {
   return registry_.implementation<StageKind>(stage.entry()).check(stage, begin_trial_of(stage), too);
 }
 

@@ -71,7 +71,7 @@ StageWork prepare_ensemble(const Options& stage, const RunSettings& settings) {
   };
 }
 
-std::string check_ensemble(const Options& stage, const RunSettings& settings, const CheckedToo& too) {
+Checked check_ensemble(const Options& stage, const RunSettings& settings, const CheckedToo& too) {
   return describe_study(EnsemblePlan(stage, settings), too);
 }
 

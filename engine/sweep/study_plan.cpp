@@ -81,10 +81,10 @@ void StudyPlan::plan_time_budget(const RunSettings& settings) {
         .hint(kind == "sweep" ? "--trials N gives a sweep more trials" : "only its recipe knows its number of members");
   }
   time_budget_ = time_in_seconds(options_, "time");
-  if (extends_time && static_cast<double>(settings.extended.back().count) <= time_budget_)
+  if (extends_time && settings.extended.back().count <= time_budget_)
     throw settings.extended.back().no_more_than(to_text(options_.duration("time")));
   for (const NewTotal& total : settings.extended) {
-    if (total.is_time()) time_budget_ = static_cast<double>(total.count);
+    if (total.is_time()) time_budget_ = total.count;
   }
 }
 

@@ -1,5 +1,7 @@
-// The text that `trainlab check` prints about a sweep or an ensemble.
+// What `trainlab check` says of a sweep or an ensemble.
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "stacking.h"
 #include "sweep_entry.h"
@@ -8,7 +10,7 @@
 
 namespace trainlab {
 
-std::string describe_study(const StudyPlan& plan, const CheckedToo& too) {
+Checked describe_study(const StudyPlan& plan, const CheckedToo& too) {
   const Options& stage = plan.options();
   const Options& fit = plan.example();
   std::string text = fmt::format("{} \"{}\": {}", stage.entry().name, stage.string("name"), plan.text());
@@ -22,8 +24,23 @@ std::string describe_study(const StudyPlan& plan, const CheckedToo& too) {
                       stack > 1 ? fmt::format("up to {} fits of one structure at a time", stack)
                       : planned ? "one fit at a time"
                                 : "one task at a time");
-  if (planned) return text + "\nthe fit of one trial\n" + check_fit(std::move(*planned), too);
-  return text + "\nthe task of one trial\n" + check_task(fit, plan.settings(), too);
+  Value::Map facts{{"name", stage.string("name")}, {"kind", stage.entry().name},         {"where", stage.where()},
+                   {"workers", plan.workers()},    {"threads", plan.settings().threads}, {"stack", stack}};
+  if (plan.terms().trials < StudyTerms::no_limit) facts["trials"] = plan.terms().trials;
+  facts["seeds"] = plan.terms().repeats;
+  Value::List objectives;
+  for (const Objective& one : plan.objectives())
+    objectives.push_back(Value::Map{{"metric", one.metric}, {"goal", one.maximize ? "max" : "min"}});
+  facts["objectives"] = std::move(objectives);
+  for (const char* option : {"space", "sampler", "scheduler", "pruner"}) {
+    if (std::ranges::find(stage.entry().options, option, &Option::name) != stage.entry().options.end() &&
+        stage.has(option))
+      facts[option] = stage.get(option);
+  }
+  Checked trial = planned ? check_fit(std::move(*planned), too) : check_task(fit, plan.settings(), too);
+  facts["trial"] = std::move(trial.facts);
+  return {.text = text + "\nthe " + (planned ? "fit" : "task") + " of one trial\n" + trial.text,
+          .facts = std::move(facts)};
 }
 
 }  // namespace trainlab

@@ -20,7 +20,7 @@ Option stack_option();
 Value work_on(const StudyPlan& plan, const StageContext& context,
               const std::function<Value(const Worker&, bool interrupted)>& summarise);
 
-// The text that `trainlab check` prints about a stage: the space, the trials, and the fit of the first trial.
-std::string describe_study(const StudyPlan& plan, const CheckedToo& too);
+// What `trainlab check` says of a stage: the space, the trials, and the fit of the first trial.
+Checked describe_study(const StudyPlan& plan, const CheckedToo& too);
 
 }  // namespace trainlab

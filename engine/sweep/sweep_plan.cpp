@@ -29,10 +29,11 @@ std::int64_t most_trials(const Options& sweep, const RunSettings& settings) {
       throw usage_error("expected a sweep that is bounded by its trials, found one with a budget of time alone")
           .hint("trainlab extend RUN --time TIME");
     }
-    if (wanted.count <= trials) throw wanted.no_more_than(std::to_string(trials) + " trials");
+    if (static_cast<std::int64_t>(wanted.count) <= trials)
+      throw wanted.no_more_than(count_text(static_cast<double>(trials)) + " trials");
   }
   for (const NewTotal& total : settings.extended) {
-    if (!total.is_time()) trials = total.count;
+    if (!total.is_time()) trials = static_cast<std::int64_t>(total.count);
   }
   return trials;
 }

@@ -35,21 +35,28 @@ StageWork prepare_task(const Options& stage, const RunSettings& settings) {
   return [stage](const StageContext& context) { return run_task(stage, context); };
 }
 
-std::string check_task_stage(const Options& stage, const RunSettings& settings, const CheckedToo& too) {
-  return stage.string("name") + "  " + stage.where() + "\n\n" + check_task(stage, settings, too);
+Checked check_task_stage(const Options& stage, const RunSettings& settings, const CheckedToo& too) {
+  Checked checked = check_task(stage, settings, too);
+  checked.text = stage.string("name") + "  " + stage.where() + "\n\n" + checked.text;
+  return checked;
 }
 
 }  // namespace
 
-std::string check_task(const Options& task, const RunSettings& settings, const CheckedToo& too) {
+Checked check_task(const Options& task, const RunSettings& settings, const CheckedToo& too) {
   parse_device(settings.device);
   const std::string text = "a function at " + task.function("run")->where();
-  if (!too.callbacks) return text + ", which only a run executes, or check --callbacks\n";
+  const Value facts = Value::Map{{"name", task.string("name")},
+                                 {"kind", "task"},
+                                 {"where", task.where()},
+                                 {"function", task.function("run")->where()},
+                                 {"called", too.callbacks}};
+  if (!too.callbacks) return {.text = text + ", which only a run executes, or check --callbacks\n", .facts = facts};
   StageContext context = silent_context(task);
   context.settings = &settings;
   context.is_rehearsal = true;
   run_task(task, context);
-  return text + ": called without an error; each of its loops took at most two steps\n";
+  return {.text = text + ": called without an error; each of its loops took at most two steps\n", .facts = facts};
 }
 
 Value run_task(const Options& task, const StageContext& context, const TaskCompany& company) {

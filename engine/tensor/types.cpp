@@ -124,7 +124,12 @@ Error torch_error(const c10::Error& error) {
   // 400 bytes. Error code 12 (Cannot allocate memory)"; "CUDA out of memory. Tried to allocate 2.00 GiB. …"
   const bool memory = dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||
                       text.find("can't allocate memory") != std::string::npos;
-  if (!memory) return recipe_error(with_dtype_names(own_words(text)));
+  if (!memory) {
+    Error plain = recipe_error(with_dtype_names(own_words(text)));
+    if (text.find("leaf Variable that requires grad is being used in an in-place operation") != std::string::npos)
+      plain.hint("lab.no_grad(function() … end) changes weights without recording it; t:clone() is a tensor to change");
+    return plain;
+  }
   constexpr std::string_view before = "ried to allocate ";
   const std::size_t found = text.find(before);
   std::string wanted;

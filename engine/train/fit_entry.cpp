@@ -192,11 +192,15 @@ StageWork prepare_fit(const Options& stage, const RunSettings& settings, const s
 
 }  // namespace
 
-std::string check_fit(FitPlan plan, const CheckedToo& too) {
-  std::string text = describe(plan);
-  if (too.step) text += try_step(plan);
-  if (too.callbacks) text += try_callbacks(std::move(plan));
-  return text;
+Checked check_fit(FitPlan plan, const CheckedToo& too) {
+  Checked checked = describe(plan);
+  const auto add = [&checked](const char* name, const Checked& tried) {
+    checked.text += tried.text;
+    checked.facts.set(name, tried.facts);
+  };
+  if (too.step) add("step", try_step(plan));
+  if (too.callbacks) add("callbacks", try_callbacks(std::move(plan)));
+  return checked;
 }
 
 void register_fit(Registry& registry, const std::vector<FitAddition>& additions) {

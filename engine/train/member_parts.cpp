@@ -256,7 +256,7 @@ void Member::check_extension(std::int64_t before) const {
   if (plan_.length.total_steps > before) return;
   const NewTotal& wanted = context_.settings->extended.back();
   const double unit = wanted.unit == "epochs" ? static_cast<double>(plan_.length.steps_per_epoch) : 1;
-  throw wanted.no_more_than(number_text(static_cast<double>(before) / unit) + " " + wanted.unit);
+  throw wanted.no_more_than(count_text(static_cast<double>(before) / unit) + " " + wanted.unit);
 }
 
 std::int64_t Member::resume() {

@@ -15,12 +15,32 @@
 namespace trainlab {
 namespace {
 
+using Metrics = std::map<std::string, double>;
+
+Metrics metrics_below(const std::string& prefix, const Metrics& all) {
+  Metrics metrics;
+  for (const auto& [name, value] : all) {
+    if (name.starts_with(prefix)) metrics.emplace(name, value);
+  }
+  return metrics;
+}
+
+std::string metrics_text(const char* what, const Metrics& metrics, double seconds) {
+  std::string text = fmt::format("{:<20}", what);
+  for (const auto& [name, value] : metrics) text += fmt::format(" {} {:.4g},", name, value);
+  return text + fmt::format(" {:.3g} ms\n", 1e3 * seconds);
+}
+
+Value metrics_facts(const Metrics& metrics, double seconds) {
+  return Value::Map{{"metrics", Value::Map(metrics.begin(), metrics.end())}, {"seconds", seconds}};
+}
+
 // Measures the first step of a fit and the validation after it, and then leaves the fit.
 class FirstStep final : public Observer, public LoopObserver {
  public:
   using Observer::started, Observer::stepped;
 
-  void started(std::int64_t, std::size_t) override { begun_ = steady_seconds(); }
+  void started(std::int64_t, std::size_t) override { begun_ = stepped_ = steady_seconds(); }
   void stepped(std::int64_t) override { stepped_ = steady_seconds(); }
   void validated(const ValidationView& view) override { metrics_ = view.metrics; }
   // The loop also tells a validation at which the fit has failed. Such a fit ends by itself and says why.
@@ -29,43 +49,44 @@ class FirstStep final : public Observer, public LoopObserver {
     if (metrics_) throw SeenEnough();
   }
 
-  std::string text() const {
-    std::string text = line("one training step", "train.", stepped_ - begun_);
-    const auto is_of_validation = [](const auto& metric) { return metric.first.starts_with("val."); };
-    return metrics_ && std::ranges::any_of(*metrics_, is_of_validation)
-               ? text + line("one validation", "val.", validated_ - stepped_)
-               : text;
+  // Without a validation where the fit has none, or has ended before.
+  Checked tried() const {
+    const Metrics all = metrics_.value_or(Metrics());
+    const Metrics training = metrics_below("train.", all), validation = metrics_below("val.", all);
+    Checked tried{.text = metrics_text("one training step", training, stepped_ - begun_),
+                  .facts = Value::Map{{"training", metrics_facts(training, stepped_ - begun_)}}};
+    if (!validation.empty()) {
+      tried.text += metrics_text("one validation", validation, validated_ - stepped_);
+      tried.facts.set("validation", metrics_facts(validation, validated_ - stepped_));
+    }
+    return tried;
   }
 
  private:
-  std::string line(std::string_view what, std::string_view prefix, double seconds) const {
-    std::string text = fmt::format("{:<20}", what);
-    for (const auto& [name, value] : metrics_.value_or(std::map<std::string, double>())) {
-      if (name.starts_with(prefix)) text += fmt::format(" {} {:.4g},", name, value);
-    }
-    return text + fmt::format(" {:.3g} ms\n", 1e3 * std::max(seconds, 0.0));
-  }
-
-  std::optional<std::map<std::string, double>> metrics_;  // once the fit is validated
-  double begun_ = 0, stepped_ = 0, validated_ = 0;        // readings of steady_seconds()
+  std::optional<Metrics> metrics_;                  // once the fit is validated
+  double begun_ = 0, stepped_ = 0, validated_ = 0;  // readings of steady_seconds()
 };
 
 }  // namespace
 
-std::string try_step(FitPlan& plan) {
+Checked try_step(FitPlan& plan) {
   const std::int64_t before = std::exchange(plan.validate_every, 1);
   const auto first = std::make_shared<FirstStep>();
   const FitMember member{
       .options = plan.options, .context = silent_context(plan.options), .observers = {first}, .shows_progress = false};
-  std::string end;
+  Value end;
   try {
-    const Value summary = run_fits(plan, {&member, 1}, false, {.observers = {first}, .passes = {}}).front();
-    end = "the fit would end here: " + summary["reason"].string() + "\n";
+    end = run_fits(plan, {&member, 1}, false, {.observers = {first}, .passes = {}}).front()["reason"];
   } catch (const SeenEnough&) {
     // The first validation is done.
   }
   plan.validate_every = before;
-  return first->text() + end;
+  Checked tried = first->tried();
+  if (end.is_string()) {
+    tried.text += "the fit would end here: " + end.string() + "\n";
+    tried.facts.set("end", end);
+  }
+  return tried;
 }
 
 namespace {
@@ -96,7 +117,7 @@ std::string function_names(const Options& fit) {
 
 }  // namespace
 
-std::string try_callbacks(FitPlan plan) {
+Checked try_callbacks(FitPlan plan) {
   const std::int64_t batch = std::min({plan.loader.batch, few, plan.data.train.size()});
   cut(plan.data.train, plan.data.train.size() < 2 * batch ? batch : 2 * batch);
   if (plan.data.val) cut(*plan.data.val, few);
@@ -111,11 +132,14 @@ std::string try_callbacks(FitPlan plan) {
   const FitMember member{
       .options = plan.options, .context = std::move(context), .rules = {std::make_shared<EndsTrial>()}};
   const Value summary = run_fits(plan, {&member, 1}, false).front();
-  if (summary["status"] == Value("failed"))
-    return "the functions of the recipe were called on a few samples, and the fit would fail there: " +
-           summary["reason"].string() + "\n";
-  return fmt::format("{:<20} {}: called on {} training samples without an error\n", "functions",
-                     function_names(plan.options), plan.data.train.size());
+  if (summary["status"] == Value("failed")) {
+    return {.text = "the functions of the recipe were called on a few samples, and the fit would fail there: " +
+                    summary["reason"].string() + "\n",
+            .facts = Value::Map{{"failed", summary["reason"]}}};
+  }
+  return {.text = fmt::format("{:<20} {}: called on {} training samples without an error\n", "functions",
+                              function_names(plan.options), plan.data.train.size()),
+          .facts = Value::Map{{"samples", plan.data.train.size()}}};
 }
 
 }  // namespace trainlab

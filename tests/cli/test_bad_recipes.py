@@ -27,6 +27,24 @@ class Options(CliTest):
         self.refused(LINES["fit"], 'fit.loss: expected a loss or function(out, batch) → scalar[, count], found '
                      '"crossentropy"', 'did you mean "cross_entropy"?')
 
+    def test_lists_as_in_python(self):
+        for line, hint in (("list.append(3)", "a list grows by list[#list + 1] = x"),
+                           ("list:append(3)", "a list grows by list[#list + 1] = x"),
+                           ("list:pop()", "table.remove(list) takes the last element out"),
+                           ("list = [1, 2]", "a list is { 1, 2 }"),
+                           ("print([1, 2])", "a list is { 1, 2 }"),
+                           ("for x in [1, 2] do end", "a list is { 1, 2 }")):
+            with self.subTest(line):
+                self.write("r.lua", f"local list = {{}}\n{line}\n")
+                result = self.run_program("r.lua", code=1)
+                self.assert_said(result, "r.lua:2: ", f"hint: {hint}")
+        self.write("r.lua", "local t = {\n  [1] = 2, [2] = = 3 }\n")
+        self.assertNotIn("a list is", self.run_program("r.lua", code=1).err)
+
+    def test_a_text_in_quotes_is_a_value_of_set(self):
+        self.recipe()
+        self.run_program("check", "r.lua", "--set", 'loss="cross_entropy"')
+
     def test_input_sizes_as_in_pytorch(self):
         for layer, found, hint in (
             ("nn.Linear(64, 3)", "nn.Linear: takes 1 by position (out_features), found 2", "nn.Linear(3)"),

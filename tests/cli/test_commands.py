@@ -2,6 +2,7 @@
 
 import csv
 import io
+import os
 import shutil
 import subprocess
 import unittest
@@ -65,6 +66,10 @@ class Line(CliTest):
         self.refused(["--jsn"], "unknown flag --jsn", "did you mean --json?")
         self.refused(["lst"], "unknown command or recipe lst", "did you mean list?")
         self.refused(["nope.lua"], "there is no recipe nope.lua")
+        os.mkfifo(self.folder / "pipe.lua")
+        (self.folder / "dir.lua").mkdir()
+        for name, what in (("pipe.lua", "a pipe, device or socket: "), ("dir.lua", "the folder ")):
+            self.refused([name], f"expected a recipe, which is a regular file, found {what}{name}")
         self.refused(["check"], "`trainlab check` needs one recipe")
         self.refused(["list", "--seed", "3"], "--seed means nothing to `trainlab list`")
         self.refused([], "expected a recipe or a command", "trainlab --help")
@@ -162,8 +167,18 @@ class Help(CliTest):
             lines = result.out.splitlines()
             self.assertTrue(lines[1].startswith(first), result)
             self.assertIn(found, result.out, result)
-        self.assertNotIn("…\n", result.out, result)  # whole lines in a pipe
         self.assertEqual(self.run_program("help", "sqlite", "--json").json()["text"], result.out)
+
+    def test_what_a_word_finds_is_a_list_that_fits_the_terminal(self):
+        result = self.run_program("help", "warmup").out
+        lines = result.splitlines()
+        self.assertLessEqual(max(map(len, lines)), 100, result)
+        self.assertIn("  sched.cosine          option warmup: length of a linear rise at the start (default: none)",
+                      lines)
+        page = lines.index("  docs/loops.md: A loop: `lab.task`")
+        self.assertTrue(lines[page + 1].startswith(" " * 24), result)
+        self.assertTrue(lines[page + 2].endswith(" …"), result)
+        self.assertTrue(lines[page + 3].startswith("  docs/"), result)
 
     def test_of_a_group(self):
         for name, entries in (("nn", ("nn.Linear", "nn.Conv2d")), ("lab.loss", ("loss.cross_entropy",)),
@@ -232,9 +247,40 @@ class Output(CliTest):
                 result = self.run_program("check", "r.lua", "--threads", "1", *arguments)
                 for text in ("Linear", "ReLU", "51", "FLOPs"):
                     self.assertIn(text, result.out, result)
-        checked = self.run_program("check", "r.lua", "--json").json()
+        checked = self.run_program("check", "r.lua", "--json", "--step").json()
         self.assertEqual((checked["kind"], checked["status"]), ("check", "done"))
+        stage = checked["stages"][0]
+        self.assertEqual((stage["name"], stage["kind"], stage["where"]), ("f", "fit", "r.lua:2"))
+        self.assertEqual((stage["parameters"], stage["data"]["train"], stage["length"]["steps"]), (51, 60, 12))
+        self.assertEqual([layer["path"] for layer in stage["models"][0]["layers"]],
+                         ["model"] + [f"model[{i}].{name}" for i, name in
+                                      enumerate(("Linear", "ReLU", "Dropout", "Linear"), 1)])
+        self.assertEqual(stage["models"][0]["layers"][-1]["output"], [3])
+        self.assertGreater(stage["memory"]["peak"], 0)
+        self.assertIn("train.loss", stage["step"]["training"]["metrics"])
         self.assertFalse((self.folder / "runs").exists())
+
+    def test_check_as_data_has_the_warnings_and_names_the_stage_up_to_which_it_came(self):
+        self.recipe(model="nn.Sequential { nn.Linear(3), nn.Softmax() }")
+        text = self.run_program("check", "r.lua").out
+        checked = self.run_program("check", "r.lua", "--json").json()
+        self.assertEqual(checked["text"], text)
+        self.assertEqual(len(checked["stages"][0]["warnings"]), 1)
+        self.assertIn("warning: " + checked["stages"][0]["warnings"][0], text)
+        self.write("r.lua", """local found = lab.run(lab.sweep {
+  name = "s", space = { lr = lab.space.log(1e-3, 1e-1) }, metric = "val.loss", trials = 3,
+  build = function(hp)
+    return lab.fit { name = "m", data = lab.data.blobs { samples = 60 }:split { val = 0.5 },
+      model = lab.nn.Linear(3), loss = "cross_entropy", optim = lab.optim.SGD { lr = hp.lr }, epochs = 2 }
+  end })
+return lab.task { name = "t", run = function() end }
+""")
+        checked = self.run_program("check", "r.lua", "--json").json()
+        self.assertEqual(checked["up_to"], "s")
+        self.assertEqual((checked["stages"][0]["trials"], checked["stages"][0]["trial"]["parameters"]), (3, 9))
+        self.assertEqual(checked["stages"][0]["objectives"], [{"metric": "val.loss", "goal": "min"}])
+        self.write("r.lua", "return lab.fit { name = 3 }")
+        self.assertEqual(self.run_program("check", "r.lua", "--json", code=1).json()["error"]["line"], 1)
 
     def test_stopped_by_a_rule(self):
         self.recipe(more="  stop = function(run) if run.epoch == 2 then return 'enough' end end,\n")

@@ -223,8 +223,11 @@ class Finished(CliTest):
         self.assert_message(self.run_program("extend", "timed", "--time", "2 s", code=2),
                             "trainlab: expected a total of more than the 2 s of the run, found 2 s")
         self.assertEqual(self.summary(self.folder / "timed"), before)
-        self.run_program("extend", "timed", "--time", "2.2 s", "--quiet")  # whole seconds, no less
-        self.assertIn("stage f extended to 3 s", self.run_program("report", "timed").out)
+        self.run_program("extend", "timed", "--time", "2.2 s", "--quiet")
+        self.assertIn("stage f extended to 2.2 s", self.run_program("report", "timed").out)
+        self.assert_message(self.run_program("extend", "timed", "--time", "0.2 s", code=2),
+                            "trainlab: expected a total of more than the 2.2 s of the run, found 0.2 s")
+        self.assert_said(self.run_program("extend", "run", "--steps", "1", code=2), "of the run, found 1 step")
 
     def test_extend_to_no_more(self):
         before, manifest = self.summary(self.run), (self.run / "manifest.toml").read_text()

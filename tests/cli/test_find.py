@@ -34,6 +34,24 @@ class Find(CliTest):
         self.assert_said(self.run_program("run", "r.lua", "--apply", "rate.toml", code=2),
                          "another text of the recipe", "trainlab find")
 
+    def test_of_a_sweep_the_first_trial_is_searched_for(self):
+        self.write("s.lua", """return lab.sweep {
+  name = "s", space = { lr = lab.space.log(1e-3, 1e-1) }, metric = "val.loss", trials = 3,
+  build = function(hp)
+    return lab.fit { name = "m", data = lab.data.blobs { samples = 60 }:split { val = 0.5 },
+      model = lab.nn.Linear(3), loss = "cross_entropy", optim = lab.optim.SGD { lr = hp.lr }, epochs = 20 }
+  end }
+""")
+        found = self.run_program("find", "lr", "s.lua", "--threads", "1", "--json").json()
+        self.assertEqual((found["stage"], found["note"]), ("m", "the first trial of sweep s"))
+        text = self.run_program("find", "lr", "s.lua", "--threads", "1").out
+        self.assertTrue(text.endswith("the first trial of sweep s was searched for\n"), text)
+        result = self.run_program("find", "lr", "s.lua", "--apply", "rate.toml", code=2)
+        self.assert_said(result, "--apply: expected a fit that the recipe names, found the first trial of sweep s")
+        self.write("t.lua", 'return lab.task { name = "t", run = function() end }')
+        self.assert_said(self.run_program("find", "lr", "t.lua", code=2),
+                         "expected a lab.fit as the stage of the recipe, found lab.task", "a task's loop is code")
+
     def test_a_batch_is_found_by_noise_and_speed(self):
         self.recipe(epochs="30")
         found = self.run_program("find", "batch", "r.lua", "--threads", "1", "--json").json()

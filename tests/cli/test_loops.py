@@ -161,6 +161,20 @@ end }
                      "did you mean 'maximize'?"):
             self.assertIn(text, seen)
 
+    def test_the_report_shows_a_row_of_a_metric_that_few_rows_have(self):
+        self.write("t.lua", """return lab.task { name = "t", run = function(ctx)
+  for step in ctx:steps(300) do
+    ctx:log("often", step)
+    if step == 100 then ctx:log("rare", 0.125) end
+  end
+end }
+""")
+        self.run_program("t.lua", "--out", "run", "--quiet")
+        text = self.run_program("report", "run").out
+        table = text[:text.index("rows; all of them")]
+        self.assertRegex(table, r"\n +0 +0 +100 +0\.125\n")
+        self.assertIn("(21 of 300 rows; all of them", text)
+
     def test_batches_in_the_type_of_a_model_of_float64(self):
         self.write("t.lua", """local data = lab.data.tensors(function()
   return lab.tensor({ { 1 / 3 }, { 2 / 3 } }, { dtype = "float64" }), lab.tensor({ { 1 / 7 }, { 2 / 7 } },
@@ -181,6 +195,11 @@ end }
         self.run_program("t.lua", "--out", "run", "--quiet")
         seen = (self.folder / "run" / "artifacts" / "seen.txt").read_text()
         self.assertEqual(seen, "float64 true float64, float64 true float64")
+        text = (self.folder / "t.lua").read_text()
+        self.write("t.lua", text.replace(', dtype = "float64" })\n  local', " })\n  local"))
+        self.assert_said(self.run_program("t.lua", code=1), "same dtype",
+                         'hint: the model is in float32, and the batch in float64: ctx:batches(part, { dtype = '
+                         '"float32" }) or x:to("float32") gives the type of the model')
 
     def test_many_loops_are_each_written_once_and_what_lies_between_them_sees_what_they_left(self):
         self.write("t.lua", """local at = lab.param { "at", -1, doc = "step to announce" }

@@ -51,6 +51,15 @@ class Losses(CliTest):
             self.loss(text)
             self.assert_said(self.train(code=1), "r.lua:6: ", *said)
 
+    def test_what_the_loss_refuses_names_the_line_of_the_fit(self):
+        self.loss("lab.ops.cross_entropy_loss")
+        self.assert_said(self.train(code=1), "r.lua:2: loss: lab.ops.cross_entropy_loss: argument 2 (target)",
+                         "a function for a loss or a metric gets (out, batch)")
+        self.recipe(data="lab.data.tensors(function() return lab.tensor.zeros({ 8, 6, 2 }), "
+                         "lab.tensor.full({ 8, 3 }, 9, { dtype = 'int64' }) end)", loss="ctc", batch="8")
+        self.assert_said(self.train(code=1),
+                         "r.lua:2: loss: ctc: expected labels from 0 to 2, found one from 9 to 9")
+
     def test_an_error_in_a_loss_names_its_line_and_leaves_the_run_readable(self):
         self.loss("function(out, batch)\n    return out.missing:mean()\n  end")
         self.assert_said(self.train(code=1), "r.lua:7: ")

@@ -102,7 +102,8 @@ class Limit(CliTest):
         self.assert_said(result, f"r.lua:{LINES['model']}: model[3].Linear: out of memory: expected at most the ",
                          " that are left of the limit of 9.5 MiB (--memory), found 15.3 MiB for the weights of the ")
         result = self.train("--memory", "34MB", code=1)
-        self.assert_said(result, "out of memory: expected at most the ", " for the training, a sample at a time: ",
+        self.assert_said(result, "r.lua:2: out of memory: expected at most the ",
+                         " for the training, a sample at a time: ",
                          "fuse_step = true")
         self.limited()
         checked = self.run_program("check", "r.lua", "--memory", "16MB")

@@ -71,7 +71,11 @@ class Predict(PredictTest):
     def test_a_table_gives_a_value_for_each_row(self):
         self.train_table()
         self.write("new.csv", "extra,colour,size\nx,red,0.5\ny,blue,\nz,purple,0.5\n,NA,0.5\n")
-        rows = self.rows_of(self.predict("runs/r/001", "--input", "new.csv"))
+        result = self.predict("runs/r/001", "--input", "new.csv")
+        self.assertIn("new.csv:4: column \"colour\": training had no category \"purple\", (missing), only \"blue\", "
+                      "\"green\", \"red\"; all features of the column are 0 in 2 of 4 rows\n", result.err)
+        self.assertEqual(self.predict("runs/r/001", "--input", "new.csv", "--quiet").err, "")
+        rows = self.rows_of(result)
         self.assertEqual([row["index"] for row in rows], ["0", "1", "2", "3"])
         self.assertEqual(list(rows[0]), ["index", "price"])
         # A category that is not known, and one that is missing though none was in training, are none of the known.
@@ -163,6 +167,7 @@ class Predict(PredictTest):
         self.predict("runs/r/001", "--prompt", "ab", "--output", "out.txt", "--temperature", "0", "--length", "3")
         self.assertEqual((self.folder / "out.txt").read_text(), "abcd \n")
         self.refused(1, "the prompt:1: character 2, 'é' (U+00E9), is not among the 5",
+                     "replace this character by one of abcd, or train on a text that has the character",
                      arguments=("runs/r/001", "--prompt", "aé"))
         self.refused(1, "the prompt: expected at least one character", arguments=("runs/r/001", "--prompt="))
 

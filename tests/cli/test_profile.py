@@ -383,6 +383,20 @@ class Profile(CliTest):
         if first and "not_stored" not in first:
             self.assertEqual(second, first)
 
+    def test_a_short_stage_is_measured_for_a_short_time_and_prints_once(self):
+        self.write("short.lua", """return lab.task { name = "t", run = function(ctx)
+  print("it begins")
+  for step in ctx:steps(40) do ctx:log("step", lab.tensor.ones({ 8, 8 }):sum()) end
+end }
+""")
+        result = self.run_program("profile", "short.lua", "--threads", "1", "--json")
+        self.assertEqual(result.err.count("it begins"), 1, result)
+        self.assertLess(result.json()["allowed_seconds"], 30)
+        result = self.run_program("profile", "short.lua", "--threads", "1", "--json", "--seconds", "0.5")
+        self.assertEqual(result.json()["allowed_seconds"], 0.5)
+        result = self.run_program("profile", "short.lua", "short.lua", "--seconds", "1")
+        self.assertEqual(result.err.count("it begins"), 2, result)
+
     def test_of_a_sweep_the_first_trial(self):
         self.write("r.lua", "local function build(hp)\n" + fit(optim="lab.optim.SGD { lr = hp.lr }") + """end
             return lab.sweep { name = "search", metric = "val.loss", trials = 4, build = build,

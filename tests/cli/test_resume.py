@@ -2,10 +2,11 @@
 
 import os
 import random
+import shutil
 import signal
 import unittest
 
-from program import CliTest
+from program import CliTest, fit
 
 # Says when a step begins, which is when the test kills; `%d` is the step. Nothing else differs from the recipe that is
 # run without an interruption: callbacks are no part of the arithmetic.
@@ -180,6 +181,52 @@ class Resume(CliTest):
                     self.assertNotIn("first step", result.err, result)
                 for stage in (".", "stages/first"):
                     self.assert_same_end(self.folder / out / stage, whole / stage)
+
+    def damaged(self, out, path):
+        """The run `out` with one byte of a file changed."""
+        copy = self.folder / "damaged"
+        shutil.rmtree(copy, ignore_errors=True)
+        shutil.copytree(self.folder / out, copy)
+        content = bytearray((copy / path).read_bytes())
+        content[len(content) // 2] ^= 0xFF
+        (copy / path).write_bytes(content)
+        result = self.run_program("resume", "damaged", code=3)
+        self.assertEqual(result.out, "")
+        self.assertIn("the run in " + str(copy) + " is finished, but damaged: ", result.err)
+        self.assertIn(str(copy / path), result.err)
+        told = self.run_program("resume", "damaged", "--json", code=3).json()
+        self.assertIn(str(copy / path), told["error"]["message"])
+        return result.err
+
+    def test_a_finished_run_whose_files_are_damaged_is_not_called_done(self):
+        self.write("r.lua", fit(epochs="4", more='  checkpoint = "1 epochs",\n'))
+        self.run_program("r.lua", "--out", "out")
+        self.assertIn("f (fit): done", self.run_program("resume", "out").out)
+        best = sorted((self.folder / "out" / "checkpoints").glob("best-*.safetensors"))[-1].name
+        last = sorted((self.folder / "out" / "checkpoints").glob("last-*.safetensors"))
+        said = self.damaged("out", "checkpoints/" + best)
+        self.assertIn("its bytes are not those that were committed", said)
+        self.assertIn("the summary and `trainlab report damaged` are whole; init.weights and tensor.load can read "
+                      "damaged/checkpoints/" + last[-1].name, said)
+        said = self.damaged("out", "checkpoints/" + last[-1].name)
+        self.assertIn("can read damaged/checkpoints/" + last[-2].name + ";", said)
+        said = self.damaged("out", "manifest.toml")
+        self.assertIn("the weights and `trainlab predict` are whole", said)
+        self.damaged("out", "model.json")
+
+    def test_the_best_trial_of_a_finished_sweep_is_looked_at(self):
+        self.write("s.lua", """return lab.sweep {
+  name = "s", space = { lr = lab.space.log(1e-3, 1e-1) }, metric = "val.loss", trials = 3,
+  build = function(hp)
+    return lab.fit { name = "m", data = lab.data.blobs { samples = 60 }:split { val = 0.5 },
+      model = lab.nn.Linear(3), loss = "cross_entropy", optim = lab.optim.SGD { lr = hp.lr }, epochs = 2 }
+  end }
+""")
+        summary = self.run_program("s.lua", "--out", "out", "--json").json()
+        self.run_program("resume", "out")
+        trial = f"trials/{summary['best']['trial']:04d}/seed-1/checkpoints"
+        weights = sorted((self.folder / "out" / trial).glob("*.safetensors"))[-1].name
+        self.damaged("out", f"{trial}/{weights}")
 
 
 if __name__ == "__main__":

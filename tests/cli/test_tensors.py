@@ -88,6 +88,13 @@ end }}""")
         self.assertIn("ops.matmul(self, other) → tensor", self.run_program("help", "ops.matmul").out)
         self.assertIn("did you mean ops.matmul?", self.run_program("help", "ops.matmull", code=2).err)
 
+    def test_weights_are_changed_without_recording(self):
+        for change in ("lab.ops.add_(w, 1)", "w[0] = 3"):
+            text = f"local w = lab.tensor.ones({{ 2 }}, {{ requires_grad = true }})\n{change}\n"
+            result = self.run_program(self.write("leaf.lua", text), code=1)
+            self.assert_said(result, "leaf.lua:2: ", "in-place operation",
+                             "hint: lab.no_grad(function() … end) changes weights without recording it")
+
     def test_shapes_that_do_not_fit(self):
         text = "local a = lab.tensor.zeros(2, 3)\nlocal b = a:matmul(a)\n"
         result = self.run_program(self.write("shapes.lua", text), code=1)

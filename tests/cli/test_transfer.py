@@ -104,6 +104,8 @@ class Transfer(CliTest):
         self.write("r.lua", fit(more='  init = lab.init.weights "torch.safetensors",\n'))
         self.assert_said(self.train(code=1), "of the model's tensors are missing or have another shape",
                          '`names = "pytorch"` is for files that count layers from 0', "The file has 1.bias [16]")
+        self.write("r.lua", fit(layers=BODY + ", nn.Linear(12), nn.Linear(10)", more=f"  init = {init},\n"))
+        self.assert_said(self.train(code=1), "The file has 2.bias (1.bias in the file) [16]")
 
     def test_names_by_patterns(self):
         def other(name):

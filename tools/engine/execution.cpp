@@ -157,7 +157,9 @@ LuaHost Execution::host() {
   host.recipe_folder = request().recipe_folder.string();
   host.working_folder = request().working_folder.string();
   host.latest_run = [this](const std::string& runs) { return run_.latest(runs).string(); };
-  host.print = [this](const std::string& line) { run_.say(line); };
+  host.print = [this](const std::string& line) {
+    if (!is_muted_) run_.say(line);
+  };
   host.limits.silence = value_of(common_flag("silence"), request().options).number();
   host.limits.grace = value_of(common_flag("grace"), request().options).number();
   host.silent = [this](const Error& error) {

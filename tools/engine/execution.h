@@ -58,6 +58,9 @@ class Execution {
   const Parameters& parameters() const { return parameters_; }
   const Recipe& recipe() const { return recipe_; }
 
+  // From now on nothing is shown of what the recipe prints: it has printed the same before.
+  void mute() { is_muted_ = true; }
+
   LuaHost host();
   // The recipe that is executed; with `stored`, of a run that goes on with a mended recipe, the recipe in its folder.
   RecipeFiles files(bool stored = false) const;
@@ -72,6 +75,7 @@ class Execution {
   const ChosenDevice device_;
   const Environment environment_;
   Run run_;
+  bool is_muted_ = false;
   SetOptions set_;
   Parameters parameters_;
   Recipe recipe_;  // declared last: its state is closed before the objects that it calls

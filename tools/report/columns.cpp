@@ -51,7 +51,6 @@ std::string columns(const std::vector<std::vector<std::string>>& rows, const std
 }
 
 std::string cut_lines(const std::string& text, int width) {
-  if (width == 0) return text;
   std::string cut;
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = text.find('\n', begin);

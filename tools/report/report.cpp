@@ -2,6 +2,7 @@
 #include <cmath>
 #include <filesystem>
 #include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -44,14 +45,24 @@ std::string manifest_text(const fs::path& run, const Manifest& manifest) {
   return text;
 }
 
-// The rows to show: all, or evenly spaced ones with the first, the best and the last.
-std::set<std::size_t> chosen(const Rows& rows, const Value& best_step) {
+// The rows to show: all, or evenly spaced ones with the first, the best and the last, and for a metric that none of
+// these has, the last row with it.
+std::set<std::size_t> chosen(const Rows& rows, const Value& best_step, std::span<const std::string> metrics) {
   std::set<std::size_t> indices;
   const std::size_t count = rows.rows.size();
   const std::size_t shown = std::min(count, most_rows);
   for (std::size_t i = 0; i < shown; ++i) indices.insert(shown == 1 ? 0 : i * (count - 1) / (shown - 1));
   for (std::size_t i = 0; i < count; ++i) {
     if (!best_step.is_nil() && rows.rows[i]["step"] == best_step) indices.insert(i);
+  }
+  for (const std::string& metric : metrics) {
+    const auto has = [&](std::size_t i) { return !rows.rows[i][metric].is_nil(); };
+    if (std::ranges::any_of(indices, has)) continue;
+    for (std::size_t i = count; i-- > 0;) {
+      if (!has(i)) continue;
+      indices.insert(i);
+      break;
+    }
   }
   return indices;
 }
@@ -64,7 +75,7 @@ std::string table_text(const Rows& rows, const Value& best_step) {
   if (std::ranges::any_of(rows.rows, [](const Value& row) { return !row["lr"].is_nil(); })) names.emplace_back("lr");
   std::vector<std::vector<std::string>> cells = {{""}};
   cells[0].insert(cells[0].end(), names.begin(), names.end());
-  for (const std::size_t index : chosen(rows, best_step)) {
+  for (const std::size_t index : chosen(rows, best_step, std::span(rows.metrics).first(metrics))) {
     const Value& row = rows.rows[index];
     std::vector<std::string> line = {!best_step.is_nil() && row["step"] == best_step ? "* " : "  "};
     for (const std::string& name : names) line.push_back(row[name].is_nil() ? "" : short_number(number_in(row, name)));

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "columns.h"
+#include "core/wrap.h"
 
 namespace trainlab::report {
 
@@ -72,6 +73,29 @@ std::optional<Hit> look(const Topic& topic, const std::string& word) {
   return std::nullopt;
 }
 
+// The name, then the text in a column of its own, of which two lines are shown. A name that reaches into this column
+// stands in a line of its own.
+std::string item(const Hit& hit, std::size_t width) {
+  constexpr std::size_t column = 24, most_lines = 2;
+  std::string flat = hit.text;
+  std::ranges::replace(flat, '\n', ' ');
+  std::vector<std::string> lines = wrap(flat, width - column);
+  if (lines.size() > most_lines) {
+    lines.resize(most_lines);
+    std::string& last = lines.back();
+    last = cut_lines(last + " …\n", static_cast<int>(width - column));
+    last.pop_back();  // the end of the line
+  }
+  std::string text = "  " + hit.name;
+  if (lines.empty() || lines.front().empty()) return text + "\n";
+  if (text.size() + 2 > column) text += "\n";
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const std::size_t before = i == 0 && !text.ends_with('\n') ? text.size() : 0;
+    text += std::string(column - before, ' ') + lines[i] + "\n";
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string found_text(std::span<const Topic> topics, const std::string& word, int width) {
@@ -85,15 +109,8 @@ std::string found_text(std::span<const Topic> topics, const std::string& word, i
   if (hits.empty()) return "";
   std::ranges::stable_sort(hits, {}, &Hit::closeness);
 
-  std::vector<std::vector<std::string>> rows;
-  for (const Hit& hit : hits) {
-    if (rows.size() == most) break;
-    std::string line = hit.text;
-    std::ranges::replace(line, '\n', ' ');
-    rows.push_back({"  " + hit.name, std::move(line)});
-  }
   std::string text = "\"" + word + "\" is the name or in the text of these, the closest first:\n";
-  text += cut_lines(columns(rows, {false, false}), width);
+  for (std::size_t i = 0; i < hits.size() && i < most; ++i) text += item(hits[i], static_cast<std::size_t>(width));
   if (hits.size() > most) text += "  … and " + std::to_string(hits.size() - most) + " more: another word finds fewer\n";
   return text + "\n`trainlab help NAME` shows one of them; .md files are pages of the documentation.\n";
 }

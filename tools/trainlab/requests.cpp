@@ -48,14 +48,19 @@ Request common(const Arguments& arguments) {
   return request;
 }
 
+}  // namespace
+
 fs::path recipe_at(const std::string& word) {
   std::error_code ignored;
   fs::path recipe = absolute_path(word);
-  if (!fs::is_regular_file(recipe, ignored)) throw usage_error("there is no recipe " + word);
+  if (!fs::exists(recipe, ignored)) throw usage_error("there is no recipe " + word);
+  if (!fs::is_regular_file(recipe, ignored)) {
+    throw usage_error("expected a recipe, which is a regular file, found " +
+                      std::string(fs::is_directory(recipe, ignored) ? "the folder " : "a pipe, device or socket: ") +
+                      word);
+  }
   return recipe;
 }
-
-}  // namespace
 
 fs::path absolute_path(const fs::path& path) { return fs::absolute(path).lexically_normal(); }
 

@@ -94,7 +94,10 @@ NewInputs read_table_rows(const fs::path& path, std::span<const InputColumn> col
   }
   const std::string text = read_text(path);
   const CsvText csv = read_csv(text, stored_table(state)["delimiter"].string()[0], path.string());
-  return {as_trained(encode_new(csv, path.string(), state), path.string(), columns, state), {}};
+  NewInputs inputs;
+  const Dataset rows = encode_new(csv, path.string(), state, inputs.warnings);
+  inputs.part = as_trained(rows, path.string(), columns, state);
+  return inputs;
 }
 
 // Images of any size, a file each, decoded to the shape of the model's input [channels, height, width].

@@ -22,14 +22,14 @@ struct TableOptions {
   std::vector<std::string> more;     // inputs of their own, each a column of the batch
   std::vector<std::string> exclude;
   std::vector<std::string> categorical;  // columns of categories though they look like numbers
-  std::string text;         // a column of text, which is x in place of all features; empty: none
-  std::int64_t length = 0;  // number of characters; 0: the length of the longest text
+  std::string text;                      // a column of text, which is x in place of all features; empty: none
+  std::int64_t length = 0;               // number of characters; 0: the length of the longest text
 };
 
 // One column of the file.
 struct TableColumn {
   std::string name;
-  std::vector<double> numbers;  // NaN: missing
+  std::vector<double> numbers;      // NaN: missing
   std::vector<std::string> values;  // the distinct categories of a column, sorted, without missing ones
   std::vector<std::int32_t> codes;  // the category of each row; −1: missing
 
@@ -76,6 +76,8 @@ Value stored_table(const NamedTensors& state);
 // Encodes rows of another file as encode() did: x and a column for each of `more`, with the fill values, categories and
 // vocabulary of the training part. Columns that are not inputs are ignored. Error{recipe} names the file and the
 // missing column, or the line and the column of a value that is not a number, not text, or not in the vocabulary.
-Dataset encode_new(const CsvText& csv, const std::string& file, const NamedTensors& state);
+// `warnings` receives a sentence for each column with categories that the training part lacks.
+Dataset encode_new(const CsvText& csv, const std::string& file, const NamedTensors& state,
+                   std::vector<std::string>& warnings);
 
 }  // namespace trainlab

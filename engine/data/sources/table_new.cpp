@@ -16,12 +16,33 @@ namespace trainlab {
 
 namespace {
 
+// The categories of one column that training did not have.
+struct UnknownCategories {
+  std::vector<std::string_view> values = {};  // distinct, in the order of the file
+  std::int64_t first_row = 0, rows = 0;
+
+  void add(std::string_view field, std::int64_t row) {
+    if (rows++ == 0) first_row = row;
+    const std::string_view value = is_missing(field) ? std::string_view() : field;
+    if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
+  }
+};
+
+// "red", "blue", …; the empty one is that of missing values.
+std::string shown(const std::vector<std::string_view>& values) {
+  constexpr std::size_t most = 10;
+  std::string text;
+  for (std::size_t i = 0; i < values.size() && i < most; ++i)
+    text += (i ? ", " : "") + (values[i].empty() ? "(missing)" : in_quotes(values[i]));
+  return text + (values.size() > most ? ", …" : "");
+}
+
 class NewRows {
  public:
-  NewRows(const CsvText& csv, const std::string& file, const NamedTensors& state)
-      : csv_(csv), file_(file), state_(state), table_(stored_table(state)) {}
+  NewRows(const CsvText& csv, const std::string& file, const NamedTensors& state, std::vector<std::string>& warnings)
+      : csv_(csv), file_(file), state_(state), table_(stored_table(state)), warnings_(warnings) {}
 
-  Dataset encode() const {
+  Dataset encode() {
     require_columns();
     Dataset dataset;
     dataset.size = csv_.rows();
@@ -84,7 +105,7 @@ class NewRows {
     return column["categories"].list().size() + (column["missing"].boolean() ? 1 : 0);
   }
 
-  at::Tensor features(const Value::List& columns) const {
+  at::Tensor features(const Value::List& columns) {
     std::size_t count = 0;
     for (const Value& column : columns) count += width(column);
     at::Tensor x = at::empty({csv_.rows(), static_cast<std::int64_t>(count)}, at::kDouble);
@@ -92,24 +113,41 @@ class NewRows {
     for (const Value& column : columns) {
       const std::string& name = column["name"].string();
       const std::size_t place = place_of(name);
+      UnknownCategories unknown;
       for (std::int64_t row = 0; row < csv_.rows(); ++row) {
         double* const out = x.mutable_data_ptr<double>() + static_cast<std::size_t>(row) * count + first;
         const std::string_view field = csv_.field(row, place);
         if (const Value& categories = column["categories"]; categories.is_list()) {
-          put_category(categories.list(), column["missing"].boolean(), field, out);
+          if (!put_category(categories.list(), column["missing"].boolean(), field, out)) unknown.add(field, row);
         } else {
           *out = number(row, name, field, column["fill"].number());
         }
       }
+      if (unknown.rows > 0) warnings_.push_back(warning_of(unknown, column));
       first += width(column);
     }
     return narrow_exactly(x);
   }
 
-  // A category that the training rows lack matches none of their categories.
-  static void put_category(const Value::List& categories, bool missing, std::string_view field, double* out) {
-    for (const Value& category : categories) *out++ = !is_missing(field) && category.string() == field ? 1 : 0;
-    if (missing) *out = is_missing(field) ? 1 : 0;
+  // A category that the training rows lack matches none of their categories; false then.
+  static bool put_category(const Value::List& categories, bool missing, std::string_view field, double* out) {
+    bool found = missing && is_missing(field);
+    if (missing) out[categories.size()] = found ? 1 : 0;
+    for (const Value& category : categories) {
+      const bool is_this = !is_missing(field) && category.string() == field;
+      found = found || is_this;
+      *out++ = is_this ? 1 : 0;
+    }
+    return found;
+  }
+
+  std::string warning_of(const UnknownCategories& unknown, const Value& column) const {
+    const Value::List& categories = column["categories"].list();
+    std::vector<std::string_view> known;
+    for (const Value& category : categories) known.emplace_back(category.string());
+    return where(unknown.first_row, column["name"].string()) + ": training had no category " + shown(unknown.values) +
+           ", only " + shown(known) + "; all features of the column are 0 in " + std::to_string(unknown.rows) + " of " +
+           std::to_string(csv_.rows()) + (csv_.rows() == 1 ? " row" : " rows");
   }
 
   at::Tensor texts() const {
@@ -131,6 +169,7 @@ class NewRows {
   const std::string& file_;
   const NamedTensors& state_;
   const Value table_;
+  std::vector<std::string>& warnings_;
 };
 
 }  // namespace
@@ -148,8 +187,9 @@ Value stored_table(const NamedTensors& state) {
   return table;
 }
 
-Dataset encode_new(const CsvText& csv, const std::string& file, const NamedTensors& state) {
-  return NewRows(csv, file, state).encode();
+Dataset encode_new(const CsvText& csv, const std::string& file, const NamedTensors& state,
+                   std::vector<std::string>& warnings) {
+  return NewRows(csv, file, state, warnings).encode();
 }
 
 }  // namespace trainlab

@@ -64,6 +64,27 @@ std::string place(const std::string& name, std::string_view text, std::size_t at
          std::to_string(1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n'));
 }
 
+// The character's place in its line, from 1.
+std::int64_t column(std::string_view text, std::size_t at) {
+  const std::size_t line = text.substr(0, at).rfind('\n') + 1;  // 0 in the first line, because npos + 1 is 0
+  return 1 + std::count_if(text.begin() + static_cast<std::ptrdiff_t>(line),
+                           text.begin() + static_cast<std::ptrdiff_t>(at),
+                           [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
+}
+
+// The characters that can be seen, the first of a large vocabulary.
+std::string vocabulary_text(std::span<const char32_t> code_points) {
+  constexpr std::size_t shown = 80;
+  std::string text;
+  std::size_t count = 0;
+  for (const char32_t code : code_points) {
+    if (code <= 0x20 || (code >= 0x7F && code <= 0xA0)) continue;
+    if (count++ == shown) return text + "…";
+    append_utf8(text, code);
+  }
+  return text.empty() ? "the vocabulary" : text;
+}
+
 // f(code point, its offset) for each.
 template <class F>
 void each_code_point(std::string_view text, const std::string& name, F&& f) {
@@ -131,9 +152,11 @@ std::vector<std::int32_t> Tokenizer::encode(std::string_view text, const std::st
   each_code_point(text, name, [&](char32_t code, std::size_t at) {
     const std::int32_t token = code < token_of_.size() ? token_of_[code] : -1;
     if (token < 0) {
-      throw recipe_error(place(name, text, at) + ": character " + std::to_string(tokens.size() + 1) + ", " +
+      throw recipe_error(place(name, text, at) + ": character " + std::to_string(column(text, at)) + ", " +
                          character_text(code) + ", is not among the " + std::to_string(size()) +
-                         " of the text that the vocabulary was made from");
+                         " of the text that the vocabulary was made from")
+          .hint("replace this character by one of " + vocabulary_text(code_points_) +
+                ", or train on a text that has the character");
     }
     tokens.push_back(token);
   });

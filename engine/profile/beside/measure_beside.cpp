@@ -36,7 +36,8 @@ class Side {
   Profile profile(double seconds) {
     const Measured how{.stage = given_.stage,
                        .settings = given_.settings,
-                       .say = options_.say ? options_.say : [](const std::string&) {}};
+                       .say = options_.say ? options_.say : [](const std::string&) {},
+                       .ran = given_.ran};
     const StepLimits limits{.seconds = seconds, .precision = 0, .counted = 0};
     Profile profile;
     named([&] { profile = short_profile(plan_ ? &*plan_ : nullptr, how, limits); });

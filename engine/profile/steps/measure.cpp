@@ -50,14 +50,19 @@ void check_end(const Value& summary) {
 
 // Runs the stage again and again until the collector has enough figures, or a run adds none.
 template <class Run>
-void repeat(StepCollector& collector, const Run& run) {
+void repeat(StepCollector& collector, const Measured& how, const Run& run) {
   std::int64_t before = -1;
+  const double began = steady_seconds();
   while (!collector.is_done() && collector.measured() > before) {
     before = collector.measured();
     collector.run_began();
     const ScratchFolder folder;
-    const Listening listening(collector);
-    run(folder);
+    {
+      const Listening listening(collector);
+      run(folder);
+    }
+    if (how.ran) how.ran();
+    if (how.by_length && before == 0) collector.set_limit(seconds_for(steady_seconds() - began, collector.limit()));
   }
 }
 
@@ -110,19 +115,19 @@ void run_measured_fit(const FitPlan& plan, const Measured& how, const ScratchFol
 
 StepFigures measure_fit(FitPlan& plan, const Measured& how, const StepLimits& limits) {
   StepCollector collector(fitting(limits, plan.length.total_steps));
-  repeat(collector, [&](const ScratchFolder& folder) { run_measured_fit(plan, how, folder); });
+  repeat(collector, how, [&](const ScratchFolder& folder) { run_measured_fit(plan, how, folder); });
   StepFigures figures = collector.figures();
   const bool validates = plan.data.val && plan.measures();
   if ((!validates || figures.validation.count >= enough) && figures.commit.count >= enough) return figures;
 
   const std::int64_t validate_every = std::exchange(plan.validate_every, 1);
   const CheckpointRule checkpoint = std::exchange(plan.checkpoint, {.steps = 1, .seconds = {}});
-  StepCollector between({.seconds = limits.seconds, .cold = 0, .counted = 0});
+  StepCollector between({.seconds = figures.allowed, .cold = 0, .counted = 0});
   {
     const ScratchFolder folder;
     between.run_began();
     const Listening listening(between);
-    run_measured_fit(plan, how, folder, std::make_shared<EndsSoon>(limits.seconds / 3));
+    run_measured_fit(plan, how, folder, std::make_shared<EndsSoon>(figures.allowed / 3));
   }
   plan.validate_every = validate_every;
   plan.checkpoint = checkpoint;
@@ -137,7 +142,7 @@ StepFigures measure_fit(FitPlan& plan, const Measured& how, const StepLimits& li
 
 StepFigures measure_task(const Measured& how, const StepLimits& limits) {
   StepCollector collector(limits);
-  repeat(collector, [&](const ScratchFolder& folder) {
+  repeat(collector, how, [&](const ScratchFolder& folder) {
     TaskCompany company;
     company.judge = std::make_shared<TaskSteps>(collector);
     company.shows_progress = false;

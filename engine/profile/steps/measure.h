@@ -25,6 +25,8 @@ struct Measured {
   const Options& stage;
   const RunSettings& settings;
   std::function<void(const std::string&)> say;
+  std::function<void()> ran = {};  // ProfileOptions::ran
+  bool by_length = false;          // ProfileOptions::by_length
 };
 
 // Runs a fit to its end, or until a listener or the observer raises SeenEnough. Raises the error of the fit.

@@ -243,6 +243,7 @@ StepFigures StepCollector::figures() {
   figures.between = mean_of(timed_between_, timed_steps_);
   figures.steps = timed_steps_;
   figures.cold = cold_steps_;
+  figures.allowed = limits_.seconds;
   figures.counted = counted_steps_;
   figures.has_interval = means.size() >= least_for_interval;
   figures.is_precise = figures.has_interval && figures.step.half_width() <= limits_.precision;

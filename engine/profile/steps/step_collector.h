@@ -25,6 +25,9 @@ class StepCollector final : public TraceListener {
   explicit StepCollector(StepLimits limits, double (*now)() = steady_seconds);
   ~StepCollector() override;
 
+  // The longest time, and another one.
+  double limit() const { return limits_.seconds; }
+  void set_limit(double seconds) { limits_.seconds = seconds; }
   // To be called when a fit or a task begins: its first steps are cold.
   void run_began();
   // To be called at each step of a task, which has no spans for steps. Time that no span covers is then counted as a
@@ -57,7 +60,7 @@ class StepCollector final : public TraceListener {
   std::vector<double> block_means(double least_seconds) const;
   void settle_thread();
 
-  const StepLimits limits_;
+  StepLimits limits_;
   double (*const now_)();
 
   std::vector<Phase> open_;

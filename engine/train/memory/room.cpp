@@ -40,7 +40,8 @@ void check_room(const FitPlan& plan, std::size_t rows) {
   } catch (Error& error) {
     error.hint(rows > 1 ? "`stack` says how many trials train side by side"
                         : what_fits(plan, rows, static_cast<std::int64_t>(free)));
-    throw error.in(plan.options.path());
+    const Error here = plan.options.error("", "");
+    throw error.in(plan.options.path()).at(here.file(), here.line());
   }
 }
 

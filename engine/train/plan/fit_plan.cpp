@@ -72,7 +72,7 @@ void extend_time(FitPlan& plan, const RunSettings& settings) {
         .hint("--epochs N or --steps N give a fit a new length");
   }
   if (settings.extends_now) check_more_time(settings, plan.time_budget);
-  plan.time_budget = static_cast<double>(settings.extended.back().count);
+  plan.time_budget = settings.extended.back().count;
 }
 
 // The steps of the last batch that fits into the FLOPs of the option.
@@ -120,7 +120,8 @@ void plan_length(FitPlan& plan, const RunSettings& settings) {
   const bool by_time = extended && extended->is_time();
   if (by_time) extend_time(plan, settings);
   if (extended && !by_time) {
-    plan.length.total_steps = extended->count * (extended->unit == "epochs" ? plan.length.steps_per_epoch : 1);
+    plan.length.total_steps =
+        static_cast<std::int64_t>(extended->count) * (extended->unit == "epochs" ? plan.length.steps_per_epoch : 1);
   } else if (epochs) {
     plan.length.total_steps = fit.integer("epochs") * plan.length.steps_per_epoch;
   } else if (steps) {
@@ -453,7 +454,7 @@ MemoryEstimate estimate_memory(const FitPlan& plan) {
 
 void check_more_time(const RunSettings& settings, double before) {
   const NewTotal& wanted = settings.extended.back();
-  if (static_cast<double>(wanted.count) <= before) throw wanted.no_more_than(to_text(Duration{before, Unit::seconds}));
+  if (wanted.count <= before) throw wanted.no_more_than(to_text(Duration{before, Unit::seconds}));
 }
 
 }  // namespace trainlab

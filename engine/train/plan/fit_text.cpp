@@ -8,7 +8,6 @@
 #include "memory/what_fits.h"
 #include "precision.h"
 #include "tensor/memory.h"
-#include "train/memory_prediction.h"
 
 namespace trainlab {
 namespace {
@@ -90,7 +89,7 @@ std::string trees(const FitPlan& plan) {
 
 }  // namespace
 
-std::string describe(const FitPlan& plan) {
+Checked describe(const FitPlan& plan) {
   const MemoryPrediction memory = predict_memory(plan);
   std::string text = plan.options.string("name") + "  " + plan.options.where() + "\n\n" + trees(plan) + "\n";
   const auto line = [&text](const char* name, const std::string& value) {
@@ -121,9 +120,10 @@ std::string describe(const FitPlan& plan) {
   line("monitor", plan.monitor + (plan.minimize(plan.monitor) ? " (smaller is better)" : " (greater is better)") +
                       (plan.keep_best ? ", the best weights are kept" : ", the last weights are kept"));
   for (const std::string& note : plan.notes) text += "\n" + note + "\n";
-  for (const std::string& warning : plan.warnings) text += "\nwarning: " + warning + "\n";
-  if (const auto warning = slow_products(plan)) text += "\nwarning: " + *warning + "\n";
-  return text;
+  std::vector<std::string> warnings = plan.warnings;
+  if (const auto warning = slow_products(plan)) warnings.push_back(*warning);
+  for (const std::string& warning : warnings) text += "\nwarning: " + warning + "\n";
+  return {.text = text, .facts = fit_facts(plan, memory, warnings)};
 }
 
 }  // namespace trainlab

@@ -21,8 +21,12 @@ c10::SmallVector<at::Tensor, 4> model_inputs(const FitPlan& plan, const BatchVie
 
 void raise_loss_error(const FitPlan& plan, const std::exception& exception) {
   const Error plain = operator_error(exception);
-  if (plain.kind() != ErrorKind::recipe) throw plain;
-  throw plan.options.error("loss", plain.message());
+  // The error of a function of the recipe has its own place.
+  if (plain.kind() != ErrorKind::recipe || !plain.file().empty()) {
+    if (dynamic_cast<const Error*>(&exception) != nullptr) throw;
+    throw plain;
+  }
+  throw plan.options.error("loss", plain.headline()).hint(plain.hint());
 }
 
 }  // namespace trainlab

@@ -31,8 +31,6 @@ LossValue loss_of(const FitPlan& plan, const Compute& compute) {
   const Span span(Phase::loss);
   try {
     return compute();
-  } catch (const Error&) {
-    throw;
   } catch (const std::exception& exception) {
     raise_loss_error(plan, exception);
   }

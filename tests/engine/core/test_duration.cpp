@@ -38,6 +38,8 @@ TEST_CASE("what is no duration is refused with the accepted forms") {
 
 TEST_CASE("the text of a duration reads back as the same duration") {
   CHECK(to_text({1, Unit::epochs}) == "1 epoch");
+  CHECK(to_text({1e5, Unit::epochs}) == "100000 epochs");
+  CHECK(to_text({2.3e16, Unit::steps}) == "23000000000000000 steps");
   CHECK(to_text({64800, Unit::seconds}) == "18 h");
   CHECK(to_text({5400, Unit::seconds}) == "90 min");
   CHECK(to_text({0, Unit::seconds}) == "0 s");

@@ -60,6 +60,16 @@ TEST_CASE("brief says in a few words what a value is") {
   CHECK(Value(wide).brief().ends_with("… }"));
 }
 
+TEST_CASE("count_text writes whole numbers in full") {
+  CHECK(count_text(0) == "0");
+  CHECK(count_text(999) == "999");
+  CHECK(count_text(1e5) == "100,000");
+  CHECK(count_text(-1234567) == "-1,234,567");
+  CHECK(count_text(-123) == "-123");
+  CHECK(count_text(2.5) == "2.5");
+  CHECK(count_text(1e300) == "1e+300");
+}
+
 TEST_CASE("number_text is the shortest that reads back as the same double") {
   CHECK(number_text(0.1) == "0.1");
   CHECK(number_text(1e-5) == "1e-05");

@@ -68,6 +68,11 @@ TEST_CASE("a category that did not train is none of those that did") {
   const DataParts parts = open(table("colour,y\nred,1\nblue,2\nred,3\n"));
   const Batch batch = read(parts, write_file("new.csv", "colour\nblue\nmauve\n\nNA\nred\n"));
   CHECK(at::equal(batch.columns[0], at::tensor({1.f, 0.f, 0.f, 0.f, 0.f, 0.f, 0.f, 1.f}).reshape({4, 2})));
+  const std::vector<std::string> warnings = read_inputs("new.csv", inputs(parts), parts.state).warnings;
+  REQUIRE(warnings.size() == 1);
+  CHECK(
+      warnings[0].ends_with("new.csv:3: column \"colour\": training had no category \"mauve\", (missing), only "
+                            "\"blue\", \"red\"; all features of the column are 0 in 2 of 4 rows"));
   const DataParts with_missing = open(table("colour,y\nred,1\n,2\n"));
   const Batch known = read(with_missing, write_file("new.csv", "colour\nNA\nmauve\n"));
   CHECK(at::equal(known.columns[0], at::tensor({0.f, 1.f, 0.f, 0.f}).reshape({2, 2})));

@@ -175,7 +175,8 @@ TEST_CASE("text: what is refused") {
   const Tokenizer tokenizer = Tokenizer::characters("ab\n", "text");
   const Error outside = error_of([&] { tokenizer.encode("ab\nbé", "prompt.txt"); });
   CHECK(outside.message() ==
-        "prompt.txt:2: character 5, 'é' (U+00E9), is not among the 3 of the text that the vocabulary was made from");
+        "prompt.txt:2: character 2, 'é' (U+00E9), is not among the 3 of the text that the vocabulary was made from");
+  CHECK(outside.hint() == "replace this character by one of ab, or train on a text that has the character");
   CHECK(contains(error_of([&] { tokenizer.encode("a\x01", "p"); }).message(), "character 2, U+0001, is not"));
 }
 

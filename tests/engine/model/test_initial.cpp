@@ -60,7 +60,7 @@ const Registry& with_holder() {
                            NamedTensors ones;
                            for (const ParameterInfo& info : model.parameters())
                              ones.emplace(info.name, at::ones(info.shape));
-                           return ones;
+                           return StoredValues::Tensors{.by_name = ones};
                          },
                      .option = "from",
                      .mixture =

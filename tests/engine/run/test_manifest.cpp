@@ -74,6 +74,12 @@ TEST_CASE("a manifest is read back as it was written") {
   CHECK(Value(back.settings) == Value(manifest.settings));
   CHECK(Value(back.chosen) == Value(manifest.chosen));
   CHECK(back.extension->totals == std::vector<NewTotal>{{60, "steps"}, {3600, "time"}});
+  Manifest shorter = manifest;
+  shorter.extension->totals = {{0.2, "time"}};
+  write_manifest(run, shorter);
+  CHECK(read_manifest(run).extension->totals == shorter.extension->totals);
+  CHECK(shorter.extension->totals.front().text() == "0.2 s");
+  write_manifest(run, manifest);
   CHECK(differences(manifest, back, stages()).empty());
   CHECK(inexactness(manifest, back, stages()).empty());
 

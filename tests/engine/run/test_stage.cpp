@@ -413,7 +413,8 @@ TEST_CASE("trainings of a shared stage have a thread each unless more are asked 
 TEST_CASE("a finished run is extended") {
   World world("extend");
   const auto epochs = [](const StageContext& context) {
-    return context.settings->extended.empty() ? 20 : context.settings->extended.front().count;
+    const std::vector<NewTotal>& extended = context.settings->extended;
+    return extended.empty() ? std::int64_t{20} : static_cast<std::int64_t>(extended.front().count);
   };
   world.body = [&](const Options&, const StageContext& context) {
     if (epochs(context) < 20) throw usage_error("20 epochs are behind it already");

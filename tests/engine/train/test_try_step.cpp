@@ -17,7 +17,7 @@ namespace {
 
 std::string tried(const Options& fit) {
   prepare_arithmetic(1);
-  return check_fit(plan_fit(fit, test_settings()), {.step = true});
+  return check_fit(plan_fit(fit, test_settings()), {.step = true}).text;
 }
 
 // The number that `text` gives for a metric.

@@ -13,7 +13,8 @@ class CheckExecution final : public Execution {
  private:
   StageResult run_stage(const std::shared_ptr<const Spec>& stage) override {
     check(*stage, false);
-    text_ += "\nchecked up to stage " + stage_name(stage->value) + "; the rest needs its result\n";
+    up_to_ = stage_name(stage->value);
+    text_ += "\nchecked up to stage " + up_to_ + "; the rest needs its result\n";
     throw ExecutionEnds();
   }
 
@@ -21,20 +22,31 @@ class CheckExecution final : public Execution {
     if (outcome.stage) check(*outcome.stage, true);
     if (!outcome.ended) check_set_used();
     if (outcome.ended && text_.empty()) text_ = "checked up to a lab.study with a file; the rest needs its trials\n";
-    send(outcome.stage || outcome.ended ? text_ : std::string(no_stage("checked").what()) + "\n");
+    if (!outcome.stage && !outcome.ended) text_ = std::string(no_stage("checked").what()) + "\n";
+    if (!request().has("json")) {
+      send(text_);
+      return 0;
+    }
+    Value::Map object{{"kind", "check"}, {"status", "done"}, {"stages", stages_}, {"text", text_}};
+    if (!up_to_.empty()) object["up_to"] = up_to_;
+    send_json(object);
     return 0;
   }
 
   void check(const Spec& given, bool returned) {
     const Options stage(registry(), with_set(given, returned), "");
     try {
-      text_ += run().check(stage, {.step = request().has("step"), .callbacks = request().has("callbacks")});
+      Checked checked = run().check(stage, {.step = request().has("step"), .callbacks = request().has("callbacks")});
+      text_ += checked.text;
+      stages_.push_back(std::move(checked.facts));
     } catch (const Error& error) {
       throw with_origin(error, request().texts("set"), stage_name(stage.value()), returned);
     }
   }
 
   std::string text_;
+  Value::List stages_;
+  std::string up_to_;  // the stage whose result the rest of the recipe needs
 };
 
 }  // namespace

@@ -1,5 +1,8 @@
-// `trainlab find lr|batch|loader|optimizer RECIPE.lua`. The command's record is in tools/trainlab/commands.
+// `trainlab find lr|batch|loader|optimizer RECIPE.lua`.
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <string_view>
 
 #include "command.h"
 #include "core/files.h"
@@ -16,6 +19,14 @@ namespace trainlab {
 
 namespace {
 
+// What a finder searches for, in a fit.
+struct Search {
+  const Registry& registry;
+  const Options& fit;
+  const RunSettings& settings;
+  std::function<void(const std::string&)> say;
+};
+
 // The result of a finder as text, as data, and as texts for --set.
 struct Found {
   std::string text;
@@ -23,61 +34,75 @@ struct Found {
   std::vector<std::string> set = {};
 };
 
+std::string rate_set(const Options& fit, double rate) {
+  return rate_option_of(fit.value()["optim"]) + "=" + number_text(rate);
+}
+
+Found rate(const Search& search) {
+  const FoundRate found =
+      find_rate(search.registry, search.fit.spec(), search.settings, {.context = {.say = search.say}});
+  return {rate_text(found), to_value(found), {rate_set(search.fit, found.suggestion)}};
+}
+
+Found batch(const Search& search) {
+  const FoundBatch found =
+      find_batch(search.registry, search.fit.spec(), search.settings, {.context = {.say = search.say}});
+  std::vector<std::string> set = {"batch=" + std::to_string(found.suggestion / found.accumulate)};
+  if (std::isfinite(found.scaled_rate)) set.push_back(rate_set(search.fit, found.scaled_rate));
+  return {batch_text(found), to_value(found), std::move(set)};
+}
+
+Found optimizer(const Search& search) {
+  const FoundOptimizer found =
+      find_optimizer(search.registry, search.fit.spec(), search.settings, {.context = {.say = search.say}});
+  return {optimizer_text(found), to_value(found)};
+}
+
+Found loader(const Search& search) {
+  const FoundLoader found = find_loader(search.fit, search.settings, search.say);
+  const LoaderSize& size = found.tried[found.suggestion].size;
+  return {loader_text(found),
+          to_value(found),
+          {"loader.threads=" + std::to_string(size.threads), "loader.prefetch=" + std::to_string(size.prefetch)}};
+}
+
+struct Finder {
+  std::string_view word;  // Request::choice
+  Found (*find)(const Search& search);
+  bool has_set = true;  // whether the result can be written for --apply
+};
+
+constexpr std::array finders{Finder{"lr", rate}, Finder{"batch", batch}, Finder{"loader", loader},
+                             Finder{"optimizer", optimizer, false}};
+
 class FindExecution final : public MeasuredStage {
  public:
-  explicit FindExecution(const EngineStart& start) : MeasuredStage(start) { check_apply(); }
+  explicit FindExecution(const EngineStart& start)
+      : MeasuredStage(start), finder_(*std::ranges::find(finders, request().choice, &Finder::word)) {
+    if (request().has("apply") && !finder_.has_set) {
+      throw usage_error("--apply: expected lr, batch or loader, found " + request().choice)
+          .hint("another optimizer is written into the recipe: optim = lab.optim.AdamW { lr = 1e-3 }");
+    }
+    check_apply();
+  }
 
  private:
   int measure(const WhatToMeasure& what, const RunSettings& settings) override {
-    const std::string& finder = request().options["finder"].string();
-    if (what.stage.entry().name != "fit" || (finder != "loader" && !what.spec)) {
+    if (what.stage.entry().name != "fit") {
       throw usage_error("expected a lab.fit as the stage of the recipe, found " +
-                        (what.spec ? "lab." + what.stage.entry().name : what.note));
+                        (what.spec ? "lab." + what.stage.entry().name : what.note + ", a lab.task"))
+          .hint("a task's loop is code, whose rates and batches only the recipe knows");
     }
     if (request().has("apply") && !what.spec) {
       throw usage_error("--apply: expected a fit that the recipe names, found " + what.note)
           .hint("options of its fits come from the function `build`");
     }
+    mute();  // the many trainings of a search would print the same again and again
+    const auto say = [this](const std::string& line) { run().say(line); };
     tell(what, with_torch_errors([&] {
-           if (finder == "loader") return loader(what, settings);
-           if (finder == "batch") return batch(*what.spec, settings);
-           if (finder == "optimizer") return optimizer(*what.spec, settings);
-           return rate(*what.spec, settings);
+           return finder_.find({.registry = registry(), .fit = what.stage, .settings = settings, .say = say});
          }));
     return 0;
-  }
-
-  Found rate(const Spec& fit, const RunSettings& settings) {
-    const FoundRate found = find_rate(registry(), fit, settings, {.context = {.say = say()}});
-    return {rate_text(found), to_value(found), {rate_set(fit, found.suggestion)}};
-  }
-
-  Found batch(const Spec& fit, const RunSettings& settings) {
-    const FoundBatch found = find_batch(registry(), fit, settings, {.context = {.say = say()}});
-    std::vector<std::string> set = {"batch=" + std::to_string(found.suggestion / found.accumulate)};
-    if (std::isfinite(found.scaled_rate)) set.push_back(rate_set(fit, found.scaled_rate));
-    return {batch_text(found), to_value(found), std::move(set)};
-  }
-
-  Found optimizer(const Spec& fit, const RunSettings& settings) {
-    const FoundOptimizer found = find_optimizer(registry(), fit, settings, {.context = {.say = say()}});
-    return {optimizer_text(found), to_value(found)};
-  }
-
-  Found loader(const WhatToMeasure& what, const RunSettings& settings) {
-    const FoundLoader found = find_loader(what.stage, settings, say());
-    const LoaderSize& size = found.tried[found.suggestion].size;
-    return {loader_text(found),
-            to_value(found),
-            {"loader.threads=" + std::to_string(size.threads), "loader.prefetch=" + std::to_string(size.prefetch)}};
-  }
-
-  static std::string rate_set(const Spec& fit, double rate) {
-    return rate_option_of(fit.value["optim"]) + "=" + number_text(rate);
-  }
-
-  std::function<void(const std::string&)> say() {
-    return [this](const std::string& line) { run().say(line); };
   }
 
   void tell(const WhatToMeasure& what, Found found) {
@@ -87,17 +112,43 @@ class FindExecution final : public MeasuredStage {
           *request().path("apply"),
           {.recipe = hash_file(request().recipe), .stage = stage, .set = std::move(found.set), .threads = {}});
     }
-    if (!request().has("json")) return send(found.text);
+    if (!request().has("json")) return send(found.text + (what.note.empty() ? "" : what.note + " was searched for\n"));
+    if (!what.note.empty()) found.value.set("note", what.note);
     found.value.set("recipe", shown_name());
     found.value.set("stage", stage);
     send_json(found.value);
   }
+
+  const Finder& finder_;
 };
 
 }  // namespace
 
 Command find_command() {
-  return {"find", [](const EngineStart& start) { return FindExecution(start).execute(); }};
+  Command command{
+      .name = "find",
+      .execute = [](const EngineStart& start) { return FindExecution(start).execute(); },
+      .line = "find a learning rate, a batch, a loader or an optimizer for a fit",
+      .text =
+          "`trainlab find lr RECIPE.lua` trains the fit for some steps at a rate that grows from 1e-6 to 10, with\n"
+          "several seeds: the start is a quarter of the rate at which the loss was least. Then the start and rates 4\n"
+          "times smaller and larger are trained from new weights for as many steps, and the best of the three is\n"
+          "suggested if it is better by more than the noise.\n"
+          "`trainlab find batch RECIPE.lua` trains the fit, measures at three places how noisy its gradients are, and\n"
+          "times steps of several sizes: which batch reaches the same loss soonest, and what it saves and costs.\n"
+          "`trainlab find loader RECIPE.lua` trains with more and fewer threads that prepare batches, and with more\n"
+          "and fewer batches ahead: the fewest threads and batches with which the fit is as fast as with any.\n"
+          "`trainlab find optimizer RECIPE.lua` trains the fit with its own optimizer, AdamW, SGD with momentum,\n"
+          "RMSprop and Lion, each at nine rates or more: which is best, and how exactly its rate must be chosen.\n"
+          "Of a sweep or an ensemble the fit of the first trial is searched for. Nothing is written but the file of\n"
+          "--apply. More: docs/health.md\n",
+      .flags = {stage_flag(),
+                {.name = "apply",
+                 .type = file_type("FILE"),
+                 .help = "writes what is suggested, for `trainlab run --apply FILE`"}},
+  };
+  for (const Finder& finder : finders) command.choices.emplace_back(finder.word);
+  return command;
 }
 
 }  // namespace trainlab

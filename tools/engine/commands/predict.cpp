@@ -22,6 +22,11 @@ std::optional<std::string> model_of(const Request& request) {
   return model.is_nil() ? std::nullopt : std::optional(model.string());
 }
 
+void warn(const Request& request, const std::vector<std::string>& warnings) {
+  if (request.has("quiet")) return;
+  for (const std::string& warning : warnings) std::fprintf(stderr, "%s\n", printable(warning).c_str());
+}
+
 Generation generation_of(const Request& request) {
   const Value& options = request.options;
   return {.length = options["length"].integer(),
@@ -39,7 +44,9 @@ std::string text_of(const StagePredictor& predictor, const Request& request) {
   const auto inputs = [&](const Predictor& one) {
     return read_inputs(options["input"].string(), one.file().inputs, one.data());
   };
-  return prediction_text(predictor.first(), predictor.predict(inputs, options["batch"].integer()),
+  const Prediction prediction = predictor.predict(inputs, options["batch"].integer());
+  warn(request, prediction.warnings);
+  return prediction_text(predictor.first(), prediction,
                          options["format"] == Value("json") ? PredictionFormat::json : PredictionFormat::csv);
 }
 
@@ -108,9 +115,7 @@ bool needs_recipe(const Request& request) {
 int predict(const EngineStart& start) {
   if (needs_recipe(start.request)) return PredictExecution(start).execute();
   const ChosenDevice device = chosen_device(start.request);
-  if (!start.request.has("quiet")) {
-    for (const std::string& warning : device.warnings) std::fprintf(stderr, "%s\n", printable(warning).c_str());
-  }
+  warn(start.request, device.warnings);
   send_text(*start.channel, predicted_text(all_entries(), start.request, device.name, nullptr));
   return 0;
 }

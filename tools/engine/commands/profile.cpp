@@ -88,8 +88,11 @@ class SecondExecution final : public BesideExecution {
  private:
   int measure(const WhatToMeasure& what, const RunSettings& settings) override {
     const Options stage = second_of(what);
-    return tell_beside(first_,
-                       {.stage = stage, .settings = settings, .recipe = shown_name(), .note = note_of_second(what)});
+    return tell_beside(
+        first_,
+        {.stage = stage, .settings = settings, .recipe = shown_name(), .note = note_of_second(what), .ran = [this] {
+           mute();
+         }});
   }
 
   const StageBeside& first_;
@@ -115,7 +118,10 @@ class ProfileExecution final : public BesideExecution {
   }
 
   int measure_both(const WhatToMeasure& what, const RunSettings& settings) {
-    const StageBeside first{.stage = what.stage, .settings = settings, .recipe = shown_name(), .note = what.note};
+    const StageBeside first{
+        .stage = what.stage, .settings = settings, .recipe = shown_name(), .note = what.note, .ran = [this] {
+          mute();
+        }};
     if (request().second.empty()) {
       const Options changed = second_of(what);
       return tell_beside(
@@ -138,11 +144,13 @@ class ProfileExecution final : public BesideExecution {
       throw usage_error("--trace: expected a fit, found the task \"" + what.stage.string("name") + "\"")
           .hint("a task's loop is code, of which no steps can be run apart");
     }
-    const ProfileOptions options = profile_options(precision);
+    ProfileOptions options = profile_options(precision);
+    options.by_length = !request().has("seconds");
     const Options& stage = what.stage;
     run().say("measuring " + stage.entry().name + " " + stage.string("name") + " for at most " +
               number_text(options.seconds) + " s, and remedies for about as long again");
     const Profile profile = profile_stage(stage, settings, options);
+    options.seconds = profile.steps.allowed;
     std::optional<Timeline> timeline;
     if (is_fit && (request().has("trace") || request().has("html"))) {
       timeline = timeline_of(profile, stage, settings, options);
@@ -205,7 +213,7 @@ Command profile_command() {
           "a\n"
           "step of the second takes and where the difference lies. Parameters and --set are those of both.\n",
       .flags = {stage_flag(),
-                seconds_flag("±2 %"),
+                seconds_flag("±2 %", ", and 20 times as\nlong as the stage for a short stage"),
                 {.name = "by",
                  .type = choice_type("PART", {"layer", "operator"}),
                  .help = "shows all rows of the table of layers, or all operators (default: the 8 longest rows)"},

@@ -1,6 +1,3 @@
-#include <algorithm>
-#include <cmath>
-
 #include "cli/arguments.h"
 #include "cli/ending.h"
 #include "cli/requests.h"
@@ -15,11 +12,6 @@ constexpr std::int64_t largest_total = (std::int64_t{1} << 53) - 1;
 
 Flag total_flag(std::string name, std::string help) {
   return {.name = std::move(name), .type = whole_type("N", 1, largest_total), .help = std::move(help)};
-}
-
-// The seconds rounded up, so that the run gets no less than was asked for.
-std::int64_t whole_seconds(double seconds) {
-  return static_cast<std::int64_t>(std::min(std::ceil(seconds), static_cast<double>(largest_total)));
 }
 
 // Raises Error{usage} unless the last stage has a length of this kind.
@@ -50,8 +42,7 @@ int run_extend(const Program&, const Arguments& given) {
   Request request = request_for_run(given, run, read_manifest(run));
   for (const std::string& total : given.command->alternatives.flags) {
     if (!given.has(total)) continue;
-    const Value& count = given.flags[total];
-    request.extend = NewTotal{count.is_integer() ? count.integer() : whole_seconds(count.number()), total};
+    request.extend = NewTotal{given.flags[total].number(), total};
   }
   return supervise(request, given, std::move(held));
 }

@@ -122,9 +122,7 @@ std::string help_on(const Program& program, const std::string& name) {
   const Registry registry = Registry::from_value(parse_json(program.entries, "the table of entries"));
   if (name.empty()) return report::entry_list(registry, output_width());
   if (std::optional<std::string> text = report::find_entry_help(registry, name, output_width())) return *text;
-  // Lines are broken for a terminal only; a program that reads through a pipe gets whole lines.
-  const int width = ::isatty(STDOUT_FILENO) == 1 ? output_width() : 0;
-  const std::string found = report::found_text(topics_of(program, registry, name), name, width);
+  const std::string found = report::found_text(topics_of(program, registry, name), name, output_width());
   return found.empty() ? report::entry_help(registry, name, output_width()) : found;
 }
 

@@ -2,6 +2,7 @@
 #include "cli/ending.h"
 #include "cli/requests.h"
 #include "core/error.h"
+#include "damage.h"
 #include "run/folder.h"
 
 namespace trainlab::cli {
@@ -10,7 +11,9 @@ Command resume_command() {
   return {
       .name = "resume",
       .line = "go on with an unfinished run",
-      .text = "Executes the recipe as it is stored in the run. Of a finished run the summary is printed.\n",
+      .text =
+          "Executes the recipe as it is stored in the run. Of a finished run the summary is printed, once its files "
+          "are\nknown to be whole.\n",
       .words = {.operand = "RUN", .what = "one run folder", .least = 1, .most = 1},
       .flags = {{.name = "recipe",
                  .type = file_type("FILE"),
@@ -26,9 +29,7 @@ Command resume_command() {
             RunFolder held = RunFolder::open(run);
             const bool finished = is_finished(read_summary(run));
             if (given.has("recipe")) {
-              const std::filesystem::path mended = absolute_path(given.flags["recipe"].string());
-              if (!std::filesystem::is_regular_file(mended))
-                throw usage_error("there is no recipe " + given.flags["recipe"].string());
+              recipe_at(given.flags["recipe"].string());
               if (finished)
                 throw usage_error("the run in " + run.string() + " is finished: a mended recipe has nothing to repeat");
             }
@@ -36,7 +37,10 @@ Command resume_command() {
               throw usage_error("--within: the run in " + run.string() + " is finished")
                   .hint("trainlab extend with a longer total takes --within too");
             }
-            if (finished) return tell_summary(run, given.has("json"));
+            if (finished) {
+              check_finished(run);
+              return tell_summary(run, given.has("json"));
+            }
             return supervise(request_for_run(given, run, read_manifest(run)), given, std::move(held));
           },
   };

@@ -53,8 +53,8 @@ class Value {
 
   // Access. Each raises std::logic_error on another kind: callers check, or read validated options.
   bool boolean() const;
-  double number() const;          // integers are converted
-  std::int64_t integer() const;   // doubles with an integral value below 2^53 are converted
+  double number() const;         // integers are converted
+  std::int64_t integer() const;  // doubles with an integral value below 2^53 are converted
   const std::string& string() const;
   const List& list() const;
   const Map& map() const;
@@ -93,5 +93,8 @@ std::string valid_utf8(std::string_view text);
 
 // Number as the shortest text that reads back as the same double ("0.1", "1e-05", "nan", "inf").
 std::string number_text(double x);
+
+// A number of things for people: "100,000" where it is a whole number, else as number_text.
+std::string count_text(double x);
 
 }  // namespace trainlab

@@ -23,6 +23,9 @@ struct InputColumn {
 struct NewInputs {
   Part part;                       // the columns in the order that was asked for
   std::vector<std::string> names;  // a name for each sample of images; else empty
+  // What the user should know of inputs that are read in another way than they look: categories of a table that did not
+  // train.
+  std::vector<std::string> warnings = {};
 };
 
 // `state`: DataParts::state, as the checkpoint has it. The name of a file tells its format: .csv and .tsv (plain or

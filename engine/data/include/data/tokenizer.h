@@ -28,7 +28,7 @@ class Tokenizer {
   std::int64_t size() const { return is_bytes() ? 256 : static_cast<std::int64_t>(code_points_.size()); }
 
   // Error{recipe} naming `name` and the line for text that is not UTF-8; for a character that is not in the vocabulary
-  // also the character and its place (in characters, from 1).
+  // also the character, its place in the line (in characters, from 1) and the vocabulary.
   std::vector<std::int32_t> encode(std::string_view text, const std::string& name) const;
   // std::logic_error for a number that is not a token. The text of byte tokens need not be UTF-8.
   std::string decode(std::span<const std::int64_t> tokens) const;

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <functional>
+#include <map>
+#include <string>
 #include <string_view>
 
 #include "model/model.h"
@@ -20,7 +22,11 @@ struct Mixture {
 // parameters and buffers ("2.weight"). The entry's option `except` is a list of patterns of names that keep their other
 // values; with its option `partial` all tensors keep theirs for which there is no value of their name and shape.
 struct StoredValues {
-  std::function<NamedTensors(const Options&)> read;
+  struct Tensors {
+    NamedTensors by_name;
+    std::map<std::string, std::string> origins = {};  // the names in the file, of those that have another name here
+  };
+  std::function<Tensors(const Options&)> read;
   std::string option = "path";                                 // says where the values come from
   std::function<Mixture(const Options&)> mixture = {};         // null: stored values as they are
   std::function<NamedTensors(const Options&)> optimizer = {};  // the optimizer's first state; null or empty: its own

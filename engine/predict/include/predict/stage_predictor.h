@@ -5,23 +5,14 @@
 #include <functional>
 
 #include "predict/predictor.h"
+#include "run/stored_model.h"
 
 namespace trainlab {
 
-// A model of a stage: the folder of the fit that trained the model, and how often an ensemble counts it.
-struct StoredModel {
-  std::filesystem::path folder;
-  double weight = 1;
-};
-
-// The models behind the result in a stage's folder, in the order of an ensemble's members, each once. A stage without a
-// summary counts as a fit that is under way. Error{usage} if the stage keeps no model, or has none yet; damaged_file().
-std::vector<StoredModel> models_behind(const std::filesystem::path& stage_folder);
-
 struct Prediction {
-  std::vector<std::string> names;  // of the inputs, as in NewInputs
-  at::Tensor mean;                 // as Predictor::predict gives it; of several models the mean
-  at::Tensor spread;               // the standard deviation among an ensemble's members; otherwise undefined
+  std::vector<std::string> names, warnings;  // of the inputs, as in NewInputs; an ensemble's first member's
+  at::Tensor mean;                           // as Predictor::predict gives it; of several models the mean
+  at::Tensor spread;                         // the standard deviation among an ensemble's members; otherwise undefined
 };
 
 // Used by one thread; a model with functions of a recipe by the recipe's thread.

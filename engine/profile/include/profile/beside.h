@@ -4,6 +4,7 @@
 // once, short runs of each take turns (A B B A …), and differences are taken within pairs of neighbouring runs.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,8 +16,9 @@ namespace trainlab {
 struct StageBeside {
   const Options& stage;
   const RunSettings& settings;
-  std::string recipe = {};  // the recipe's path, as the user would type it
-  std::string note = {};    // "the first trial of sweep search", "with batch=128", or empty
+  std::string recipe = {};         // the recipe's path, as the user would type it
+  std::string note = {};           // "the first trial of sweep search", "with batch=128", or empty
+  std::function<void()> ran = {};  // as in ProfileOptions
 };
 
 // The seconds that a part of a step takes in both stages.

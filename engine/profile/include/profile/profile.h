@@ -19,9 +19,15 @@ namespace trainlab {
 
 struct ProfileOptions {
   double seconds = 30;      // the longest time for the steps
+  bool by_length = false;   // less than `seconds` for a stage that is short itself (seconds_for)
   double precision = 0.02;  // the measurement ends when half the interval of a step is this share of its median
-  std::function<void(const std::string&)> say = {};  // receives the lines that the recipe prints
+  std::function<void(const std::string&)> say = {};  // receives the lines that the stage has to say
+  std::function<void()> ran = {};                    // called when the stage has run once, and may run again
 };
+
+// The seconds for the steps of a stage that takes `length` seconds in all: 20 times as long, at least 2 s, and at most
+// `most`. What is found of a short stage can save little.
+double seconds_for(double length, double most);
 
 // How long validations or checkpoints take, and how often they come between steps.
 struct Rhythm {

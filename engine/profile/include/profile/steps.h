@@ -44,6 +44,7 @@ struct StepFigures {
   double between = 0;           // other seconds between two steps
   std::int64_t steps = 0;       // timed steps
   std::int64_t cold = 0;        // steps at the beginning that were dropped
+  double allowed = 0;           // seconds that the timing was allowed to take
   bool has_interval = false;    // if false, there were too few steps, and `step` has the least and the greatest block
   bool is_precise = false;      // the interval is within ±2 % of the median
   std::optional<double> drift;  // 0.1: the later half of the steps is slower than the earlier half by a tenth

@@ -1,23 +1,27 @@
 // What `trainlab extend` asks for: a new total of the last stage of a run.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <string>
 
 #include "core/duration.h"
 #include "core/error.h"
+#include "core/value.h"
 
 namespace trainlab {
 
 struct NewTotal {
-  std::int64_t count = 0;
+  double count = 0;
   std::string unit;  // "epochs" or "steps" of a fit, "trials" of a sweep, "time" (in seconds) of either
 
   std::string text() const {
-    if (is_time()) return to_text(Duration{static_cast<double>(count), Unit::seconds});
-    return std::to_string(count) + " " + (count == 1 ? unit.substr(0, unit.size() - 1) : unit);
+    if (is_time()) return to_text(Duration{count, Unit::seconds});
+    return count_text(count) + " " + (count == 1 ? unit.substr(0, unit.size() - 1) : unit);
   }
   bool is_time() const { return unit == "time"; }
+  // The count as files keep it: a whole number as an integer.
+  Value stored() const { return count == std::trunc(count) ? Value(static_cast<std::int64_t>(count)) : Value(count); }
   // For a total that is not more than `before`, that of the run so far.
   Error no_more_than(const std::string& before) const {
     return usage_error("expected a total of more than the " + before + " of the run, found " + text())

@@ -81,7 +81,7 @@ class Run {
   const RunSettings& settings() const { return settings_; }
 
   // The text that `trainlab check` prints of a stage. Raises Error.
-  std::string check(const Options& stage, const CheckedToo& too) const;
+  Checked check(const Options& stage, const CheckedToo& too) const;
   // The settings with which the stage would run, for commands that try a stage. Arithmetic uses their threads from now
   // on.
   RunSettings begin_trial_of(const Options& stage) const;

@@ -95,6 +95,12 @@ struct CheckedToo {
   bool callbacks = false;  // each function of the recipe, on a few samples
 };
 
+// What a check has found: as `trainlab check` prints it, and the same facts as data.
+struct Checked {
+  std::string text;
+  Value facts;  // a map with at least `name` and `kind`
+};
+
 // Runs a prepared stage to its end or raises; returns the summary (summary.json without name, kind, out …: what the
 // kind does not fill in is added by the caller). Interrupted work ends with status "interrupted".
 using StageWork = std::function<Value(const StageContext& context)>;
@@ -121,8 +127,8 @@ struct StageKind {
   // Checks the stage completely and gets ready to run it (data opened, shapes inferred); writes nothing, so that a
   // recipe that is wrong leaves no run folder.
   std::function<StageWork(const Options& stage, const RunSettings& settings)> prepare;
-  // Checks completely without running; returns the text that `trainlab check` prints.
-  std::function<std::string(const Options& stage, const RunSettings& settings, const CheckedToo& too)> check;
+  // Checks completely without running.
+  std::function<Checked(const Options& stage, const RunSettings& settings, const CheckedToo& too)> check;
 };
 
 // The name of a stage: its option `name`, or its kind where that takes no name.

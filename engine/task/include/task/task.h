@@ -236,9 +236,9 @@ class TaskContext : public Object, public std::enable_shared_from_this<TaskConte
 // of the function, of observers and of files; the checkpoints then stay as they are.
 Value run_task(const Options& task, const StageContext& context, const TaskCompany& company = {});
 
-// The text of `trainlab check` about the function of a `lab.task`; with --callbacks the function is called, without a
+// What `trainlab check` says of the function of a `lab.task`; with --callbacks the function is called, without a
 // folder, and each of its loops takes at most two steps. Errors are those of the function.
-std::string check_task(const Options& task, const RunSettings& settings, const CheckedToo& too);
+Checked check_task(const Options& task, const RunSettings& settings, const CheckedToo& too);
 
 void register_task(Registry& registry);
 

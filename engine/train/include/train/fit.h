@@ -46,8 +46,8 @@ struct FitCompany {
 std::vector<Value> run_fits(const FitPlan& plan, std::span<const FitMember> members, bool axis,
                             const FitCompany& company = {});
 
-// The text that `trainlab check` prints about a fit.
-std::string check_fit(FitPlan plan, const CheckedToo& too);
+// What `trainlab check` says of a fit.
+Checked check_fit(FitPlan plan, const CheckedToo& too);
 
 // The additions of a room above `train` to each stage lab.fit that runs by itself: options, and company for the fit.
 // Fits that a sweep or an ensemble builds have the options, but no company.

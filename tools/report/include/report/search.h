@@ -18,9 +18,9 @@ struct Topic {
   std::vector<Part> parts;
 };
 
-// The topics that have the word, in any case of letters, a line for each: those of this name, then those with an option
-// of this name, then those that have the word in the name, in the first line, and in the rest. Lines are cut to `width`
-// columns; 0 cuts nothing. Empty if there is none.
+// The topics that have the word, in any case of letters: those of this name, then those with an option of this name,
+// then those that have the word in the name, in the first line, and in the rest. Each has its name and at most two
+// lines about it, of at most `width` (from 40) columns. Empty if there is none.
 std::string found_text(std::span<const Topic> topics, const std::string& word, int width);
 
 }  // namespace trainlab::report

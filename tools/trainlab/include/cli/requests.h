@@ -18,5 +18,7 @@ Request request_for_recipe(const Arguments& arguments);
 Request request_for_run(const Arguments& arguments, const std::filesystem::path& run, const Manifest& manifest);
 
 std::filesystem::path absolute_path(const std::filesystem::path& path);
+// The absolute path of a recipe that the command line names. Raises Error{usage} where there is no regular file.
+std::filesystem::path recipe_at(const std::string& word);
 
 }  // namespace trainlab::cli
