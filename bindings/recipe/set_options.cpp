@@ -23,7 +23,8 @@ Value parse_value(const std::string& text, const std::string& change) {
     try {
       return parse_toml("value = " + text, "--set")["value"];
     } catch (const Error& error) {
-      throw wrong(change, "expected a list, a table or a text as in TOML, found " + text + " (" + error.message() + ")")
+      const std::string what = text.front() == '"' ? "a text in quotes" : "a list or a table";
+      throw wrong(change, "expected " + what + " as in TOML, found " + text + " (" + error.message() + ")")
           .hint("for example '[0.9, 0.95]', '[\"a\", \"b\"]' or '{ threads = 2 }'");
     }
   }

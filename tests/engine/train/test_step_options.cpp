@@ -288,7 +288,7 @@ TEST_CASE("a step's options that make no sense are refused with the fit") {
   CHECK_THROWS_WITH(plan(R"(, "clip": -1)"), Catch::Contains("clip"));
   CHECK_THROWS_WITH(plan(R"(, "clip": {"value": 0})"), Catch::Contains("clip.value"));
   CHECK_THROWS_WITH(plan(R"(, "ema": {"@": "swa", "start": "1000 epochs"})"),
-                    Catch::Contains("ema.start") && Catch::Contains("a start after 1000 epochs"));
+                    Catch::Contains("ema.start") && Catch::Contains("a start after 1,000 epochs"));
   CHECK_THROWS_WITH(plan(R"(, "accumulate": 0)"), Catch::Contains("accumulate"));
   CHECK_THROWS_WITH(plan(R"(, "ema": {"@": "ema", "start": "1 h"})"), Catch::Contains("ema.start"));
   CHECK_THROWS_WITH(plan("", R"({"@": "optim.SGD", "groups": [{"params": ["9.*"], "lr": 1}]})"),
