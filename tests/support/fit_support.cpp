@@ -31,13 +31,13 @@ class NativeCallable : public Callable {
 
 }  // namespace
 
-void register_fits(Registry& registry) {
+void register_fits(Registry& registry, const std::vector<FitAddition>& additions) {
   register_model(registry);
   register_data(registry);
   register_optim(registry);
   register_objective(registry);
   register_train(registry);
-  register_fit(registry);
+  register_fit(registry, additions);
 }
 
 const Registry& full_registry() {

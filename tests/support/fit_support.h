@@ -4,17 +4,18 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/registry.h"
 #include "run/stage.h"
 #include "support/error_of.h"
-#include "train/fit.h"
 #include "support/temporary_folder.h"
+#include "train/fit.h"
 
 namespace trainlab::test {
 
 // Adds the entries that fits are made of: models, data, optimizers, losses, metrics, stop rules, lab.fit.
-void register_fits(Registry& registry);
+void register_fits(Registry& registry, const std::vector<FitAddition>& additions = {});
 // These entries; built once.
 const Registry& full_registry();
 

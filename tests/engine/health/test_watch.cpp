@@ -4,11 +4,7 @@
 #include <cmath>
 #include <string>
 
-#include "data/dataset.h"
 #include "health/health.h"
-#include "model/model.h"
-#include "objective/loss.h"
-#include "optim/optimizer.h"
 #include "support/fit_support.h"
 #include "support/stand_in_device.h"
 
@@ -22,12 +18,7 @@ namespace {
 const Registry& watched_registry() {
   static const Registry registry = [] {
     Registry all;
-    register_model(all);
-    register_data(all);
-    register_optim(all);
-    register_objective(all);
-    register_train(all);
-    register_fit(all, {health_addition()});
+    register_fits(all, {health_addition()});
     return all;
   }();
   return registry;

@@ -5,10 +5,6 @@
 #include <string>
 
 #include "core/files.h"
-#include "data/dataset.h"
-#include "model/model.h"
-#include "objective/loss.h"
-#include "optim/optimizer.h"
 #include "promote/promotion.h"
 #include "run/folder.h"
 #include "run/manifest.h"
@@ -19,12 +15,7 @@ namespace trainlab::test {
 inline const Registry& promote_registry() {
   static const Registry registry = [] {
     Registry all;
-    register_model(all);
-    register_data(all);
-    register_optim(all);
-    register_objective(all);
-    register_train(all);
-    register_fit(all, {promotion_addition()});
+    register_fits(all, {promotion_addition()});
     return all;
   }();
   return registry;
