@@ -131,9 +131,15 @@ Value Run::attempt(const Options& stage, const StageRecord& record, bool resumed
   const Value found = read_stage_summary(folder);
   // At the top there may be the summary of an earlier stage that did not end well.
   const Value before = found["name"] == Value(record.name) ? found : Value();
-  if (is_finished(before)) {
+  // From the results of a stage that is not the last, later stages have begun.
+  const bool goes_on = has_more_time(before) && budget_pause(before) && position_ == records_.size();
+  if (is_finished(before) && !goes_on) {
     log("stage " + record.name + " is finished");
     return before;
+  }
+  if (goes_on) {
+    budget_->check_left("stage " + record.name);
+    reopen(record, before, "goes on in a larger budget");
   }
 
   make_directories(folder);
@@ -144,7 +150,7 @@ Value Run::attempt(const Options& stage, const StageRecord& record, bool resumed
     begin_in_budget(stage, record);
     log("stage " + record.name + (resumed ? " continues" : " begins"));
     const double seconds_before = before["seconds"].is_number() ? before["seconds"].number() : 0;
-    summary = run_kind(stage, record, resumed, std::move(prepared), seconds_before);
+    summary = run_kind(stage, record, resumed, std::move(prepared), seconds_before, has_more_time(before));
     summary = complete(std::move(summary), record, before, elapsed());
     save_summary(record, summary);
   } catch (const std::exception& exception) {
@@ -216,7 +222,7 @@ RunSettings Run::settings_for(const Options& stage, const StageRecord& record) c
 }
 
 Value Run::run_kind(const Options& stage, const StageRecord& record, bool resumed, StageWork prepared,
-                    double seconds_before) {
+                    double seconds_before, bool has_more_time) {
   if (stop_requested()) {
     return Value::Map{{"status", "interrupted"}, {"reason", "stopped before the stage went on"}};
   }
@@ -239,6 +245,7 @@ Value Run::run_kind(const Options& stage, const StageRecord& record, bool resume
     write_manifest(*folder_, manifest_);
   };
   context.seconds_before = seconds_before;
+  context.has_more_time = has_more_time;
   if (budget_) context.seconds_left = [this] { return budget_->seconds_left(); };
   context.supervisor = host_name() + ":" + std::to_string(request_.supervisor);
   context.ask_for_workers = [this](int count) {

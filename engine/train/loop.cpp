@@ -12,6 +12,7 @@
 #include "journal/disk_threads.h"
 #include "memory/room.h"
 #include "rows.h"
+#include "run/budget.h"
 #include "tensor/device.h"
 
 namespace trainlab {
@@ -132,18 +133,24 @@ bool FitLoop::finished() {
   if (total > 0 && position_.step >= total) return true;
   // A result needs a step.
   if (position_.step > 0 && seconds_left() <= pace_.reserve(position_.batch)) {
-    for (const auto& member : members_) member->stop("the time budget is used");
+    const bool is_own = own_seconds_left() <= run_seconds_left();
+    for (const auto& member : members_) member->stop(is_own ? own_time_is_used : budget_is_used);
     return true;
   }
   return false;
 }
 
-double FitLoop::seconds_left() const {
-  double left = std::numeric_limits<double>::infinity();
-  if (plan_.time_budget > 0) left = plan_.time_budget - members_.front()->seconds();
-  const auto& of_stage = fits_.front().context.seconds_left;
-  return of_stage ? std::min(left, of_stage()) : left;
+double FitLoop::own_seconds_left() const {
+  if (plan_.time_budget == 0) return std::numeric_limits<double>::infinity();
+  return plan_.time_budget - members_.front()->seconds();
 }
+
+double FitLoop::run_seconds_left() const {
+  const auto& left = fits_.front().context.seconds_left;
+  return left ? left() : std::numeric_limits<double>::infinity();
+}
+
+double FitLoop::seconds_left() const { return std::min(own_seconds_left(), run_seconds_left()); }
 
 // Under a time budget alone the length is unknown. It is estimated from the speed so far: after each of the first
 // steps, for a wrong one would put a schedule far from its beginning, then now and then, so that a schedule comes to

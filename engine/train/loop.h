@@ -57,6 +57,8 @@ class FitLoop {
   bool finished();
   // Until the budget of time of the fit, or of its run, is used; infinity without one.
   double seconds_left() const;
+  double own_seconds_left() const;
+  double run_seconds_left() const;
   void estimate_total();
   bool any_active() const;
   // Whether each member that has not failed was validated where it is.

@@ -143,7 +143,7 @@ class Sweep(CliTest):
                 self.sweep(trials=bounds)
                 self.run_program("r.lua", "--out", run, "--quiet")
                 before = self.summary(self.folder / run)
-                self.assertEqual((before["status"], before["reason"]), ("stopped", "the time budget is used"))
+                self.assertEqual((before["status"], before["reason"]), ("stopped", "its own time is used"))
                 self.assertGreaterEqual(before["seconds"], 1)
                 for length, message in (
                     (("--time", "1 s"), "expected a total of more than the 1 s of the run, found 1 s"),

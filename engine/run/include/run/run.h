@@ -148,6 +148,8 @@ class Run {
   Manifest present() const;
   void extend(const Manifest& recorded);  // `recorded` is what a refused extension restores
   void take_back_extension() noexcept;
+  // The run is unfinished from here on, so that `resume` continues it if this process is killed.
+  void reopen(const StageRecord& record, Value summary, const std::string& reason) const;
   void save_source(const std::string& path, std::string_view text);
   void save_mended();
 
@@ -155,6 +157,8 @@ class Run {
   void check_budget() const;
   void begin_budget();
   void begin_in_budget(const Options& stage, const StageRecord& record);
+  // Whether the budget is larger than it was when the stage last ended, as its summary says.
+  bool has_more_time(const Value& summary) const;
 
   // run_help.cpp
   void join();
@@ -174,7 +178,7 @@ class Run {
   RunSettings settings_for(const Options& stage, const StageRecord& record) const;
   Value attempt(const Options& stage, const StageRecord& record, bool resumed, StageWork prepared);
   Value run_kind(const Options& stage, const StageRecord& record, bool resumed, StageWork prepared,
-                 double seconds_before);
+                 double seconds_before, bool has_more_time);
   Value complete(Value summary, const StageRecord& record, const Value& before, double seconds) const;
   void save_summary(const StageRecord& record, const Value& summary);
   void save_failure(const StageRecord& record, const std::string& status, const std::string& reason,
