@@ -58,6 +58,7 @@ Value Run::stage(const Options& stage, bool returned) {
     return earlier->second.summary;
   }
 
+  bool has_begun = false;
   try {
     if (request_.helps) {
       Value summary = help(stage);
@@ -72,7 +73,12 @@ Value Run::stage(const Options& stage, bool returned) {
       check_budget();
       // With the settings that are recorded, whether or not a stage had begun.
       if (open()) prepared = nullptr;
+    } else if (position_ == records_.size()) {
+      // A stage that cannot begin is not recorded: in a mended recipe it may be another one.
+      if (budget_) budget_->check_left("stage " + name);
+      prepared = prepare(stage, settings_for(stage));
     }
+    has_begun = true;
     bool resumed = false;
     const StageRecord record = place(stage, name, returned, resumed);
     Value summary = attempt(stage, record, resumed, std::move(prepared));
@@ -82,7 +88,8 @@ Value Run::stage(const Options& stage, bool returned) {
   } catch (const NothingLeft&) {
     throw;
   } catch (const std::exception& exception) {
-    ended_ = with_origin(as_error(exception), request_.texts("set"), name, returned);
+    const Error error = with_origin(as_error(exception), request_.texts("set"), name, returned);
+    ended_ = has_begun ? error : after_stages(error);
     throw *ended_;
   }
 }
@@ -143,6 +150,7 @@ Value Run::attempt(const Options& stage, const StageRecord& record, bool resumed
   }
 
   make_directories(folder);
+  warnings_ = before["warnings"].is_list() ? before["warnings"].list() : Value::List{};
   const double start = steady_seconds();
   const auto elapsed = [&] { return steady_seconds() - start; };
   Value summary;
@@ -163,6 +171,10 @@ Value Run::attempt(const Options& stage, const StageRecord& record, bool resumed
     } else if (const auto* late = dynamic_cast<const LateError*>(&exception)) {
       save_failure(record, "failed", error.headline(), before, elapsed(), late->summary());
       error = repeatable(std::move(error));
+    } else if (const auto* saved = dynamic_cast<const SavedError*>(&exception)) {
+      save_failure(record, "failed", error.headline(), before, elapsed());
+      error = mendable(std::move(error), "the run is saved up to step " + std::to_string(saved->step()) +
+                                             ", where it calls this function again; to go on with a mended recipe: ");
     } else {
       save_failure(record, "failed", error.headline(), before, elapsed());
     }
@@ -235,6 +247,7 @@ Value Run::run_kind(const Options& stage, const StageRecord& record, bool resume
   context.manifest = &manifest_;
   context.say = [this](const std::string& line) { say(line); };
   context.say_damage = [this](const std::string& line) { say_damage(line); };
+  context.on_warning = [this](const std::string& text) { warn(text); };
   context.say_inexact = [this, name = record.name](const std::string& line) {
     say_inexact("stage " + name + ": " + line);
   };
@@ -267,6 +280,7 @@ Value Run::complete(Value summary, const StageRecord& record, const Value& befor
     summary.set("seconds", seconds + (before["seconds"].is_number() ? before["seconds"].number() : 0.0));
   }
   if (budget_) summary.set("budget", budget_->summary());
+  if (!warnings_.empty()) summary.set("warnings", warnings_);
   const std::string& status = summary["status"].string();
   if (status != "interrupted" && status != "failed" && !is_finished(summary)) {
     throw std::logic_error("stage kind " + record.kind + " ended with status " + status);

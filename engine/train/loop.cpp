@@ -237,13 +237,18 @@ std::vector<MetricMap> FitLoop::measure(Evaluator& evaluator) {
 void FitLoop::validate(bool ends_epoch) {
   const double begin = steady_seconds();
   std::vector<MetricMap> metrics(rates_.size());
-  if (validation_) metrics = measure(*validation_);
+  const bool is_measured = breaks_off_in_validation();
+  if (validation_ && !is_measured) metrics = measure(*validation_);
   for (std::size_t m = 0; m < members_.size(); ++m) {
     Member& member = *members_[m];
     // One that has stopped is validated a last time, where it stopped, and no more.
     if (member.failure() || (!member.active() && member.validated_step() == member.position().step)) continue;
     if (!trained_->finite(m)) {
       member.fail("the training loss is not finite before step " + std::to_string(position_.step));
+      continue;
+    }
+    if (is_measured) {
+      member.conclude_validation(position_, ends_epoch);
       continue;
     }
     if (validation_ && !validation_->counts(m)) {
@@ -303,11 +308,69 @@ void FitLoop::commit_all() {
   speed_.committed(took);
 }
 
+bool FitLoop::breaks_off_in_validation() const {
+  const std::optional<std::string>& callback = members_.front()->broken_off();
+  return !is_group_ && callback && (callback == "validate" || callback == "epoch") &&
+         members_.front()->validated_step() == position_.step;
+}
+
+// An error of the recipe in a callback after a step: the state in which the callback was called is as whole as that of
+// any checkpoint.
+bool FitLoop::save_broken_off() {
+  const bool is_of_trial = fits_.front().context.manifest == nullptr;
+  if (is_of_trial || !members_.front()->broken_off()) return false;
+  try {
+    commit_all();
+    return true;
+  } catch (const std::exception&) {
+    return false;  // the error of the callback says more
+  }
+}
+
+void FitLoop::go_on_from_callback() {
+  Member& member = *members_.front();
+  const std::optional<std::string> callback = member.broken_off();
+  if (!callback) return;
+  if (callback == "checkpoint") {  // the last callback of a step
+    member.went_on();
+    if (!finished()) commit_all();
+    return;
+  }
+  if (callback == "step") {
+    member.repeat_step_callback();
+    for (const auto& observer : company_.observers) observer->stepped(position_.step);
+  }
+  end_step();
+}
+
 bool FitLoop::checkpoint_due(bool after_validation) const {
   const double since = steady_seconds() - last_commit_;
   if (plan_.checkpoint_every) return position_.step % *plan_.checkpoint_every == 0;
   if (plan_.checkpoint_seconds) return since >= *plan_.checkpoint_seconds;
   return after_validation && since >= default_checkpoint_seconds;
+}
+
+void FitLoop::end_step() {
+  const bool last = plan_.length.total_steps > 0 && position_.step >= plan_.length.total_steps;
+  const bool validates = position_.step % plan_.validate_every == 0 || last;
+  const bool ends_epoch = position_.step % position_.steps_per_epoch == 0;
+  if ((validates && !is_validated()) || breaks_off_in_validation()) {
+    validate(ends_epoch);
+    for (const auto& member : members_) {
+      if (!last && member->active()) member->all_validated();
+    }
+  }
+  if (ends_epoch) {
+    for (const auto& member : members_) {
+      if (member->failure() || member->position().step != position_.step) continue;
+      of_one(*member, [&] { member->epoch_ended(position_); });
+    }
+  }
+  for (const auto& member : members_) member->went_on();
+  pace_.stepped(position_.step);
+  if (plan_.length.total_steps == 0) estimate_total();
+  if (any_active() && !last && (std::exchange(commits_now_, false) || checkpoint_due(validates))) commit_all();
+  if (is_group_ && validates && !last) compact();
 }
 
 std::vector<Value> FitLoop::run() {
@@ -318,7 +381,19 @@ std::vector<Value> FitLoop::run() {
   speed_.begin(last_commit_);
   for (const auto& member : members_) of_one(*member, [&] { member->start(position_); });
   for (const auto& observer : company_.observers) observer->started(position_.step, members_.size());
+  if (is_group_) return train();
+  try {
+    return train();
+  } catch (const LateError&) {
+    throw;
+  } catch (const Error& error) {
+    if (!save_broken_off()) throw;
+    throw SavedError(error, position_.step);
+  }
+}
 
+std::vector<Value> FitLoop::train() {
+  go_on_from_callback();
   while (!finished()) {
     if (stop_requested()) {
       commit_all();
@@ -328,25 +403,7 @@ std::vector<Value> FitLoop::run() {
     speed_.tell_notes([&](const std::string& note) {
       if (fits_.front().shows_progress) fits_.front().context.say(note);
     });
-    const bool last = plan_.length.total_steps > 0 && position_.step >= plan_.length.total_steps;
-    const bool validates = position_.step % plan_.validate_every == 0 || last;
-    const bool ends_epoch = position_.step % position_.steps_per_epoch == 0;
-    if (validates && !is_validated()) {
-      validate(ends_epoch);
-      for (const auto& member : members_) {
-        if (!last && member->active()) member->all_validated();
-      }
-    }
-    if (ends_epoch) {
-      for (const auto& member : members_) {
-        if (member->failure() || member->position().step != position_.step) continue;
-        of_one(*member, [&] { member->epoch_ended(position_); });
-      }
-    }
-    pace_.stepped(position_.step);
-    if (plan_.length.total_steps == 0) estimate_total();
-    if (any_active() && !last && (std::exchange(commits_now_, false) || checkpoint_due(validates))) commit_all();
-    if (is_group_ && validates && !last) compact();
+    end_step();
   }
   // After a stop between validations: what is reported belongs to the weights at this step.
   if (!is_validated()) validate(false);

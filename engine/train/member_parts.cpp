@@ -134,7 +134,9 @@ void Member::list_parts() {
   text("stop_reason", &Member::stop_reason_, [this](const std::string& reason) {
     return !is_extended_ && !(context_.has_more_time && reason == budget_is_used);
   });
-  text("failure", &Member::failure_, [](const std::string&) { return true; });
+  const auto always = [](const std::string&) { return true; };
+  text("failure", &Member::failure_, always);
+  text("broken_off", &Member::broken_off_, always);
   record_.add({.name = "best",
                .state = [this]() -> std::optional<Value> {
                  if (!best_) return std::nullopt;
@@ -206,7 +208,8 @@ void Member::restore_rules(const Value::List& states) {
 }
 
 std::optional<Checkpoint> Member::gather(const Position& position) {
-  call("checkpoint", position);  // before it is written, so that what it leaves in run.state is part of it
+  // Before it is written, so that what the callback leaves in run.state is part of it.
+  if (!broken_off_) call("checkpoint", position);
   if (!record_.is_kept()) return std::nullopt;
   Checkpoint checkpoint{.step = position.step, .tensors = {}, .info = {}, .best = {}};
   checkpoint.info.set("epoch", position.epoch());

@@ -104,7 +104,7 @@ Execution::Execution(const EngineStart& start, bool describes)
                [this](const Value& options) { run_.budget(options); }}) {
   limit_reading_of(request());
   set_tensor_memory_limit(memory_limit_of(request(), begun_));
-  for (const std::string& warning : device_.warnings) run_.say(warning);
+  for (const std::string& warning : device_.warnings) run_.say_damage(warning);
 }
 
 int Execution::execute() {

@@ -22,7 +22,8 @@ Command resume_command() {
       .flags = {{.name = "recipe",
                  .type = file_type("FILE"),
                  .help = "execute FILE, a mended recipe: callbacks, metrics and stop rules of\n"
-                         "fits and code after the stages may differ from the run's recipe"},
+                         "fits, stages that have not begun and code after the stages may differ\n"
+                         "from the run's recipe"},
                 common_flag("within", "a new budget of time for the whole run, in which the time used so far counts")},
       .works = Command::Works::with_engine,
       .trains = true,

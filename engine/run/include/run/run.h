@@ -127,6 +127,8 @@ class Run {
   void say(const std::string& line);
   // The same for a line about work that was lost: whoever wants no progress still wants to know.
   void say_damage(const std::string& line);
+  // A warning of a likely mistake, which no quiet run hides; the summary of the present stage keeps the warning.
+  void warn(const std::string& text);
 
  private:
   struct Done {
@@ -185,6 +187,8 @@ class Run {
                     const Value& before, double seconds, const Value& work = Value::Map{}) noexcept;
   // The error of what comes after finished work, with the command that repeats it alone.
   Error repeatable(Error error) const;
+  // The error with the command that goes on with a mended recipe; `what` says what the command does.
+  Error mendable(Error error, const std::string& what) const;
   Error after_stages(const Error& error);
 
   std::filesystem::path folder_of(const StageRecord& record) const;
@@ -214,6 +218,7 @@ class Run {
   std::optional<BeforeExtension> before_extension_;
   std::size_t position_ = 0;          // stages that this process has asked for
   std::map<std::string, Done> done_;  // by name
+  Value::List warnings_;              // of the present stage
   std::string last_;                  // the name of the one that was returned or else run last
   std::optional<Error> ended_;        // by a stage that did not end well
   bool told_by_summary_ = false;      // and whose summary says all

@@ -68,7 +68,11 @@ struct StageContext {
   std::function<void(const std::string&)> say = {};
   // The same for a line about work that was lost, which a quiet run shows too.
   std::function<void(const std::string&)> say_damage = {};
-  // The same for a line that says why the bytes of this run are not those of another one of the same recipe; the
+  // Hears a warning of a likely mistake, without the word "warning:"; null where warnings are lines like others. Called
+  // by the recipe's thread.
+  std::function<void(const std::string&)> on_warning = {};
+  void warn(const std::string& text) const { on_warning ? on_warning(text) : say("warning: " + text); }
+  // Like `say`, for a line that says why the bytes of this run are not those of another one of the same recipe; the
   // manifest keeps the line.
   std::function<void(const std::string&)> say_inexact = {};
   // Records RunSettings::chosen in the manifest. Null where there is no manifest of the stage's own, as in a trial.
@@ -89,6 +93,17 @@ class LateError : public Error {
 
  private:
   Value summary_;
+};
+
+// Raised when a function of the recipe that is called between two steps goes wrong: all steps until then are saved, and
+// a resume calls the function again.
+class SavedError : public Error {
+ public:
+  SavedError(Error error, std::int64_t step) : Error(std::move(error)), step_(step) {}
+  std::int64_t step() const { return step_; }
+
+ private:
+  std::int64_t step_;
 };
 
 // The parts of a stage that `trainlab check` also tries out.
