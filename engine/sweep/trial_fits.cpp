@@ -233,7 +233,7 @@ StageContext TrialFits::context_of(const Member& member, bool resumed, const std
   };
   context.say = of_trial(context_.say);
   context.say_damage = of_trial(context_.say_damage);
-  // Of many trials that deserve a warning the first is named.
+  // The first of many trials that deserve a warning is named.
   context.on_warning = [this, number = trial->trial->lease.trial](const std::string& text) {
     if (warned_.insert(text).second) context_.warn(fmt::format("trial {}: {}", number, text));
   };

@@ -81,9 +81,9 @@ struct BudgetPause {
   // Tells that the budget is used, and the command that gives the run more.
   std::string text(const std::filesystem::path& run) const;
 };
-// Of a stage by its summary; nullopt for a stage that has not ended so.
+// The pause of a stage by its summary; nullopt for a stage that has not ended so.
 std::optional<BudgetPause> budget_pause(const Value& summary);
-// Of the last stage that the run has begun. Raises damaged_file (run/folder.h).
+// The same for the last stage that the run has begun. Raises damaged_file (run/folder.h).
 std::optional<BudgetPause> budget_pause(const std::filesystem::path& run);
 // Whether the run goes on within this budget, in seconds; nil is none.
 bool goes_on_within(const std::filesystem::path& run, const Value& within);
