@@ -157,7 +157,7 @@ void Run::say_damage(const std::string& line) { tell(line, true); }
 
 void Run::warn(const std::string& text) {
   say_damage("warning: " + text);
-  // A stage that goes on is warned again.
+  // A stage that goes on gives its warnings again.
   if (std::ranges::find(warnings_, Value(text)) == warnings_.end()) warnings_.emplace_back(text);
 }
 

@@ -76,7 +76,7 @@ Value Run::stage(const Options& stage, bool returned) {
     } else if (position_ == records_.size()) {
       // A stage that cannot begin is not recorded: in a mended recipe it may be another one.
       if (budget_) budget_->check_left("stage " + name);
-      prepared = prepare(stage, settings_for(stage));
+      if (!stop_requested()) prepared = prepare(stage, settings_for(stage));
     }
     has_begun = true;
     bool resumed = false;
