@@ -114,9 +114,7 @@ bool needs_recipe(const Request& request) {
 int predict(const EngineStart& start) {
   if (needs_recipe(start.request)) return PredictExecution(start).execute();
   const ChosenDevice device = chosen_device(start.request);
-  if (!start.request.has("quiet")) {
-    for (const std::string& warning : device.warnings) std::fprintf(stderr, "%s\n", printable(warning).c_str());
-  }
+  for (const std::string& warning : device.warnings) std::fprintf(stderr, "%s\n", printable(warning).c_str());
   send_text(*start.channel, predicted_text(all_entries(), start.request, device.name, nullptr));
   return 0;
 }
