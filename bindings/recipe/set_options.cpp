@@ -81,21 +81,25 @@ Value* list_of(const Registry& registry, Value& value) {
   return &value.map().at(array->name);
 }
 
-// Whether this option of an entry is a table with names that the recipe gives.
-bool is_keyed(const Registry& registry, const Value& entry, const std::string& option) {
+// Null if the value is no entry with such an option.
+const Option* option_in(const Registry& registry, const Value& entry, const std::string& option) {
   const Entry* known = entry_in(registry, entry);
-  const Option* found = known ? known->find(option) : nullptr;
-  return found && found->is_keyed;
+  return known ? known->find(option) : nullptr;
+}
+
+// Whether an option takes any table of the recipe's (the parameters of an ensemble, the state of a task).
+bool takes_any_table(const Option& option) {
+  return !option.is_many && option.forms.size() == 1 && option.forms.front().type == Form::Type::any;
 }
 
 // Names that the recipe chooses (a space's parameters, the optimizers of several models) can be changed, but not added:
 // a misspelt name would be a new name.
 void require_known(const Value& table, const std::string& path, const std::string& name, const std::string& text) {
-  if (table.map().empty() || table.map().contains("@") || table.map().contains(name)) return;
+  if (table.map().contains("@") || table.map().contains(name)) return;
   std::vector<std::string> names;
   for (const auto& [known, value] : table.map()) names.push_back(known);
   const Error error = no_member("there is no '" + name + "' in " + path, name, names, "'%'");
-  throw wrong(text, error.message()).hint(error.hint());
+  throw wrong(text, error.message()).hint(names.empty() ? "the recipe gives no " + path : error.hint());
 }
 
 }  // namespace
@@ -123,7 +127,7 @@ Value SetOptions::apply(const Registry& registry, Value stage, bool returned) {
     change.used = true;
     Value* at = &stage;
     std::string so_far;
-    bool has_own_names = false;
+    const Option* option = nullptr;  // whose value `at` is
     for (const Value& step : parse_path(change.path, change.text)) {
       if (step.is_string()) {
         if (!at->is_map() && !at->is_nil()) {
@@ -134,8 +138,10 @@ Value SetOptions::apply(const Registry& registry, Value stage, bool returned) {
           throw wrong(change.text, so_far + " is a function, which has no option '" + step.string() + "'")
               .hint("change the function in the recipe, or use a parameter of lab.param");
         }
-        if (has_own_names) require_known(*at, so_far, step.string(), change.text);
-        has_own_names = is_keyed(registry, *at, step.string());
+        const bool may_be_first = option && option->is_keyed && at->map().empty();
+        if (option && (option->is_keyed || takes_any_table(*option)) && !may_be_first)
+          require_known(*at, so_far, step.string(), change.text);
+        option = option_in(registry, *at, step.string());
         at = &at->map()[step.string()];
         so_far += (so_far.empty() ? "" : ".") + step.string();
       } else {

@@ -43,6 +43,8 @@ void of_every_stage(Registry& registry) {
                    .with(Option("used", "seconds used in all processes of the run when the stage ended").number())
                    .with(Option("reserve", "seconds of the budget in which nothing trains").number())
                    .returns("table"));
+  add_field(registry, "warnings",
+            "Warnings of likely mistakes that the stage has given, as texts; nil for a stage without any.", "table");
   add_field(registry, "resumed", "Steps from which the stage was resumed; empty for a stage that ran in one piece.",
             "table");
 }

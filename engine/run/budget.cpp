@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "core/clock.h"
 #include "core/duration.h"
@@ -136,6 +137,37 @@ void Budget::save() {
 
 Value Budget::summary() const {
   return Value::Map{{"seconds", terms_.seconds}, {"used", used()}, {"reserve", terms_.reserve}};
+}
+
+void BudgetPause::check_more(double within) const {
+  if (within > seconds) return;
+  throw usage_error("--within: expected more than the " + text_of(seconds) + " of the run, found " + text_of(within))
+      .hint("the time used so far counts");
+}
+
+std::string BudgetPause::text(const std::filesystem::path& run) const {
+  return "the budget of " + text_of(seconds) + " is used; to go on with stage " + stage +
+         " in a larger one: trainlab resume " + shell_word(run) + " --within TIME";
+}
+
+std::optional<BudgetPause> budget_pause(const Value& summary) {
+  const bool is_by_budget = summary["status"] == Value("stopped") && summary["reason"] == Value(budget_is_used);
+  if (!is_by_budget || summary["kind"] == Value("task") || !summary["name"].is_string()) return std::nullopt;
+  const Value& seconds = summary["budget"]["seconds"];
+  if (!seconds.is_number()) return std::nullopt;
+  return BudgetPause{.stage = summary["name"].string(), .seconds = seconds.number()};
+}
+
+std::optional<BudgetPause> budget_pause(const std::filesystem::path& run) {
+  const std::vector<StageRecord> stages = read_stages(run);
+  if (stages.empty()) return std::nullopt;
+  std::optional<BudgetPause> pause = budget_pause(read_summary(run / stages.back().folder));
+  return pause && pause->stage == stages.back().name ? pause : std::nullopt;
+}
+
+bool goes_on_within(const std::filesystem::path& run, const Value& within) {
+  const std::optional<BudgetPause> pause = budget_pause(run);
+  return pause && within.is_number() && within.number() > pause->seconds;
 }
 
 std::optional<double> seconds_left_of(const std::string& stage, const std::filesystem::path& file, double now) {

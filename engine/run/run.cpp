@@ -124,9 +124,9 @@ int Run::fail(const Error& error) {
   return static_cast<int>(cause.kind());
 }
 
-// Code after the last stage went wrong: the top tells it, and the stages keep their results.
+// Code after the last stage that has begun went wrong: the top tells it, and the stages keep their results.
 Error Run::after_stages(const Error& error) {
-  if (!folder_ || request_.helps || done_.empty() || error.kind() != ErrorKind::recipe) return error;
+  if (!folder_ || request_.helps || done_.empty() || error.kind() == ErrorKind::interrupted) return error;
   const Done& last = done_.at(last_);
   if (last.folder == ".") return error;
   try {
@@ -137,19 +137,29 @@ Error Run::after_stages(const Error& error) {
   } catch (const Error&) {
     // The error on its way says more than that a summary could not be written.
   }
-  return repeatable(error);
+  return error.kind() == ErrorKind::recipe ? repeatable(error) : error;
 }
 
 Error Run::repeatable(Error error) const {
+  return mendable(std::move(error), "all that was trained is kept; to repeat only what failed: ");
+}
+
+Error Run::mendable(Error error, const std::string& what) const {
   const std::string before = error.hint();
-  error.hint((before.empty() ? "" : before + "; ") + "all that was trained is kept; to repeat only what failed: " +
-             "trainlab resume " + shell_word(*folder_) + " --recipe MENDED.lua");
+  error.hint((before.empty() ? "" : before + "; ") + what + "trainlab resume " + shell_word(*folder_) +
+             " --recipe MENDED.lua");
   return error;
 }
 
 void Run::say(const std::string& line) { tell(line, !settings_.quiet); }
 
 void Run::say_damage(const std::string& line) { tell(line, true); }
+
+void Run::warn(const std::string& text) {
+  say_damage("warning: " + text);
+  // A stage that goes on gives its warnings again.
+  if (std::ranges::find(warnings_, Value(text)) == warnings_.end()) warnings_.emplace_back(text);
+}
 
 void Run::say_inexact(const std::string& line) {
   say("not byte-exact: " + line);

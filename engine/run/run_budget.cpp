@@ -39,4 +39,9 @@ void Run::begin_in_budget(const Options& stage, const StageRecord& record) {
   budget_->begin_stage(record.name, budget_share(stage, record.folder == "."), extends);
 }
 
+bool Run::has_more_time(const Value& summary) const {
+  const Value& before = summary["budget"]["seconds"];
+  return budget_ && before.is_number() && budget_->terms().seconds > before.number();
+}
+
 }  // namespace trainlab

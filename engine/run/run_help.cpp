@@ -99,6 +99,7 @@ Value Run::help(const Options& stage) {
     if (!request_.joins) context.supervisor = host_name() + ":" + std::to_string(request_.supervisor);
     context.say = [this](const std::string& line) { say(line); };
     context.say_damage = [this](const std::string& line) { say_damage(line); };
+    context.on_warning = [this](const std::string& text) { say_damage("warning: " + text); };
     perform(prepare(stage, settings), context);
   }
   while (true) {

@@ -178,14 +178,15 @@ void Run::extend(const Manifest& recorded) {
   before_extension_ = BeforeExtension{last.name, summary, recorded};
   manifest_.extension = std::move(extension);
   write_manifest(*folder_, manifest_);
-  if (!is_finished(summary)) return;
+  if (is_finished(summary)) reopen(last, std::move(summary), "is being extended to " + wanted.text());
+}
 
-  // The run is unfinished from here on, so that `resume` continues it if this process is killed.
+void Run::reopen(const StageRecord& record, Value summary, const std::string& reason) const {
   summary.set("status", "interrupted");
-  summary.set("reason", "is being extended to " + wanted.text());
+  summary.set("reason", reason);
   const std::string text = to_json(summary, 2) + "\n";
-  write_atomic(folder_of(last) / "summary.json", text);
-  if (last.folder != ".") write_atomic(*folder_ / "summary.json", text);
+  write_atomic(folder_of(record) / "summary.json", text);
+  if (record.folder != ".") write_atomic(*folder_ / "summary.json", text);
 }
 
 void Run::take_back_extension() noexcept {

@@ -63,6 +63,7 @@ Value Run::stage(const Options& stage, bool returned) {
     return earlier->second.summary;
   }
 
+  bool has_begun = false;
   try {
     if (request_.helps) {
       Value summary = help(stage);
@@ -77,7 +78,12 @@ Value Run::stage(const Options& stage, bool returned) {
       check_budget();
       // With the settings that are recorded, whether or not a stage had begun.
       if (open()) prepared = nullptr;
+    } else if (position_ == records_.size()) {
+      // A stage that cannot begin is not recorded: in a mended recipe it may be another one.
+      if (budget_) budget_->check_left("stage " + name);
+      if (!stop_requested()) prepared = prepare(stage, settings_for(stage));
     }
+    has_begun = true;
     bool resumed = false;
     const StageRecord record = place(stage, name, returned, resumed);
     Value summary = attempt(stage, record, resumed, std::move(prepared));
@@ -87,7 +93,8 @@ Value Run::stage(const Options& stage, bool returned) {
   } catch (const NothingLeft&) {
     throw;
   } catch (const std::exception& exception) {
-    ended_ = with_origin(as_error(exception), request_.texts("set"), name, returned);
+    const Error error = with_origin(as_error(exception), request_.texts("set"), name, returned);
+    ended_ = has_begun ? error : after_stages(error);
     throw *ended_;
   }
 }
@@ -136,12 +143,19 @@ Value Run::attempt(const Options& stage, const StageRecord& record, bool resumed
   const Value found = read_stage_summary(folder);
   // At the top there may be the summary of an earlier stage that did not end well.
   const Value before = found["name"] == Value(record.name) ? found : Value();
-  if (is_finished(before)) {
+  // From the results of a stage that is not the last, later stages have begun.
+  const bool goes_on = has_more_time(before) && budget_pause(before) && position_ == records_.size();
+  if (is_finished(before) && !goes_on) {
     log("stage " + record.name + " is finished");
     return before;
   }
+  if (goes_on) {
+    budget_->check_left("stage " + record.name);
+    reopen(record, before, "goes on in a larger budget");
+  }
 
   make_directories(folder);
+  warnings_ = before["warnings"].is_list() ? before["warnings"].list() : Value::List{};
   const double start = steady_seconds();
   const auto elapsed = [&] { return steady_seconds() - start; };
   Value summary;
@@ -149,7 +163,7 @@ Value Run::attempt(const Options& stage, const StageRecord& record, bool resumed
     begin_in_budget(stage, record);
     log("stage " + record.name + (resumed ? " continues" : " begins"));
     const double seconds_before = before["seconds"].is_number() ? before["seconds"].number() : 0;
-    summary = run_kind(stage, record, resumed, std::move(prepared), seconds_before);
+    summary = run_kind(stage, record, resumed, std::move(prepared), seconds_before, has_more_time(before));
     summary = complete(std::move(summary), record, before, elapsed());
     save_summary(record, summary);
   } catch (const std::exception& exception) {
@@ -162,6 +176,10 @@ Value Run::attempt(const Options& stage, const StageRecord& record, bool resumed
     } else if (const auto* late = dynamic_cast<const LateError*>(&exception)) {
       save_failure(record, "failed", error.headline(), before, elapsed(), late->summary());
       error = repeatable(std::move(error));
+    } else if (const auto* saved = dynamic_cast<const SavedError*>(&exception)) {
+      save_failure(record, "failed", error.headline(), before, elapsed());
+      error = mendable(std::move(error), "the run is saved up to step " + std::to_string(saved->step()) +
+                                             ", where it calls this function again; to go on with a mended recipe: ");
     } else {
       save_failure(record, "failed", error.headline(), before, elapsed());
     }
@@ -221,7 +239,7 @@ RunSettings Run::settings_for(const Options& stage, const StageRecord& record) c
 }
 
 Value Run::run_kind(const Options& stage, const StageRecord& record, bool resumed, StageWork prepared,
-                    double seconds_before) {
+                    double seconds_before, bool has_more_time) {
   if (stop_requested()) {
     return Value::Map{{"status", "interrupted"}, {"reason", "stopped before the stage went on"}};
   }
@@ -234,6 +252,7 @@ Value Run::run_kind(const Options& stage, const StageRecord& record, bool resume
   context.manifest = &manifest_;
   context.say = [this](const std::string& line) { say(line); };
   context.say_damage = [this](const std::string& line) { say_damage(line); };
+  context.on_warning = [this](const std::string& text) { warn(text); };
   context.say_inexact = [this, name = record.name](const std::string& line) {
     say_inexact("stage " + name + ": " + line);
   };
@@ -244,6 +263,7 @@ Value Run::run_kind(const Options& stage, const StageRecord& record, bool resume
     write_manifest(*folder_, manifest_);
   };
   context.seconds_before = seconds_before;
+  context.has_more_time = has_more_time;
   if (budget_) context.seconds_left = [this] { return budget_->seconds_left(); };
   context.supervisor = host_name() + ":" + std::to_string(request_.supervisor);
   context.ask_for_workers = [this](int count) {
@@ -265,6 +285,7 @@ Value Run::complete(Value summary, const StageRecord& record, const Value& befor
     summary.set("seconds", seconds + (before["seconds"].is_number() ? before["seconds"].number() : 0.0));
   }
   if (budget_) summary.set("budget", budget_->summary());
+  if (!warnings_.empty()) summary.set("warnings", warnings_);
   const std::string& status = summary["status"].string();
   if (status != "interrupted" && status != "failed" && !is_finished(summary)) {
     throw std::logic_error("stage kind " + record.kind + " ended with status " + status);

@@ -17,6 +17,7 @@
 #include "run/flag.h"
 #include "ending.h"
 #include "expected_workers.h"
+#include "run/budget.h"
 #include "run/control.h"
 #include "run/last_note.h"
 #include "run/shell_word.h"
@@ -300,7 +301,8 @@ class Watch {
                           ? RunFolder::open(*request_.path("out"))
                           : RunFolder::allocate(request_.working_folder, request_.recipe.stem().string()));
       }
-      if (held_->existed() && !request_.extend && is_finished(read_summary(held_->path()))) {
+      if (held_->existed() && !request_.extend && is_finished(read_summary(held_->path())) &&
+          !goes_on_within(held_->path(), request_.options["within"])) {
         const std::string path = held_->path().string();
         held_.reset();
         throw usage_error("the run in " + path + " is finished")

@@ -50,8 +50,8 @@ Value work_on(const StudyPlan& plan, const StageContext& context,
               const std::function<Value(const Worker&, bool interrupted)>& summarise) {
   for (const Objective& one : plan.objectives()) {
     if (one.metric.starts_with("test.") && !context.helps)
-      context.say(context.name + ": chooses by " + one.metric +
-                  ", so that the test part says nothing of new data any more");
+      context.warn(context.name + ": chooses by " + one.metric +
+                   ", so that the test part says nothing of new data any more");
   }
   StageContext of_trials = context;
   if (context.seconds_left) {

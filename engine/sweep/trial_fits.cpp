@@ -123,7 +123,7 @@ const std::shared_ptr<const FitPlan>& TrialFits::plan_of(const TrialFit& fit) {
     if (const std::string why = plan_.why_no_stack(*plan); !why.empty())
       warnings.push_back("some trials cannot train in a stack: " + why);
     for (const std::string& warning : warnings) {
-      if (!context_.helps && warned_.insert(warning).second) context_.say("warning: " + warning);
+      if (!context_.helps && warned_.insert(warning).second) context_.warn(warning);
     }
   }
   return plan;
@@ -233,6 +233,10 @@ StageContext TrialFits::context_of(const Member& member, bool resumed, const std
   };
   context.say = of_trial(context_.say);
   context.say_damage = of_trial(context_.say_damage);
+  // The first of many trials that deserve a warning is named.
+  context.on_warning = [this, number = trial->trial->lease.trial](const std::string& text) {
+    if (warned_.insert(text).second) context_.warn(fmt::format("trial {}: {}", number, text));
+  };
   return context;
 }
 

@@ -14,6 +14,7 @@
 #include "core/clock.h"
 #include "core/files.h"
 #include "core/host.h"
+#include "run/budget.h"
 #include "trial_folder.h"
 
 namespace trainlab {
@@ -97,7 +98,7 @@ bool Worker::take(std::vector<LeasedTrial>& trials) {
   const double now = wall_seconds();
   SharedStudy::Asked asked = study_.ask(now, now + LeaseKeeper::lease_seconds, plan_.terms().trials);
   wait_ = asked.wait;
-  if (asked.is_over) stopped_ = "the time budget is used";
+  if (asked.is_over) stopped_ = why_over();
   if (!asked.lease) return false;
   study_.follow();
   const std::int64_t number = asked.lease->trial;
@@ -303,11 +304,19 @@ void Worker::check_failures() const {
 
 // Until no trial may begin any more: by the stage's own time, after which trials that run are brought to their end, or
 // by the budget of the run, in which they must end. The next trial may take as long as the longest one so far.
-double Worker::seconds_left() const {
-  double left = std::numeric_limits<double>::infinity();
-  if (used_) left = plan_.time_budget() - used_->seconds();
-  if (context_.seconds_left) left = std::min(left, context_.seconds_left() - longest_);
-  return left;
+double Worker::seconds_left() const { return std::min(own_seconds_left(), run_seconds_left()); }
+
+double Worker::own_seconds_left() const {
+  return used_ ? plan_.time_budget() - used_->seconds() : std::numeric_limits<double>::infinity();
+}
+
+double Worker::run_seconds_left() const {
+  return context_.seconds_left ? context_.seconds_left() - longest_ : std::numeric_limits<double>::infinity();
+}
+
+// An engine that helps does not know the stage's own time.
+std::string Worker::why_over() const {
+  return own_seconds_left() <= run_seconds_left() ? own_time_is_used : budget_is_used;
 }
 
 // The trials that may train together and end in time: a stack of n takes at most n times as long as a trial. The first
@@ -330,7 +339,7 @@ void Worker::begin_time() {
 void Worker::check_time() {
   if (used_) used_->save_now_and_then();
   if (stopped_ || seconds_left() > 0) return;
-  stopped_ = "the time budget is used";
+  stopped_ = why_over();
   if (leads()) study_.storage().set_deadline(wall_seconds());
 }
 

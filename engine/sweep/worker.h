@@ -46,6 +46,9 @@ class Worker {
   void check_failures() const;
   bool leads() const { return !context_.helps && !home_.is_joined; }
   double seconds_left() const;
+  double own_seconds_left() const;
+  double run_seconds_left() const;
+  std::string why_over() const;
   std::int64_t most_in_time() const;
   void begin_time();
   void check_time();

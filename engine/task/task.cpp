@@ -7,6 +7,7 @@
 #include "core/clock.h"
 #include "journal/artifact.h"
 #include "journal/reporters.h"
+#include "run/budget.h"
 #include "tensor/device.h"
 #include "tensor/named_tensors.h"
 
@@ -293,7 +294,7 @@ Value TaskContext::finish() {
   complete_ = true;
   if (!finished_.empty() && !from_) commit();
   record_.sync();
-  if (is_cut_short_) return end("stopped", "the time budget is used");
+  if (is_cut_short_) return end("stopped", budget_is_used);
   return end("done", "the function has returned");
 }
 

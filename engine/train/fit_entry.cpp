@@ -177,8 +177,8 @@ StageWork prepare_fit(const Options& stage, const RunSettings& settings, const s
   return [plan, stage, additions](const StageContext& context) {
     FitMember member{.options = stage, .context = context};
     FitCompany company;
-    for (const std::string& warning : plan->warnings) context.say("warning: " + warning);
-    if (const auto warning = slow_products(*plan)) context.say("warning: " + *warning);
+    for (const std::string& warning : plan->warnings) context.warn(warning);
+    if (const auto warning = slow_products(*plan)) context.warn(*warning);
     for (const std::string& note : plan->notes) context.say(note);
     if (!plan->chosen.is_nil() && context.choose) {
       for (const auto& [option, value] : plan->chosen.map()) context.choose(option, value);

@@ -12,6 +12,7 @@
 #include "journal/disk_threads.h"
 #include "memory/room.h"
 #include "rows.h"
+#include "run/budget.h"
 #include "tensor/device.h"
 
 namespace trainlab {
@@ -132,18 +133,24 @@ bool FitLoop::finished() {
   if (total > 0 && position_.step >= total) return true;
   // A result needs a step.
   if (position_.step > 0 && seconds_left() <= pace_.reserve(position_.batch)) {
-    for (const auto& member : members_) member->stop("the time budget is used");
+    const bool is_own = own_seconds_left() <= run_seconds_left();
+    for (const auto& member : members_) member->stop(is_own ? own_time_is_used : budget_is_used);
     return true;
   }
   return false;
 }
 
-double FitLoop::seconds_left() const {
-  double left = std::numeric_limits<double>::infinity();
-  if (plan_.time_budget > 0) left = plan_.time_budget - members_.front()->seconds();
-  const auto& of_stage = fits_.front().context.seconds_left;
-  return of_stage ? std::min(left, of_stage()) : left;
+double FitLoop::own_seconds_left() const {
+  if (plan_.time_budget == 0) return std::numeric_limits<double>::infinity();
+  return plan_.time_budget - members_.front()->seconds();
 }
+
+double FitLoop::run_seconds_left() const {
+  const auto& left = fits_.front().context.seconds_left;
+  return left ? left() : std::numeric_limits<double>::infinity();
+}
+
+double FitLoop::seconds_left() const { return std::min(own_seconds_left(), run_seconds_left()); }
 
 // Under a time budget alone the length is unknown. It is estimated from the speed so far: after each of the first
 // steps, for a wrong one would put a schedule far from its beginning, then now and then, so that a schedule comes to
@@ -230,13 +237,18 @@ std::vector<MetricMap> FitLoop::measure(Evaluator& evaluator) {
 void FitLoop::validate(bool ends_epoch) {
   const double begin = steady_seconds();
   std::vector<MetricMap> metrics(rates_.size());
-  if (validation_) metrics = measure(*validation_);
+  const bool is_measured = breaks_off_in_validation();
+  if (validation_ && !is_measured) metrics = measure(*validation_);
   for (std::size_t m = 0; m < members_.size(); ++m) {
     Member& member = *members_[m];
     // One that has stopped is validated a last time, where it stopped, and no more.
     if (member.failure() || (!member.active() && member.validated_step() == member.position().step)) continue;
     if (!trained_->finite(m)) {
       member.fail("the training loss is not finite at step " + std::to_string(position_.step) + " or before");
+      continue;
+    }
+    if (is_measured) {
+      member.conclude_validation(position_, ends_epoch);
       continue;
     }
     if (validation_ && !validation_->counts(m)) {
@@ -296,8 +308,66 @@ void FitLoop::commit_all() {
   speed_.committed(took);
 }
 
+bool FitLoop::breaks_off_in_validation() const {
+  const std::optional<std::string>& callback = members_.front()->broken_off();
+  return !is_group_ && callback && (callback == "validate" || callback == "epoch") &&
+         members_.front()->validated_step() == position_.step;
+}
+
+// An error of the recipe in a callback after a step: the state in which the callback was called is as whole as that of
+// any checkpoint.
+bool FitLoop::save_broken_off() {
+  const bool is_of_trial = fits_.front().context.manifest == nullptr;
+  if (is_of_trial || !members_.front()->broken_off()) return false;
+  try {
+    commit_all();
+    return true;
+  } catch (const std::exception&) {
+    return false;  // the error of the callback says more
+  }
+}
+
+void FitLoop::go_on_from_callback() {
+  Member& member = *members_.front();
+  const std::optional<std::string> callback = member.broken_off();
+  if (!callback) return;
+  if (callback == "checkpoint") {  // the last callback of a step
+    member.went_on();
+    if (!finished()) commit_all();
+    return;
+  }
+  if (callback == "step") {
+    member.repeat_step_callback();
+    for (const auto& observer : company_.observers) observer->stepped(position_.step);
+  }
+  end_step();
+}
+
 bool FitLoop::is_checkpoint_due(bool after_validation) const {
   return plan_.checkpoint.is_due(position_.step, steady_seconds() - last_commit_, after_validation);
+}
+
+void FitLoop::end_step() {
+  const bool last = plan_.length.total_steps > 0 && position_.step >= plan_.length.total_steps;
+  const bool validates = position_.step % plan_.validate_every == 0 || last;
+  const bool ends_epoch = position_.step % position_.steps_per_epoch == 0;
+  if ((validates && !is_validated()) || breaks_off_in_validation()) {
+    validate(ends_epoch);
+    for (const auto& member : members_) {
+      if (!last && member->active()) member->all_validated();
+    }
+  }
+  if (ends_epoch) {
+    for (const auto& member : members_) {
+      if (member->failure() || member->position().step != position_.step) continue;
+      of_one(*member, [&] { member->epoch_ended(position_); });
+    }
+  }
+  for (const auto& member : members_) member->went_on();
+  pace_.stepped(position_.step);
+  if (plan_.length.total_steps == 0) estimate_total();
+  if (any_active() && !last && (std::exchange(commits_now_, false) || is_checkpoint_due(validates))) commit_all();
+  if (is_group_ && validates && !last) compact();
 }
 
 std::vector<Value> FitLoop::run() {
@@ -308,7 +378,19 @@ std::vector<Value> FitLoop::run() {
   speed_.begin(last_commit_);
   for (const auto& member : members_) of_one(*member, [&] { member->start(position_); });
   for (const auto& observer : company_.observers) observer->started(position_.step, members_.size());
+  if (is_group_) return train();
+  try {
+    return train();
+  } catch (const LateError&) {
+    throw;
+  } catch (const Error& error) {
+    if (!save_broken_off()) throw;
+    throw SavedError(error, position_.step);
+  }
+}
 
+std::vector<Value> FitLoop::train() {
+  go_on_from_callback();
   while (!finished()) {
     if (stop_requested()) {
       commit_all();
@@ -318,25 +400,7 @@ std::vector<Value> FitLoop::run() {
     speed_.tell_notes([&](const std::string& note) {
       if (fits_.front().shows_progress) fits_.front().context.say(note);
     });
-    const bool last = plan_.length.total_steps > 0 && position_.step >= plan_.length.total_steps;
-    const bool validates = position_.step % plan_.validate_every == 0 || last;
-    const bool ends_epoch = position_.step % position_.steps_per_epoch == 0;
-    if (validates && !is_validated()) {
-      validate(ends_epoch);
-      for (const auto& member : members_) {
-        if (!last && member->active()) member->all_validated();
-      }
-    }
-    if (ends_epoch) {
-      for (const auto& member : members_) {
-        if (member->failure() || member->position().step != position_.step) continue;
-        of_one(*member, [&] { member->epoch_ended(position_); });
-      }
-    }
-    pace_.stepped(position_.step);
-    if (plan_.length.total_steps == 0) estimate_total();
-    if (any_active() && !last && (std::exchange(commits_now_, false) || is_checkpoint_due(validates))) commit_all();
-    if (is_group_ && validates && !last) compact();
+    end_step();
   }
   // After a stop between validations: what is reported belongs to the weights at this step.
   if (!is_validated()) validate(false);

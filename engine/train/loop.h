@@ -29,7 +29,17 @@ class FitLoop {
   void make_rows();
   // Removes members that have ended, once that saves at least half of the rows.
   void compact();
+  // Steps to the end, or to the step boundary after a stop request.
+  std::vector<Value> train();
   void train_step();
+  // What comes after a step: callbacks, a validation, a checkpoint.
+  void end_step();
+  // After an error of the recipe: saves the steps that are done, if it was a callback between two steps that raised the
+  // error; else false.
+  bool save_broken_off();
+  // The rest of the step at which the last attempt broke off.
+  void go_on_from_callback();
+  bool breaks_off_in_validation() const;
   // Tells that batches go through the model in smaller parts from this step on.
   void tell_micro_batch();
   // Ends a member whose training loss is not finite at this step, and says whether it is. Waits for the device.
@@ -47,6 +57,8 @@ class FitLoop {
   bool finished();
   // Until the budget of time of the fit, or of its run, is used; infinity without one.
   double seconds_left() const;
+  double own_seconds_left() const;
+  double run_seconds_left() const;
   void estimate_total();
   bool any_active() const;
   // Whether each member that has not failed was validated where it is.

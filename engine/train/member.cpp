@@ -76,6 +76,7 @@ void Member::stop(const std::string& reason) {
 }
 
 void Member::fail(std::string reason) {
+  broken_off_.reset();
   failure_ = failure_ ? *failure_ + "; then " + reason : std::move(reason);
   if (record_.is_kept() && best_ && plan_.keep_best)
     record_.checkpoints().commit_best({.step = best_->step, .tensors = best_->weights});
@@ -121,7 +122,13 @@ void Member::call(const char* callback, const Position& position) {
   const Span span(Phase::callback, found->first);
   found->second->rekey(callback_key_.fold(callback).fold(static_cast<std::uint64_t>(position.step)));
   const std::vector<Argument> arguments{std::static_pointer_cast<Object>(std::static_pointer_cast<RunHandle>(handle_))};
-  found->second->call(arguments);
+  try {
+    found->second->call(arguments);
+  } catch (...) {
+    // Before the first step there is nothing to save, and at the end all is saved.
+    if (found->first != "start" && found->first != "finish") broken_off_ = callback;
+    throw;
+  }
   write_saves(position);
 }
 
@@ -174,8 +181,14 @@ void Member::validated(const Position& position, MetricMap metrics, Value report
   metrics_ = std::move(metrics);
   reports_ = std::move(reports);
   metrics_.merge(trained_->metrics(index_));
-  call("validate", position);
-  take_logged(metrics_);  // since the row before
+  conclude_validation(position, ends_epoch);
+}
+
+void Member::conclude_validation(const Position& position, bool ends_epoch) {
+  if (broken_off_ != "epoch") {
+    call("validate", position);
+    take_logged(metrics_);  // since the row before
+  }
   if (ends_epoch) {
     epoch_ended(position);
     take_logged(metrics_);

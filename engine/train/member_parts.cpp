@@ -8,6 +8,7 @@
 #include "metric_values.h"
 #include "plan/fit_plan_parts.h"
 #include "plan/precision.h"
+#include "run/budget.h"
 #include "tensor/named_tensors.h"
 #include "train/member.h"
 
@@ -21,12 +22,12 @@ void Member::list_parts() {
          .restore = [this, field, read](const Value& state, const NamedTensors&) { this->*field = read(state); }});
   };
   // A key that is there only while there is a text.
-  const auto text = [this](const char* name, std::optional<std::string> Member::*field, bool ends_with_extension) {
+  const auto text = [this](const char* name, std::optional<std::string> Member::*field, auto holds_on) {
     record_.add({.name = name,
                  .state = [this, field] { return this->*field ? std::optional<Value>(*(this->*field)) : std::nullopt; },
                  .restore =
-                     [this, field, ends_with_extension](const Value& state, const NamedTensors&) {
-                       if (!state.is_nil() && !(ends_with_extension && is_extended_)) this->*field = state.string();
+                     [this, field, holds_on](const Value& state, const NamedTensors&) {
+                       if (!state.is_nil() && holds_on(state.string())) this->*field = state.string();
                      }});
   };
   // First, because the parts after it are restored in another way when the fit has become longer.
@@ -130,8 +131,12 @@ void Member::list_parts() {
                    [this](const Value& state, const NamedTensors&) {
                      if (!is_extended_) restore_rules(state.list());
                    }});
-  text("stop_reason", &Member::stop_reason_, true);
-  text("failure", &Member::failure_, false);
+  text("stop_reason", &Member::stop_reason_, [this](const std::string& reason) {
+    return !is_extended_ && !(context_.has_more_time && reason == budget_is_used);
+  });
+  const auto always = [](const std::string&) { return true; };
+  text("failure", &Member::failure_, always);
+  text("broken_off", &Member::broken_off_, always);
   record_.add({.name = "best",
                .state = [this]() -> std::optional<Value> {
                  if (!best_) return std::nullopt;
@@ -203,7 +208,8 @@ void Member::restore_rules(const Value::List& states) {
 }
 
 std::optional<Checkpoint> Member::gather(const Position& position) {
-  call("checkpoint", position);  // before it is written, so that what it leaves in run.state is part of it
+  // Before it is written, so that what the callback leaves in run.state is part of it.
+  if (!broken_off_) call("checkpoint", position);
   if (!record_.is_kept()) return std::nullopt;
   Checkpoint checkpoint{.step = position.step, .tensors = {}, .info = {}, .best = {}};
   checkpoint.info.set("epoch", position.epoch());

@@ -69,7 +69,7 @@ Value Member::summary(const MetricMap& test, const Value& test_reports, bool int
 void Member::say_that_no_best_was_kept() const {
   const Error never = plan_.options.error(
       "", plan_.monitor + " was a number at no validation, so there are no best weights: the last weights are kept");
-  context_.say("warning: " + std::string(never.what()));
+  context_.warn(never.what());
 }
 
 void Member::say_what_the_average_lacks() const {
@@ -78,10 +78,10 @@ void Member::say_what_the_average_lacks() const {
   const std::string what =
       *updates == 0 ? "never began, because the fit ended before its first update: the trained weights are kept"
                     : "is of one point of the fit, which ended before a second update";
-  context_.say("warning: " + std::string(plan_.options.child("ema")
-                                             .error("", "the average " + what)
-                                             .hint("an earlier start, or less time between two updates")
-                                             .what()));
+  context_.warn(plan_.options.child("ema")
+                    .error("", "the average " + what)
+                    .hint("an earlier start, or less time between two updates")
+                    .what());
 }
 
 void Member::finished(Value& summary) {

@@ -378,7 +378,7 @@ class Running(CliTest):
         line = LINES["more"] + 2
         result = self.train(code=1)
         self.assert_message(result, f"r.lua:{line}: no luck")
-        self.assert_said(result, "everything saved until then is in runs/r/001")
+        self.assert_said(result, "the run is saved up to step 8, where it calls this function again")
         self.assert_status(self.run_folder(), "failed")
         self.assertEqual(self.summary(self.run_folder())["reason"], f"r.lua:{line}: no luck")
         result = self.train("--json", code=1)

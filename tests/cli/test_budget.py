@@ -106,6 +106,76 @@ return build { lr = 0.1 }
         self.assert_said(result, "not byte-exact: within: recorded 3600.0, now 5.0")
         self.check_budget(self.folder / "cut", 5)
 
+    def test_a_larger_budget_goes_on(self):
+        """The end by the budget is a pause, which `resume` with a larger budget ends; with the same one it tells so."""
+        self.write("r.lua", MEMBER + "return build { lr = 0.1 }\n")
+        self.train("--within", "3 s", "--out", "run")
+        before = self.summary(self.folder / "run")
+        self.assertEqual(before["status"], "stopped")
+        result = self.run_program("resume", "run", "--json")
+        self.assertEqual(result.json()["steps"], before["steps"])
+        self.assert_said(result, "trainlab: the budget of 3 s is used; to go on with stage member in a larger one: "
+                                 "trainlab resume run --within TIME")
+        for within in ("3 s", "2 s"):
+            self.assert_message(self.run_program("resume", "run", "--within", within, code=2),
+                                f"trainlab: --within: expected more than the 3 s of the run, found {within}")
+        # More than before, but not more than was used and is reserve.
+        self.assert_said(self.run_program("resume", "run", "--within", "3.01 s", code=2),
+                         "nothing is left for stage member")
+        self.assertEqual(self.summary(self.folder / "run"), before)
+        after = self.run_program("resume", "run", "--within", "6 s", "--json", "--quiet").json()
+        self.check_budget(self.folder / "run", 6)
+        self.assertEqual((after["status"], after["reason"]), ("stopped", "the time budget is used"))
+        self.assertEqual(after["resumed"], [before["steps"]])
+        self.assertGreater(after["steps"], before["steps"])
+        # The same command may be given again as it is, with the recipe instead of `resume` too.
+        self.assert_said(self.run_program("resume", "run"), "the budget of 6 s is used")
+        again = self.run_program("r.lua", "--threads", "1", "--within", "8 s", "--out", "run", "--json", "--quiet")
+        self.assertGreater(again.json()["steps"], after["steps"])
+
+    def test_a_run_that_goes_on_is_killed(self):
+        """A process that has begun to go on and was killed has not finished the run."""
+        self.write("r.lua", MEMBER + "return build { lr = 0.1 }\n")
+        self.train("--within", "2 s", "--out", "run")
+        before = self.summary(self.folder / "run")
+        running = self.start("resume", "run", "--within", "1 h")
+        running.until_said("epoch")
+        running.send(signal.SIGKILL)
+        running.end()
+        result = self.run_program("resume", "run", "--within", "6 s", "--json", "--quiet").json()
+        self.assertGreater(result["steps"], before["steps"])
+
+    def test_a_recipe_of_two_stages_goes_on(self):
+        """The last stage goes on; the stage from whose result the last one began keeps this result."""
+        self.write("r.lua", MEMBER.replace("epochs = 1000000", "epochs = 100") + SEARCH + """
+return lab.ensemble { name = "final", params = found.best.params, seeds = 100000, stack = false, metric = "val.loss",
+                      build = build }
+""")
+        self.train("--within", "5 s", "--out", "run")
+        before, search = self.summary(self.folder / "run"), self.summary(self.folder / "run/stages/search")
+        self.assertEqual((before["status"], search["status"]), ("stopped", "stopped"))
+        after = self.run_program("resume", "run", "--within", "8 s", "--json", "--quiet").json()
+        self.assertGreater(len(after["members"]), len(before["members"]))
+        self.assertEqual(self.summary(self.folder / "run/stages/search"), search)
+
+    def test_a_sweep_goes_on(self):
+        self.write("r.lua", MEMBER.replace("epochs = 1000000", "epochs = 100") + SEARCH + "return nil\n")
+        self.train("--within", "3 s", "--out", "run", "--workers", "2")
+        before = self.summary(self.folder / "run")
+        after = self.run_program("resume", "run", "--within", "8 s", "--json", "--quiet", "--workers", "2").json()
+        self.assertEqual(after["reason"], "the time budget is used")
+        self.assertGreater(after["trials"]["complete"], before["trials"]["complete"])
+
+    def test_what_the_budget_has_not_ended_stays(self):
+        self.recipe(epochs=1)
+        self.train("--within", "1 h", "--out", "run")
+        self.assert_message(self.run_program("resume", "run", "--within", "2 h", code=2),
+                            f"trainlab: --within: the run in {self.folder / 'run'} is finished")
+        self.recipe(epochs='nil, time = "0.5 s"')
+        self.train("--within", "1 h", "--out", "own")
+        self.assert_message(self.run_program("resume", "own", "--within", "2 h", code=2),
+                            f"trainlab: --within: the run in {self.folder / 'own'} is finished")
+
     def test_sweep_begins_no_trial_too_late(self):
         """Trials of known length: each that has begun is whole, also with several processes."""
         self.write("r.lua", MEMBER.replace("epochs = 1000000", "epochs = 2000") + SEARCH + "return nil\n")
@@ -121,7 +191,7 @@ return lab.ensemble { name = "final", params = { lr = 0.1 }, seeds = 10000, time
 """)
         self.train()
         summary = self.summary(self.run_folder())
-        self.assertEqual((summary["status"], summary["reason"]), ("stopped", "the time budget is used"))
+        self.assertEqual((summary["status"], summary["reason"]), ("stopped", "its own time is used"))
         self.assertGreaterEqual(len(summary["members"]), 1)
         self.assertLess(len(summary["members"]), 10000)
         self.assertNotIn("budget", summary)

@@ -1,6 +1,7 @@
 """Functions of a recipe: what they see of the run, how they are tried, and what an error in them leaves behind."""
 
 import os
+import shutil
 import signal
 import tomllib
 import unittest
@@ -424,6 +425,51 @@ class Mended(CliTest):
                 self.assert_said(result, "build: its function, or a value that the function uses, has changed")
         self.write("mended.lua", good)
         self.assert_said(self.run_program("resume", self.run_folder(), "--recipe", "mended.lua"), "after 2")
+
+    def test_an_error_in_a_callback_loses_no_step(self):
+        """The run is saved where the callback was called, and goes on there: as if there had been no error."""
+        for name, step, more in (("step", 5, ""), ("validate", 8, ""), ("epoch", 8, ""),
+                                 ("epoch", 4, '  validate = "2 epochs",\n'),
+                                 ("checkpoint", 6, '  checkpoint = "3 steps",\n'), ("checkpoint", 12, "")):
+            with self.subTest(f"{name} at step {step}{more}"):
+                call = ("function(run) %srun.state.calls = (run.state.calls or 0) + 1; "
+                        "run:log('calls', run.state.calls) end")
+                wrong = call % f"if run.step == {step} then error('oh') end; "
+                run = self.folder / f"{name}-{step}"
+                self.write("r.lua", fit(more=more + f"  on = {{ {name} = {wrong} }},\n"))
+                line = LINES["more"] + (1 if more else 0)
+                saved = (f"hint: the run is saved up to step {step}, where it calls this function again; to go on with "
+                         f"a mended recipe: trainlab resume {run} --recipe MENDED.lua")
+                result = self.train("--out", run, code=1)
+                self.assert_message(result, f"r.lua:{line}: oh")
+                self.assert_said(result, saved)
+                self.assertNotIn("everything saved", result.err)
+                self.assertEqual(self.summary(run)["status"], "failed")
+                # The recipe as it is fails in the same way.
+                self.assert_said(self.run_program("resume", run, code=1), f"r.lua:{line}: oh", saved)
+                self.write("mended.lua", fit(more=more + f"  on = {{ {name} = {call % ''} }},\n"))
+                summary = self.run_program("resume", run, "--recipe", "mended.lua", "--json").json()
+                self.assertEqual(set(summary["resumed"]), {step})
+                whole = self.folder / f"whole-{name}-{step}"
+                self.train("--out", whole, "--quiet", recipe="mended.lua")
+                self.assert_same_end(run, whole)
+
+    def test_a_stage_that_has_not_begun_may_differ(self):
+        first = fit().replace("return ", "lab.run(").rstrip() + ")\n"
+        for bad in (fit(data='lab.data.csv { "none.csv", target = "y" }'), fit(model="nn.Sequential { nn.Linear(2) }")):
+            with self.subTest(bad):
+                bad = bad.replace('"f"', '"g"')
+                self.write("r.lua", first + bad)
+                result = self.train(code=1)
+                run = self.run_folder()
+                before = self.summary(run / "stages/f")
+                self.assert_said(result, "to repeat only what failed: trainlab resume")
+                self.assertEqual(self.summary(run)["status"], "failed")
+                self.write("mended.lua", first + fit(batch=8, epochs=1).replace('"f"', '"h"'))
+                after = self.run_program("resume", run, "--recipe", "mended.lua", "--json").json()
+                self.assertEqual((after["name"], after["status"]), ("h", "done"))
+                self.assertEqual(self.summary(run / "stages/f"), before)
+                shutil.rmtree(self.folder / "runs")
 
     def test_a_run_that_was_cut_short_goes_on_mended(self):
         more = ('  checkpoint = "1 steps", stop = lab.stop.patience { patience = 50 },\n'

@@ -204,7 +204,7 @@ class Finished(CliTest):
         self.recipe("timed.lua", epochs='nil, time = "1 s"')
         self.train("--out", "timed", recipe="timed.lua")
         before = self.summary(self.folder / "timed")
-        self.assertEqual((before["status"], before["reason"]), ("stopped", "the time budget is used"))
+        self.assertEqual((before["status"], before["reason"]), ("stopped", "its own time is used"))
         for time, message in (("1 s", "expected a total of more than the 1 s of the run, found 1 s"),
                               ("3", '--time: expected a time with its unit, as "90 s", "90 min" or "3 h", found "3"')):
             self.assert_message(self.run_program("extend", "timed", "--time", time, code=2), f"trainlab: {message}")

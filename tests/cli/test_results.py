@@ -7,7 +7,7 @@ import re
 import subprocess
 import unittest
 
-from program import SOURCE, CliTest, npy
+from program import SOURCE, CliTest, fit, npy
 
 ENGINE = pathlib.Path(os.environ["TRAINLAB"]).parent.parent / "libexec" / "trainlab-engine"
 
@@ -25,6 +25,10 @@ local fit = lab.run(build { lr = 0.1 })
 lab.run(lab.fit {
   name = "sick", data = data:map("x", function(x) return x * 1000 end), model = nn.Linear(3), loss = "cross_entropy",
   optim = lab.optim.SGD { lr = 0.1 }, batch = 15, epochs = 1, promote = {},
+})
+lab.run(lab.fit {
+  name = "warned", data = data, model = nn.Sequential { nn.Linear(3), nn.Softmax() }, loss = "cross_entropy",
+  optim = lab.optim.SGD { lr = 0.1 }, batch = 15, epochs = 1,
 })
 assert(fit.best.value == fit.metrics["val.loss"] and fit.kind == "fit")
 lab.run(lab.task { name = "task", run = function(ctx)
@@ -78,6 +82,38 @@ class Results(CliTest):
                 self.assertIn(f"`{field}`", page)
         self.assertIn("result.best", self.run_program("help", "result").out)
         self.assertIn("seed_values", self.run_program("help", "result.best").out)
+
+    def test_warnings(self):
+        """Warnings of mistakes are in the result, and --quiet does not hide them."""
+        applied_twice = fit(model="nn.Sequential { nn.Linear(3), nn.Softmax() }")
+        ensemble = applied_twice.replace("return ", "local function build() return ").rstrip() + (
+            ' end\nreturn lab.ensemble { name = "e", seeds = 2, build = build }\n')
+        for name, text in (("f", applied_twice), ("e", ensemble)):
+            with self.subTest(name):
+                self.write("r.lua", text)
+                result = self.train("--quiet", "--json", "--out", name)
+                warnings = result.json()["warnings"]
+                self.assertEqual(len(warnings), 1, result)
+                self.assertRegex(warnings[0], r"^r\.lua:\d+: model\[2\]\.Softmax: cross_entropy applies the softmax ")
+                self.assertEqual(result.err, f"warning: {warnings[0]}\n")
+                self.assertIn(f"\n  warning: {warnings[0]}\n", self.run_program("report", name).out)
+                self.assertEqual(self.run_program("report", name, "--json").json()["warnings"], warnings)
+        self.recipe()
+        self.assertNotIn("warnings", self.train("--json", "--out", "none").json())
+
+    def test_a_page_replaces_no_other_file(self):
+        self.recipe()
+        self.train("--quiet", "--out", "run")
+        for text in ("lab.fit {}\n", "<!DOCTYPE html>\n<title>mine</title>\n"):
+            self.write("mine", text)
+            for command in (("report", "run"), ("profile", "r.lua", "--seconds", "0.3")):
+                result = self.run_program(*command, "--html", "mine", code=2)
+                self.assert_said(result, "--html: ", "mine is there already, and is no page of trainlab", "hint: ")
+                self.assertEqual((self.folder / "mine").read_text(), text)
+        self.write("empty.html", "")
+        for _ in range(2):
+            self.run_program("report", "run", "--html", "empty.html")
+        self.assertIn("<title>trainlab</title>", (self.folder / "empty.html").read_text())
 
     def test_a_field_that_no_result_has(self):
         self.recipe()

@@ -143,7 +143,7 @@ class Sweep(CliTest):
                 self.sweep(trials=bounds)
                 self.run_program("r.lua", "--out", run, "--quiet")
                 before = self.summary(self.folder / run)
-                self.assertEqual((before["status"], before["reason"]), ("stopped", "the time budget is used"))
+                self.assertEqual((before["status"], before["reason"]), ("stopped", "its own time is used"))
                 self.assertGreaterEqual(before["seconds"], 1)
                 for length, message in (
                     (("--time", "1 s"), "expected a total of more than the 1 s of the run, found 1 s"),
@@ -594,10 +594,26 @@ class Sweep(CliTest):
         self.assert_message(self.run_program("r.lua", "--set", "build.epochs=1", code=2),
                             "trainlab: --set build.epochs=1: build is a function, which has no option 'epochs'")
 
+    def test_a_parameter_of_an_ensemble_is_changed_but_not_added(self):
+        build = sweep(run="local _ =")
+        text = build[:build.index("local _ =")] + (
+            'return lab.ensemble { name = "e", seeds = 2, params = { lr = 0.1 }, build = build }\n')
+        self.write("r.lua", text)
+        summary = self.run_program("r.lua", "--json", "--set", "params.lr=0.25").json()
+        self.assertEqual(summary["params"], {"lr": 0.25})
+        wrong = self.run_program("r.lua", "--set", "params.lt=3", code=2)
+        self.assert_message(wrong, "trainlab: --set params.lt=3: there is no 'lt' in params")
+        self.assert_said(wrong, "hint: did you mean 'lr'?")
+        self.write("r.lua", text.replace("params = { lr = 0.1 },", "").replace("hp.lr", "0.1"))
+        wrong = self.run_program("r.lua", "--set", "params.lr=3", code=2)
+        self.assert_message(wrong, "trainlab: --set params.lr=3: there is no 'lr' in params")
+        self.assert_said(wrong, "hint: the recipe gives no params")
+
     def test_what_a_fit_is_warned_of_is_told_once(self):
         self.write("r.lua", sweep().replace("nn.Linear(3) }", "nn.Linear(3), nn.Softmax() }"))
-        said = self.run_program("r.lua").err
-        self.assertEqual(said.count("applies the softmax itself"), 1, said)
+        result = self.run_program("r.lua", "--quiet", "--json")
+        self.assertEqual(result.err.count("applies the softmax itself"), 1, result)
+        self.assertEqual(len(result.json()["warnings"]), 1, result)
 
     def test_points_that_are_taken_over_do_not_depend_on_the_workers(self):
         found = []

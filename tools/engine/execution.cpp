@@ -107,7 +107,7 @@ Execution::Execution(const EngineStart& start, Purpose purpose)
                [this](const Value& options) { run_.budget(options); }}) {
   limit_reading_of(request());
   set_tensor_memory_limit(memory_limit_of(request(), begun_ && purpose_ == Purpose::run ? &*begun_ : nullptr));
-  for (const std::string& warning : device_.warnings) run_.say(warning);
+  for (const std::string& warning : device_.warnings) run_.say_damage(warning);
 }
 
 int Execution::execute() {

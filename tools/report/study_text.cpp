@@ -254,7 +254,7 @@ std::string study_text(const StudyReport& study) {
   if (!study.stage.is_running && summary["reason"].is_string() && !summary["reason"].string().empty()) {
     text += ": " + summary["reason"].string();
   }
-  text += "\n";
+  text += "\n" + warnings_text(summary["warnings"]);
   if (study.description.is_nil()) {
     // An ensemble of a sweep's trials has none of its own.
     const std::string members = ensemble_text(study);

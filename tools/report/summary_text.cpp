@@ -230,6 +230,13 @@ std::string duration_text(double seconds) {
   return text.data();
 }
 
+std::string warnings_text(const Value& warnings) {
+  std::string text;
+  if (!warnings.is_list()) return text;
+  for (const Value& warning : warnings.list()) text += "  warning: " + text_of(warning) + "\n";
+  return text;
+}
+
 std::string summary_text(const Value& summary) {
   std::string text = text_of(summary["name"]) + " (" + text_of(summary["kind"]) + "): " + text_of(summary["status"]);
   if (summary["reason"].is_string() && !summary["reason"].string().empty()) text += ": " + summary["reason"].string();
@@ -243,6 +250,7 @@ std::string summary_text(const Value& summary) {
   if (summary["metrics"].is_map()) text += metrics_text(summary["metrics"].map());
 
   text += promotion_text(summary["promotion"]);
+  text += warnings_text(summary["warnings"]);
   text += health_text(summary["health"]);
   text += forecast_text(summary);
 

@@ -322,7 +322,7 @@ TEST_CASE("the seconds of a process that was killed count in its budget of time"
     context.supervisor = supervisor;
     Worker worker(plan, context, [&] { return now; });
     CHECK(worker.run() == Worker::End::complete);
-    CHECK(worker.stopped() == "the time budget is used");
+    CHECK(worker.stopped() == "its own time is used");
     CHECK(worker.study().study().trials().size() == 3);
     return worker.used_seconds().value();
   };

@@ -194,7 +194,7 @@ TEST_CASE("a time budget ends the fit with all that a result needs") {
           digits_fit(R"(, "time": "1 s", "schedule": {"@": "sched.cosine", "warmup": "10%"}, "validate": "50 steps")")),
       temporary.path());
   CHECK(summary["status"] == Value("stopped"));
-  CHECK(summary["reason"] == Value("the time budget is used"));
+  CHECK(summary["reason"] == Value("its own time is used"));
   CHECK(summary["steps"].integer() > 0);
   // The schedule came to its end with the budget.
   const std::string rows = read_file(temporary.path() / "metrics.jsonl");

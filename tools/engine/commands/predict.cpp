@@ -22,8 +22,7 @@ std::optional<std::string> model_of(const Request& request) {
   return model.is_nil() ? std::nullopt : std::optional(model.string());
 }
 
-void warn(const Request& request, const std::vector<std::string>& warnings) {
-  if (request.has("quiet")) return;
+void warn(const std::vector<std::string>& warnings) {
   for (const std::string& warning : warnings) std::fprintf(stderr, "%s\n", printable(warning).c_str());
 }
 
@@ -45,7 +44,7 @@ std::string text_of(const StagePredictor& predictor, const Request& request) {
     return read_inputs(options["input"].string(), one.file().inputs, one.data());
   };
   const Prediction prediction = predictor.predict(inputs, options["batch"].integer());
-  warn(request, prediction.warnings);
+  warn(prediction.warnings);
   return prediction_text(predictor.first(), prediction,
                          options["format"] == Value("json") ? PredictionFormat::json : PredictionFormat::csv);
 }
@@ -115,7 +114,7 @@ bool needs_recipe(const Request& request) {
 int predict(const EngineStart& start) {
   if (needs_recipe(start.request)) return PredictExecution(start).execute();
   const ChosenDevice device = chosen_device(start.request);
-  warn(start.request, device.warnings);
+  warn(device.warnings);
   send_text(*start.channel, predicted_text(all_entries(), start.request, device.name, nullptr));
   return 0;
 }

@@ -107,6 +107,7 @@ class ProfileExecution final : public BesideExecution {
       }
     }
     for (const char* flag : {"html", "trace"}) check_output(flag);
+    if (request().has("html")) report::check_replaces_page(*request().path("html"));
     check_apply();
   }
 

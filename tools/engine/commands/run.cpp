@@ -95,8 +95,8 @@ class RunExecution final : public Execution {
       std::string message = "stage " + std::to_string(stages_ + 1) + " of the mended recipe is another than the run's:";
       for (const std::string& line : lines) message += "\n  " + line;
       throw usage_error(message).hint(
-          "a mended recipe may change callbacks, metrics and stop rules of a fit, and code after the stages; for "
-          "anything else begin a new run");
+          "a mended recipe may change callbacks, metrics and stop rules of a fit, stages that have not begun, and code "
+          "after the stages; for anything else begin a new run");
     }
     if (++stages_ == recorded_.size()) run().replace_recipe();
   }

@@ -5,6 +5,7 @@ function heading(stage) {
   const title = make(page, 'h2', `${stage.name} `);
   if (stage.status) make(title, 'span', stage.status, {class: `status ${stage.status}`});
   make(page, 'p', [stage.kind, stage.reason].filter(Boolean).join(': '), {class: 'quiet'});
+  for (const warning of stage.warnings ?? []) make(page, 'p', `Warning: ${warning}`);
   for (const verdict of stage.health ?? []) {
     const found = `${verdict.kind} (${verdict.confidence} confidence, step ${verdict.step}): ${verdict.evidence}.`;
     make(page, 'p', `${found} Remedy: ${verdict.remedy}`);

@@ -18,6 +18,7 @@ int run_report(const Program&, const Arguments& given) {
   const std::string& first = given.words.front();
   if (given.has("html")) {
     const std::string& file = given.flags["html"].string();
+    report::check_replaces_page(file);
     write_atomic(file, report::report_page(first));
     print(report::shown_path(file) + "\n");
   } else if (given.has("csv")) {

@@ -11,6 +11,10 @@
 
 namespace trainlab {
 
+// Why a stage has stopped: by the budget of its run, or by the stage's own option `time`.
+inline constexpr const char* budget_is_used = "the time budget is used";
+inline constexpr const char* own_time_is_used = "its own time is used";
+
 // In seconds.
 struct BudgetTerms {
   double seconds = 0;  // of the whole run; 0: there is no budget
@@ -65,6 +69,24 @@ class Budget {
 // those since the file was written (`now`, wall seconds); nullopt before the stage has begun. Error{run} where the file
 // is damaged.
 std::optional<double> seconds_left_of(const std::string& stage, const std::filesystem::path& file, double now);
+
+// A run whose last stage the budget has ended is not finished for good: in a larger budget the stage goes on. `seconds`
+// is the budget in which the stage ended. A task is no such stage, because its function has returned.
+struct BudgetPause {
+  std::string stage;
+  double seconds = 0;
+
+  // Error{usage} unless `within` (seconds) is more than the run had.
+  void check_more(double within) const;
+  // Tells that the budget is used, and the command that gives the run more.
+  std::string text(const std::filesystem::path& run) const;
+};
+// The pause of a stage by its summary; nullopt for a stage that has not ended so.
+std::optional<BudgetPause> budget_pause(const Value& summary);
+// The same for the last stage that the run has begun. Raises damaged_file (run/folder.h).
+std::optional<BudgetPause> budget_pause(const std::filesystem::path& run);
+// Whether the run goes on within this budget, in seconds; nil is none.
+bool goes_on_within(const std::filesystem::path& run, const Value& within);
 
 // Where a run keeps what is used.
 std::filesystem::path budget_path(const std::filesystem::path& run);

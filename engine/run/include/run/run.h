@@ -127,6 +127,8 @@ class Run {
   void say(const std::string& line);
   // The same for a line about work that was lost: whoever wants no progress still wants to know.
   void say_damage(const std::string& line);
+  // A warning of a likely mistake, which no quiet run hides; the summary of the present stage keeps the warning.
+  void warn(const std::string& text);
 
  private:
   struct Done {
@@ -148,6 +150,8 @@ class Run {
   Manifest present() const;
   void extend(const Manifest& recorded);  // `recorded` is what a refused extension restores
   void take_back_extension() noexcept;
+  // The run is unfinished from here on, so that `resume` continues it if this process is killed.
+  void reopen(const StageRecord& record, Value summary, const std::string& reason) const;
   void save_source(const std::string& path, std::string_view text);
   void save_mended();
 
@@ -155,6 +159,8 @@ class Run {
   void check_budget() const;
   void begin_budget();
   void begin_in_budget(const Options& stage, const StageRecord& record);
+  // Whether the budget is larger than it was when the stage last ended, as its summary says.
+  bool has_more_time(const Value& summary) const;
 
   // run_help.cpp
   void join();
@@ -174,13 +180,15 @@ class Run {
   RunSettings settings_for(const Options& stage, const StageRecord& record) const;
   Value attempt(const Options& stage, const StageRecord& record, bool resumed, StageWork prepared);
   Value run_kind(const Options& stage, const StageRecord& record, bool resumed, StageWork prepared,
-                 double seconds_before);
+                 double seconds_before, bool has_more_time);
   Value complete(Value summary, const StageRecord& record, const Value& before, double seconds) const;
   void save_summary(const StageRecord& record, const Value& summary);
   void save_failure(const StageRecord& record, const std::string& status, const std::string& reason,
                     const Value& before, double seconds, const Value& work = Value::Map{}) noexcept;
   // The error of what comes after finished work, with the command that repeats it alone.
   Error repeatable(Error error) const;
+  // The error with the command that goes on with a mended recipe; `what` says what the command does.
+  Error mendable(Error error, const std::string& what) const;
   Error after_stages(const Error& error);
 
   std::filesystem::path folder_of(const StageRecord& record) const;
@@ -210,6 +218,7 @@ class Run {
   std::optional<BeforeExtension> before_extension_;
   std::size_t position_ = 0;          // stages that this process has asked for
   std::map<std::string, Done> done_;  // by name
+  Value::List warnings_;              // of the present stage
   std::string last_;                  // the name of the one that was returned or else run last
   std::optional<Error> ended_;        // by a stage that did not end well
   bool told_by_summary_ = false;      // and whose summary says all

@@ -48,6 +48,8 @@ struct StageContext {
   // Seconds until the stage must have ended, of the budget of time of its run; negative afterwards. Null without such a
   // budget. Called by the recipe's thread, and often: the run keeps account of the time that is used.
   std::function<double()> seconds_left = {};
+  // That budget is larger than it was when this stage last ended: what the budget ended goes on.
+  bool has_more_time = false;
   // `trainlab check --callbacks`: there is no folder, and the recipe's functions are called all the same. Loops end
   // after a few steps.
   bool is_rehearsal = false;
@@ -66,7 +68,11 @@ struct StageContext {
   std::function<void(const std::string&)> say = {};
   // The same for a line about work that was lost, which a quiet run shows too.
   std::function<void(const std::string&)> say_damage = {};
-  // The same for a line that says why the bytes of this run are not those of another one of the same recipe; the
+  // Hears a warning of a likely mistake, without the word "warning:"; null where warnings are lines like others. Called
+  // by the recipe's thread.
+  std::function<void(const std::string&)> on_warning = {};
+  void warn(const std::string& text) const { on_warning ? on_warning(text) : say("warning: " + text); }
+  // Like `say`, for a line that says why the bytes of this run are not those of another one of the same recipe; the
   // manifest keeps the line.
   std::function<void(const std::string&)> say_inexact = {};
   // Records RunSettings::chosen in the manifest. Null where there is no manifest of the stage's own, as in a trial.
@@ -87,6 +93,17 @@ class LateError : public Error {
 
  private:
   Value summary_;
+};
+
+// Raised when a function of the recipe that is called between two steps goes wrong: all steps until then are saved, and
+// a resume calls the function again.
+class SavedError : public Error {
+ public:
+  SavedError(Error error, std::int64_t step) : Error(std::move(error)), step_(step) {}
+  std::int64_t step() const { return step_; }
+
+ private:
+  std::int64_t step_;
 };
 
 // The parts of a stage that `trainlab check` also tries out.

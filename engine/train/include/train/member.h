@@ -59,6 +59,14 @@ class Member {
   // A validation loss that is not finite then ends the member as failed, unless a rule has stopped the member.
   // `ends_epoch`: the epoch has ended, too, and what on.epoch logs belongs to the row of this validation.
   void validated(const Position& position, MetricMap metrics, Value reports, bool ends_epoch);
+  // The rest of a validation whose metrics are there: callbacks, the row, the stop rules.
+  void conclude_validation(const Position& position, bool ends_epoch);
+  // The callback in which the last attempt broke off after a step that was saved; empty otherwise. The callback and
+  // what comes after it at this step are still to come.
+  const std::optional<std::string>& broken_off() const { return broken_off_; }
+  // Calls on.step, in which the last attempt broke off.
+  void repeat_step_callback() { call("step", position_); }
+  void went_on() { broken_off_.reset(); }  // past the callback
   // All members of the group have been validated: asks the stop rules again, by StopRule::all_validated().
   void all_validated();
   // Calls on.epoch, at most once at a step.
@@ -150,17 +158,17 @@ class Member {
   Record record_;
 
   std::shared_ptr<FitHandle> handle_;
-  MetricMap metrics_;  // of the latest validation
-  Value reports_;      // of metrics in it, by full name; nil without
+  MetricMap metrics_;                     // of the latest validation
+  Value reports_;                         // of metrics in it, by full name; nil without
   std::map<std::string, Logged> logged_;  // run:log since the latest validation
   std::optional<Best> best_;
   LearningCurve curve_;       // of the monitored metric
   std::int64_t total_steps_;  // of the run, an estimate under a budget of time; 0: unknown
   std::optional<double> rate_override_;
-  std::optional<std::string> stop_reason_, failure_;
+  std::optional<std::string> stop_reason_, failure_, broken_off_;
   std::vector<std::string> saves_;
   std::int64_t validated_step_ = -1, epoch_step_ = -1;  // of the latest calls
-  bool is_extended_ = false;  // the run has become longer since the checkpoint
+  bool is_extended_ = false;                            // the run has become longer since the checkpoint
   Position position_;
 };
 

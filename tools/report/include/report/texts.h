@@ -14,6 +14,8 @@ namespace trainlab::report {
 // A few lines on how a run ended: status and reason, the best validation, the final metrics, steps and time, and the
 // folder.
 std::string summary_text(const Value& summary);
+// A line for each of the warnings in a summary, which are a list or nil.
+std::string warnings_text(const Value& warnings);
 
 // The runs in these folders, at most three levels below (DIR/runs/NAME/NNN), a line for each, oldest first; and as
 // data. Without a folder, the runs in runs/. Raises Error{usage} for a missing folder.
@@ -36,6 +38,8 @@ std::string report_page(const std::filesystem::path& given);
 // A profile as such a page: the object of `trainlab profile --json`, with the member `timeline` (Timeline::flame) or
 // without.
 std::string profile_page(const Value& profile);
+// Error{usage} for a file that --html would replace though it is no such page: somebody may need the file.
+void check_replaces_page(const std::filesystem::path& file);
 
 // The help of one entry (with or without "lab." before its name), or of a group ("nn": a line for each entry in it).
 // The one without an error gives nothing where there is none, or where several entries end with the name; the other
