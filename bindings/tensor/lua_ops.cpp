@@ -8,10 +8,10 @@
 
 #include "bindings/lua_entries.h"
 #include "bindings/lua_error.h"
-#include "tensor_binding.h"
 #include "sandbox/meter.h"
 #include "sandbox/underway.h"
 #include "tensor/types.h"
+#include "tensor_binding.h"
 #include "values/entry_table.h"
 
 namespace trainlab {

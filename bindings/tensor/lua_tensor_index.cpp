@@ -11,10 +11,10 @@
 #include <lua.hpp>
 
 #include "bindings/lua_error.h"
-#include "tensor_binding.h"
 #include "tensor/operator_errors.h"
 #include "tensor/text.h"
 #include "tensor/types.h"
+#include "tensor_binding.h"
 #include "values/entry_table.h"
 
 namespace trainlab {

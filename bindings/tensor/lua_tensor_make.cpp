@@ -9,12 +9,12 @@
 #include "bindings/lua_entries.h"
 #include "bindings/lua_error.h"
 #include "core/files.h"
-#include "tensor_binding.h"
 #include "tensor/names.h"
 #include "tensor/npy.h"
 #include "tensor/operator_errors.h"
 #include "tensor/safetensors.h"
 #include "tensor/types.h"
+#include "tensor_binding.h"
 #include "values/entry_table.h"
 
 namespace trainlab {

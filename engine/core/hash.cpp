@@ -43,9 +43,7 @@ std::string hash_parts(std::span<const std::string_view> parts) {
   return hasher.hex();
 }
 
-std::string hash_bytes(std::string_view bytes) {
-  return hash_parts({&bytes, 1});
-}
+std::string hash_bytes(std::string_view bytes) { return hash_parts({&bytes, 1}); }
 
 std::string hash_file(const std::filesystem::path& path) {
   Reader reader(path);

@@ -41,13 +41,9 @@ const Option& Options::declared(std::string_view option) const {
   return *found;
 }
 
-bool Options::given(std::string_view option) const {
-  return !(*node_)[declared(option).name].is_nil();
-}
+bool Options::given(std::string_view option) const { return !(*node_)[declared(option).name].is_nil(); }
 
-bool Options::has(std::string_view option) const {
-  return !get(option).is_nil();
-}
+bool Options::has(std::string_view option) const { return !get(option).is_nil(); }
 
 const Value& Options::get(std::string_view option) const {
   const Option& declaration = declared(option);
@@ -55,25 +51,15 @@ const Value& Options::get(std::string_view option) const {
   return value.is_nil() ? declaration.fallback : value;
 }
 
-bool Options::boolean(std::string_view option) const {
-  return get(option).boolean();
-}
+bool Options::boolean(std::string_view option) const { return get(option).boolean(); }
 
-std::int64_t Options::integer(std::string_view option) const {
-  return get(option).integer();
-}
+std::int64_t Options::integer(std::string_view option) const { return get(option).integer(); }
 
-double Options::number(std::string_view option) const {
-  return get(option).number();
-}
+double Options::number(std::string_view option) const { return get(option).number(); }
 
-const std::string& Options::string(std::string_view option) const {
-  return get(option).string();
-}
+const std::string& Options::string(std::string_view option) const { return get(option).string(); }
 
-Duration Options::duration(std::string_view option) const {
-  return parse_duration(get(option).string());
-}
+Duration Options::duration(std::string_view option) const { return parse_duration(get(option).string()); }
 
 std::vector<double> Options::numbers(std::string_view option) const {
   std::vector<double> all;
@@ -89,13 +75,9 @@ std::vector<std::int64_t> Options::integers(std::string_view option) const {
   return all;
 }
 
-bool Options::is_entry(std::string_view option) const {
-  return entry_name(get(option)) != nullptr;
-}
+bool Options::is_entry(std::string_view option) const { return entry_name(get(option)) != nullptr; }
 
-bool Options::is_function(std::string_view option) const {
-  return is_function_map(get(option));
-}
+bool Options::is_function(std::string_view option) const { return is_function_map(get(option)); }
 
 Options Options::child(std::string_view option) const {
   const Option& declaration = declared(option);
@@ -146,9 +128,7 @@ std::vector<Options> Options::children(std::string_view option) const {
   return all;
 }
 
-std::shared_ptr<Callable> Options::function(std::string_view option) const {
-  return spec_->function(get(option));
-}
+std::shared_ptr<Callable> Options::function(std::string_view option) const { return spec_->function(get(option)); }
 
 std::vector<Options::Element> Options::elements(std::string_view option) const {
   std::vector<Element> all;

@@ -39,13 +39,9 @@ std::uint64_t text_hash(std::string_view text) {
 
 Key::Key(std::uint64_t seed) : bits_(derive(0, seed, kSeedDomain)) {}
 
-Key Key::fold(std::uint64_t n) const {
-  return {Raw{}, derive(bits_, n, kNumberDomain)};
-}
+Key Key::fold(std::uint64_t n) const { return {Raw{}, derive(bits_, n, kNumberDomain)}; }
 
-Key Key::fold(std::string_view text) const {
-  return {Raw{}, derive(bits_, text_hash(text), kTextDomain)};
-}
+Key Key::fold(std::string_view text) const { return {Raw{}, derive(bits_, text_hash(text), kTextDomain)}; }
 
 std::uint32_t Stream::next_u32() {
   if (used_ == 4) {
@@ -60,9 +56,7 @@ std::uint64_t Stream::next_u64() {
   return join(lower, next_u32());
 }
 
-double Stream::uniform() {
-  return static_cast<double>(next_u64() >> 11) * 0x1p-53;
-}
+double Stream::uniform() { return static_cast<double>(next_u64() >> 11) * 0x1p-53; }
 
 std::uint64_t Stream::below(std::uint64_t n) {
   if (n == 0) throw std::logic_error("Stream::below(0)");

@@ -12,9 +12,7 @@ namespace {
 constexpr std::array<std::string_view, 11> kTypes{"boolean",  "integer", "number",   "string", "path", "choice",
                                                   "duration", "entry",   "function", "map",    "any"};
 
-Value strings(const std::vector<std::string>& words) {
-  return Value::List(words.begin(), words.end());
-}
+Value strings(const std::vector<std::string>& words) { return Value::List(words.begin(), words.end()); }
 
 void put(Value& map, std::string_view key, const std::string& text) {
   if (!text.empty()) map.set(key, text);
@@ -23,12 +21,8 @@ void put(Value& map, std::string_view key, bool flag) {
   if (flag) map.set(key, true);
 }
 
-std::string text(const Value& map, std::string_view key) {
-  return map[key].is_nil() ? "" : map[key].string();
-}
-bool flag(const Value& map, std::string_view key) {
-  return !map[key].is_nil() && map[key].boolean();
-}
+std::string text(const Value& map, std::string_view key) { return map[key].is_nil() ? "" : map[key].string(); }
+bool flag(const Value& map, std::string_view key) { return !map[key].is_nil() && map[key].boolean(); }
 
 Value to_value(const Form& form) {
   Value map;

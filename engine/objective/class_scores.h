@@ -36,9 +36,9 @@ class ClassScores {
   Pair arrange(const at::Tensor& out, const BatchView& batch) const;
 
   struct Rows {
-    at::Tensor scores;  // [S, N, C] (detached), N = B·positions, S = M or 1; a single logit: [S, N, 1]
-    at::Tensor labels;  // int64 [S, N]; of a distribution the most probable class; 0 where ignored
-    at::Tensor valid;   // boolean [S, N], or undefined where nothing is ignored, as among distributions
+    at::Tensor scores;           // [S, N, C] (detached), N = B·positions, S = M or 1; a single logit: [S, N, 1]
+    at::Tensor labels;           // int64 [S, N]; of a distribution the most probable class; 0 where ignored
+    at::Tensor valid;            // boolean [S, N], or undefined where nothing is ignored, as among distributions
     at::Tensor guesses() const;  // int64 [S, N]: the first of the best scores; of a single logit 1 above 0
   };
   // Error{recipe} for labels that are neither classes nor ignored, on a CPU: a device would have to be waited for.

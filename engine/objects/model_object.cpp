@@ -90,8 +90,9 @@ OptimizerObject::OptimizerObject(const Options& spec, std::vector<OptimizedParam
     : rate(learning_rate(spec)), name_(spec.entry().name), parameters_(std::move(parameters)) {
   if (parameters_.empty()) throw recipe_error("expected parameters to optimize, found none");
   if (keeps_average(spec)) {
-    throw recipe_error(name_ + " keeps averaged weights beside the trained ones, and a loop of the recipe's own has "
-                               "only the trained ones")
+    throw recipe_error(name_ +
+                       " keeps averaged weights beside the trained ones, and a loop of the recipe's own has "
+                       "only the trained ones")
         .hint("it works in lab.fit");
   }
   for (const OptimizedParameter& parameter : parameters_) {

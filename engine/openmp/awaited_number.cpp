@@ -50,8 +50,7 @@ bool looked_out(const std::atomic<std::uint32_t>& value, std::uint32_t seen) {
 void AwaitedNumber::wait_while(std::uint32_t seen) {
   if (looked_out(value_, seen)) return;
   sleepers_.fetch_add(1);
-  while (value_.load() == seen)
-    ::syscall(SYS_futex, &value_, FUTEX_WAIT_PRIVATE, seen, nullptr, nullptr, 0);
+  while (value_.load() == seen) ::syscall(SYS_futex, &value_, FUTEX_WAIT_PRIVATE, seen, nullptr, nullptr, 0);
   sleepers_.fetch_sub(1);
 }
 

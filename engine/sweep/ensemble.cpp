@@ -10,7 +10,7 @@
 #include "run/folder.h"
 #include "study/place.h"
 #include "tensor/types.h"
-#include "trial_folder.h"
+#include "trials/trial_folder.h"
 #include "worker.h"
 
 namespace trainlab {

@@ -1,7 +1,7 @@
 // The contents of an ensemble's summary.json: its members, their mean, the best member, and the ensemble.
 #pragma once
 
-#include "study_plan.h"
+#include "plan/study_plan.h"
 
 namespace trainlab {
 

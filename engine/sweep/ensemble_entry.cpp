@@ -1,7 +1,7 @@
 // The declaration of lab.ensemble: many seeds of one fit, or fits that a sweep has trained; the best of them are kept,
 // and judged one by one and together.
 #include "ensemble.h"
-#include "ensemble_plan.h"
+#include "plan/ensemble_plan.h"
 #include "sweep_entry.h"
 #include "worker.h"
 

@@ -4,8 +4,8 @@
 
 #include <memory>
 
+#include "plan/study_plan.h"
 #include "study/place.h"
-#include "study_plan.h"
 
 namespace trainlab {
 

@@ -5,9 +5,9 @@
 #include <map>
 #include <optional>
 
+#include "plan/study_plan.h"
 #include "run/stage.h"
 #include "study/study.h"
-#include "study_plan.h"
 
 namespace trainlab {
 

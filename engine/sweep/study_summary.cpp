@@ -41,9 +41,9 @@ Value sweep_summary(const StudyPlan& plan, const SharedStudy& study, const std::
     counts.emplace(trial_state_name(state), trials.count(state));
   Value summary = Value::Map{{"trials", std::move(counts)},
                              {"status", stopped ? "stopped" : "done"},
-                             {"reason", stopped                         ? *stopped
+                             {"reason", stopped                               ? *stopped
                                         : trials.size() < plan.terms().trials ? "the space is used up"
-                                                                        : "all trials have ended"},
+                                                                              : "all trials have ended"},
                              {"seed", plan.terms().seed}};
   if (plan.objectives().size() == 1) {
     summary.set("metric", plan.objectives().front().metric);

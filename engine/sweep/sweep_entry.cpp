@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
+#include "plan/sweep_plan.h"
 #include "study_summary.h"
 #include "sweep/sweep.h"
-#include "sweep_plan.h"
 #include "worker.h"
 
 namespace trainlab {

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "core/registry.h"
+#include "plan/study_plan.h"
 #include "study/database.h"
-#include "study_plan.h"
 #include "worker.h"
 
 namespace trainlab {

@@ -15,7 +15,7 @@
 #include "core/files.h"
 #include "core/host.h"
 #include "run/budget.h"
-#include "trial_folder.h"
+#include "trials/trial_folder.h"
 
 namespace trainlab {
 

@@ -6,11 +6,11 @@
 #include <memory>
 
 #include "core/clock.h"
+#include "plan/study_plan.h"
 #include "study/lease_keeper.h"
 #include "study_home.h"
-#include "study_plan.h"
 #include "study_progress.h"
-#include "trial_fits.h"
+#include "trials/trial_fits.h"
 #include "used_time.h"
 
 namespace trainlab {

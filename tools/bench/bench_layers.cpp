@@ -28,7 +28,8 @@ std::string conv(int channels) {
 std::string fit(const std::string& data, const std::string& layers, int batch) {
   return R"({"@": "fit", "name": "bench", "data": )" + data + R"(, "model": {"@": "nn.Sequential", "layers": [)" +
          layers + R"(]}, "loss": "cross_entropy", "optim": {"@": "optim.AdamW", "lr": 0.001}, "steps": 100000,
-         "validate": "100000 steps", "batch": )" + std::to_string(batch) + "}";
+         "validate": "100000 steps", "batch": )" +
+         std::to_string(batch) + "}";
 }
 
 }  // namespace
@@ -46,11 +47,15 @@ int main(int argc, char** argv) {
   const std::vector<std::pair<std::string, std::string>> fits = {
       {"mlp", fit(mnist, flat + linear(128) + ", " + relu + drop + linear(10), 64)},
       {"large mlp", fit(mnist, flat + linear(1024) + ", " + relu + linear(1024) + ", " + relu + linear(10), 256)},
-      {"cnn", fit(mnist, conv(16) + ", " + relu + pool + conv(32) + ", " + relu + pool + flat + linear(64) + ", " +
-                             relu + linear(10), 64)},
-      {"gpt", fit(text, layer("Embedding", R"("num_embeddings": 65, "embedding_dim": 128)") + ", " +
-                            layer("PositionalEmbedding") + ", " + block + block + block + block +
-                            layer("LayerNorm") + ", " + linear(65), 12)},
+      {"cnn",
+       fit(mnist,
+           conv(16) + ", " + relu + pool + conv(32) + ", " + relu + pool + flat + linear(64) + ", " + relu + linear(10),
+           64)},
+      {"gpt",
+       fit(text,
+           layer("Embedding", R"("num_embeddings": 65, "embedding_dim": 128)") + ", " + layer("PositionalEmbedding") +
+               ", " + block + block + block + block + layer("LayerNorm") + ", " + linear(65),
+           12)},
   };
   prepare_arithmetic(1);
   RunSettings settings;

@@ -22,7 +22,7 @@ struct Command {
   std::string line = {};
   std::string text = {};
   std::vector<Flag> flags = {};
-  bool takes_second = false;  // a second recipe may follow the first: Request::second
+  bool takes_second = false;              // a second recipe may follow the first: Request::second
   std::vector<std::string> choices = {};  // one of these words stands before the recipe: Request::choice
 };
 

@@ -68,12 +68,12 @@ Value importance_of(const StudyReport& study) {
   for (std::size_t k = 0; k < study.importance.size(); ++k) {
     const Importance& importance = study.importance[k];
     const Importance& variance = by_variance[k];
-    all.push_back(Value::Map{{"metric", study.objectives[k].metric},
-                             {"trials", importance.trials},
-                             {"best", importance.best},
-                             {"shares", shares_of(study, importance)},
-                             {"fanova", Value::Map{{"trials", variance.trials},
-                                                   {"shares", shares_of(study, variance)}}}});
+    all.push_back(
+        Value::Map{{"metric", study.objectives[k].metric},
+                   {"trials", importance.trials},
+                   {"best", importance.best},
+                   {"shares", shares_of(study, importance)},
+                   {"fanova", Value::Map{{"trials", variance.trials}, {"shares", shares_of(study, variance)}}}});
   }
   return all;
 }

@@ -50,15 +50,15 @@ struct LuaSource {
 struct LuaHost {
   const Registry* registry = nullptr;  // must outlive the state
   LuaLimits limits;
-  std::vector<LuaSource> stdlib;                  // if empty: no nested coroutines, no xpcall, native pairs
-  std::int64_t seed = 1;                          // lab.seed
-  std::function<std::string()> device;            // device of the run, for lab.build and results; empty: the CPU
-  double started = 0;                             // value of os.time(): wall seconds of the run's start
-  bool describes = false;                         // only the recipe's parameters are wanted (--help)
-  bool checks = false;                            // nothing is run, or nothing that counts (`check`)
-  std::string begun_by;                           // version of trainlab that began the run; empty: this version
-  std::string recipe_folder;                      // absolute: option values that are paths are relative to it
-  std::string working_folder;                     // absolute: where trainlab was called, which holds runs/
+  std::vector<LuaSource> stdlib;        // if empty: no nested coroutines, no xpcall, native pairs
+  std::int64_t seed = 1;                // lab.seed
+  std::function<std::string()> device;  // device of the run, for lab.build and results; empty: the CPU
+  double started = 0;                   // value of os.time(): wall seconds of the run's start
+  bool describes = false;               // only the recipe's parameters are wanted (--help)
+  bool checks = false;                  // nothing is run, or nothing that counts (`check`)
+  std::string begun_by;                 // version of trainlab that began the run; empty: this version
+  std::string recipe_folder;            // absolute: option values that are paths are relative to it
+  std::string working_folder;           // absolute: where trainlab was called, which holds runs/
   // The folder of the newest run in a folder runs/NAME that has ended (run/latest.h), empty where there is none. Null:
   // a part "latest" of a path stays.
   std::function<std::string(const std::string& runs)> latest_run;

@@ -40,8 +40,7 @@ void Filling::fill(const BatchPlace& place, std::span<const std::int64_t> rows, 
   float_type_ == at::kFloat ? mix<float>(drawn, rows, out) : mix<double>(drawn, rows, out);
 }
 
-Key Filling::sample_key(Key samples, const BatchPlace& place, std::span<const std::int64_t> rows,
-                        std::size_t i) const {
+Key Filling::sample_key(Key samples, const BatchPlace& place, std::span<const std::int64_t> rows, std::size_t i) const {
   const Key key = samples.fold(static_cast<std::uint64_t>(rows[i]));
   return drawn_ ? key.fold(static_cast<std::uint64_t>(place.position) + i) : key;
 }

@@ -22,8 +22,7 @@ struct Loader::Impl {
         chunks(its_part, options, keys, group),
         key(keys.front()),
         listener(options.listener) {
-    if (group && !part.transforms.empty())
-      throw recipe_error("data:transform does not go with stacked trials");
+    if (group && !part.transforms.empty()) throw recipe_error("data:transform does not go with stacked trials");
     if (options.threads > 0)
       ahead.emplace(options.threads, chunks.ahead(), [this](std::int64_t number) { return chunks.make(number); });
   }

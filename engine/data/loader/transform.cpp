@@ -44,15 +44,14 @@ Batch transformed(const Part& part, Batch batch, const Key& key) {
     const std::vector<Argument> results = function.call(arguments);
     const auto* given = results.size() == 1 ? std::get_if<std::shared_ptr<Object>>(&results[0]) : nullptr;
     const auto result = given ? std::dynamic_pointer_cast<BatchObject>(*given) : nullptr;
-    if (!result)
-      throw function_error(function, "a transform gives back the batch").hint("end it with: return batch");
+    if (!result) throw function_error(function, "a transform gives back the batch").hint("end it with: return batch");
     for (std::size_t c = 0; c < batch.columns.size(); ++c) {
       const std::string& name = data.columns[c].name;
       const at::Tensor now = result->columns[name];
       at::Tensor& column = batch.columns[c];
       if (!same_form(now, column) && !(name == "y" && became_shares(now, column, data.classes))) {
-        throw function_error(function, "the transform changed column " + name + " from " + form_of(column) + " to " +
-                                            form_of(now))
+        throw function_error(
+            function, "the transform changed column " + name + " from " + form_of(column) + " to " + form_of(now))
             .hint("the dtype and the numbers of samples and axes stay; data:map may change the dtype and axes");
       }
       column = now;

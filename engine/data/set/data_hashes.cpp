@@ -14,8 +14,8 @@ namespace trainlab {
 
 namespace {
 
-constexpr std::int64_t most_hashed = std::int64_t{2} << 20;   // bytes of a column: some milliseconds
-constexpr std::int64_t most_made = 8;                         // rows that a source makes
+constexpr std::int64_t most_hashed = std::int64_t{2} << 20;  // bytes of a column: some milliseconds
+constexpr std::int64_t most_made = 8;                        // rows that a source makes
 
 std::int64_t spread(std::int64_t i, std::int64_t count, std::int64_t size) {
   return static_cast<std::int64_t>(static_cast<double>(i) * static_cast<double>(size) / static_cast<double>(count));

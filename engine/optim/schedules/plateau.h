@@ -3,7 +3,4 @@
 
 #include "core/registry.h"
 
-namespace trainlab {
-
-
-}  // namespace trainlab
+namespace trainlab {}  // namespace trainlab

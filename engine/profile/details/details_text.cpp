@@ -3,8 +3,8 @@
 
 #include <array>
 
-#include "profile/details.h"
 #include "core/number_or_nil.h"
+#include "profile/details.h"
 
 namespace trainlab {
 namespace {

@@ -69,9 +69,7 @@ void measure_layers_and_memory(Parts& parts, const FitPlan& plan) {
 void measure_machine(Parts& parts, bool is_busy) {
   Calibration calibration;
   if (is_busy) {
-    calibration.measure = []() -> Roofline {
-      throw run_error("the machine is busy now, and was not measured before");
-    };
+    calibration.measure = []() -> Roofline { throw run_error("the machine is busy now, and was not measured before"); };
   }
   parts.measure("machine", [&] { parts.details.machine = calibrated_machine(calibration); });
 }

@@ -17,8 +17,8 @@ double bytes_of_passes(const LayerTable& layers) {
 bool FitDetails::fits_cache() const {
   if (!machine || machine->cache.empty() || !memory) return false;
   const MemoryLedger& ledger = memory->ledger;
-  const std::int64_t of_step = ledger.peak - ledger.of(MemoryKind::batches) - ledger.of(MemoryKind::averages) -
-                               ledger.of(MemoryKind::other);
+  const std::int64_t of_step =
+      ledger.peak - ledger.of(MemoryKind::batches) - ledger.of(MemoryKind::averages) - ledger.of(MemoryKind::other);
   return of_step <= machine->cache.front().bytes * threads;
 }
 

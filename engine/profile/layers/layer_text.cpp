@@ -80,8 +80,8 @@ std::string LayerTable::text(LayerView view) const {
   if (view == LayerView::operators) {
     const std::vector<OperatorCost> all = operators();
     const std::size_t width = widest(all, &OperatorCost::name);
-    std::string text = fmt::format("{:<{}} {:>9} {:>6} {:>8} {:>9} {:>9}\n", "operator", width, "ms", "%", "calls",
-                                   "GFLOP/s", "GB/s");
+    std::string text =
+        fmt::format("{:<{}} {:>9} {:>6} {:>8} {:>9} {:>9}\n", "operator", width, "ms", "%", "calls", "GFLOP/s", "GB/s");
     for (const OperatorCost& one : all) {
       text += fmt::format("{:<{}} {:>9.3f} {:>6.1f} {:>8.3g} {:>9} {:>9}\n", one.name, width, 1e3 * one.seconds,
                           100 * one.seconds / step_seconds, one.calls, shown_rate(one.flops, one.seconds),

@@ -19,11 +19,11 @@ void on_end(const at::RecordFunction& function, at::ObserverContext*) { told->fu
 }  // namespace
 
 ListeningToOperators::ListeningToOperators(OperatorListener& listener, bool sees_tensors)
-    : handle_(at::addThreadLocalCallback(
-          at::RecordFunctionCallback(on_begin, on_end)
-              .needsInputs(sees_tensors)
-              .needsOutputs(sees_tensors)
-              .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION}))) {
+    : handle_(
+          at::addThreadLocalCallback(at::RecordFunctionCallback(on_begin, on_end)
+                                         .needsInputs(sees_tensors)
+                                         .needsOutputs(sees_tensors)
+                                         .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION}))) {
   told = &listener;
 }
 

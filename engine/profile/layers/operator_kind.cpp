@@ -77,9 +77,9 @@ constexpr std::array<std::pair<std::string_view, Products (*)(Inputs)>, 16> with
 }};
 
 // Operators that write all of their first argument and read none of it.
-constexpr std::array<std::string_view, 8> only_write{"aten::copy_",    "aten::fill_",      "aten::zero_",
-                                                     "aten::normal_",  "aten::uniform_",   "aten::bernoulli_",
-                                                     "aten::random_",  "aten::exponential_"};
+constexpr std::array<std::string_view, 8> only_write{"aten::copy_",   "aten::fill_",       "aten::zero_",
+                                                     "aten::normal_", "aten::uniform_",    "aten::bernoulli_",
+                                                     "aten::random_", "aten::exponential_"};
 
 bool gives_unspecified(std::string_view name) {
   return name.starts_with("aten::empty") || name.starts_with("aten::new_empty") || name == "aten::resize_" ||

@@ -25,7 +25,7 @@ struct Products {
 
 struct OperatorKind {
   std::uint64_t reads = ~std::uint64_t{0};  // bit i: the values of argument i are read
-  std::uint64_t writes = 0;  // bit i: argument i is written and not returned
+  std::uint64_t writes = 0;                 // bit i: argument i is written and not returned
   // Whether the operator moves memory. False for operators that return a view of their input, and for operators that
   // return memory of unspecified content.
   bool moves = true;

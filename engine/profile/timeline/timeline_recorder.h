@@ -21,8 +21,7 @@ namespace trainlab {
 class TimelineRecorder final : public TraceListener, public InputListener, public OperatorListener {
  public:
   // Keeps the last `most_events` events. `step_samples`: samples of a training step. `now` returns the time in seconds.
-  TimelineRecorder(std::size_t most_events, std::int64_t step_samples,
-                   std::function<double()> now = steady_seconds);
+  TimelineRecorder(std::size_t most_events, std::int64_t step_samples, std::function<double()> now = steady_seconds);
 
   void began(Phase phase, std::string_view name) override;
   void ended(Phase phase, std::string_view name) noexcept override;

@@ -98,9 +98,10 @@ at::Device parse_device(std::string_view text) {
     std::error_code ignored;
     if (there == 0 && !std::filesystem::exists(plugin, ignored)) {
       throw usage_error("device " + std::string(text) + " is not there: found no plugin " + plugin.string())
-          .hint("the plugin of a kind of devices lies beside trainlab-engine, or in the folder of TRAINLAB_DEVICES; "
-                "that for GPUs of NVIDIA is built where nvcc of CUDA 13 is; --device auto takes a GPU if there is one, "
-                "else the CPU");
+          .hint(
+              "the plugin of a kind of devices lies beside trainlab-engine, or in the folder of TRAINLAB_DEVICES; "
+              "that for GPUs of NVIDIA is built where nvcc of CUDA 13 is; --device auto takes a GPU if there is one, "
+              "else the CPU");
     }
     const std::string found =
         there == 0   ? kind->none

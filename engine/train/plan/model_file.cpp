@@ -125,8 +125,7 @@ ModelFile from_value(const std::string& name, const Value& value) {
   file.classes = value["classes"].integer();
   for (const Value& class_name : value["class_names"].list()) file.class_names.push_back(class_name.string());
   file.keeps_best = value["keep"].string() == "best";
-  const bool names_fit =
-      file.class_names.empty() || static_cast<std::int64_t>(file.class_names.size()) == file.classes;
+  const bool names_fit = file.class_names.empty() || static_cast<std::int64_t>(file.class_names.size()) == file.classes;
   if (file.inputs.empty() || !file.model.is_map() || known == meanings.size() || !names_fit) {
     throw std::logic_error("model.json");
   }

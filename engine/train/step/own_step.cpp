@@ -75,8 +75,7 @@ void OwnStep::step(std::span<const Batch> batches, std::int64_t step, const Step
   plan_.step->rekey(key_.fold("step").fold(static_cast<std::uint64_t>(step)));
   Batch moved = batch;
   device_at(plan_.device).take(moved.columns);
-  const std::vector<Argument> arguments{run_.lock(),
-                                        batch_object(*plan_.data.train.data, std::move(moved))};
+  const std::vector<Argument> arguments{run_.lock(), batch_object(*plan_.data.train.data, std::move(moved))};
   const std::vector<Argument> results = [&] {
     const Span span(Phase::callback, "own step");
     return plan_.step->call(arguments);

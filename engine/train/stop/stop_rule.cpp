@@ -1,6 +1,5 @@
 #include "stop_rule.h"
 
-
 namespace trainlab {
 
 WatchedMetric::WatchedMetric(const Options& options, const std::string& fallback)

@@ -23,8 +23,12 @@ inline Registry registry() {
             .with(Option("label", "a name for printing").string()));
   r.add(Entry("optim.AdamW", "optimizer", "Adam with decoupled weight decay.")
             .with(Option("lr", "learning rate").number().at_least(0).or_default(1e-3))
-            .with(Option("betas", "decay of the running means").number().at_least(0).less_than(1).many(2).or_default(
-                Value::List{0.9, 0.999})));
+            .with(Option("betas", "decay of the running means")
+                      .number()
+                      .at_least(0)
+                      .less_than(1)
+                      .many(2)
+                      .or_default(Value::List{0.9, 0.999})));
   r.add(Entry("optim.SGD", "optimizer", "Stochastic gradient descent.")
             .with(Option("lr", "learning rate").number().more_than(0).required()));
   r.add(Entry("loss.cross_entropy", "loss", "Softmax and negative log-likelihood.")
@@ -82,9 +86,7 @@ inline Value function(int index, std::string_view at = "x.lua:4") {
   return Value::Map{{"@", "function"}, {"index", index}, {"@at", at}};
 }
 
-inline Value linear(Value out) {
-  return entry("nn.Linear", {{"out", std::move(out)}});
-}
+inline Value linear(Value out) { return entry("nn.Linear", {{"out", std::move(out)}}); }
 
 // A fit whose options are all right, but for those given.
 inline Value fit(Value::Map options = {}) {

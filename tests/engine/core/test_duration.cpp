@@ -24,8 +24,8 @@ TEST_CASE("durations are read in every form that a recipe may use") {
 }
 
 TEST_CASE("what is no duration is refused with the accepted forms") {
-  for (const char* text : {"", "  ", "5", "steps", "5 parsecs", "5 steps more", "nan s", "inf s", "1e999 s", "0x10 s",
-                           "1e308 d", "%"}) {
+  for (const char* text :
+       {"", "  ", "5", "steps", "5 parsecs", "5 steps more", "nan s", "inf s", "1e999 s", "0x10 s", "1e308 d", "%"}) {
     CAPTURE(text);
     const std::string error = sample::error_of([&] { parse_duration(text); });
     CHECK(error.find("expected a duration, found \"" + std::string(text) + "\"") == 0);

@@ -1,4 +1,4 @@
-#include "expected_workers.h"
+#include "supervise/expected_workers.h"
 
 #include <catch2/catch.hpp>
 

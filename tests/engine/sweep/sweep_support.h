@@ -5,8 +5,8 @@
 #include <functional>
 #include <string>
 
+#include "plan/sweep_plan.h"
 #include "support/fit_support.h"
-#include "sweep_plan.h"
 #include "worker.h"
 
 namespace trainlab::test {

@@ -8,7 +8,7 @@
 #include "core/files.h"
 #include "run/stage.h"
 #include "sweep_support.h"
-#include "trial_folder.h"
+#include "trials/trial_folder.h"
 
 namespace trainlab::attempts_test {
 

@@ -37,7 +37,7 @@ class RunExecution final : public Execution {
     };
     std::map<std::string, StageResult> results;
     const auto run = [&](const std::shared_ptr<const Spec>& stage) -> StageResult {
-      const std::string name = name_of(*stage);
+      const std::string name = stage_name(stage->value);
       if (const auto known = results.find(name); known != results.end()) return known->second;
       const std::shared_ptr<const Spec> full = record(*stage, false);
       if (recorded_.size() >= records.size()) throw ExecutionEnds();
@@ -46,7 +46,7 @@ class RunExecution final : public Execution {
     };
     Recipe recipe(std::move(quiet), files(true), given, {run, {}});
     const Recipe::Outcome outcome = recipe.execute();
-    if (outcome.stage && recorded_.size() < records.size() && !results.contains(name_of(*outcome.stage)))
+    if (outcome.stage && recorded_.size() < records.size() && !results.contains(stage_name(outcome.stage->value)))
       record(*outcome.stage, true);
   }
 

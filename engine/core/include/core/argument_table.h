@@ -14,7 +14,7 @@ class ArgumentTable : public Object {
  public:
   std::string_view type_name() const override { return "table"; }
 
-  std::vector<Argument> list;            // the array part
+  std::vector<Argument> list;  // the array part
   std::map<std::string, Argument> named;
 };
 

@@ -37,9 +37,9 @@ class Stream {
   explicit Stream(Key key) : key_(key) {}
   std::uint32_t next_u32();
   std::uint64_t next_u64();
-  double uniform();                       // [0, 1), 53 bits
-  std::uint64_t below(std::uint64_t n);   // 0 … n − 1 without bias (Lemire 2019); n ≥ 1
-  double normal();                        // mean 0, variance 1 (Box–Muller)
+  double uniform();                      // [0, 1), 53 bits
+  std::uint64_t below(std::uint64_t n);  // 0 … n − 1 without bias (Lemire 2019); n ≥ 1
+  double normal();                       // mean 0, variance 1 (Box–Muller)
 
  private:
   Key key_;

@@ -64,6 +64,7 @@ class Option {
   Option& fields(std::vector<Option> options);
   Option& any() { return form(Form::Type::any); }
 
+  // clang-format off
   Option& at_least(double x) { min = x; return *this; }
   Option& more_than(double x) { min = x; min_open = true; return *this; }
   Option& at_most(double x) { max = x; return *this; }
@@ -90,6 +91,7 @@ class Option {
   Option& of_speed_alone() { is_of_speed_alone = true; return *this; }
   // Takes the array part of the table: nn.Sequential { a, b }. At most one option of an entry.
   Option& array() { is_array = true; is_many = true; return *this; }
+  // clang-format on
 
   // "integer ≥ 1", "number in (0, 1)", "\"min\" or \"max\"", "a layer, or a list of them": for messages and docs.
   std::string type_text() const;
@@ -223,17 +225,17 @@ class Options {
   double number(std::string_view option) const;
   const std::string& string(std::string_view option) const;
   Duration duration(std::string_view option) const;
-  std::vector<double> numbers(std::string_view option) const;       // a many-option
+  std::vector<double> numbers(std::string_view option) const;  // a many-option
   std::vector<std::int64_t> integers(std::string_view option) const;
   bool is_entry(std::string_view option) const;
   bool is_function(std::string_view option) const;
-  Options child(std::string_view option) const;                     // an entry, or a table with fields
+  Options child(std::string_view option) const;  // an entry, or a table with fields
   // Whether a keyed option was given as a table by name, and that table: its options are the names, each declared as
   // this one, so keyed("optim").child("g") is an entry.
   bool is_keyed(std::string_view option) const;
   Options keyed(std::string_view option) const;
-  std::vector<std::string> names() const;                           // of the options that are given here
-  std::vector<Options> children(std::string_view option) const;     // a many-option of entries only
+  std::vector<std::string> names() const;                        // of the options that are given here
+  std::vector<Options> children(std::string_view option) const;  // a many-option of entries only
   std::shared_ptr<Callable> function(std::string_view option) const;
   // The elements of a many-option with entries and functions mixed.
   struct Element;

@@ -41,7 +41,6 @@ struct RateOptions {
 // `on` are not called. Error{recipe} for a fit with a step of its own, and where the loss is not finite at any rate.
 FoundRate find_rate(const Registry& registry, const Spec& fit, const RunSettings& settings, const RateOptions& options);
 
-
 std::string rate_text(const FoundRate& found);
 // { kind = "finder", lr = { suggestion, valley, steepest, … }, curve = { { lr, loss }, … } }
 Value to_value(const FoundRate& found);

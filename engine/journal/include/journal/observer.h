@@ -20,34 +20,34 @@ namespace trainlab {
 // A step of one member, or of a durable loop of a task. The numbers are in host memory: reading them never makes a
 // device wait.
 struct StepView {
-  std::int64_t step = 0;      // steps done, this one included
-  std::int64_t epoch = 0;     // epochs completed before this step's batch
-  std::int64_t samples = 0;   // in a task, of the present loop, as the epoch is
-  double rate = 0;  // learning rate of the member in this step; NaN in a task
+  std::int64_t step = 0;     // steps done, this one included
+  std::int64_t epoch = 0;    // epochs completed before this step's batch
+  std::int64_t samples = 0;  // in a task, of the present loop, as the epoch is
+  double rate = 0;           // learning rate of the member in this step; NaN in a task
 };
 
 // A validation: metrics by full name, for one member. In a task, the latest value of each name that was logged.
 struct ValidationView {
   std::int64_t step = 0, epoch = 0, samples = 0;
-  double seconds = 0;         // since the first batch, resumes included
-  double rate = 0;            // NaN if there is no single rate
-  bool best = false;          // this validation is the best so far
+  double seconds = 0;                     // since the first batch, resumes included
+  double rate = 0;                        // NaN if there is no single rate
+  bool best = false;                      // this validation is the best so far
   std::map<std::string, double> metrics;  // "train.loss", "val.loss", "val.accuracy", logged values
   // The final value of the monitored metric, computed when it is asked for; null in a task. To be called before the
   // hook returns.
   std::function<std::optional<Forecast>()> forecast = {};
 };
 
-struct FitView {              // known when a fit starts; of a task only the name and the first step are
+struct FitView {  // known when a fit starts; of a task only the name and the first step are
   std::string name;
-  std::int64_t total_steps = 0;   // 0: unknown (a time budget)
+  std::int64_t total_steps = 0;  // 0: unknown (a time budget)
   std::int64_t steps_per_epoch = 0;
   std::int64_t batch = 0;
-  std::int64_t first_step = 0;    // > 0 when resumed
+  std::int64_t first_step = 0;  // > 0 when resumed
   std::int64_t parameters = 0;
   std::string monitor;
-  double time_budget = 0;         // seconds; 0: none
-  double seconds_before = 0;      // of the budget, used before this start
+  double time_budget = 0;          // seconds; 0: none
+  double seconds_before = 0;       // of the budget, used before this start
   std::weak_ptr<Object> run = {};  // the object that the recipe's functions get; of a task none
 };
 
@@ -58,7 +58,10 @@ class Observer {
   virtual ~Observer() = default;
   virtual void started(const FitView&) {}
   // Called after steps for which wants_step(step) is true; the default is never.
-  virtual bool wants_step(std::int64_t step) { (void)step; return false; }
+  virtual bool wants_step(std::int64_t step) {
+    (void)step;
+    return false;
+  }
   virtual void stepped(const StepView&) {}
   // Called after each validation; in a task at the end of an epoch, of a durable loop of steps and of the task, if rows
   // were written since the call before.

@@ -99,8 +99,8 @@ struct Pass {
 
   // The same pass with the tensors of another state, which must outlive the pass.
   Pass with(const ModelState& other) const {
-    return {other,           training, keys,     drop_rates, updates_statistics, recompute,
-            leaves_out_last, columns,  branches, buffers,    compute};
+    return {other,   training, keys,    drop_rates, updates_statistics, recompute, leaves_out_last,
+            columns, branches, buffers, compute};
   }
 
   std::int64_t members() const { return state.members; }
@@ -267,7 +267,7 @@ class LayerContext {
     std::map<std::uint64_t, double> drops;  // probabilities of dropping, by the keys of the layers
     LayerPrecision precision;
     std::vector<std::string> unmatched;  // those of precision.keep that have matched no layer yet
-    std::vector<std::size_t> declared;      // slots of the buffers in the order in which layers declared them
+    std::vector<std::size_t> declared;   // slots of the buffers in the order in which layers declared them
     // The tables of the same model as it was built first, when it is built for inputs of other sizes: parameters and
     // buffers must be the same.
     const Tables* built = nullptr;
@@ -329,9 +329,9 @@ class Layer {
 
   // Set by Model when the layer was built.
   Shape input_shape;
-  bool needs_gradient = false;     // the output depends on parameters
-  std::string path;                // "model[3].Linear"
-  std::string place;               // "3", or "3.1" within a layer; empty for the root
+  bool needs_gradient = false;                 // the output depends on parameters
+  std::string path;                            // "model[3].Linear"
+  std::string place;                           // "3", or "3.1" within a layer; empty for the root
   std::vector<std::size_t> buffer_slots = {};  // of the buffers of this layer and its children
   LayerTraits traits;
   std::string kind;                // "Linear"

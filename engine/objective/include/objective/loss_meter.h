@@ -39,7 +39,7 @@ class LossMeter {
 
   std::size_t members_;
   std::vector<LossPart> parts_;
-  std::vector<double> sums_, weights_;  // [max(parts, 1) · members]
+  std::vector<double> sums_, weights_;       // [max(parts, 1) · members]
   at::Tensor device_sums_, device_weights_;  // the same, or undefined
 };
 

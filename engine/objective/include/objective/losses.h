@@ -25,5 +25,4 @@ std::unique_ptr<Loss> make_loss(const Options& fit, const Head& head);
 // size).
 std::unique_ptr<Loss> function_loss(std::shared_ptr<Callable> function, const Head& head);
 
-
 }  // namespace trainlab

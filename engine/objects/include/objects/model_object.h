@@ -62,8 +62,8 @@ class OptimizerObject final : public Stateful {
   OptimizerObject(const Options& spec, std::vector<OptimizedParameter> parameters);
   std::string_view type_name() const override { return "optimizer"; }
 
-  double rate;                             // learning rate of the coming steps
-  double momentum = 1, weight_decay = 1;   // factors of the values in the spec
+  double rate;                            // learning rate of the coming steps
+  double momentum = 1, weight_decay = 1;  // factors of the values in the spec
   Clip clip;
   bool maximizes = false;  // steps up the gradients
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "profile/layers.h"
 #include "machine/machine.h"
+#include "profile/layers.h"
 #include "profile/memory_ledger.h"
 #include "profile/pipeline.h"
 #include "profile/profile.h"

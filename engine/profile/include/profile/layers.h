@@ -14,8 +14,8 @@ namespace trainlab {
 // All figures are those of one training step. Seconds are means over the timed steps. Calls, bytes and operations are
 // means over as many other steps, because looking at the tensors of each operator takes time.
 struct OperatorCost {
-  std::string name;      // "aten::addmm"
-  double seconds = 0;    // time without the operators that this operator calls
+  std::string name;    // "aten::addmm"
+  double seconds = 0;  // time without the operators that this operator calls
   double calls = 0;
   double bytes = 0;  // bytes that the operator itself reads and writes, not in operators that it calls
   double flops = 0;  // operations of matrix products and convolutions, from the shapes of operands

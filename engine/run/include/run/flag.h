@@ -70,7 +70,7 @@ struct Flag {
   // What holds where the flag is not given, which help shows. nil, 0 and an empty list stand for nothing, or for what
   // `help` says.
   Value otherwise = {};
-  std::string needs = {};  // name of the flag without which this one means nothing
+  std::string needs = {};                 // name of the flag without which this one means nothing
   std::optional<Recorded> recorded = {};  // without: the value is free, and no run records it
 };
 

@@ -36,7 +36,7 @@ struct Manifest {
   // The flags that a run records, by name, each as its record says (run/flag.h): "device" as given, "auto" resolved
   // ("cpu", "cuda", "cuda:1"); "threads" 0 where each kind of stage takes its own number.
   Value::Map settings = recorded_settings();
-  int cores = 0;      // usable cores when the run was begun
+  int cores = 0;  // usable cores when the run was begun
   // False once the run was continued with other threads, another device or other versions, or had to go on in another
   // way because memory had run out.
   bool exact = true;

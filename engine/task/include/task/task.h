@@ -40,7 +40,7 @@ struct TaskLoopOptions {
   std::optional<Part> part;  // the loop gives its batches; without a part it gives `steps` step numbers
   LoaderOptions loader;
   std::int64_t epochs = 1, steps = 0;
-  std::vector<Saved> save;  // empty: the loop is not durable
+  std::vector<Saved> save;             // empty: the loop is not durable
   std::optional<Duration> checkpoint;  // from one checkpoint to the next; nullopt: by the default of CheckpointRule
 };
 
@@ -89,8 +89,8 @@ class TaskLoop : public Object {
   std::unique_ptr<Loader> loader_;
   std::int64_t batches_per_epoch_ = 0, samples_per_epoch_ = 0;  // 0: the loop is one of steps
   CheckpointRule checkpoint_;
-  std::int64_t done_ = 0;                                       // steps
-  double begun_ = 0, fetched_ = 0;                              // readings of steady_seconds() in the present step
+  std::int64_t done_ = 0;           // steps
+  double begun_ = 0, fetched_ = 0;  // readings of steady_seconds() in the present step
   bool started_ = false, ended_ = false;
   bool passed_over_ = false;  // the loop had ended before this process
   std::string hash_;          // the hash of the file with its final state, if it was skipped

@@ -45,26 +45,26 @@ struct FitPlan {
   at::Device device = at::kCPU;
 
   DataParts data;
-  std::vector<std::size_t> inputs;  // columns of the dataset that the model reads, in the order of its columns()
+  std::vector<std::size_t> inputs;     // columns of the dataset that the model reads, in the order of its columns()
   std::shared_ptr<const Model> model;  // null if a step of the recipe's own trains several models
   Head head;
   std::unique_ptr<Loss> loss;
   std::vector<PlannedMetric> metrics;
 
   LoaderOptions loader;
-  RunLength length;         // total_steps 0: bounded by time only
-  double time_budget = 0;   // seconds; 0: none
+  RunLength length;                 // total_steps 0: bounded by time only
+  double time_budget = 0;           // seconds; 0: none
   std::int64_t validate_every = 0;  // steps
   CheckpointRule checkpoint;
   Clip clip;
-  std::int64_t accumulate = 1;  // number of micro-batches in an optimizer step
-  std::int64_t micro_batch = 0;  // the most samples of a batch that go through the model at a time; 0: all
-  std::int64_t budget = 0;       // the most bytes that tensors may take in a training step; 0: no limit
-  Recompute recompute;          // the option memory.recompute
-  bool plans_for_one = false;   // whether `recompute` was chosen for a trial that trains alone
+  std::int64_t accumulate = 1;      // number of micro-batches in an optimizer step
+  std::int64_t micro_batch = 0;     // the most samples of a batch that go through the model at a time; 0: all
+  std::int64_t budget = 0;          // the most bytes that tensors may take in a training step; 0: no limit
+  Recompute recompute;              // the option memory.recompute
+  bool plans_for_one = false;       // whether `recompute` was chosen for a trial that trains alone
   bool steps_by_parameter = false;  // whether the optimizer can step a parameter as soon as its gradient is there
-  bool fuse_step = false;       // the option memory.fuse_step
-  bool chunk_loss = false;      // the option memory.chunk_loss
+  bool fuse_step = false;           // the option memory.fuse_step
+  bool chunk_loss = false;          // the option memory.chunk_loss
 
   // A training step of the recipe's own, and the models that it trains, in order of name; the name of a single model is
   // empty.
@@ -84,7 +84,7 @@ struct FitPlan {
 
   NamedTensors initial_optimizer;  // the optimizer's first state, by its own names; empty: as the optimizer makes it
 
-  std::string monitor;      // "val.loss"
+  std::string monitor;  // "val.loss"
   bool keep_best = true;
   // Error{recipe} for a full name ("val.loss") of a metric that this fit does not have.
   void check_metric(const std::string& full_name) const;

@@ -1,4 +1,4 @@
-#include "sweep_plan.h"
+#include "plan/sweep_plan.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "ensemble_plan.h"
+#include "plan/ensemble_plan.h"
 
 #include <fmt/format.h>
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "task/task.h"
-#include "trial_watch.h"
+#include "trials/trial_watch.h"
 
 namespace trainlab {
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "trial_watch.h"
+#include "trials/trial_watch.h"
 
 namespace trainlab {
 

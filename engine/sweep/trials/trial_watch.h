@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "plan/study_plan.h"
 #include "study/pruner.h"
 #include "study/shared_study.h"
-#include "study_plan.h"
 #include "train/stop.h"
 
 namespace trainlab {

@@ -1,4 +1,4 @@
-#include "trial_folder.h"
+#include "trials/trial_folder.h"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 // SweepPlan: the plan of a lab.sweep. A trial is a point of its space.
 #pragma once
 
-#include "study_plan.h"
+#include "plan/study_plan.h"
 
 namespace trainlab {
 

@@ -1,4 +1,4 @@
-#include "trial_watch.h"
+#include "trials/trial_watch.h"
 
 #include <algorithm>
 #include <limits>

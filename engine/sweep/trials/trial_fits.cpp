@@ -1,4 +1,4 @@
-#include "trial_fits.h"
+#include "trials/trial_fits.h"
 
 #include <fmt/format.h>
 
@@ -8,11 +8,11 @@
 #include "core/files.h"
 #include "journal/checkpoint.h"
 #include "journal/disk_threads.h"
+#include "plan/stacking.h"
 #include "run/folder.h"
-#include "stacking.h"
 #include "train/fit.h"
-#include "trial_folder.h"
-#include "trial_rows.h"
+#include "trials/trial_folder.h"
+#include "trials/trial_rows.h"
 
 namespace trainlab {
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "stacking.h"
+#include "plan/stacking.h"
 #include "sweep_entry.h"
 #include "task/task.h"
 #include "train/fit.h"

@@ -1,4 +1,4 @@
-#include "stacking.h"
+#include "plan/stacking.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "study_plan.h"
+#include "plan/study_plan.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 #include "core/params.h"
 #include "core/time_in_seconds.h"
 #include "objective/metric.h"
-#include "stacking.h"
+#include "plan/stacking.h"
 #include "study/database.h"
 #include "train/model_file.h"
 

@@ -1,7 +1,7 @@
 // EnsemblePlan: the plan of a lab.ensemble. A trial is a member: the same fit with a seed of its own.
 #pragma once
 
-#include "study_plan.h"
+#include "plan/study_plan.h"
 
 namespace trainlab {
 

@@ -1,4 +1,4 @@
-#include "trial_rows.h"
+#include "trials/trial_rows.h"
 
 namespace trainlab {
 
