@@ -120,7 +120,7 @@ SetOptions::SetOptions(const std::vector<std::string>& texts, const std::string&
 }
 
 Value SetOptions::apply(const Registry& registry, Value stage, bool returned) {
-  const std::string name = stage_name(stage);
+  const std::string name = stage_key(registry, stage);
   if (std::find(stages_.begin(), stages_.end(), name) == stages_.end()) stages_.push_back(name);
   for (Change& change : changes_) {
     if (change.stage.empty() ? !returned : change.stage != name) continue;

@@ -42,14 +42,17 @@ Error with_origin(Error error, const std::vector<std::string>& set, const std::s
   return error;
 }
 
-std::string stage_name(const Value& stage) {
+std::string stage_key(const Registry& registry, const Value& stage) {
   const Value& name = stage["name"];
-  return name.is_string() ? name.string() : stage["@"].string();
+  if (name.is_string()) return name.string();
+  const std::string& kind = stage["@"].string();
+  const Option* option = registry.find(kind)->find("name");
+  return option && option->fallback.is_string() ? option->fallback.string() : kind;
 }
 
 Value Run::stage(const Options& stage, bool returned) {
   if (ended_) throw *ended_;
-  const std::string name = stage_name(stage.value());
+  const std::string name = stage_key(registry_, stage.value());
   if (!is_name(name)) {
     throw stage.error("name", "expected letters, digits, '_', '-' and '.', found \"" + name + "\"")
         .hint("a stage's name is also the name of its folder");

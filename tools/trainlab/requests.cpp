@@ -72,7 +72,7 @@ Request request_for_recipe(const Arguments& arguments) {
   if (has_choice) request.choice = arguments.words.front();
   request.recipe = recipe_at(arguments.words[has_choice ? 1 : 0]);
   request.recipe_folder = request.recipe.parent_path();
-  const bool has_second = !has_choice && arguments.words.size() > 1;
+  const bool has_second = !has_choice && arguments.words.size() > 1 && arguments.command->words.most > 1;
   if (has_second) request.second = recipe_at(arguments.words.back());
   request.working_folder = fs::current_path();
   if (arguments.has("params")) request.parameters = read_parameters(arguments.flags["params"].string());

@@ -13,7 +13,7 @@ class CheckExecution final : public Execution {
  private:
   StageResult run_stage(const std::shared_ptr<const Spec>& stage) override {
     check(*stage, false);
-    up_to_ = stage_name(stage->value);
+    up_to_ = stage_key(registry(), stage->value);
     text_ += "\nchecked up to stage " + up_to_ + "; the rest needs its result\n";
     throw ExecutionEnds();
   }
@@ -40,7 +40,7 @@ class CheckExecution final : public Execution {
       text_ += checked.text;
       stages_.push_back(std::move(checked.facts));
     } catch (const Error& error) {
-      throw with_origin(error, request().texts("set"), stage_name(stage.value()), returned);
+      throw with_origin(error, request().texts("set"), stage_key(registry(), stage.value()), returned);
     }
   }
 

@@ -88,13 +88,12 @@ class PredictExecution final : public Execution {
   }
 
   StageResult pass_over(const std::shared_ptr<const Spec>& stage) {
-    const Value& name = stage->value["name"];
-    if (!name.is_string()) return {};
-    if (name == request().options["stage"]) {
+    const std::string name = stage_key(registry(), stage->value);
+    if (Value(name) == request().options["stage"]) {
       predicted_ = stage;
       return {};
     }
-    const std::filesystem::path folder = find_stage(*request().path("out"), name.string()).folder;
+    const std::filesystem::path folder = find_stage(*request().path("out"), name).folder;
     return {read_stage_summary(folder), folder, stage};
   }
 

@@ -37,7 +37,7 @@ class RunExecution final : public Execution {
     };
     std::map<std::string, StageResult> results;
     const auto run = [&](const std::shared_ptr<const Spec>& stage) -> StageResult {
-      const std::string name = stage_name(stage->value);
+      const std::string name = stage_key(registry(), stage->value);
       if (const auto known = results.find(name); known != results.end()) return known->second;
       const std::shared_ptr<const Spec> full = record(*stage, false);
       if (recorded_.size() >= records.size()) throw ExecutionEnds();
@@ -46,7 +46,8 @@ class RunExecution final : public Execution {
     };
     Recipe recipe(std::move(quiet), files(true), given, {run, {}});
     const Recipe::Outcome outcome = recipe.execute();
-    if (outcome.stage && recorded_.size() < records.size() && !results.contains(stage_name(outcome.stage->value)))
+    if (outcome.stage && recorded_.size() < records.size() &&
+        !results.contains(stage_key(registry(), outcome.stage->value)))
       record(*outcome.stage, true);
   }
 
@@ -89,7 +90,7 @@ class RunExecution final : public Execution {
   }
 
   void require_same(const Spec& stage) {
-    if (stages_ >= recorded_.size() || !asked_.insert(stage_name(stage.value)).second) return;
+    if (stages_ >= recorded_.size() || !asked_.insert(stage_key(registry(), stage.value)).second) return;
     const std::vector<std::string> lines = stage_differences(recorded_[stages_], comparable_stage(registry(), stage));
     if (!lines.empty()) {
       std::string message = "stage " + std::to_string(stages_ + 1) + " of the mended recipe is another than the run's:";

@@ -33,9 +33,11 @@ Command resume_command() {
           [](const Program&, const Arguments& given) {
             const std::filesystem::path run = find_run(given.words.front());
             RunFolder held = RunFolder::open(run);
+            const bool has_ended = is_finished(read_summary(run));
+            if (has_ended) check_finished(run);
             const Manifest manifest = read_manifest(run);
             const Value within = given.has("within") ? given.flags["within"] : manifest.setting("within");
-            const bool finished = is_finished(read_summary(run)) && !goes_on_within(run, within);
+            const bool finished = has_ended && !goes_on_within(run, within);
             const std::optional<BudgetPause> pause = finished ? budget_pause(run) : std::nullopt;
             if (given.has("recipe")) {
               recipe_at(given.flags["recipe"].string());
@@ -48,7 +50,6 @@ Command resume_command() {
                   .hint("trainlab extend with a longer total takes --within too");
             }
             if (!finished) return supervise(request_for_run(given, run, manifest), given, std::move(held));
-            check_finished(run);
             if (pause)
               std::fputs(("trainlab: " + printable(pause->text(report::shown_path(run))) + "\n").c_str(), stderr);
             return tell_summary(run, given.has("json"));

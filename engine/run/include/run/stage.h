@@ -148,8 +148,8 @@ struct StageKind {
   std::function<Checked(const Options& stage, const RunSettings& settings, const CheckedToo& too)> check;
 };
 
-// The name of a stage: its option `name`, or its kind where that takes no name.
-std::string stage_name(const Value& stage);
+// The key of a stage, given as the value of its spec: its option `name`, or its kind where that takes no name.
+std::string stage_key(const Registry& registry, const Value& stage);
 
 // The share of what is left of the run's budget that this stage may use: all of it if the recipe returns the stage
 // (`is_last`), else that of its kind. The rest is for the stages after it, as the fresh seeds that confirm a search
