@@ -1,3 +1,4 @@
+#include <ranges>
 #include <set>
 
 #include "run/flag.h"
@@ -22,15 +23,14 @@ std::string changed(const std::string& what, const std::string& recorded, const 
 // Adds a line for each setting that differs and whose difference means this; messages list what help lists first last.
 void add_settings(std::vector<std::string>& lines, const Manifest& recorded, const Manifest& present,
                   const Registry& registry, Recorded::Difference meaning, const std::string& dashes) {
-  const std::vector<Flag>& flags = common_flags();
-  for (auto flag = flags.rbegin(); flag != flags.rend(); ++flag) {
-    if (!flag->recorded || flag->recorded->difference != meaning) continue;
+  for (const Flag& flag : std::views::reverse(common_flags())) {
+    if (!flag.recorded || flag.recorded->difference != meaning) continue;
     const auto of = [&](const Manifest& manifest) {
-      const Value& value = manifest.setting(flag->name);
-      return flag->recorded->compared ? flag->recorded->compared(value, {manifest.cores, registry}) : value;
+      const Value& value = manifest.setting(flag.name);
+      return flag.recorded->compared ? flag.recorded->compared(value, {manifest.cores, registry}) : value;
     };
     const Value before = of(recorded), now = of(present);
-    if (before != now) lines.push_back(changed(dashes + flag->name, shown(before), shown(now)));
+    if (before != now) lines.push_back(changed(dashes + flag.name, shown(before), shown(now)));
   }
 }
 
