@@ -131,7 +131,8 @@ int l_forward(lua_State* L) {
       try {
         out = model.forward(columns, key);
       } catch (Error& error) {
-        if (const std::string hint = other_type(model, columns); !hint.empty()) error.hint(hint);
+        const std::string hint = other_type(model, columns);
+        if (error.hint().empty() && !hint.empty()) error.hint(hint);
         throw;
       }
     }

@@ -23,9 +23,6 @@ std::string with_article(std::string_view text);
 // ASCII letters in lower case.
 std::string lower(std::string_view text);
 
-// Lines of at most `width` columns, broken at spaces; a longer word stays whole. Line breaks in the text are kept.
-std::vector<std::string> wrap(std::string_view text, std::size_t width);
-
 // `text` with spaces up to `width` columns.
 std::string padded(std::string text, std::size_t width);
 

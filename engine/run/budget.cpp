@@ -150,24 +150,15 @@ std::string BudgetPause::text(const std::filesystem::path& run) const {
          " in a larger one: trainlab resume " + shell_word(run) + " --within TIME";
 }
 
-std::optional<BudgetPause> budget_pause(const Value& summary) {
-  const bool is_by_budget = summary["status"] == Value("stopped") && summary["reason"] == Value(budget_is_used);
-  if (!is_by_budget || summary["kind"] == Value("task") || !summary["name"].is_string()) return std::nullopt;
-  const Value& seconds = summary["budget"]["seconds"];
-  if (!seconds.is_number()) return std::nullopt;
-  return BudgetPause{.stage = summary["name"].string(), .seconds = seconds.number()};
-}
-
 std::optional<BudgetPause> budget_pause(const std::filesystem::path& run) {
+  const Value summary = read_summary(run);
+  const bool is_by_budget = summary["status"] == Value("stopped") && summary["reason"] == Value(budget_is_used);
+  const Value &seconds = summary["budget"]["seconds"], &name = summary["name"];
+  if (!is_by_budget || summary["kind"] == Value("task") || !seconds.is_number() || !name.is_string())
+    return std::nullopt;
   const std::vector<StageRecord> stages = read_stages(run);
-  if (stages.empty()) return std::nullopt;
-  std::optional<BudgetPause> pause = budget_pause(read_summary(run / stages.back().folder));
-  return pause && pause->stage == stages.back().name ? pause : std::nullopt;
-}
-
-bool goes_on_within(const std::filesystem::path& run, const Value& within) {
-  const std::optional<BudgetPause> pause = budget_pause(run);
-  return pause && within.is_number() && within.number() > pause->seconds;
+  if (stages.empty() || stages.back().name != name.string()) return std::nullopt;
+  return BudgetPause{.stage = name.string(), .seconds = seconds.number()};
 }
 
 std::optional<double> seconds_left_of(const std::string& stage, const std::filesystem::path& file, double now) {

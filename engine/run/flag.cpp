@@ -241,10 +241,11 @@ const Value& value_of(const Flag& flag, const Value& given) {
 }
 
 std::string help_of(const Flag& flag) {
+  const std::string help = (flag.needs.empty() ? "" : "with --" + flag.needs + ": ") + flag.help;
   const Value& otherwise = flag.otherwise;
-  if (otherwise.is_nil() || otherwise.is_list() || (otherwise.is_number() && otherwise.number() == 0)) return flag.help;
+  if (otherwise.is_nil() || otherwise.is_list() || (otherwise.is_number() && otherwise.number() == 0)) return help;
   const std::string text = otherwise.is_string() ? otherwise.string() : number_text(otherwise.number());
-  return flag.help + " (default " + text + (flag.type.kind == "time" ? " s)" : ")");
+  return help + " (default " + text + (flag.type.kind == "time" ? " s)" : ")");
 }
 
 const std::vector<Flag>& common_flags() {

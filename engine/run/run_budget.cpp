@@ -22,11 +22,11 @@ void Run::check_budget() const {
   Budget(terms, {}, request_.begun, environment_.clock).check_left("the first stage");
 }
 
-void Run::begin_budget() {
+std::optional<Budget> Run::present_budget() const {
   const BudgetTerms terms = budget_terms();
-  if (terms.seconds == 0) return;
+  if (terms.seconds == 0) return std::nullopt;
   const double begun = request_.begun > 0 ? request_.begun : environment_.clock();
-  budget_.emplace(terms, budget_path(*folder_), begun, environment_.clock);
+  return std::optional<Budget>(std::in_place, terms, budget_path(*folder_), begun, environment_.clock);
 }
 
 double budget_share(const Options& stage, bool is_last) {
@@ -37,11 +37,6 @@ void Run::begin_in_budget(const Options& stage, const StageRecord& record) {
   if (!budget_) return;
   const bool extends = before_extension_ && before_extension_->stage == record.name;
   budget_->begin_stage(record.name, budget_share(stage, record.folder == "."), extends);
-}
-
-bool Run::has_more_time(const Value& summary) const {
-  const Value& before = summary["budget"]["seconds"];
-  return budget_ && before.is_number() && budget_->terms().seconds > before.number();
 }
 
 }  // namespace trainlab

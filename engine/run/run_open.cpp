@@ -30,7 +30,7 @@ bool Run::open() {
     begin_fresh();
   }
 
-  begin_budget();
+  budget_ = present_budget();
 
   const std::lock_guard lock(log_mutex_);
   try {
@@ -113,6 +113,11 @@ void Run::continue_existing() {
     manifest_.exact = false;
     manifest_.settings = now.settings;
     manifest_.cores = now.cores;
+  }
+  pause_ = budget_pause(*folder_);
+  // A budget in which nothing is left is refused before it is recorded.
+  if (pause_ && !request_.extend) {
+    if (const std::optional<Budget> budget = present_budget()) budget->check_left("stage " + pause_->stage);
   }
   if (replaces_) save_mended();
   if (!request_.mends()) {

@@ -146,19 +146,18 @@ Value Run::attempt(const Options& stage, const StageRecord& record, bool resumed
   const Value found = read_stage_summary(folder);
   // At the top there may be the summary of an earlier stage that did not end well.
   const Value before = found["name"] == Value(record.name) ? found : Value();
-  // From the results of a stage that is not the last, later stages have begun.
-  const bool goes_on = has_more_time(before) && budget_pause(before) && position_ == records_.size();
+  const bool goes_on =
+      pause_ && pause_->stage == record.name && budget_ && pause_->goes_on_within(budget_->terms().seconds);
   if (is_finished(before) && !goes_on) {
     log("stage " + record.name + " is finished");
     return before;
   }
-  if (goes_on) {
-    budget_->check_left("stage " + record.name);
-    reopen(record, before, "goes on in a larger budget");
-  }
+  if (goes_on) reopen(record, before, "goes on in a larger budget");
 
   make_directories(folder);
-  warnings_ = before["warnings"].is_list() ? before["warnings"].list() : Value::List{};
+  // A mended recipe may have removed the cause of a warning.
+  const bool keeps_warnings = before["warnings"].is_list() && !request_.mends();
+  warnings_ = keeps_warnings ? before["warnings"].list() : Value::List{};
   const double start = steady_seconds();
   const auto elapsed = [&] { return steady_seconds() - start; };
   Value summary;
@@ -166,7 +165,7 @@ Value Run::attempt(const Options& stage, const StageRecord& record, bool resumed
     begin_in_budget(stage, record);
     log("stage " + record.name + (resumed ? " continues" : " begins"));
     const double seconds_before = before["seconds"].is_number() ? before["seconds"].number() : 0;
-    summary = run_kind(stage, record, resumed, std::move(prepared), seconds_before, has_more_time(before));
+    summary = run_kind(stage, record, resumed, std::move(prepared), seconds_before);
     summary = complete(std::move(summary), record, before, elapsed());
     save_summary(record, summary);
   } catch (const std::exception& exception) {
@@ -181,8 +180,13 @@ Value Run::attempt(const Options& stage, const StageRecord& record, bool resumed
       error = repeatable(std::move(error));
     } else if (const auto* saved = dynamic_cast<const SavedError*>(&exception)) {
       save_failure(record, "failed", error.headline(), before, elapsed());
-      error = mendable(std::move(error), "the run is saved up to step " + std::to_string(saved->step()) +
-                                             ", where it calls this function again; to go on with a mended recipe: ");
+      const std::string step = "the run is saved up to step " + std::to_string(saved->step());
+      if (error.kind() == ErrorKind::recipe) {
+        error =
+            mendable(std::move(error), step + ", where it calls this function again; to go on with a mended recipe: ");
+      } else if (error.hint().empty()) {
+        error.hint(step + ": trainlab resume " + shell_word(*folder_) + " calls this function again");
+      }
     } else {
       save_failure(record, "failed", error.headline(), before, elapsed());
     }
@@ -242,7 +246,7 @@ RunSettings Run::settings_for(const Options& stage, const StageRecord& record) c
 }
 
 Value Run::run_kind(const Options& stage, const StageRecord& record, bool resumed, StageWork prepared,
-                    double seconds_before, bool has_more_time) {
+                    double seconds_before) {
   if (stop_requested()) {
     return Value::Map{{"status", "interrupted"}, {"reason", "stopped before the stage went on"}};
   }
@@ -266,7 +270,6 @@ Value Run::run_kind(const Options& stage, const StageRecord& record, bool resume
     write_manifest(*folder_, manifest_);
   };
   context.seconds_before = seconds_before;
-  context.has_more_time = has_more_time;
   if (budget_) context.seconds_left = [this] { return budget_->seconds_left(); };
   context.supervisor = host_name() + ":" + std::to_string(request_.supervisor);
   context.ask_for_workers = [this](int count) {

@@ -73,7 +73,7 @@ std::optional<double> StudyProgress::seconds_left_of(std::int64_t trial, const S
 
 std::optional<double> StudyProgress::seconds_left() const {
   const std::int64_t all = plan_.terms().trials, begun = study_.trials().ended() + std::ssize(running_);
-  if (all == std::numeric_limits<std::int64_t>::max() && std::isinf(deadline_)) return std::nullopt;
+  if (all == StudyTerms::no_limit && std::isinf(deadline_)) return std::nullopt;
   double longest = 0, sum = 0;
   for (const auto& [trial, seen] : running_) {
     const std::optional<double> left = seconds_left_of(trial, seen);
@@ -104,7 +104,7 @@ void StudyProgress::show() {
   said_ = now_;
   told_ = over;
   std::string text = fmt::format("{}: {}", context_.name, over);
-  if (all < std::numeric_limits<std::int64_t>::max()) text += fmt::format(" of {}", all);
+  if (all < StudyTerms::no_limit) text += fmt::format(" of {}", all);
   text += " " + std::string(plan_.terms().trials_name);
   for (const TrialState state : {TrialState::pruned, TrialState::failed, TrialState::running}) {
     if (trials.count(state) > 0) text += fmt::format(", {} {}", trials.count(state), trial_state_name(state));

@@ -12,8 +12,8 @@ bool FitLoop::breaks_off_in_validation() const {
          members_.front()->validated_step() == position_.step;
 }
 
-// An error of the recipe in a callback after a step: the state in which the callback was called is as whole as that of
-// any checkpoint.
+// All that the step has changed is whole. What the callback itself has changed before its error, as in run.state, is
+// saved too, and happens again when the callback is called again (docs/guide.md).
 bool FitLoop::save_broken_off() {
   const bool is_of_trial = fits_.front().context.manifest == nullptr;
   if (is_of_trial || !members_.front()->broken_off()) return false;

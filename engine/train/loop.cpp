@@ -241,14 +241,15 @@ void FitLoop::validate(bool ends_epoch) {
   if (validation_ && !is_measured) metrics = measure(*validation_);
   for (std::size_t m = 0; m < members_.size(); ++m) {
     Member& member = *members_[m];
-    // One that has stopped is validated a last time, where it stopped, and no more.
-    if (member.failure() || (!member.active() && member.validated_step() == member.position().step)) continue;
-    if (!trained_->finite(m)) {
-      member.fail("the training loss is not finite at step " + std::to_string(position_.step) + " or before");
-      continue;
-    }
+    if (member.failure()) continue;
     if (is_measured) {
       member.conclude_validation(position_, ends_epoch);
+      continue;
+    }
+    // One that has stopped is validated a last time, where it stopped, and no more.
+    if (!member.active() && member.validated_step() == member.position().step) continue;
+    if (!trained_->finite(m)) {
+      member.fail("the training loss is not finite at step " + std::to_string(position_.step) + " or before");
       continue;
     }
     if (validation_ && !validation_->counts(m)) {
@@ -264,7 +265,7 @@ void FitLoop::validate(bool ends_epoch) {
   }
   trained_->reset_metrics();
   const double took = steady_seconds() - begin;
-  if (validation_) pace_.validated(took);
+  if (validation_ && !is_measured) pace_.validated(took);
   speed_.evaluated(took);
   for (const auto& observer : company_.observers) observer->validated(position_.step);
 }

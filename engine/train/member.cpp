@@ -129,6 +129,7 @@ void Member::call(const char* callback, const Position& position) {
     if (found->first != "start" && found->first != "finish") broken_off_ = callback;
     throw;
   }
+  if (broken_off_ == callback) broken_off_.reset();
   write_saves(position);
 }
 

@@ -132,7 +132,9 @@ void Member::list_parts() {
                      if (!is_extended_) restore_rules(state.list());
                    }});
   text("stop_reason", &Member::stop_reason_, [this](const std::string& reason) {
-    return !is_extended_ && !(context_.has_more_time && reason == budget_is_used);
+    // A stage for which time is left again, in a larger budget of its run, goes on.
+    const bool has_time = reason == budget_is_used && context_.seconds_left && context_.seconds_left() > 0;
+    return !is_extended_ && !has_time;
   });
   const auto always = [](const std::string&) { return true; };
   text("failure", &Member::failure_, always);

@@ -71,6 +71,8 @@ class FirstStep final : public Observer, public LoopObserver {
 
 Checked try_step(FitPlan& plan) {
   const std::int64_t before = std::exchange(plan.validate_every, 1);
+  // A fit that ends before its first validation would measure the whole test part.
+  std::optional<Part> test = std::exchange(plan.data.test, std::nullopt);
   const auto first = std::make_shared<FirstStep>();
   const FitMember member{
       .options = plan.options, .context = silent_context(plan.options), .observers = {first}, .shows_progress = false};
@@ -81,6 +83,7 @@ Checked try_step(FitPlan& plan) {
     // The first validation is done.
   }
   plan.validate_every = before;
+  plan.data.test = std::move(test);
   Checked tried = first->tried();
   if (end.is_string()) {
     tried.text += "the fit would end here: " + end.string() + "\n";

@@ -211,7 +211,7 @@ class Resume(CliTest):
         said = self.damaged("out", "checkpoints/" + last[-1].name)
         self.assertIn("can read damaged/checkpoints/" + last[-2].name + ";", said)
         said = self.damaged("out", "manifest.toml")
-        self.assertIn("the weights and `trainlab predict` are whole", said)
+        self.assertIn("the weights are whole", said)
         self.damaged("out", "model.json")
 
     def test_the_best_trial_of_a_finished_sweep_is_looked_at(self):

@@ -52,8 +52,10 @@ std::string offering(std::span<const Command> commands) {
     if (command.is_default) by_default = command.name;
     pattern += (pattern.empty() ? "" : "|") + command.name;
     flags += "    " + command.name + ") flags='" + flag_words(&command) + "' ;;\n";
-    const bool names_commands = command.words.names == FlagType::Names::nothing && command.words.offers.empty();
-    words += offer(command.name, names_commands ? names : command.words.offers, command.words.names);
+    const Words& own = command.words;
+    const bool names_commands = own.names == FlagType::Names::nothing && own.offers.empty();
+    // The choices are offered beside files after the first word too, where they do no harm.
+    words += offer(command.name, !own.choices.empty() ? own.choices : names_commands ? names : own.offers, own.names);
   }
   return "_trainlab_offers() {\n"
          "  local word before= command=\n"

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/words.h"
 #include "report/texts.h"
 #include "run/commit.h"
 #include "run/folder.h"
@@ -29,15 +30,20 @@ std::vector<StoredModel> kept_models(const fs::path& stage) {
 struct Found {
   std::vector<std::string> damages;
   std::vector<std::string> whole;  // files of weights that can be used in place of damaged ones
+  int verified = 0;                // models whose weights are whole
 };
 
 void check_weights(const fs::path& model, Found& found) {
   const fs::path folder = model / "checkpoints";
   const std::vector<fs::path> all = commits(folder);
-  if (all.empty()) return;
+  if (all.empty()) {
+    if (fs::exists(model / "model.json")) found.damages.push_back("there are no weights in " + folder.string());
+    return;
+  }
   try {
     read_json(model / "model.json");
     verified_commit(folder, all.front(), /*with_best=*/true);
+    ++found.verified;
     return;
   } catch (const Error& error) {
     found.damages.push_back(error.message());
@@ -50,12 +56,6 @@ void check_weights(const fs::path& model, Found& found) {
       // An older one may be whole.
     }
   }
-}
-
-std::string in_line(const std::vector<std::string>& all, const char* between) {
-  std::string text;
-  for (const std::string& one : all) text += (text.empty() ? "" : between) + one;
-  return text;
 }
 
 }  // namespace
@@ -80,12 +80,12 @@ void check_finished(const fs::path& run) {
   if (found.damages.empty()) return;
   std::string usable;
   if (has_report) usable = "the summary and `trainlab report " + shell_word(report::shown_path(run)) + "` are whole";
-  if (found.damages.size() == before) usable = "the weights and `trainlab predict` are whole";
+  if (found.damages.size() == before && found.verified > 0) usable = "the weights are whole";
   if (!found.whole.empty()) {
-    usable += (usable.empty() ? "" : "; ") + std::string("init.weights and tensor.load can read ") +
-              in_line(found.whole, ", ");
+    usable +=
+        (usable.empty() ? "" : "; ") + std::string("init.weights and tensor.load can read ") + joined(found.whole);
   }
-  throw run_error("the run in " + run.string() + " is finished, but damaged: " + in_line(found.damages, "; "))
+  throw run_error("the run in " + run.string() + " is finished, but damaged: " + joined(found.damages, "; "))
       .hint((usable.empty() ? "" : usable + "; ") + "a new run trains what is lost again");
 }
 

@@ -1,5 +1,3 @@
-#include "plateau.h"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>

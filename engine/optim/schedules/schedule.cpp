@@ -8,7 +8,6 @@
 #include "core/function_error.h"
 #include "entries.h"
 #include "length_schedule.h"
-#include "plateau.h"
 
 namespace trainlab {
 namespace {

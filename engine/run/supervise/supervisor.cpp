@@ -301,8 +301,11 @@ class Watch {
                           ? RunFolder::open(*request_.path("out"))
                           : RunFolder::allocate(request_.working_folder, request_.recipe.stem().string()));
       }
-      if (held_->existed() && !request_.extend && is_finished(read_summary(held_->path())) &&
-          !goes_on_within(held_->path(), request_.options["within"])) {
+      const auto goes_on = [&] {
+        const std::optional<BudgetPause> pause = budget_pause(held_->path());
+        return pause && pause->goes_on_within(request_.options["within"]);
+      };
+      if (held_->existed() && !request_.extend && is_finished(read_summary(held_->path())) && !goes_on()) {
         const std::string path = held_->path().string();
         held_.reset();
         throw usage_error("the run in " + path + " is finished")

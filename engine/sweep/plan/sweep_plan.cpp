@@ -29,7 +29,7 @@ std::int64_t most_trials(const Options& sweep, const RunSettings& settings) {
       throw usage_error("expected a sweep that is bounded by its trials, found one with a budget of time alone")
           .hint("trainlab extend RUN --time TIME");
     }
-    if (static_cast<std::int64_t>(wanted.count) <= trials)
+    if (trials < no_limit && static_cast<std::int64_t>(wanted.count) <= trials)
       throw wanted.no_more_than(count_text(static_cast<double>(trials)) + " trials");
   }
   for (const NewTotal& total : settings.extended) {

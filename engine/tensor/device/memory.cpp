@@ -81,8 +81,8 @@ void free_block(void* block) {
 }
 
 // A block of LibTorch's own functions, without the counting that its allocator adds for its profiler.
-using Block = std::unique_ptr<void, decltype(&c10::free_cpu)>;
-Block allocate_with_use(std::size_t bytes) {
+using OwnedBlock = std::unique_ptr<void, decltype(&c10::free_cpu)>;
+OwnedBlock allocate_with_use(std::size_t bytes) {
   try {
     return {c10::alloc_cpu(bytes + sizeof(MemoryUse)), c10::free_cpu};
   } catch (const c10::Error&) {
@@ -112,7 +112,7 @@ class CountingAllocator final : public c10::Allocator {
     const MemoryUse use = current_use;
     cpu.check(use, static_cast<std::int64_t>(bytes));
     if (bytes >= static_cast<std::size_t>(large_memory)) check_large(use, static_cast<double>(bytes));
-    Block owned = allocate_with_use(bytes);
+    OwnedBlock owned = allocate_with_use(bytes);
     void* const block = owned.get();
     const std::int64_t size = block_size(block);
     // Blocks are larger than the bytes asked for, so the limit is checked again with the true size. A refused block is
@@ -192,7 +192,7 @@ std::int64_t block_bytes(std::int64_t bytes) {
   // Large blocks exceed the bytes asked for by less than a hundredth.
   if (bytes <= 0 || bytes >= large_memory) return bytes;
   // A block that is never touched takes no memory.
-  const Block block = allocate_with_use(static_cast<std::size_t>(bytes));
+  const OwnedBlock block = allocate_with_use(static_cast<std::size_t>(bytes));
   return block_size(block.get());
 }
 

@@ -1,6 +1,7 @@
 #include "batch_view.h"
 
 #include "tensor/device.h"
+#include "tensor/memory.h"
 #include "tensor/operator_errors.h"
 
 namespace trainlab {
@@ -20,6 +21,8 @@ c10::SmallVector<at::Tensor, 4> model_inputs(const FitPlan& plan, const BatchVie
 }
 
 void raise_loss_error(const FitPlan& plan, const std::exception& exception) {
+  // Whoever takes the step may train with smaller micro-batches then.
+  if (dynamic_cast<const TensorMemoryLimit*>(&exception) != nullptr) throw;
   const Error plain = operator_error(exception);
   // The error of a function of the recipe has its own place.
   if (plain.kind() != ErrorKind::recipe || !plain.file().empty()) {

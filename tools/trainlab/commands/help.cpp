@@ -26,7 +26,7 @@ Topic topic_of(const Command& command) {
   for (const Flag& flag : flags_of(&command)) {
     // A flag that all commands have is found only once, with the command that trains.
     if (command.is_default || own_flag(command, flag.name))
-      topic.parts.push_back({"flag", "--" + flag.name, flag.help});
+      topic.parts.push_back({"flag", "--" + flag.name, help_of(flag)});
   }
   topic.parts.push_back({"", "", command.text});
   return topic;

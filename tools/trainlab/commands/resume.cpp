@@ -12,6 +12,20 @@
 
 namespace trainlab::cli {
 
+namespace {
+
+// Of a run that has ended, a damaged manifest is told with all else that is damaged.
+Manifest manifest_of(const std::filesystem::path& run, bool has_ended) {
+  try {
+    return read_manifest(run);
+  } catch (const Error&) {
+    if (has_ended) check_finished(run);
+    throw;
+  }
+}
+
+}  // namespace
+
 Command resume_command() {
   return {
       .name = "resume",
@@ -34,22 +48,22 @@ Command resume_command() {
             const std::filesystem::path run = find_run(given.words.front());
             RunFolder held = RunFolder::open(run);
             const bool has_ended = is_finished(read_summary(run));
-            if (has_ended) check_finished(run);
-            const Manifest manifest = read_manifest(run);
+            const Manifest manifest = manifest_of(run, has_ended);
             const Value within = given.has("within") ? given.flags["within"] : manifest.setting("within");
-            const bool finished = has_ended && !goes_on_within(run, within);
-            const std::optional<BudgetPause> pause = finished ? budget_pause(run) : std::nullopt;
+            const std::optional<BudgetPause> pause = has_ended ? budget_pause(run) : std::nullopt;
+            const bool finished = has_ended && !(pause && pause->goes_on_within(within));
             if (given.has("recipe")) {
               recipe_at(given.flags["recipe"].string());
               if (finished)
                 throw usage_error("the run in " + run.string() + " is finished: a mended recipe has nothing to repeat");
             }
-            if (given.has("within") && pause) pause->check_more(within.number());
+            if (finished && given.has("within") && pause) pause->check_more(within.number());
             if (given.has("within") && finished) {
               throw usage_error("--within: the run in " + run.string() + " is finished")
                   .hint("trainlab extend with a longer total takes --within too");
             }
             if (!finished) return supervise(request_for_run(given, run, manifest), given, std::move(held));
+            check_finished(run);
             if (pause)
               std::fputs(("trainlab: " + printable(pause->text(report::shown_path(run))) + "\n").c_str(), stderr);
             return tell_summary(run, given.has("json"));

@@ -1,3 +1,4 @@
+// Texts broken into lines, for terminals and help.
 #pragma once
 
 #include <cstddef>

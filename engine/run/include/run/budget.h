@@ -76,17 +76,16 @@ struct BudgetPause {
   std::string stage;
   double seconds = 0;
 
+  // Whether the stage goes on in this budget, in seconds; nil is none.
+  bool goes_on_within(const Value& within) const { return within.is_number() && within.number() > seconds; }
   // Error{usage} unless `within` (seconds) is more than the run had.
   void check_more(double within) const;
   // Tells that the budget is used, and the command that gives the run more.
   std::string text(const std::filesystem::path& run) const;
 };
-// The pause of a stage by its summary; nullopt for a stage that has not ended so.
-std::optional<BudgetPause> budget_pause(const Value& summary);
-// The same for the last stage that the run has begun. Raises damaged_file (run/folder.h).
+// The pause of a run, by its summary; nullopt for a run that has not ended so, as one whose later stage was refused.
+// Raises damaged_file (run/folder.h).
 std::optional<BudgetPause> budget_pause(const std::filesystem::path& run);
-// Whether the run goes on within this budget, in seconds; nil is none.
-bool goes_on_within(const std::filesystem::path& run, const Value& within);
 
 // Where a run keeps what is used.
 std::filesystem::path budget_path(const std::filesystem::path& run);

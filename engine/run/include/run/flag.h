@@ -76,7 +76,8 @@ struct Flag {
 
 // The value of a flag among the values of the given flags by name; Flag::otherwise where the flag is not given.
 const Value& value_of(const Flag& flag, const Value& given);
-// The help of a flag, with what holds where the flag is not given: "number of samples at a time (default 256)".
+// The help of a flag, with the flag that it needs, and with what holds where it is not given: "with --input: number of
+// samples at a time (default 256)".
 std::string help_of(const Flag& flag);
 
 // A flag of a command as data, and back, for the table of commands that the engine writes for `trainlab`. A common flag

@@ -21,7 +21,11 @@ struct NewTotal {
   }
   bool is_time() const { return unit == "time"; }
   // The count as files keep it: a whole number as an integer.
-  Value stored() const { return count == std::trunc(count) ? Value(static_cast<std::int64_t>(count)) : Value(count); }
+  Value stored() const {
+    constexpr double largest_exact = 9007199254740992;  // 2^53
+    const bool is_whole = count == std::trunc(count) && std::abs(count) <= largest_exact;
+    return is_whole ? Value(static_cast<std::int64_t>(count)) : Value(count);
+  }
   // For a total that is not more than `before`, that of the run so far.
   Error no_more_than(const std::string& before) const {
     return usage_error("expected a total of more than the " + before + " of the run, found " + text())

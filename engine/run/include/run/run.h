@@ -157,10 +157,9 @@ class Run {
 
   // run_budget.cpp
   void check_budget() const;
-  void begin_budget();
+  // The budget that the recipe, the command line and the manifest give now; nullopt where they give none.
+  std::optional<Budget> present_budget() const;
   void begin_in_budget(const Options& stage, const StageRecord& record);
-  // Whether the budget is larger than it was when the stage last ended, as its summary says.
-  bool has_more_time(const Value& summary) const;
 
   // run_help.cpp
   void join();
@@ -180,7 +179,7 @@ class Run {
   RunSettings settings_for(const Options& stage, const StageRecord& record) const;
   Value attempt(const Options& stage, const StageRecord& record, bool resumed, StageWork prepared);
   Value run_kind(const Options& stage, const StageRecord& record, bool resumed, StageWork prepared,
-                 double seconds_before, bool has_more_time);
+                 double seconds_before);
   Value complete(Value summary, const StageRecord& record, const Value& before, double seconds) const;
   void save_summary(const StageRecord& record, const Value& summary);
   void save_failure(const StageRecord& record, const std::string& status, const std::string& reason,
@@ -213,7 +212,8 @@ class Run {
 
   std::optional<std::filesystem::path> folder_;
   Manifest manifest_;
-  std::optional<Budget> budget_;  // of the run that this engine executes
+  std::optional<Budget> budget_;      // of the run that this engine executes
+  std::optional<BudgetPause> pause_;  // with which the run ended before it was continued
   std::vector<StageRecord> records_;
   std::optional<BeforeExtension> before_extension_;
   std::size_t position_ = 0;          // stages that this process has asked for

@@ -48,8 +48,6 @@ struct StageContext {
   // Seconds until the stage must have ended, of the budget of time of its run; negative afterwards. Null without such a
   // budget. Called by the recipe's thread, and often: the run keeps account of the time that is used.
   std::function<double()> seconds_left = {};
-  // That budget is larger than it was when this stage last ended: what the budget ended goes on.
-  bool has_more_time = false;
   // `trainlab check --callbacks`: there is no folder, and the recipe's functions are called all the same. Loops end
   // after a few steps.
   bool is_rehearsal = false;
