@@ -1,4 +1,3 @@
-#include <ranges>
 #include <set>
 
 #include "run/flag.h"
@@ -23,7 +22,8 @@ std::string changed(const std::string& what, const std::string& recorded, const 
 // Adds a line for each setting that differs and whose difference means this; messages list what help lists first last.
 void add_settings(std::vector<std::string>& lines, const Manifest& recorded, const Manifest& present,
                   const Registry& registry, Recorded::Difference meaning, const std::string& dashes) {
-  for (const Flag& flag : std::views::reverse(common_flags())) {
+  const std::vector<Flag>& flags = common_flags();
+  for (const Flag& flag : std::vector<Flag>(flags.rbegin(), flags.rend())) {
     if (!flag.recorded || flag.recorded->difference != meaning) continue;
     const auto of = [&](const Manifest& manifest) {
       const Value& value = manifest.setting(flag.name);
