@@ -49,7 +49,7 @@ Option stack_option() {
 Value work_on(const StudyPlan& plan, const StageContext& context,
               const std::function<Value(const Worker&, bool interrupted)>& summarise) {
   for (const Objective& one : plan.objectives()) {
-    if (one.metric.starts_with("test.") && !context.helps)
+    if (is_of_test(one) && !context.helps)
       context.warn(context.name + ": chooses by " + one.metric +
                    ", so that the test part says nothing of new data any more");
   }

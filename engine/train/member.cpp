@@ -84,7 +84,7 @@ void Member::fail(std::string reason) {
 
 double Member::metric(const std::string& name) const {
   if (const auto found = metrics_.find(name); found != metrics_.end()) return found->second;
-  plan_.check_metric(name);
+  plan_.check_watched(name);
   return std::nan("");
 }
 

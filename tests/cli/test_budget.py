@@ -123,6 +123,7 @@ return build { lr = 0.1 }
         self.assert_said(self.run_program("resume", "run", "--within", "3.01 s", code=2),
                          "nothing is left for stage member")
         self.assertEqual(self.summary(self.folder / "run"), before)
+        self.assertEqual(self.run_program("resume", "run", "--json").json()["steps"], before["steps"])
         after = self.run_program("resume", "run", "--within", "6 s", "--json", "--quiet").json()
         self.check_budget(self.folder / "run", 6)
         self.assertEqual((after["status"], after["reason"]), ("stopped", "the time budget is used"))

@@ -1,5 +1,6 @@
 """Functions of a recipe: what they see of the run, how they are tried, and what an error in them leaves behind."""
 
+import json
 import os
 import shutil
 import signal
@@ -453,6 +454,22 @@ class Mended(CliTest):
                 whole = self.folder / f"whole-{name}-{step}"
                 self.train("--out", whole, "--quiet", recipe="mended.lua")
                 self.assert_same_end(run, whole)
+
+    def test_an_error_in_the_last_validation_of_a_stopped_fit(self):
+        """The validation of a fit that was stopped between two validations is not lost with the error."""
+        run = self.folder / "run"
+        stop = "step = function(run) if run.step == 6 then run:stop('enough') end end"
+        self.write("r.lua", fit(more=f"  on = {{ {stop}, validate = function(run) if run.step == 6 then error('oh') "
+                                     "end end },\n"))
+        self.assert_said(self.train("--out", run, code=1), "the run is saved up to step 6")
+        self.write("mended.lua", fit(more=f"  on = {{ {stop}, validate = function(run) run:log('seen', 1) end }},\n"))
+        self.run_program("resume", run, "--recipe", "mended.lua")
+        whole = self.folder / "whole"
+        self.train("--out", whole, "--quiet", recipe="mended.lua")
+        rows = [[json.loads(row)["step"] for row in (of / "metrics.jsonl").read_text().splitlines()]
+                for of in (run, whole)]
+        self.assertEqual(rows[0], rows[1])
+        self.assertEqual(rows[0][-1], 6)
 
     def test_a_stage_that_has_not_begun_may_differ(self):
         first = fit().replace("return ", "lab.run(").rstrip() + ")\n"

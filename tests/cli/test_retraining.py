@@ -98,6 +98,15 @@ class Retraining(CliTest):
         self.assertTrue(self.summary("f.lua", *within)["promotion"]["promoted"])
         self.assertEqual(self.served("f"), "004")
 
+    def test_promotion_by_the_test_part(self):
+        data = "lab.data.blobs { samples = 120 }:split { train = 0.5, val = 0.25, test = 0.25 }"
+        self.write("f.lua", fit(data=data, more='  promote = { metric = "test.loss" },\n'))
+        for number in ("001", "002"):
+            summary = self.summary("f.lua")
+            self.assertEqual(summary["promotion"]["value"], summary["metrics"]["test.loss"])
+            self.assertEqual(self.served("f"), number)
+        self.assertEqual(summary["promotion"]["rival"]["value"], summary["promotion"]["value"])
+
     def test_bad_input(self):
         for more, said in (
             ('init = lab.warm_start { from = "runs/none/latest" },', "no run in"),
@@ -106,6 +115,7 @@ class Retraining(CliTest):
             ('init = lab.warm_start { from = "x", shrink = 2 },', "shrink: expected a number in [0, 1]"),
             ('promote = { metric = "val.nothing" },', "promote.metric: "),
             ('promote = { metric = "train.loss" },', "promote.metric: expected a metric of the validation"),
+            ('promote = { metric = "test.nothing" },', "promote.metric: there is no metric \"test.nothing\""),
             ('promote = { not_worse_than = "yesterday" },', "promote.not_worse_than: expected"),
         ):
             with self.subTest(more):

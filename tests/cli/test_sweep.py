@@ -486,6 +486,18 @@ class Sweep(CliTest):
         self.write("r.lua", text)
         self.assertEqual(self.run_program("r.lua", "--json").json()["trials"]["complete"], 12)
 
+    def test_a_sweep_may_choose_by_the_test_part(self):
+        self.sweep(metric="test.accuracy", trials="trials = 3,")
+        result = self.run_program("r.lua", "--out", "run", "--json")
+        self.assert_said(result, "warning: s: chooses by test.accuracy, so that the test part says nothing of new data")
+        best = result.json()["best"]
+        trial = self.summary(self.folder / f"run/trials/{best['trial']:04}/seed-1")
+        self.assertEqual(best["value"], trial["metrics"]["test.accuracy"])
+        for judge in ("pruner = lab.pruner.median()", "scheduler = lab.scheduler.halving { configurations = 9 }"):
+            self.sweep(metric="test.accuracy", more=judge + ",")
+            self.assert_said(self.run_program("r.lua", code=1), judge.split()[0] + ": ",
+                             "judges trials by their validations")
+
     def test_what_is_wrong_is_refused_before_anything_runs(self):
         cases = [
             (dict(metric="val.accurcy"), "metric", "accurcy"),

@@ -239,7 +239,7 @@ Options StudyPlan::build_with(Value::Map params, std::int64_t trial, std::int64_
     throw options_.error("build", "expected a lab." + example_->entry().name + " for each trial, found lab." + kind);
   }
   const std::string& metric = objectives_.front().metric;
-  if (kind == "fit" && spec->value["monitor"].is_nil() && !metric.starts_with("test.")) {
+  if (kind == "fit" && spec->value["monitor"].is_nil() && !is_of_test(objectives_.front())) {
     spec->value.set("monitor", metric);
     if (spec->value["goal"].is_nil() && options_.given("goal"))
       spec->value.set("goal", strings(options_, "goal").front());

@@ -24,6 +24,9 @@ struct Objective {
   bool maximize = false;
 };
 
+// Whether the metric is measured at the end of a fit alone.
+inline bool is_of_test(const Objective& objective) { return objective.metric.starts_with("test."); }
+
 // Data sets that fits of this process have opened, by spec: the trials of a study mostly share a data set.
 class OpenedData {
  public:

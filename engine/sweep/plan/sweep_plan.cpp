@@ -114,6 +114,14 @@ void SweepPlan::check_tasks() const {
 // sampler has a point for each configuration.
 void SweepPlan::check_example(const FitPlan& fit, const Study& study) const {
   check_stack(fit);
+  for (const char* judge : {"pruner", "scheduler"}) {
+    if (!options().given(judge) || std::ranges::none_of(objectives(), is_of_test)) continue;
+    throw options()
+        .error(judge,
+               options().child(judge).entry().name +
+                   " judges trials by their validations; a metric of the test part is measured at their end only")
+        .hint("metric = \"val.loss\", or another one of the validation part");
+  }
   const Scheduler* scheduler = study.scheduler();
   if (!scheduler) return;
   const std::string& name = options().child("scheduler").entry().name;

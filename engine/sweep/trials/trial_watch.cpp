@@ -1,6 +1,7 @@
 #include "trials/trial_watch.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "core/clock.h"
@@ -65,7 +66,8 @@ void TrialWatch::report(std::vector<double> values) {
 
 std::optional<std::string> TrialWatch::validated(const Progress& progress) {
   std::vector<double> values;
-  for (const Objective& one : plan_.objectives()) values.push_back(progress.metric(one.metric));
+  for (const Objective& one : plan_.objectives())
+    values.push_back(is_of_test(one) ? std::nan("") : progress.metric(one.metric));
   report(std::move(values));
   if (trial_.segment.until > 0 && resource_ >= trial_.segment.until) return "its segment has ended";
   return std::nullopt;

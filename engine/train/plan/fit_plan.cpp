@@ -180,6 +180,7 @@ void plan_monitor(FitPlan& plan) {
   }
   bool minimize = false;
   try {
+    plan.check_watched(plan.monitor);
     minimize = plan.minimize(plan.monitor);
   } catch (Error& error) {
     throw fit.error("monitor", error.message()).hint(error.hint());

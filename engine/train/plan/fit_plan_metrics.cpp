@@ -12,16 +12,25 @@ void FitPlan::check_metric(const std::string& full_name) const {
     throw recipe_error("\"" + full_name + "\" needs a validation part, and the data has none")
         .hint("data:split { train = 0.9, val = 0.1 }");
   }
-  if (full_name.starts_with("test.") && measures()) {
-    throw recipe_error("\"" + full_name + "\" is measured once, at the end, and cannot be watched")
-        .hint("watch \"val" + full_name.substr(4) + "\"");
+  if (full_name.starts_with("test.") && !data.test && measures()) {
+    throw recipe_error("\"" + full_name + "\" needs a test part, and the data has none")
+        .hint("data:split { train = 0.8, val = 0.1, test = 0.1 }");
   }
-  const std::vector<std::string> known = metric_names();
+  std::vector<std::string> known = metric_names();
+  if (data.test) add_metrics_of("test", known);
   if (std::find(known.begin(), known.end(), full_name) == known.end()) {
     Error error = recipe_error("there is no metric \"" + full_name + "\"");
     const std::string near = Registry::closest(full_name, known);
     throw error.hint(near.empty() ? "this fit has " + joined(known) : "did you mean \"" + near + "\"?");
   }
+}
+
+void FitPlan::check_watched(const std::string& full_name) const {
+  if (full_name.starts_with("test.") && measures()) {
+    throw recipe_error("\"" + full_name + "\" is measured once, at the end, and cannot be watched")
+        .hint("watch \"val" + full_name.substr(4) + "\"");
+  }
+  check_metric(full_name);
 }
 
 bool FitPlan::minimize(const std::string& full_name) const {
@@ -43,16 +52,18 @@ bool FitPlan::minimize(const std::string& full_name) const {
 std::vector<std::string> FitPlan::metric_names() const {
   std::vector<std::string> names{"train.loss"};
   if (!loss) return names;
-  const std::vector<LossPart> parts = loss->parts();
-  for (const LossPart& part : parts) names.push_back("train.loss." + part.name);
-  if (data.val) {
-    names.emplace_back("val.loss");
-    for (const LossPart& part : parts) names.push_back("val.loss." + part.name);
-    for (const PlannedMetric& metric : metrics) {
-      if (metric.is_number) names.push_back("val." + metric.name);
-    }
-  }
+  for (const LossPart& part : loss->parts()) names.push_back("train.loss." + part.name);
+  if (data.val) add_metrics_of("val", names);
   return names;
+}
+
+void FitPlan::add_metrics_of(const std::string& part, std::vector<std::string>& names) const {
+  if (!loss) return;
+  names.push_back(part + ".loss");
+  for (const LossPart& one : loss->parts()) names.push_back(part + ".loss." + one.name);
+  for (const PlannedMetric& metric : metrics) {
+    if (metric.is_number) names.push_back(part + "." + metric.name);
+  }
 }
 
 }  // namespace trainlab

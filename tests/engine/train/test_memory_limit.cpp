@@ -110,6 +110,22 @@ TEST_CASE("a step that comes to the limit goes on in parts, and ends in the byte
   CHECK(memory["chosen"] == Value(Value::List{"batch=64", "accumulate=4"}));
 }
 
+TEST_CASE("a step that comes to the limit within the loss goes on in parts") {
+  const TemporaryFolder temporary;
+  const std::string wide = R"({"@": "fit", "name": "test", "loss": "cross_entropy",
+    "data": {"@": "data.blobs", "samples": 8192, "classes": 4096},
+    "model": {"@": "nn.Linear", "out_features": 4096},
+    "optim": {"@": "optim.SGD", "lr": 0.1}, "steps": 2, "batch": 256})";
+  const FitPlan plan = planned(wide);
+  // The scores of all samples fit, and the probabilities beside them do not.
+  const ProcessLimit limited(limit_for(plan, 64));
+  const Ran ran = run(plan, temporary.path());
+  CHECK(ran.summary["status"] == Value("done"));
+  REQUIRE(ran.said.size() == 1);
+  CHECK_THAT(ran.said.front(),
+             Catch::Contains("samples at a time, with the gradients of the whole batch: out of memory: "));
+}
+
 TEST_CASE("a step in parts has the gradients of the whole batch, also where samples do not count alike") {
   const std::string loss = R"({"@": "loss.cross_entropy", "class_weights": [1, 5, 0.1, 1, 2, 1, 9, 1, 0.5, 1]})";
   const std::string text = fit_of(linear + R"(, {"@": "nn.Tanh"})",

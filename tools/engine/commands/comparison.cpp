@@ -54,6 +54,7 @@ class ComparisonExecution final : public Execution {
 
   Value answer(const FitPlan& plan, const Value& comparable) const {
     const std::string metric = request().options["metric"].string();
+    plan.check_watched(metric);
     Value answer = Value::Map{{"minimize", plan.minimize(metric)},
                               {"data", comparable["data"]},
                               {"measure", comparable["loss"]},

@@ -14,7 +14,7 @@ namespace trainlab::cli {
 
 namespace {
 
-// Of a run that has ended, a damaged manifest is told with all else that is damaged.
+// The manifest. Where a run has ended, a damaged one is told with all else that is damaged.
 Manifest manifest_of(const std::filesystem::path& run, bool has_ended) {
   try {
     return read_manifest(run);

@@ -88,6 +88,8 @@ struct FitPlan {
   bool keep_best = true;
   // Error{recipe} for a full name ("val.loss") of a metric that this fit does not have.
   void check_metric(const std::string& full_name) const;
+  // The same for a metric that is asked for while the fit trains: those of the test part are known at the end only.
+  void check_watched(const std::string& full_name) const;
   // Whether smaller is better for a metric, by its full name. Error{recipe} for an unknown name, and for a metric
   // written in Lua that declares no direction.
   bool minimize(const std::string& full_name) const;
@@ -97,6 +99,10 @@ struct FitPlan {
   // not measured.
   bool measures() const { return loss != nullptr; }
   std::int64_t parameter_count() const;
+
+ private:
+  // The full names of the metrics of a part that is measured, "val" or "test".
+  void add_metrics_of(const std::string& part, std::vector<std::string>& names) const;
 };
 
 // Opens the data (unless it was opened before, from an equal option `data` with the same run's seed) and builds the
