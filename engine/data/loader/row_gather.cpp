@@ -69,8 +69,7 @@ struct GatherKernels {
                                                     std::byte* out) {
     const std::size_t elements = g.elements_;
     using Work = std::conditional_t<std::is_same_v<From, double>, double, To>;
-    // Converted once for all rows.
-    const std::vector<Work> scales(g.scale_.begin(), g.scale_.end()), shifts(g.shift_.begin(), g.shift_.end());
+    const auto [scales, shifts] = numbers<std::conditional_t<std::is_same_v<Work, double>, double, float>>(g);
     for (std::size_t i = 0; i < rows.size(); ++i, out += g.row_bytes_) {
       if (i + rows_ahead < rows.size())
         prefetch_row(base + static_cast<std::size_t>(rows[i + rows_ahead]) * g.stride_bytes_, elements * sizeof(From));
@@ -80,15 +79,15 @@ struct GatherKernels {
       if (g.scale_.empty()) {
         for (std::size_t j = 0; j < elements; ++j) to[j] = static_cast<To>(from[j]);
       } else if (g.block_ == 1) {
-        const Work* __restrict scale = scales.data();
-        const Work* __restrict shift = shifts.data();
+        const auto* __restrict scale = scales;
+        const auto* __restrict shift = shifts;
         for (std::size_t j = 0; j < elements; ++j) {
-          const Work value = static_cast<Work>(from[j]) * scale[j] + shift[j];
+          const Work value = static_cast<Work>(from[j]) * static_cast<Work>(scale[j]) + static_cast<Work>(shift[j]);
           to[j] = static_cast<To>(value);
         }
       } else {
         for (std::size_t k = 0; k < g.scale_.size(); ++k) {
-          const Work scale = scales[k], shift = shifts[k];
+          const auto scale = static_cast<Work>(scales[k]), shift = static_cast<Work>(shifts[k]);
           const From* __restrict block = from + k * g.block_;
           To* __restrict result = to + k * g.block_;
           for (std::size_t j = 0; j < g.block_; ++j)
@@ -96,6 +95,15 @@ struct GatherKernels {
         }
       }
     }
+  }
+
+  // The scales and shifts in a type, of which the kernels for that type read.
+  template <class Number>
+  static std::pair<const Number*, const Number*> numbers(const RowGather& g) {
+    if constexpr (std::is_same_v<Number, double>)
+      return {g.scale_.data(), g.shift_.data()};
+    else
+      return {g.scale_in_float_.data(), g.shift_in_float_.data()};
   }
 
   template <class From, class To>
@@ -166,6 +174,8 @@ RowGather::RowGather(const Column& column, at::ScalarType float_type)
       shift_ = first_of_blocks(shift_, block);
       break;
     }
+    scale_in_float_.assign(scale_.begin(), scale_.end());
+    shift_in_float_.assign(shift_.begin(), shift_.end());
   }
 
   if (!affine && type_ == stored) {

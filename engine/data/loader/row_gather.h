@@ -50,6 +50,7 @@ class RowGather {
   // out = value · scale + shift; entry k serves the elements k · block_ … (k + 1) · block_ − 1 of a sample.
   // Stored values of float64 are converted in float64, all others in the type of the batch.
   std::vector<double> scale_, shift_;
+  std::vector<float> scale_in_float_, shift_in_float_;
   std::size_t block_ = 1;
   Kernel kernel_ = nullptr;
 };
