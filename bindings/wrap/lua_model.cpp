@@ -104,7 +104,7 @@ std::vector<at::Tensor> columns_at(lua_State* L, const Model& model) {
   return all;
 }
 
-// What to do about columns of numbers that are not in the type of the model; empty where there is none.
+// A hint for columns of numbers that are in another type than the model; empty where there is no such column.
 std::string other_type(const ModelObject& model, std::span<const at::Tensor> columns) {
   const std::vector<at::Tensor>& weights = model.state().parameters;
   for (const at::Tensor& column : columns) {

@@ -59,6 +59,17 @@ def fit(**options):
     return FIT % {**DEFAULTS, **options}
 
 
+def small_sweep(epochs):
+    """The text of a recipe with a sweep of three short trials."""
+    return f"""return lab.sweep {{
+  name = "s", space = {{ lr = lab.space.log(1e-3, 1e-1) }}, metric = "val.loss", trials = 3,
+  build = function(hp)
+    return lab.fit {{ name = "m", data = lab.data.blobs {{ samples = 60 }}:split {{ val = 0.5 }},
+      model = lab.nn.Linear(3), loss = "cross_entropy", optim = lab.optim.SGD {{ lr = hp.lr }}, epochs = {epochs} }}
+  end }}
+"""
+
+
 class Stored(typing.NamedTuple):
     """A tensor of a .safetensors file."""
 

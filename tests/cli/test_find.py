@@ -3,7 +3,7 @@
 import signal
 import unittest
 
-from program import CliTest, fit
+from program import CliTest, fit, small_sweep
 
 
 class Find(CliTest):
@@ -35,13 +35,7 @@ class Find(CliTest):
                          "another text of the recipe", "trainlab find")
 
     def test_of_a_sweep_the_first_trial_is_searched_for(self):
-        self.write("s.lua", """return lab.sweep {
-  name = "s", space = { lr = lab.space.log(1e-3, 1e-1) }, metric = "val.loss", trials = 3,
-  build = function(hp)
-    return lab.fit { name = "m", data = lab.data.blobs { samples = 60 }:split { val = 0.5 },
-      model = lab.nn.Linear(3), loss = "cross_entropy", optim = lab.optim.SGD { lr = hp.lr }, epochs = 20 }
-  end }
-""")
+        self.write("s.lua", small_sweep(epochs=20))
         found = self.run_program("find", "lr", "s.lua", "--threads", "1", "--json").json()
         self.assertEqual((found["stage"], found["note"]), ("m", "the first trial of sweep s"))
         text = self.run_program("find", "lr", "s.lua", "--threads", "1").out

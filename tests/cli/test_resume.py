@@ -6,7 +6,7 @@ import shutil
 import signal
 import unittest
 
-from program import CliTest, fit
+from program import CliTest, fit, small_sweep
 
 # Says when a step begins, which is when the test kills; `%d` is the step. Nothing else differs from the recipe that is
 # run without an interruption: callbacks are no part of the arithmetic.
@@ -215,13 +215,7 @@ class Resume(CliTest):
         self.damaged("out", "model.json")
 
     def test_the_best_trial_of_a_finished_sweep_is_looked_at(self):
-        self.write("s.lua", """return lab.sweep {
-  name = "s", space = { lr = lab.space.log(1e-3, 1e-1) }, metric = "val.loss", trials = 3,
-  build = function(hp)
-    return lab.fit { name = "m", data = lab.data.blobs { samples = 60 }:split { val = 0.5 },
-      model = lab.nn.Linear(3), loss = "cross_entropy", optim = lab.optim.SGD { lr = hp.lr }, epochs = 2 }
-  end }
-""")
+        self.write("s.lua", small_sweep(epochs=2))
         summary = self.run_program("s.lua", "--out", "out", "--json").json()
         self.run_program("resume", "out")
         trial = f"trials/{summary['best']['trial']:04d}/seed-1/checkpoints"

@@ -70,10 +70,6 @@ int run_predict(const Program&, const Arguments& given) {
   return 0;
 }
 
-}  // namespace
-
-namespace {
-
 Flag seed_of_draws() {
   Flag flag = common_flag("seed", "seed of the draws");
   flag.needs = "prompt";
