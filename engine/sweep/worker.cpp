@@ -56,7 +56,9 @@ SharedStudy open_study(const StudyPlan& plan, const StageContext& context, const
   }
   std::unique_ptr<Storage> storage, copy;
   try {
-    storage = place.open(waiting_of(context));
+    Waiting waiting = waiting_of(context);
+    waiting.is_known_place = home.is_in_database;  // this run has made or found its study there
+    storage = place.open(waiting);
     storage->open(description, plan.terms().enqueued, [&](const Value& stored) {
       if (stored["space"] != parse_json(to_json(description["space"]), "space"))
         throw usage_error(place.text() + ": holds a study of another space").hint("choose another --out");

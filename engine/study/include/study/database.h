@@ -14,12 +14,15 @@
 
 namespace trainlab {
 
-// What a process does while its database is away: it tries to reach the database again and again.
+// How a process waits while its database is away: it tries to reach the database again and again.
 struct Waiting {
   static constexpr double usual_patience = 120;
   double patience = usual_patience;                       // seconds
   std::function<void(const std::string& line)> say = {};  // when the waiting begins and ends; any thread
   std::function<bool()> gives_up = {};                    // whether to end before; asked often, by any thread
+  // Whether the run has reached this database before. A server that cannot be reached is then waited for at the first
+  // connection too; otherwise its place may be wrong, and the first connection fails at once.
+  bool is_known_place = false;
 };
 
 class Database {

@@ -109,6 +109,14 @@ bool is_short_of_connections(std::string_view words) {
   return std::ranges::any_of(reasons, [&](const char* why) { return words.find(why) != std::string_view::npos; });
 }
 
+// Whether the client's message says that no server answered or that the connection broke. The message of a server that
+// refuses begins with FATAL.
+bool is_out_of_reach(std::string_view words) {
+  const auto says = [&](const char* text) { return words.find(text) != std::string_view::npos; };
+  if (says("FATAL:")) return says("terminating connection");
+  return says("connection to server") || says("server closed the connection") || says("could not receive data");
+}
+
 // Calls `ask` with a session of the database, without opening a study.
 template <class F>
 auto ask_database(const Database& database, const Waiting& waiting, F&& ask) {
@@ -162,6 +170,7 @@ class PostgresqlDialect final : public SqlDialect {
   const std::string& place() const override { return place_; }
   Error error(const std::string& words) const override { return database_error(database_, place_, words); }
   bool is_busy(std::string_view words) const override { return is_short_of_connections(words); }
+  bool is_away(std::string_view words) const override { return is_out_of_reach(words); }
 
   void connect(soci::session& sql) override {
     sql.open(postgresql_factory(), connection_url(database_));

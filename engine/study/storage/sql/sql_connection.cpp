@@ -39,7 +39,8 @@ SqlConnection::SqlConnection(std::unique_ptr<SqlDialect> dialect, const Waiting&
       return;
     } catch (const soci::soci_error& error) {
       const std::string words = error.get_error_message();
-      if (!absence_.has_begun() && !dialect_->is_busy(words)) throw dialect_->error(words);
+      const bool will_answer = dialect_->is_busy(words) || (waiting.is_known_place && dialect_->is_away(words));
+      if (!absence_.has_begun() && !will_answer) throw dialect_->error(words);
       absence_.wait(dialect_->error(words));
     }
   }

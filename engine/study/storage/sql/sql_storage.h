@@ -34,6 +34,9 @@ class SqlDialect {
   // Whether connect() failed with the message `words` only because the server is starting, or has no connection left at
   // present.
   virtual bool is_busy(std::string_view words) const = 0;
+  // Whether connect() failed with the message `words` because no server answered, or because the server ended the
+  // connection; a server that answered and refused is not away.
+  virtual bool is_away(std::string_view words) const = 0;
   // Whether the study still lies where it was opened. A study that was deleted or replaced takes no more writes;
   // rescue() then saves all that the session sees of the study, and returns the error to raise.
   virtual bool is_in_place() const = 0;

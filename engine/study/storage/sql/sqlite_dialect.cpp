@@ -69,6 +69,7 @@ class SqliteDialect final : public SqlDialect {
   }
 
   bool is_busy(std::string_view) const override { return false; }
+  bool is_away(std::string_view) const override { return false; }
 
   void connect(soci::session& sql) override {
     sql.open(soci::sqlite3, "dbname=\"" + place_ + "\" timeout=" + std::to_string(patience_seconds));
