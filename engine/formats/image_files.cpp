@@ -61,6 +61,12 @@ void list_folder(const fs::path& folder, const std::string& prefix, int depth, s
   if (empty && depth > 1) throw recipe_error(folder.string() + ": the folder is empty");
 }
 
+void check_size(const ImageFiles& images, const ImageFile& file, std::int64_t size) {
+  if (size <= most_bytes) return;
+  throw recipe_error(images.name_of(file) + ": expected an image of at most " + std::to_string(most_bytes) +
+                     " bytes, found " + std::to_string(size) + " bytes");
+}
+
 class Arrange {
  public:
   Arrange(ImageFiles& images, std::vector<ImageFile> files) : images_(images), files_(std::move(files)) {}
@@ -112,6 +118,7 @@ class Arrange {
           .hint("images lie in CLASS/, or in train/CLASS/, val/CLASS/ and test/CLASS/");
     }
     if (!named_as_image(pieces[1])) throw wrong(file, "expected images, .jpg, .jpeg or .png");
+    if (images_.archive) check_size(images_, file, file.size);
     seen_[part].insert(pieces[0]);
     std::vector<ImageFile>& files = part == "train" ? images_.train
                                     : part == "val" ? (images_.val ? *images_.val : images_.val.emplace())
@@ -160,8 +167,7 @@ std::string ImageFiles::name_of(const ImageFile& file) const {
 
 void ImageFiles::read(const ImageFile& file, std::string& bytes) const {
   const auto fill = [&](const RandomFile& from, std::int64_t offset, std::int64_t size) {
-    if (size > most_bytes)
-      throw recipe_error(name_of(file) + ": " + std::to_string(size) + " bytes are too many for an image");
+    check_size(*this, file, size);
     bytes.resize(static_cast<std::size_t>(size));
     from.read(offset, bytes.size(), bytes.data());
   };

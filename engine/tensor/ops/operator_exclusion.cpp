@@ -81,6 +81,9 @@ std::string operator_exclusion(const c10::OperatorHandle& handle) {
       one_of(name, {"as_strided_", "set_", "set", "set_data"}))
     return "changes the memory behind a tensor";
   if (name.starts_with("sym_")) return "symbolic shapes";
+  if (begins_with_any(name, {"quantize_per_", "q_per_", "q_scale", "q_zero_point"}) ||
+      one_of(name, {"dequantize", "empty_quantized", "int_repr", "qscheme"}))
+    return "makes or reads tensors of quantized dtypes, which no tensor here has; fake_quantize_… rounds numbers";
   if (std::string reason = trusts_its_caller(name); !reason.empty()) return reason;
   if (handle.hasTag(at::Tag::nondeterministic_seeded) && !has_generator(schema) && !keyed_dropout(name) &&
       !can_drop(schema)) {

@@ -116,4 +116,17 @@ TEST_CASE("images: an archive with an outer folder") {
   REQUIRE(set.test);
 }
 
+TEST_CASE("images: an entry or a file that is too large for an image") {
+  constexpr std::uintmax_t size = (std::uintmax_t{1} << 30) + 512;
+  const std::string path = write_file("giant.tar", tar_header("set/a/1.png", size));
+  fs::resize_file(path, 512 + size + 1024);  // takes no room on the disk
+  const std::string message = "1.png: expected an image of at most 1073741824 bytes, found 1073742336 bytes";
+  CHECK(contains(refused_images(path), path + ": set/a/" + message));
+  touch("giant/a/1.png");
+  fs::resize_file("giant/a/1.png", size);
+  const ImageFiles folder = find_images("giant");
+  std::string bytes;
+  CHECK(contains(error_of([&] { folder.read(folder.train[0], bytes); }).message(), "giant/a/" + message));
+}
+
 }  // namespace trainlab::tar_test

@@ -48,6 +48,7 @@ TEST_CASE("every schema of ATen is either callable or left out for a known reaso
       {"shares memory behind the back of backward(), which detach does not", 1},
       {"hands out what a sparse tensor is made of, to be written to; NAME_copy copies it", 8},
       {"symbolic shapes", 10},
+      {"makes or reads tensors of quantized dtypes, which no tensor here has; fake_quantize_… rounds numbers", 20},
       {"draws from the global generator", 20}};
   std::map<std::string, int> excluded;
   int callable = 0;
@@ -208,6 +209,15 @@ TEST_CASE("operators that trust their caller cannot be called") {
     CAPTURE(name);
     CHECK(find_operator(name) == nullptr);
   }
+}
+
+TEST_CASE("operators of quantized dtypes are left out, because no tensor of a recipe has such a dtype") {
+  for (const char* name : {"quantize_per_tensor", "quantize_per_channel", "quantize_per_tensor_dynamic", "int_repr",
+                           "dequantize", "empty_quantized", "q_scale", "q_per_channel_axis", "qscheme"}) {
+    CAPTURE(name);
+    CHECK(find_operator(name) == nullptr);
+  }
+  CHECK(find_operator("fake_quantize_per_tensor_affine") != nullptr);
 }
 
 TEST_CASE("arguments with which LibTorch would end the process are refused") {

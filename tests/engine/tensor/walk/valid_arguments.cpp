@@ -214,10 +214,6 @@ Table indexed() {
        [] {
          return All{{{floats({6}), floats({2, 2}), Numbers{2, 2}, Numbers{2, 1}, 1}, {}}};
        }},
-      {"quantize_per_channel",
-       [] {
-         return All{{{floats({2, 3}), at::ones({2}), integers({0, 0}), 0, "int8"}, {}}};
-       }},
       {"fake_quantize_per_channel_affine",
        [] {
          return All{{{floats({2, 3}), at::ones({2}), pivots({0, 0}), 0, 0, 255}, {}}};
