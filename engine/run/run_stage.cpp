@@ -85,6 +85,7 @@ Value Run::stage(const Options& stage, bool returned) {
       // A stage that cannot begin is not recorded: in a mended recipe it may be another one.
       if (budget_) budget_->check_left("stage " + name);
       if (!stop_requested()) prepared = prepare(stage, settings_for(stage));
+      if (stop_requested()) stop_before(stage, name);
     }
     has_begun = true;
     bool resumed = false;
@@ -203,6 +204,15 @@ Value Run::attempt(const Options& stage, const StageRecord& record, bool resumed
                   (reason.empty() ? "" : ": " + reason));
 }
 
+// The top folder tells how the run ended, because the stage has no record and no folder.
+void Run::stop_before(const Options& stage, const std::string& name) {
+  const std::string reason = "stopped before stage " + name + " began";
+  warnings_.clear();  // those of the stage before
+  save_failure({name, stage.entry().name, "."}, "interrupted", reason, {}, 0);
+  told_by_summary_ = true;
+  throw Error(ErrorKind::interrupted, reason);
+}
+
 // Data is opened with the threads of a single training whatever the kind, so that sums over the data are the same for
 // each process that opens the data.
 StageWork Run::prepare(const Options& stage, const RunSettings& settings) const {
@@ -291,7 +301,13 @@ Value Run::complete(Value summary, const StageRecord& record, const Value& befor
     summary.set("seconds", seconds + (before["seconds"].is_number() ? before["seconds"].number() : 0.0));
   }
   if (budget_) summary.set("budget", budget_->summary());
-  if (!warnings_.empty()) summary.set("warnings", warnings_);
+  // A stage of several processes knows of the warnings of the others.
+  Value::List warnings = warnings_;
+  if (summary["warnings"].is_list()) {
+    for (const Value& one : summary["warnings"].list())
+      if (std::ranges::find(warnings, one) == warnings.end()) warnings.push_back(one);
+  }
+  if (!warnings.empty()) summary.set("warnings", std::move(warnings));
   const std::string& status = summary["status"].string();
   if (status != "interrupted" && status != "failed" && !is_finished(summary)) {
     throw std::logic_error("stage kind " + record.kind + " ended with status " + status);

@@ -33,6 +33,17 @@ Value::List pareto(const StudyPlan& plan, const SharedStudy& study) {
 
 }  // namespace
 
+Value::List stored_warnings(const SharedStudy& study) {
+  Value::List all;
+  for (const StoredTrial& trial : study.stored()) {
+    const Value& warnings = trial.info["warnings"];
+    if (!warnings.is_list()) continue;
+    for (const Value& one : warnings.list())
+      if (std::ranges::find(all, one) == all.end()) all.push_back(one);
+  }
+  return all;
+}
+
 Value sweep_summary(const StudyPlan& plan, const SharedStudy& study, const std::optional<std::string>& stopped) {
   const Trials& trials = study.study().trials();
   Value::Map counts;

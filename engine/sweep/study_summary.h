@@ -5,6 +5,9 @@
 
 namespace trainlab {
 
+// The warnings of all trials, whichever process trained them, each once.
+Value::List stored_warnings(const SharedStudy& study);
+
 Value sweep_summary(const StudyPlan& plan, const SharedStudy& study, const std::optional<std::string>& stopped);
 
 }  // namespace trainlab

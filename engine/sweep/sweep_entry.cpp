@@ -66,6 +66,8 @@ Value work_on(const StudyPlan& plan, const StageContext& context,
   const bool interrupted = worker.run() == Worker::End::interrupted;
   if (context.helps) return interrupted ? Value::Map{{"status", "interrupted"}} : Value();
   Value summary = summarise(worker, interrupted);
+  if (Value::List warnings = stored_warnings(worker.study()); !warnings.empty())
+    summary.set("warnings", std::move(warnings));
   if (const std::optional<double> seconds = worker.used_seconds()) summary.set("seconds", *seconds);
   if (interrupted) {
     summary.set("status", "interrupted");

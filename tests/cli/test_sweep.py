@@ -627,6 +627,18 @@ class Sweep(CliTest):
         self.assertEqual(result.err.count("applies the softmax itself"), 1, result)
         self.assertEqual(len(result.json()["warnings"]), 1, result)
 
+    def test_the_summary_has_the_warnings_of_all_processes(self):
+        """Each trial is planned alone, and is warned of a time of its own."""
+        widths = range(20, 100, 10)
+        choices = ", ".join(map(str, widths))
+        text = sweep(lr="lab.space.choice { 0.1 }", space=f", width = lab.space.choice {{ {choices} }}",
+                     sampler="grid()", trials="workers = 3,",
+                     fit="schedule = lab.sched.step { every = hp.width .. ' epochs', factor = 0.5 },")
+        self.write("r.lua", text.replace("nn.Linear(8)", "nn.Linear(hp.width)"))
+        warnings = self.run_program("r.lua", "--quiet", "--json").json()["warnings"]
+        told = sorted(int(re.search(r"found (\d+) epochs", warning)[1]) for warning in warnings)
+        self.assertEqual(told, list(widths))
+
     def test_points_that_are_taken_over_do_not_depend_on_the_workers(self):
         found = []
         for workers in (1, 2, 8):

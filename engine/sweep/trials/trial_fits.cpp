@@ -123,7 +123,9 @@ const std::shared_ptr<const FitPlan>& TrialFits::plan_of(const TrialFit& fit) {
     if (const std::string why = plan_.why_no_stack(*plan); !why.empty())
       warnings.push_back("some trials cannot train in a stack: " + why);
     for (const std::string& warning : warnings) {
-      if (!context_.helps && warned_.insert(warning).second) context_.warn(warning);
+      if (!warned_.insert(warning).second) continue;
+      if (!context_.helps) context_.warn(warning);  // the process that leads plans most of these fits, too
+      new_warnings_.emplace_back(warning);
     }
   }
   return plan;
@@ -155,6 +157,11 @@ std::vector<TrialEnd> TrialFits::run(std::span<LeasedTrial> trials) {
   study_.follow();
   std::vector<TrialEnd> ends;
   for (const Built& trial : all) ends.push_back(end_of(trial));
+  for (TrialEnd& end : ends) {
+    if (end.interrupted || new_warnings_.empty()) continue;
+    end.info.set("warnings", std::move(new_warnings_));
+    new_warnings_.clear();
+  }
   return ends;
 }
 
@@ -235,7 +242,9 @@ StageContext TrialFits::context_of(const Member& member, bool resumed, const std
   context.say_damage = of_trial(context_.say_damage);
   // The first of many trials that deserve a warning is named.
   context.on_warning = [this, number = trial->trial->lease.trial](const std::string& text) {
-    if (warned_.insert(text).second) context_.warn(fmt::format("trial {}: {}", number, text));
+    if (!warned_.insert(text).second) return;
+    new_warnings_.emplace_back(fmt::format("trial {}: {}", number, text));
+    context_.warn(new_warnings_.back().string());
   };
   return context;
 }

@@ -85,7 +85,8 @@ class TrialFits {
   Reports reports_;
   std::size_t open_ = 0;                                         // fits of the present trials that have not ended
   std::map<std::string, std::shared_ptr<const FitPlan>> plans_;  // by structure
-  std::set<std::string> warned_;                                 // what has been said of plans
+  std::set<std::string> warned_;                                 // what this process has been warned of
+  Value::List new_warnings_;  // those that no trial has stored yet, with the words for a reader
 };
 
 }  // namespace trainlab

@@ -562,6 +562,34 @@ TEST_CASE("a run that ended before its first stage began goes on with the settin
   CHECK(found > 1);
 }
 
+TEST_CASE("a stage before which a stop was requested is not recorded, so that a mended recipe may have another one") {
+  World world("stop-between");
+  const StageBody well = world.body;
+  world.body = [&](const Options& stage, const StageContext& context) {
+    request_stop();
+    return well(stage, context);
+  };
+  const auto recipe = [&](const char* second) {
+    return [&world, second](Run& run) {
+      run.stage(world.fit("a"), false);
+      run.stage(world.fit(second), true);
+    };
+  };
+  const int code = world.process(recipe("b"));
+  clear_stop_request();
+  CHECK(code == static_cast<int>(ErrorKind::interrupted));
+  REQUIRE(read_stages(world.folder).size() == 1);
+  const Value summary = read_summary(world.folder);
+  CHECK(summary["name"] == Value("b"));
+  CHECK(summary["status"] == Value("interrupted"));
+  CHECK(summary["reason"] == Value("stopped before stage b began"));
+  CHECK(world.last["folder"] == Value(world.folder.string()));
+
+  world.body = well;
+  CHECK(world.process(recipe("c")) == 0);
+  CHECK(world.log == std::vector<std::string>{"a", "c"});
+}
+
 TEST_CASE("the sources that a mended recipe replaces are kept, wherever the disk fills up") {
   bool reached = true;
   int calls = 0;

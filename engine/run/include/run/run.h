@@ -177,6 +177,8 @@ class Run {
   RunSettings settings_for(const Options& stage) const;
   // The settings of a stage that has begun, with the extension of this stage.
   RunSettings settings_for(const Options& stage, const StageRecord& record) const;
+  // A stop was requested between two stages: raises Error{interrupted}.
+  [[noreturn]] void stop_before(const Options& stage, const std::string& name);
   Value attempt(const Options& stage, const StageRecord& record, bool resumed, StageWork prepared);
   Value run_kind(const Options& stage, const StageRecord& record, bool resumed, StageWork prepared,
                  double seconds_before);
