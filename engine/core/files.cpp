@@ -9,7 +9,9 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <new>
+#include <system_error>
 #include <utility>
 
 #include "core/as_error.h"
@@ -135,6 +137,12 @@ Error as_error(const std::exception& exception) {
     errno = error->code().value();
     return failure("use", error->path1());
   }
+  if (const auto* error = dynamic_cast<const std::system_error*>(&exception)) {
+    if (error->code() != std::errc::resource_unavailable_try_again)
+      return run_error("the system refused a call: " + error->code().message());
+    return run_error("the system gives no further thread: " + error->code().message())
+        .hint("end other programs, or raise the limit of processes: ulimit -u, or that of the container");
+  }
   return run_error(std::string("internal error: ") + exception.what());
 }
 
@@ -206,6 +214,16 @@ std::string read_file(const fs::path& path, std::int64_t limit) {
     throw recipe_error("cannot read " + path.string() + ": expected at most " + std::to_string(most) + " bytes");
   }
   bytes.resize(size);
+  return bytes;
+}
+
+std::string first_bytes(const fs::path& path, std::size_t most) {
+  std::error_code ignored;
+  if (!fs::is_regular_file(path, ignored)) return {};
+  std::string bytes(most, '\0');
+  std::ifstream file(path, std::ios::binary);
+  file.read(bytes.data(), static_cast<std::streamsize>(most));
+  bytes.resize(static_cast<std::size_t>(file.gcount()));
   return bytes;
 }
 

@@ -22,7 +22,7 @@ def one(draw, folder, wholes, number):
     first = [recipe, "--threads", "1", "--out", out, "--quiet"]
     strace = ["strace", "-f", "-o", "/dev/null", "-e", f"trace={call}",
               "-e", f"inject={call}:error={error}:when={when}"]
-    code, _, _ = run(first, folder, before=strace)
+    code, _, _ = run(first, folder, before=strace, may_be_silent=call == "write")
     begun = (out / "manifest.toml").exists()
     again, _, err = run(["resume", out, "--quiet"] if begun else first, folder)
     check(again == 0, f"{call} number {when} failed with {error} (exit {code}); afterwards: {err}")

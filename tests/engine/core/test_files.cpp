@@ -6,6 +6,7 @@
 #include <new>
 #include <set>
 #include <stdexcept>
+#include <system_error>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -186,6 +187,11 @@ TEST_CASE("a failure of std::filesystem is told like any other, and other except
   CHECK(as_error(recipe_error("mine")).message() == "mine");
   CHECK(as_error(std::bad_alloc()).message() == "out of memory");
   CHECK(as_error(std::runtime_error("a bug")).message() == "internal error: a bug");
+  const Error thread = as_error(std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again)));
+  CHECK(thread.message() == "the system gives no further thread: Resource temporarily unavailable");
+  CHECK_THAT(thread.hint(), Catch::Contains("ulimit -u"));
+  CHECK(as_error(std::system_error(std::make_error_code(std::errc::operation_not_permitted))).message() ==
+        "the system refused a call: Operation not permitted");
 }
 
 TEST_CASE("temporaries that a killed process left are passed over") {

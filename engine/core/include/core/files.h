@@ -68,6 +68,9 @@ void check_regular(const std::filesystem::path& path);
 // memory of this machine.
 std::string read_file(const std::filesystem::path& path, std::int64_t limit = std::numeric_limits<std::int64_t>::max());
 
+// The first `most` bytes of a file, or fewer where the file ends before; empty where there is no file that can be read.
+std::string first_bytes(const std::filesystem::path& path, std::size_t most);
+
 // Makes the folders of the path that are missing, durably.
 void make_directories(const std::filesystem::path& path);
 void remove_file(const std::filesystem::path& path);  // no error where it does not exist
