@@ -176,6 +176,8 @@ class Predict(PredictTest):
         self.refused(2, "needs --input FILE, or --prompt TEXT", arguments=("runs/r/001",))
         self.refused(2, "--output: expected a file, found the folder runs",
                      arguments=("runs/r/001", "--input", "houses.csv", "--output", "runs"))
+        self.refused(2, "--output: expected another file than that of --input, found ./houses.csv",
+                     arguments=("runs/r/001", "--input", "houses.csv", "--output", "./houses.csv"))
         result = self.predict("runs/r/001", "--input", "none.csv", "--json", code=1)
         self.assertIn("none.csv", result.json()["error"]["message"])
         self.refused(2, "needs --input FILE", arguments=("runs/r/001", "--input", "a.csv", "--prompt", "a"))

@@ -128,7 +128,8 @@ class Profile(CliTest):
 
     def test_a_trace(self):
         self.recipe(more="  loader = { threads = 1 },\n")
-        self.run_program("profile", "r.lua", "--seconds", "0.5", "--threads", "1", "--trace", "t.json")
+        for _ in range(2):
+            self.run_program("profile", "r.lua", "--seconds", "0.5", "--threads", "1", "--trace", "t.json")
         with open(os.path.join(self.folder, "t.json")) as file:
             events = json.load(file)["traceEvents"]
         threads = [event["args"]["name"] for event in events if event["name"] == "thread_name"]
@@ -152,6 +153,10 @@ class Profile(CliTest):
         self.recipe()
         away = self.run_program("profile", "r.lua", "--seconds", "0.3", "--trace", "no/folder/t.json", code=2)
         self.assert_said(away, "no/folder/t.json")
+        recipe = (self.folder / "r.lua").read_text()
+        mine = self.run_program("profile", "r.lua", "--seconds", "0.3", "--trace", "r.lua", code=2)
+        self.assert_said(mine, "--trace: ", "r.lua is there already, and is no trace of trainlab", "hint: ")
+        self.assertEqual((self.folder / "r.lua").read_text(), recipe)
         self.assertEqual(os.listdir(self.folder), ["r.lua"])
 
     def page(self, *arguments):

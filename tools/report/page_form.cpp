@@ -1,10 +1,10 @@
 #include "page_form.h"
 
 #include <algorithm>
-#include <fstream>
 #include <stdexcept>
 
 #include "core/error.h"
+#include "core/files.h"
 #include "embedded/chart_library.h"
 #include "embedded/page.h"
 #include "report/texts.h"
@@ -57,12 +57,10 @@ std::string page_text(const Value& data, std::initializer_list<std::string_view>
 // What a page of any version begins with holds its title.
 void check_replaces_page(const std::filesystem::path& file) {
   constexpr std::size_t head = 1000;
-  std::error_code ignored;
-  if (!std::filesystem::is_regular_file(file, ignored) || std::filesystem::file_size(file, ignored) == 0) return;
-  std::string begin(head, '\0');
-  std::ifstream stream(file, std::ios::binary);
-  stream.read(begin.data(), static_cast<std::streamsize>(begin.size()));
-  if (begin.starts_with("<!DOCTYPE html>") && begin.find("<title>trainlab</title>") != std::string::npos) return;
+  const std::string begin = first_bytes(file, head);
+  if (begin.empty() ||
+      (begin.starts_with("<!DOCTYPE html>") && begin.find("<title>trainlab</title>") != std::string::npos))
+    return;
   throw usage_error("--html: " + file.string() + " is there already, and is no page of trainlab")
       .hint("a new file, or the name of a page that may be replaced: --html report.html");
 }

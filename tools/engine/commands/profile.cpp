@@ -108,6 +108,7 @@ class ProfileExecution final : public BesideExecution {
     }
     for (const char* flag : {"html", "trace"}) check_output(flag);
     if (request().has("html")) report::check_replaces_page(*request().path("html"));
+    if (request().has("trace")) check_replaces_trace(*request().path("trace"));
     check_apply();
   }
 

@@ -16,6 +16,15 @@ void check_predict(const Arguments& given) {
   }
 }
 
+void check_output(const Arguments& given) {
+  const std::string& output = given.flags["output"].string();
+  std::error_code ignored;
+  if (std::filesystem::is_directory(output, ignored))
+    throw usage_error("--output: expected a file, found the folder " + output);
+  if (given.has("input") && std::filesystem::equivalent(output, given.flags["input"].string(), ignored))
+    throw usage_error("--output: expected another file than that of --input, found " + output);
+}
+
 // The request for the given stage, or for the stage that the recipe returned. Raises Error{usage} if the stage does not
 // exist or has no model.
 Request request_for_prediction(const Arguments& given) {
@@ -41,10 +50,7 @@ Request request_for_prediction(const Arguments& given) {
   options.set("out", run.string());
   options.set("stage", stage.name);
   options.set("folder", stage.folder);
-  std::error_code ignored;
-  if (given.has("output") && std::filesystem::is_directory(given.flags["output"].string(), ignored)) {
-    throw usage_error("--output: expected a file, found the folder " + given.flags["output"].string());
-  }
+  if (given.has("output")) check_output(given);
   if (!given.has("format") && given.has("json") && !given.has("output")) options.set("format", "json");
   return request;
 }
