@@ -127,6 +127,7 @@ class Options(CliTest):
                 ("on = lab.data.ImageFolder('x')", "lab.data has no 'ImageFolder'", "lab.data.images"),
                 ("on = lab.nn.ModuleList {}", "lab.nn has no 'ModuleList'", "nn.Sequential { a, b }"),
                 ("stop = lab.nn.fit {}", "lab.nn has no 'fit'", "did you mean lab.fit?"),
+                ('device = "cuda"', "fit: there is no option 'device'", "the device is chosen when"),
                 ('accelerator = "gpu"', "fit: there is no option 'accelerator'", "the device is chosen when")):
             with self.subTest(option):
                 self.write("r.lua", fit(more=f"  {option},\n"))

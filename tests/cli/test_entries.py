@@ -43,6 +43,13 @@ class Entries(CliTest):
         self.write("r.lua", "\n".join(lines) + "\n")
         self.run_program("r.lua")
 
+    def test_float64_is_a_choice_wherever_float32_is(self):
+        options = [line for line in self.made("--reference", "reference.md").splitlines()
+                   if line.startswith("| `") and '"float32"' in line]
+        self.assertGreater(len(options), 10)
+        for option in options:
+            self.assertIn('"float64"', option)
+
 
 if __name__ == "__main__":
     unittest.main()

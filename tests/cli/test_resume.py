@@ -182,6 +182,18 @@ class Resume(CliTest):
                 for stage in (".", "stages/first"):
                     self.assert_same_end(self.folder / out / stage, whole / stage)
 
+    def test_a_run_without_a_stage_goes_on_with_what_its_command_gave(self):
+        self.write("r.lua", fit(epochs="2"))
+        self.run_program("r.lua", "--seed", "5", "--threads", "1", "--device", "cpu", "--out", "whole")
+        # The manifest and the recipe are all that is there before the first stage begins.
+        shutil.copytree(self.folder / "whole" / "recipe", self.folder / "cut" / "recipe")
+        shutil.copy(self.folder / "whole" / "manifest.toml", self.folder / "cut")
+        self.run_program("resume", "cut")
+        self.assert_same_end(self.folder / "cut", self.folder / "whole")
+        manifest = (self.folder / "cut" / "manifest.toml").read_text()
+        for setting in ("seed = 5", "threads = 1", "device = 'cpu'"):
+            self.assertIn(setting, manifest)
+
     def damaged(self, out, path):
         """The run `out` with one byte of a file changed."""
         copy = self.folder / "damaged"

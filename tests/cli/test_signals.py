@@ -97,6 +97,26 @@ class Signals(CliTest):
         self.assert_status(run, "interrupted")
         self.resumed(run)
 
+    def test_an_operator_that_takes_long(self):
+        """After the time of grace, or a second signal, the engine ends within an operator."""
+        operator = "local t = lab.tensor.randn({ 3000, 3000 }, { seed = 1 }) for _ = 1, 3 do t:linalg_svdvals() end"
+        more = f"  on = {{ validate = function() print('begins') {operator} end }},\n"
+        self.write("r.lua", fit(epochs="2", more=more))
+        for grace, signals in (("0.1 s", 1), ("10 min", 2)):
+            with self.subTest(grace=grace):
+                out = f"cut-{signals}"
+                running = self.start("r.lua", "--threads", "1", "--grace", grace, "--out", out)
+                running.until_said("begins")
+                running.send(signal.SIGTERM)
+                if signals == 2:
+                    running.until_said("once more: stop at once")
+                    engine = running.engine()
+                    while pathlib.Path(f"/proc/{engine}").exists():
+                        running.send(signal.SIGTERM)
+                        running.read(0.02)
+                self.assert_said(self.end(running, 143), "without a checkpoint", "trainlab resume")
+                self.assert_status(self.folder / out, "interrupted")
+
     def test_time_of_grace_that_is_none(self):
         for text in ("soon", "-1 s", "3 epochs", ""):
             result = self.run_program("r.lua", "--grace", text, code=2)
