@@ -116,7 +116,7 @@ bool Worker::take(std::vector<LeasedTrial>& trials) {
   });
   if (!is_held) return true;
   if (const std::optional<TrialEnd> end = known_end(trial)) {
-    tell(trial, *end);
+    tell({&trial, 1}, {&*end, 1});
     return true;
   }
   trials.push_back(std::move(trial));
@@ -255,19 +255,27 @@ void Worker::train(std::vector<LeasedTrial> trials) {
   const double begun = seconds_();
   if (!while_leased(trials, [&] { ends = fits_.run(trials); })) return;
   longest_ = std::max(longest_, (seconds_() - begun) / static_cast<double>(trials.size()));
-  for (std::size_t i = 0; i < trials.size(); ++i) {
-    if (ends[i].interrupted) {
-      give_back(std::span(trials).subspan(i, 1));
-    } else {
-      tell(trials[i], ends[i]);
-    }
-  }
+  tell(trials, ends);
 }
 
-void Worker::tell(const LeasedTrial& trial, const TrialEnd& end) {
-  if (!while_leased({&trial, 1}, [&] { study_.end(trial.lease, end.state, end.values, end.info); })) return;
-  keeper_.remove(trial.lease);
-  TrialFolder(context_.folder, trial.lease.trial).settle(trial.lease.attempt);
+// The ends of a stack are stored together, which waits once for the disk. Where a trial was lost, the others are given
+// back: whoever takes one finds its training done, and stores its end.
+void Worker::tell(std::span<const LeasedTrial> trials, std::span<const TrialEnd> ends) {
+  std::vector<LeasedTrial> told;
+  std::vector<EndedTrial> ended;
+  for (std::size_t i = 0; i < trials.size(); ++i) {
+    if (ends[i].interrupted) {
+      give_back(trials.subspan(i, 1));
+    } else {
+      told.push_back(trials[i]);
+      ended.push_back({trials[i].lease, ends[i].state, ends[i].values, ends[i].info});
+    }
+  }
+  if (ended.empty() || !while_leased(told, [&] { study_.end(ended); })) return;
+  for (const LeasedTrial& trial : told) {
+    keeper_.remove(trial.lease);
+    TrialFolder(context_.folder, trial.lease.trial).settle(trial.lease.attempt);
+  }
   study_.follow();
 }
 

@@ -40,7 +40,7 @@ class Worker {
   bool waits_for_another(std::span<const LeasedTrial> trials) const;
   std::optional<TrialEnd> known_end(const LeasedTrial& trial) const;
   void train(std::vector<LeasedTrial> trials);
-  void tell(const LeasedTrial& trial, const TrialEnd& end);
+  void tell(std::span<const LeasedTrial> trials, std::span<const TrialEnd> ends);
   void give_back(std::span<const LeasedTrial> trials) noexcept;
   void settle();
   void check_failures() const;

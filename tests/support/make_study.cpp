@@ -66,7 +66,7 @@ void make_study(const fs::path& file, const Value& spec) {
       if (trial["values"].is_list()) {
         for (const Value& value : trial["values"].list()) values.push_back(number_of(value));
       }
-      if (is_final(state)) storage->end(lease, state, values, trial["info"]);
+      if (is_final(state)) storage->end({{lease, state, values, trial["info"]}});
     }
     ++number;
   }
@@ -107,7 +107,7 @@ void work(const fs::path& file, int count) {
     const TrialReport report{.repeat = 1, .resource = 1, .values = {0.5}};
     storage->report(lease, std::span(&report, 1));
     const double value = 1.0 / (i + 1);
-    storage->end(lease, TrialState::complete, std::span(&value, 1), Value::Map{{"seconds", 0.5}});
+    storage->end({{lease, TrialState::complete, {value}, Value::Map{{"seconds", 0.5}}}});
     std::printf("%d\n", i);
     std::fflush(stdout);
   }

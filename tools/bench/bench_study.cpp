@@ -1,8 +1,8 @@
 // Ask and tell without training: the time of samplers. Prints one JSON object of seconds by row.
 //
-//   bench_study [ROW…]     all rows unless named; peer_study.py has rows of the same names. Rows of PostgreSQL are
-//   there
-//                          when TRAINLAB_STORAGE in the environment is the URL of a database
+//   bench_study [ROW…]     all rows unless named; peer_study.py has rows of the same names.
+//
+// Rows of PostgreSQL are there when TRAINLAB_STORAGE in the environment is the URL of a database.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -76,8 +76,7 @@ double stored_seconds(const StudyPlace& place, std::int64_t trials, int processe
     storage->open(space.to_value());
     SharedStudy study(std::move(storage), Study(space, make_sampler(Options(registry, spec, ""), space, 1, 1), {}),
                       {.name = "bench", .supervisor = "bench", .expires = 0});
-    while (const auto lease = study.ask(0, 1000, trials).lease)
-      study.end(*lease, TrialState::complete, std::array{0.5}, {});
+    while (const auto lease = study.ask(0, 1000, trials).lease) study.end({{*lease, TrialState::complete, {0.5}}});
   };
   const double begin = steady_seconds();
   std::fflush(nullptr);

@@ -225,7 +225,7 @@ void StudyObject::tell(std::int64_t trial, TrialState state, std::span<const dou
   if (shared_) {
     // A failed write leaves it under way, to be told again; a lease that was lost does not come back.
     try {
-      shared_->end(leases_.at(trial), state, values, Value::Map{});
+      shared_->end({{leases_.at(trial), state, {values.begin(), values.end()}, Value::Map{}}});
     } catch (const LeaseLost&) {
       drop(trial);
       throw;

@@ -47,13 +47,14 @@ SharedStudy::Asked SharedStudy::ask(double now, double expires, std::int64_t mos
   return asked;
 }
 
-void SharedStudy::end(const Lease& lease, TrialState state, std::span<const double> values, const Value& info) {
-  const bool is_number = std::none_of(values.begin(), values.end(), [](double x) { return std::isnan(x); });
-  if (state == TrialState::complete && !is_number) {
-    storage_->end(lease, TrialState::failed, {}, info);
-  } else {
-    storage_->end(lease, state, values, info);
+void SharedStudy::end(std::vector<EndedTrial> trials) {
+  for (EndedTrial& trial : trials) {
+    const bool has_nan = std::ranges::any_of(trial.values, [](double x) { return std::isnan(x); });
+    if (trial.state != TrialState::complete || !has_nan) continue;
+    trial.state = TrialState::failed;
+    trial.values.clear();
   }
+  storage_->end(trials);
 }
 
 // Raises Error{run} for a trial that no process would write, but that may stand in a damaged or repaired file.

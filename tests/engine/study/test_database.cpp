@@ -139,7 +139,7 @@ TEST_CASE("a server that starts again is waited for, and nothing is done twice")
   test::tell_postgresql_server("restart");
   storage->report(*lease, std::vector<TrialReport>{{1, 1, {0.5}}});
   test::tell_postgresql_server("restart");
-  storage->end(*lease, TrialState::complete, std::vector<double>{0.25}, {});
+  storage->end({{*lease, TrialState::complete, {0.25}}});
   test::tell_postgresql_server("restart");
   CHECK(storage->enqueue(std::vector{0.75}) == 1);
   test::tell_postgresql_server("restart");
@@ -161,7 +161,7 @@ TEST_CASE("a server that stays away ends the work as interrupted, and the work g
   const std::optional<Lease> lease = begin(*impatient, 0);
   REQUIRE(lease);
   test::tell_postgresql_server("stop");
-  CHECK_THROWS_MATCHES(impatient->end(*lease, TrialState::complete, std::vector{1.0}, {}), Error,
+  CHECK_THROWS_MATCHES(impatient->end({{*lease, TrialState::complete, {1.0}}}), Error,
                        Catch::Predicate<Error>([](const Error& e) { return e.kind() == ErrorKind::interrupted; }));
   gives_up = true;
   CHECK_THROWS_MATCHES(stopped->changes(), Error,
@@ -169,7 +169,7 @@ TEST_CASE("a server that stays away ends the work as interrupted, and the work g
   CHECK_THAT(words_of([&] { StudyPlace(*database, "away").open(); }),
              Catch::Contains("study away: ") && Catch::Contains("hint: "));
   test::tell_postgresql_server("start");
-  impatient->end(*lease, TrialState::complete, std::vector{1.0}, {});
+  impatient->end({{*lease, TrialState::complete, {1.0}}});
   CHECK(stopped->changes().trials.at(0).state == TrialState::complete);
 }
 

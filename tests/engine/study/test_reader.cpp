@@ -39,7 +39,7 @@ void run_trial(Storage& storage, std::int64_t number, double value) {
   });
   const TrialReport reports[] = {{1, 1, {value}}, {1, 2, {infinity, 2}}};
   storage.report(*lease, reports);
-  storage.end(*lease, TrialState::complete, std::span(&value, 1), Value::Map{{"seconds", 1.5}, {"ran", "alone"}});
+  storage.end({{*lease, TrialState::complete, {value}, Value::Map{{"seconds", 1.5}, {"ran", "alone"}}}});
 }
 
 std::size_t trials_in(const fs::path& file) {

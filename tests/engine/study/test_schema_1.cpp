@@ -109,7 +109,7 @@ TEST_CASE("a study of schema 1 goes on where it was, and nothing is lost") {
     first.follow();
     CHECK(lease.trial == 3);
     CHECK(lease.attempt == 2);
-    first.end(lease, TrialState::complete, std::vector{0.5}, Value::Map{});
+    first.end({{lease, TrialState::complete, {0.5}, Value::Map{}}});
   }
   SharedStudy second = shared(place);  // by now of this version's schema
   const Lease lease = second.ask(11, 100, 20).lease.value();

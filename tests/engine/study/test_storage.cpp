@@ -113,7 +113,7 @@ TEST_CASE("the first description holds, numbers come back exactly") {
   const auto lease = b->begin(owner("b"), 0, [&](const StudyChanges&) { return Storage::Begin{0, point}; });
   REQUIRE(lease);
   b->report(*lease, std::vector<TrialReport>{{1, 1, {std::nan("")}}, {1, 2, {infinity, -0.1}}, {2, 1, {0.3}}});
-  b->end(*lease, TrialState::complete, std::vector<double>{infinity}, Value::Map{{"how", "alone"}});
+  b->end({{*lease, TrialState::complete, {infinity}, Value::Map{{"how", "alone"}}}});
   const StudyChanges all = a->changes();
   REQUIRE(all.trials.size() == 1);
   CHECK(all.trials[0].state == TrialState::complete);
@@ -185,20 +185,48 @@ TEST_CASE("a lease that has ended is refused, whoever has the trial now") {
   const Lease again = *b.take(owner("b", 40), 25);
   CHECK(again.trial == 0);
   CHECK(again.attempt == 2);
-  for (const auto& late : std::vector<std::function<void()>>{
-           [&] { a->end(first, TrialState::complete, std::vector<double>{1.0}, {}); }, [&] { a->renew(first, 99); },
-           [&] {
-             a->report(first, std::vector<TrialReport>{{1, 1, {0.5}}});
-           },
-           [&] { a->give_back(first); }}) {
+  for (const auto& late :
+       std::vector<std::function<void()>>{[&] {
+                                            a->end({{first, TrialState::complete, {1.0}}});
+                                          },
+                                          [&] { a->renew(first, 99); },
+                                          [&] {
+                                            a->report(first, std::vector<TrialReport>{{1, 1, {0.5}}});
+                                          },
+                                          [&] { a->give_back(first); }}) {
     CHECK_THAT(message(late), Catch::Contains("trial 0 is no longer leased to a (attempt 1)") &&
                                   Catch::Contains("begun again by b (attempt 2)"));
   }
-  b->end(again, TrialState::complete, std::vector<double>{2.0}, {});
-  CHECK_THAT(message([&] { b->end(again, TrialState::failed, {}, {}); }), Catch::Contains("it is complete now"));
+  b->end({{again, TrialState::complete, {2.0}}});
+  CHECK_THAT(message([&] { b->end({{again, TrialState::failed, {}}}); }), Catch::Contains("it is complete now"));
   StudyChanges all = folder.open()->changes();
   CHECK(all.trials.size() == 2);
   CHECK(all.reports.empty());
+}
+
+TEST_CASE("trials that are told together end together or not at all") {
+  const Folder folder(any_kind());
+  Worker a(folder), b(folder);
+  std::vector<Lease> leases;
+  for (int i = 0; i < 3; ++i) leases.push_back(*a.take(owner("a", 10)));
+  std::vector<EndedTrial> ends;
+  for (std::size_t i = 0; i < leases.size(); ++i)
+    ends.push_back({leases[i], TrialState::complete, {static_cast<double>(i)}});
+  a->renew(leases[2], 100);
+  const Lease taken = *b.take(owner("b", 100), 11);
+  CHECK(taken.trial == 0);
+  std::swap(ends[0], ends[1]);  // the lost lease is neither the first nor the last to be looked at
+  ends[0].lease = *b.take(owner("b", 100), 11);
+  CHECK_THAT(message([&] { a->end(ends); }), Catch::Contains("trial 0 is no longer leased to a (attempt 1)"));
+  for (const StoredTrial& trial : folder.open()->changes().trials) CHECK(trial.state == TrialState::running);
+  ends[1].lease = taken;
+  b->end(ends);
+  const StudyChanges all = folder.open()->changes();
+  REQUIRE(all.trials.size() == 3);
+  for (const StoredTrial& trial : all.trials) {
+    CHECK(trial.state == TrialState::complete);
+    CHECK(trial.values == std::vector{static_cast<double>(trial.number)});
+  }
 }
 
 TEST_CASE("leases of another supervisor end at once, a trial that is given back waits") {
@@ -252,7 +280,7 @@ TEST_CASE("a choice that raises changes nothing, and what it was told comes agai
   const Folder folder(any_kind());
   Worker a(folder), b(folder);
   const Lease lease = *a.take(owner("a"));
-  a->end(lease, TrialState::complete, std::vector<double>{1.0}, {});
+  a->end({{lease, TrialState::complete, {1.0}}});
   const auto raising = [](const StudyChanges&) -> std::optional<Storage::Begin> { throw recipe_error("not now"); };
   CHECK_THAT(message([&] { b->begin(owner("b"), 0, raising); }), Catch::Contains("not now"));
   CHECK(b.take(owner("b"))->trial == 1);
@@ -294,7 +322,7 @@ TEST_CASE("32 processes that start together: no failure, no gap, no number twice
       SharedStudy study = shared(folder, "w" + std::to_string(w), R"({"@": "sampler.random"})");
       while (const auto lease = study.ask(0, 100, 200).lease) {
         study.report(*lease, std::vector<TrialReport>{{1, 1, {static_cast<double>(w)}}});
-        study.end(*lease, TrialState::complete, std::vector<double>{0.5}, {});
+        study.end({{*lease, TrialState::complete, {0.5}}});
       }
     } catch (const std::exception& error) {
       std::fprintf(stderr, "%s\n", error.what());
@@ -348,7 +376,7 @@ TEST_CASE("a shared study chooses the same trials with 1, 2 and 8 workers") {
         }
         studies[w].follow();
         const double x = studies[w].study().trials().point(busy[w]->trial)[0];
-        studies[w].end(*busy[w], TrialState::complete, std::vector<double>{(x - 0.3) * (x - 0.3)}, {});
+        studies[w].end({{*busy[w], TrialState::complete, {(x - 0.3) * (x - 0.3)}}});
         busy[w].reset();
       }
       studies[0].follow();
@@ -372,7 +400,7 @@ TEST_CASE("a copy has what the study has told, however often it was told") {
   const Lease first = *a.take(owner("a"));
   a->report(first, std::vector<TrialReport>{{1, 1, {0.5}}, {1, 2, {infinity}}});
   copy->copy(all_of(*folder.open()));
-  a->end(first, TrialState::complete, std::vector<double>{0.1 + 0.2}, Value::Map{{"how", "alone"}});
+  a->end({{first, TrialState::complete, {0.1 + 0.2}, Value::Map{{"how", "alone"}}}});
   a->enqueue(std::vector{std::nan("")});
   const Lease second = *a->begin(owner("b"), 0, [](const StudyChanges&) {
     return Storage::Begin{2, {0.25}, Segment{.parent = 0, .until = 3}};
@@ -434,7 +462,7 @@ TEST_CASE("a study that is deleted or replaced under its processes is written ag
     INFO(with_log);
     Worker one(folder), other(folder);
     const Lease lease = begun(one), late = begun(other);
-    one.storage->end(lease, TrialState::complete, value, {});
+    one.storage->end({{lease, TrialState::complete, value}});
     const std::size_t count = known(file).size();
     for (const char* end : {"", "-wal", "-shm"}) {
       if (*end == 0 || with_log) std::filesystem::remove(file.string() + end);
@@ -442,7 +470,7 @@ TEST_CASE("a study that is deleted or replaced under its processes is written ag
     // Whoever writes next puts it back, and all say the same and stop.
     const char* const text =
         "was deleted while this process worked on it; all that it held has been written there again";
-    CHECK_THROWS_WITH(other.storage->end(late, TrialState::complete, value, {}), Catch::Contains(text));
+    CHECK_THROWS_WITH(other.storage->end({{late, TrialState::complete, value}}), Catch::Contains(text));
     CHECK(std::filesystem::exists(file));
     CHECK_THROWS_WITH(one.storage->enqueue(value), Catch::Contains(text));
     CHECK_THROWS_WITH(one.take(owner("a")), Catch::Contains(text));
@@ -454,7 +482,7 @@ TEST_CASE("a study that is deleted or replaced under its processes is written ag
   {
     Worker one(folder), other(folder);
     const Lease lease = begun(one);
-    one.storage->end(lease, TrialState::complete, value, {});
+    one.storage->end({{lease, TrialState::complete, value}});
     const std::size_t count = known(file).size();
     write_atomic(file, "another study");
     const char* const text = "another file has taken its place";

@@ -36,8 +36,8 @@ class SharedStudy {
   void forget(const Lease& lease, std::int64_t repeat, std::int64_t resource) {
     study_.forget(lease.trial, repeat, resource);
   }
-  // A value that is NaN makes a complete trial a failed one.
-  void end(const Lease& lease, TrialState state, std::span<const double> values, const Value& info);
+  // A value that is NaN makes a complete trial a failed one. See Storage::end.
+  void end(std::vector<EndedTrial> trials);
 
   // Takes in what others have done; whether there was anything.
   bool follow();

@@ -36,6 +36,14 @@ struct Lease {
   std::string owner;         // of this_process(), for messages
 };
 
+// How a trial has ended.
+struct EndedTrial {
+  Lease lease;
+  TrialState state = TrialState::complete;
+  std::vector<double> values;
+  Value info = {};
+};
+
 // A trial as it is stored.
 struct StoredTrial {
   std::int64_t number = 0;
@@ -103,8 +111,8 @@ class Storage {
   // Each of these raises LeaseLost when the lease is not valid any more.
   virtual void renew(const Lease& lease, double expires) = 0;
   virtual void report(const Lease& lease, std::span<const TrialReport> reports) = 0;
-  // On disk when it returns, whatever happens then.
-  virtual void end(const Lease& lease, TrialState state, std::span<const double> values, const Value& info) = 0;
+  // All are on disk when it returns, whatever happens then; when it raises, none of them has ended.
+  virtual void end(const std::vector<EndedTrial>& trials) = 0;
   // Gives the trial back: it waits, and whoever takes it goes on from its checkpoint.
   virtual void give_back(const Lease& lease) = 0;
 

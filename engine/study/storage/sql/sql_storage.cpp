@@ -147,17 +147,20 @@ class SqlStorage final : public Storage {
     });
   }
 
-  void end(const Lease& lease, TrialState state, std::span<const double> values, const Value& info) override {
+  void end(const std::vector<EndedTrial>& trials) override {
     const std::lock_guard lock(mutex_);
     transaction(/*durable=*/true, [&] {
-      if (connection_.is_repeated() && has_ended(lease)) return;
-      require(lease);
-      const long long number = lease.trial;
-      begin_change();
-      const std::string name(trial_state_name(state)), numbers = numbers_text(values), text = to_json(info);
-      run("UPDATE trials SET state = :s, values_ = :v, info = :i, change = (SELECT change FROM study) WHERE "
-          "number = :n",
-          soci::use(name), soci::use(numbers), soci::use(text), soci::use(number));
+      for (const EndedTrial& trial : trials) {
+        if (connection_.is_repeated() && has_ended(trial.lease)) continue;
+        require(trial.lease);
+        const long long number = trial.lease.trial;
+        begin_change();
+        const std::string name(trial_state_name(trial.state)), numbers = numbers_text(trial.values),
+                                                               text = to_json(trial.info);
+        run("UPDATE trials SET state = :s, values_ = :v, info = :i, change = (SELECT change FROM study) WHERE "
+            "number = :n",
+            soci::use(name), soci::use(numbers), soci::use(text), soci::use(number));
+      }
     });
   }
 
