@@ -23,22 +23,26 @@ def busy_processes(count):
 
 
 def measure(row, what, ours, peer, rounds):
-    """`ours` and `peer` train once and return the seconds from the first batch to the end; `row` takes the result."""
-    times = {(count, side): [] for count in COUNTS for side in (0, 1)}
+    """`ours` and `peer` train once and return the seconds that count; `peer` may be None. `row` takes the result."""
+    sides = (ours, peer) if peer else (ours,)
+    times = {(count, side): [] for count in COUNTS for side in sides}
     for i in range(rounds):
         for count in COUNTS:
-            for side in (0, 1) if i % 2 == 0 else (1, 0):
+            for side in sides if i % 2 == 0 else sides[::-1]:
                 with busy_processes(count):
-                    times[count, side].append((ours, peer)[side]())
+                    times[count, side].append(side())
     middle = {key: statistics.median(values) for key, values in times.items()}
     cores = len(os.sched_getaffinity(0))
+
+    def told(count, side):
+        return f"{middle[count, side]:.2f} s, {middle[count, side] / middle[0, side]:.2f} times"
+
     for count in COUNTS:
-        slower = [middle[count, side] / middle[0, side] for side in (0, 1)]
         aim = ALLOWED * (cores + count) / cores
         row(
             f"{what}, beside {count} busy processes",
-            f"{middle[count, 0]:.2f} s, {slower[0]:.2f} times",
-            f"PyTorch {middle[count, 1]:.2f} s, {slower[1]:.2f} times",
-            f"{middle[count, 1] / middle[count, 0]:.2f}×",
+            told(count, ours),
+            f"PyTorch {told(count, peer)}" if peer else "",
+            f"{middle[count, peer] / middle[count, ours]:.2f}×" if peer else "",
             f"≤ {aim:.2f} times the time alone" if count else "",
         )

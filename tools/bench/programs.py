@@ -41,6 +41,15 @@ def wall(command, count):
     return statistics.median(times)
 
 
+def seconds_until(command, words):
+    """Seconds from command to the line `words` on standard error."""
+    begin = time.perf_counter()
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        seconds = next(time.perf_counter() - begin for line in process.stderr if line.strip() == words)
+        process.communicate()
+    return seconds
+
+
 def engine_memory(command):
     """Peak resident memory (MB) of the engine, the only child of the program that uses more than a few MB."""
     script = (
