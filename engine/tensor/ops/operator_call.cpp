@@ -1,6 +1,8 @@
 // A call of an operator: choosing the overload, converting the arguments.
 #include <ATen/ScalarOps.h>
 #include <ATen/core/List.h>
+#include <ATen/ops/_nnz.h>
+#include <ATen/ops/_values.h>
 #include <c10/core/Scalar.h>
 #include <c10/util/Exception.h>
 
@@ -27,6 +29,22 @@ using Kind = OperatorArgument::Kind;
 class NoWarnings final : public c10::WarningHandler {
   void process(const c10::Warning& /*warning*/) override {}
 };
+
+// LibTorch takes the distance between the elements of a sparse tensor, each a dense tensor, for their size. Of a single
+// element that is a part of a larger tensor the distance is greater, and to_dense() then writes behind the result.
+void refuse_apart(const at::Tensor& tensor) {
+  if (!tensor.defined() || !tensor.is_sparse() || tensor._nnz() != 1) return;
+  const at::Tensor values = tensor._values();
+  if (values.numel() == 0 || values.stride(0) == values.numel()) return;
+  throw recipe_error("the result would be a sparse tensor whose elements are parts of a larger tensor")
+      .hint("make the tensor dense before: t:to_dense()");
+}
+
+void refuse_apart(const c10::IValue& result) {
+  if (result.isTensor()) return refuse_apart(result.toTensor());
+  if (!result.isTensorList()) return;
+  for (const at::Tensor& tensor : result.toTensorVector()) refuse_apart(tensor);
+}
 
 constexpr double exact_integers = 9007199254740992.0;  // 2^53
 constexpr double largest_float = std::numeric_limits<float>::max();
@@ -311,6 +329,7 @@ void Overload::call(const OperatorArguments& arguments, Stream& random, torch::j
     device_at(place_of(results)).draw(handle_, results, static_cast<std::size_t>(generator_), *drawn);
   } else {
     handle_.callBoxed(results);
+    for (const c10::IValue& result : results) refuse_apart(result);
   }
   if (undefined_memory_) results[0].toTensor().zero_();
 }

@@ -211,6 +211,20 @@ TEST_CASE("operators that trust their caller cannot be called") {
   }
 }
 
+TEST_CASE("no result is a sparse tensor behind which to_dense would write") {
+  const at::Tensor sparse = at::ones({1, 20, 3}).to_sparse(1), index = at::zeros({1, 1}, at::kLong);
+  const auto refused = [](const char* op, std::vector<Given> arguments) {
+    CAPTURE(op);
+    CHECK_THROWS_WITH(
+        Call(op, std::move(arguments)).tensor(),
+        Catch::Contains("the result would be a sparse tensor whose elements are parts of a larger tensor"));
+  };
+  refused("select", {sparse, 1, 0});
+  refused("sparse_coo_tensor", {index, at::ones({1, 20, 3}).select(1, 0), std::vector<double>{1, 3}});
+  CHECK(Call("select", {sparse, 0, 0}).tensor().sizes() == at::IntArrayRef({20, 3}));
+  CHECK(Call("sparse_coo_tensor", {index, at::ones({1, 3}), std::vector<double>{1, 3}}).tensor()._nnz() == 1);
+}
+
 TEST_CASE("operators of quantized dtypes are left out, because no tensor of a recipe has such a dtype") {
   for (const char* name : {"quantize_per_tensor", "quantize_per_channel", "quantize_per_tensor_dynamic", "int_repr",
                            "dequantize", "empty_quantized", "q_scale", "q_per_channel_axis", "qscheme"}) {
