@@ -23,6 +23,11 @@ bool is_finite(const Stack& arguments, std::size_t place) {
 bool is_dense(const Stack& arguments, std::size_t place) {
   return arguments[place].toTensor().layout() == at::kStrided;
 }
+bool is_of_written_layout(const Stack& arguments, std::size_t place) {
+  const at::Layout layout = arguments[place].toTensor().layout();
+  return layout == at::kStrided || layout == at::kSparse;
+}
+bool is_filled(const Stack& arguments, std::size_t place) { return arguments[place].toTensor().numel() > 0; }
 bool is_positive(const Stack& arguments, std::size_t place) { return arguments[place].toInt() >= 1; }
 bool is_false(const Stack& arguments, std::size_t place) { return !arguments[place].toBool(); }
 template <std::int64_t last>
@@ -232,11 +237,13 @@ bool are_few_matrices(const Stack& arguments, std::size_t place) {
 }
 
 constexpr ArgumentRule finite{"elements that are neither NaN nor infinite", is_finite};
+constexpr ArgumentRule filled{"at least one element", is_filled};
 constexpr ArgumentRule dense{"a dense tensor", is_dense};
 constexpr ArgumentRule indices{"a sparse tensor with as many sparse dimensions as the first one has",
                                has_alike_indices};
 constexpr ArgumentRule layout{"a dense tensor or one of the sparse layout of the first one", has_alike_layout};
 constexpr ArgumentRule written_layout{"\"strided\" or \"sparse_coo\"", is_written_layout};
+constexpr ArgumentRule written_self{"a tensor of layout strided or sparse_coo", is_of_written_layout};
 constexpr ArgumentRule positive{"at least 1", is_positive};
 constexpr ArgumentRule checked{"false, because a kernel reads outside of the tensors if nothing checks the lengths",
                                is_false};
@@ -324,8 +331,11 @@ const ArgumentRule* argument_rule(std::string_view operator_name, std::string_vi
       {{"mul_", "other"}, &indices},
       {{"multiply", "other"}, &indices},
       {{"multiply_", "other"}, &indices},
+      {{"multi_margin_loss", "self"}, &filled},
       {{"native_channel_shuffle", "groups"}, &positive},
       {{"native_channel_shuffle", "self"}, &dense},
+      {{"new_empty", "self"}, &written_self},
+      {{"new_zeros", "self"}, &written_self},
       {{"rnn_relu", "batch_sizes"}, &batch_sizes},
       {{"rnn_tanh", "batch_sizes"}, &batch_sizes},
       {{"rrelu_with_noise", "noise"}, &contiguous},

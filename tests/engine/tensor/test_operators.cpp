@@ -250,6 +250,13 @@ TEST_CASE("arguments with which LibTorch would end the process are refused") {
   refused("native_channel_shuffle", {images.to_sparse(), 2},
           "argument 1 (self): expected a dense tensor, found a tensor");
   CHECK(Call("native_channel_shuffle", {images, 2}).tensor().sizes() == images.sizes());
+  for (const char* made : {"new_empty", "new_zeros"}) {
+    refused(made, {x.to_sparse_csr(), std::vector<double>{4, 4}},
+            "argument 1 (self): expected a tensor of layout strided or sparse_coo, found a tensor");
+  }
+  CHECK(Call("new_zeros", {x.to_sparse(), std::vector<double>{4, 4}}).tensor()._nnz() == 0);
+  refused("multi_margin_loss", {at::ones({0, 3}), at::zeros({0}, at::kLong)},
+          "argument 1 (self): expected at least one element, found a tensor float32 [0, 3]");
   refused("add", {x.to_sparse_csr(), x.to_sparse()},
           "argument 2 (other): expected a dense tensor or one of the sparse layout of the first one");
   for (const char* product : {"mul", "mul_", "multiply", "multiply_"}) {
