@@ -167,8 +167,8 @@ bool fits(const Parameter& p, const OperatorArgument& a, const OperatorArguments
         case Takes::floating:
         case Takes::scalar: return true;
         case Takes::tensor: return p.number_too;
-        case Takes::integer:
-        case Takes::reduction: return whole(a.number);
+        case Takes::integer: return whole(a.number);
+        case Takes::reduction: return a.number == 0 || a.number == 1 || a.number == 2;
         default: return stands_for_list(p, a);
       }
     case Kind::boolean: return p.takes == Takes::boolean || p.takes == Takes::scalar;

@@ -27,6 +27,14 @@ bool is_of_written_layout(const Stack& arguments, std::size_t place) {
   const at::Layout layout = arguments[place].toTensor().layout();
   return layout == at::kStrided || layout == at::kSparse;
 }
+// A number, a list of numbers, or nothing. With a factor beyond these the place of a pixel fits into no whole number.
+bool is_scale(const Stack& arguments, std::size_t place) {
+  const c10::IValue& given = arguments[place];
+  const auto holds = [](double factor) { return factor >= 1e-6 && factor <= 1e6; };
+  if (given.isDouble()) return holds(given.toDouble());
+  if (!given.isDoubleList()) return true;
+  return std::ranges::all_of(given.toDoubleVector(), holds);
+}
 bool is_filled(const Stack& arguments, std::size_t place) { return arguments[place].toTensor().numel() > 0; }
 bool is_positive(const Stack& arguments, std::size_t place) { return arguments[place].toInt() >= 1; }
 bool is_false(const Stack& arguments, std::size_t place) { return !arguments[place].toBool(); }
@@ -244,6 +252,7 @@ constexpr ArgumentRule indices{"a sparse tensor with as many sparse dimensions a
 constexpr ArgumentRule layout{"a dense tensor or one of the sparse layout of the first one", has_alike_layout};
 constexpr ArgumentRule written_layout{"\"strided\" or \"sparse_coo\"", is_written_layout};
 constexpr ArgumentRule written_self{"a tensor of layout strided or sparse_coo", is_of_written_layout};
+constexpr ArgumentRule scale{"a factor from 0.000001 to 1000000", is_scale};
 constexpr ArgumentRule positive{"at least 1", is_positive};
 constexpr ArgumentRule checked{"false, because a kernel reads outside of the tensors if nothing checks the lengths",
                                is_false};
@@ -355,6 +364,7 @@ const ArgumentRule* argument_rule(std::string_view operator_name, std::string_vi
       {{"unsafe_split", "split_size"}, &pieces},
       {{"vsplit", "sections"}, &parts},
   };
+  if (operator_name.starts_with("upsample_") && parameter.starts_with("scale")) return &scale;
   const auto found = all.find({operator_name, parameter});
   return found == all.end() ? nullptr : found->second;
 }

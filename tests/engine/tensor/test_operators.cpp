@@ -255,6 +255,12 @@ TEST_CASE("arguments with which LibTorch would end the process are refused") {
             "argument 1 (self): expected a tensor of layout strided or sparse_coo, found a tensor");
   }
   CHECK(Call("new_zeros", {x.to_sparse(), std::vector<double>{4, 4}}).tensor()._nnz() == 0);
+  const std::vector<double> size{5, 5};
+  for (const double wrong : {1e-300, 0.0, -1.0, std::nan(""), HUGE_VAL})
+    refused("upsample_bicubic2d", {images, size, false, wrong, 1.5},
+            "argument 4 (scales_h): expected a factor from 0.000001 to 1000000, found");
+  CHECK(Call("upsample_bicubic2d", {images, size, false, 2.5, 2.5}).tensor().sizes() == at::IntArrayRef({1, 4, 5, 5}));
+  refused("soft_margin_loss", {x, x, 4}, R"(argument 3 (reduction): expected "none", "mean" or "sum", found 4)");
   refused("multi_margin_loss", {at::ones({0, 3}), at::zeros({0}, at::kLong)},
           "argument 1 (self): expected at least one element, found a tensor float32 [0, 3]");
   refused("add", {x.to_sparse_csr(), x.to_sparse()},
