@@ -303,6 +303,7 @@ const ArgumentRule* argument_rule(std::string_view operator_name, std::string_vi
       {{"new_full", "layout"}, &written_layout},
       {{"new_ones", "layout"}, &written_layout},
       {{"new_zeros", "layout"}, &written_layout},
+      {{"normal", "layout"}, &written_layout},
       {{"ones", "layout"}, &written_layout},
       {{"ones_like", "layout"}, &written_layout},
       {{"zeros", "layout"}, &written_layout},
