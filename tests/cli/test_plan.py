@@ -303,6 +303,13 @@ class Seeds(PlanTest):
         plan = self.plan("seeds", "runs")
         self.assertEqual((plan["seeds"], plan["failed"]), ([1, 3], 1))
         self.assertIn("failed   1 of 3 trainings", self.run_program("plan", "seeds", "runs").out)
+        self.recipe(optim="lab.optim.SGD { lr = 1e38 }")
+        result = self.run_program("plan", "seeds", "r.lua", "--threads", "1", code=3)
+        self.assert_said(result, "seed 5 of at most 5: failed", "trainlab: 5 of 5 trainings failed, by a loss that is "
+                                                                "not finite")
+        result = self.run_program("plan", "data", "r.lua", "--threads", "1", "--set", "batch=4", code=3)
+        self.assert_said(result, "trainlab: expected at least two seeds with a finite val.loss for all sizes, found 0, "
+                                 "and 3 failed")
 
     def test_values_that_are_equal(self):
         self.runs("runs", [0.5, 0.5, 0.5])
@@ -330,7 +337,7 @@ class Seeds(PlanTest):
         self.assertFalse((self.folder / "runs").exists())
 
         self.train("--out", "one", "--quiet")
-        self.refused(["seeds", "one"], "trainlab: expected at least 2 seeds with a result, found 1")
+        self.refused(["seeds", "one"], "trainlab: expected at least 2 seeds, found 1")
         self.refused(["seeds", "one", "--within", "1 h"], "trainlab: --within means nothing to runs that have ended")
         self.refused(["seeds", "one", "one"], "trainlab: one and one have the same seed, 1")
         summary = self.summary(self.folder / "one")

@@ -116,6 +116,19 @@ SeededTrainings ended(const Arguments& given) {
   return trainings;
 }
 
+void check_enough(const SeededTrainings& trainings) {
+  if (trainings.values.size() >= fewest) return;
+  if (trainings.failed > 0) {
+    throw run_error(
+        fmt::format("{} of {} trainings failed, by a loss that is not finite; the spread over seeds needs at "
+                    "least two results",
+                    trainings.failed, trainings.count()))
+        .hint("the recipe diverges: a lower learning rate, or trainlab find lr RECIPE.lua");
+  }
+  throw usage_error("expected at least 2 seeds, found " + std::to_string(trainings.values.size()))
+      .hint("one training says nothing of the others; trainlab plan seeds RECIPE.lua trains some");
+}
+
 // The seeds of each recipe that a comparison needs to detect a difference, by the deviation and by both ends of its
 // interval. Unknown where all values are equal.
 struct Needed {
@@ -230,12 +243,7 @@ int plan_seeds(const Arguments& given) {
   } else {
     trainings = ended(given);
   }
-  if (trainings.values.size() < fewest) {
-    const std::string failed = trainings.failed == 0 ? "" : ", and " + std::to_string(trainings.failed) + " failed";
-    throw usage_error("expected at least 2 seeds with a result, found " + std::to_string(trainings.values.size()) +
-                      failed)
-        .hint("one training says nothing of the others; trainlab plan seeds RECIPE.lua trains some");
-  }
+  check_enough(trainings);
   const compare::Spread spread = compare::spread_of(trainings.values);
   const std::optional<double> difference =
       given.has("difference") ? std::optional(given.flags["difference"].number()) : std::nullopt;
