@@ -167,8 +167,8 @@ class Plan(PlanTest):
                      "each, unrounded 65, but the paper's own table of training curves gives 22 and the repeated fit "
                      "18")
         self.refused(["--flops", "1e20", "--seed", "3"], "trainlab: --seed means nothing to `trainlab plan`")
-        self.refused(["fits"], "trainlab: `trainlab plan` takes a recipe, flags, or one of the words fit, seeds or "
-                               'data; found "fits"')
+        self.refused(["fits"], "trainlab: `trainlab plan` takes a recipe, flags, or one of the words fit, seeds, data "
+                               'or sweep; found "fits"')
         self.refused(["fit"], "trainlab: `trainlab plan fit` needs a CSV file or the folders of fits")
         self.refused(["fit", "x.csv", "--flops", "1"], "trainlab: --flops means nothing to `trainlab plan fit`")
         self.assertEqual(self.run_program("plan", "--json", code=2).json()["status"], "failed")
@@ -433,6 +433,53 @@ return lab.sweep { name = "search", space = { lr = lab.space.log(1e-3, 1e-1) }, 
         self.write("task.lua", 'return lab.task { name = "t", run = function(ctx) end }')
         self.refused(["data", "task.lua"],
                      "trainlab: expected a lab.fit as the stage of the recipe, found lab.task")
+
+
+class Sweep(PlanTest):
+    def setUp(self):
+        super().setUp()
+        self.write("r.lua", 'local width = lab.param { "width", 8, min = 1 }\n' + fit(**{
+            **DIGITS, "model": "nn.Sequential { nn.Flatten(), nn.Linear(width), nn.ReLU(), nn.Linear(10) }"}))
+
+    def test_a_ladder(self):
+        flops = 1e8
+        result = self.run_program("plan", "sweep", "r.lua", "--threads", "1", "--flops", flops, "--size",
+                                  "width=4,8,16", "--json")
+        value = result.json()
+        self.assertEqual((value["kind"], value["runs"]), ("plan_fit", 9))
+        self.assert_said(result, "run 1 of 9: width=4 with ", "run 9 of 9: width=16 with ")
+        folder = self.folder / "runs/plan/r/001"
+        self.assertEqual(value["out"], str(folder))
+        runs = [self.summary(folder / f"run-{number:02d}") for number in range(1, 10)]
+        # Three sizes with one, two and four times the FLOPs, which add up to those that are given.
+        self.assertEqual([run["parameters"] for run in runs], 3 * [64 * w + w + 10 * w + 10 for w in (4, 8, 16)])
+        for run, share in zip(runs, [1, 1, 1, 2, 2, 2, 4, 4, 4]):
+            self.assertEqual(run["reason"], "reached its length")
+            self.assertLessEqual(run["flops"], flops * share / 21)
+            self.assertGreater(run["flops"], 0.95 * flops * share / 21)
+        # The same law as from the folders.
+        again = self.plan("fit", *(folder / f"run-{number:02d}" for number in range(1, 10)))
+        self.assertEqual(again["law"], value["law"])
+        text = self.run_program("plan", "sweep", "r.lua", "--threads", "1", "--flops", flops, "--size", "width=4,8,16",
+                                "--quiet", "--set", "optim.lr=0.02").out
+        for part in ("  width ", "from 9 runs", "\n  without training again: trainlab plan fit runs/plan/r/002/run-* "):
+            self.assertIn(part, text)
+
+    def test_questions_without_an_answer(self):
+        self.refused(["sweep", "r.lua", "--flops", "1e9"], "trainlab: `trainlab plan sweep` needs --size")
+        self.refused(["sweep", "r.lua", "--size", "width=1,2,3"], "trainlab: `trainlab plan sweep` needs --flops")
+        self.refused(["sweep", "--flops", "1e9", "--size", "width=1,2,3"],
+                     "trainlab: `trainlab plan sweep` takes one recipe")
+        for sizes in ("width", "=1,2,3", "width=4,8", "width=4,4,8"):
+            self.refused(["sweep", "r.lua", "--flops", "1e9", "--size", sizes],
+                         "trainlab: --size: expected a parameter of the recipe with at least 3 values, as "
+                         f'width=32,64,128, found "{sizes}"')
+        self.refused(["r.lua", "--size", "width=1,2,3"], "trainlab: --size goes with trainlab plan sweep")
+        self.assertFalse((self.folder / "runs").exists())
+        result = self.run_program("plan", "sweep", "r.lua", "--flops", "1e9", "--size", "depth=1,2,3", code=2)
+        self.assert_said(result, "--size depth=1,2,3: the recipe has no parameter 'depth'")
+        result = self.run_program("plan", "sweep", "r.lua", "--flops", "100", "--size", "width=1,2,3", code=1)
+        self.assert_said(result, "flops: expected from ", "the FLOPs of one step")
 
 
 if __name__ == "__main__":

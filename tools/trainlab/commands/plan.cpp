@@ -71,7 +71,7 @@ PlanQuestion plan_question(const Arguments& given) {
 }
 
 const std::vector<PlanTopic>& topics() {
-  static const std::vector<PlanTopic> all = {fit_topic(), seeds_topic(), data_topic()};
+  static const std::vector<PlanTopic> all = {fit_topic(), seeds_topic(), data_topic(), sweep_topic()};
   return all;
 }
 
@@ -104,6 +104,7 @@ void check_topic(const PlanTopic& topic, const Arguments& given) {
 void check_plan(const Arguments& given) {
   if (const PlanTopic* topic = topic_of(given)) return check_topic(*topic, given);
   if (given.has("difference")) throw usage_error("--difference goes with trainlab plan seeds");
+  if (given.has("size")) throw usage_error("--size goes with trainlab plan sweep");
   if (plans_recipe(given)) return check_recipe_plan(given);
   for (const Flag& flag : common_flags()) {
     const bool of_plan = flag.name == "within" || flag.concerns == Flag::Concerns::everything;
@@ -141,9 +142,11 @@ Command plan_command() {
           "differs from seed to seed, and how many seeds a difference takes. `plan data` trains a recipe on an "
           "eighth,\n"
           "a quarter, a half and all of its training data, and says what 2 and 4 times the data would bring.\n"
+          "`plan sweep` trains models of several sizes for --flops in all, and fits the law to these runs.\n"
           "All numbers are estimates. More: docs/planning.md\n",
-      .words = {.operand = "RECIPE.lua | fit FILE.csv | fit RUN | seeds RECIPE.lua | seeds RUN | data RECIPE.lua",
-                .what = "a recipe, flags, or fit, seeds or data with what they take",
+      .words = {.operand = "RECIPE.lua | fit FILE.csv | fit RUN | seeds RECIPE.lua | seeds RUN | data RECIPE.lua | "
+                           "sweep RECIPE.lua",
+                .what = "a recipe, flags, or fit, seeds, data or sweep with what they take",
                 .most = Words::any,
                 .names = FlagType::Names::files},
       .flags =
@@ -156,6 +159,9 @@ Command plan_command() {
            {.name = "difference",
             .type = number_type("D", 1e-300, 1e300, "above 0"),
             .help = "with seeds: how many it takes to detect a difference of the metric between two recipes"},
+           {.name = "size",
+            .type = text_type("NAME=A,B,C"),
+            .help = "with sweep: a parameter of the recipe that sets the model's size, and at least 3 values"},
            {.name = "usable",
             .type = time_type(),
             .help = "the part of --within in which training runs (default: all but 3 %)"},

@@ -23,5 +23,6 @@ struct PlanTopic {
 PlanTopic fit_topic();
 PlanTopic seeds_topic();
 PlanTopic data_topic();
+PlanTopic sweep_topic();
 
 }  // namespace trainlab::cli
