@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "compare/spread.h"
+
 namespace trainlab::compare {
 
 namespace {
@@ -23,22 +25,6 @@ struct Differences {
   double t() const { return mean == 0 ? 0 : mean / error; }
   double deviation() const { return error * std::sqrt(static_cast<double>(values.size())); }  // NaN or ∞ where unknown
 };
-
-// The largest step of which all distances between the values are multiples, as for a metric that counts samples. Nearly
-// zero where the values are continuous. Found by Euclid's algorithm with a tolerance for rounding.
-double resolution_of(std::vector<double> values) {
-  std::ranges::sort(values);
-  const double tolerance = 1e-6 * (values.back() - values.front());
-  double common = 0;
-  for (std::size_t i = 1; i < values.size(); ++i) {
-    double next = values[i] - values[i - 1];
-    while (next > tolerance) {
-      const double rest = std::fmod(common, next);
-      common = std::exchange(next, next - rest > tolerance ? rest : 0);
-    }
-  }
-  return common;
-}
 
 Differences differences(const std::vector<double>& a, const std::vector<double>& b, const Looks& looks) {
   Differences result;

@@ -11,6 +11,8 @@ namespace trainlab::compare {
 namespace {
 
 constexpr double error_rate = 0.05;
+constexpr double wanted_power = 0.8;
+constexpr double largest_effect = 10;  // the fewest pairs detect any effect of this size
 constexpr int fewest = 3;  // pairs; with two, an effect of two standard deviations is found in a sixth of all cases
 
 double two_sided_p(double t, int pairs) {
@@ -96,13 +98,21 @@ double e_value(double t, int n) {
 }
 
 int pairs_needed(double effect, int most) {
-  constexpr double wanted = 0.8;
-  constexpr double largest = 10;  // effect that the fewest pairs detect
   if (!(std::abs(effect) > 0)) return most;
-  const double size = std::min(std::abs(effect), largest);
+  const double size = std::min(std::abs(effect), largest_effect);
   int pairs = fewest;
-  while (pairs < most && power(size, pairs) < wanted) ++pairs;
+  while (pairs < most && power(size, pairs) < wanted_power) ++pairs;
   return pairs;
+}
+
+double effect_detected(int pairs) {
+  double low = 0, high = largest_effect;
+  constexpr int halvings = 50;
+  for (int i = 0; i < halvings; ++i) {
+    const double middle = (low + high) / 2;
+    (power(middle, pairs) < wanted_power ? low : high) = middle;
+  }
+  return high;
 }
 
 double fisher_p(int a, int b, int n) {

@@ -191,6 +191,11 @@ FamilyFit fit_power_law(std::span<const FittedPoint> points, double at, const Li
   return with_one(fit, exponents, at, power);
 }
 
+FamilyFit fit_exponential(std::span<const FittedPoint> points, double at, const LimitBounds& bounds) {
+  Fit fit(points, bounds);
+  return with_one(fit, decays, at, exponential);
+}
+
 std::vector<FamilyFit> fit_families(std::span<const FittedPoint> points, double at, const LimitBounds& bounds) {
   Fit fit(points, bounds);
   const double first = points.front().x;

@@ -29,7 +29,8 @@ struct FamilyFit {
 // x in (0, 1]; `at` ≥ 1.
 std::vector<FamilyFit> fit_families(std::span<const FittedPoint> points, double at, const LimitBounds& bounds);
 
-// The fit of pow3 alone, which is the usual power law.
+// The fit of pow3 alone, which is the usual power law, and that of exp3 alone.
 FamilyFit fit_power_law(std::span<const FittedPoint> points, double at, const LimitBounds& bounds);
+FamilyFit fit_exponential(std::span<const FittedPoint> points, double at, const LimitBounds& bounds);
 
 }  // namespace trainlab

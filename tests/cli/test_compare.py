@@ -232,14 +232,14 @@ class BadInput(Compare):
         self.write("nothing.lua", "return nil")
         self.refused("returns no stage", "nothing.lua", *TARGET, *NEVER, code=1)
         self.write("task.lua", 'return lab.task { name = "t", run = function(ctx) end }')
-        self.refused("expected lab.fit as what a compared recipe returns, found lab.task", "task.lua", *TARGET,
+        self.refused("expected lab.fit as what the recipe returns, found lab.task", "task.lua", *TARGET,
                      *NEVER, code=1)
         self.write("two.lua", 'lab.run(lab.task { name = "t", run = function(ctx) end })\n' + RECIPE)
         self.refused("one with lab.run", "two.lua", *TARGET, "--b", "rate=1", code=1)
 
     def test_a_fit_with_a_seed_of_its_own(self):
         self.write("fixed.lua", RECIPE.replace('name = "f"', 'name = "f", seed = 1'))
-        self.refused("all trainings of a comparison would have this seed", "fixed.lua", *TARGET, *NEVER, code=1)
+        self.refused("all trainings of the recipe would have this seed", "fixed.lua", *TARGET, *NEVER, code=1)
         self.write("free.lua", RECIPE.replace('name = "f"', 'name = "f", seed = lab.seed'))
         self.compare("free.lua", *TARGET, *NEVER, "--within", "0.001 s")
 

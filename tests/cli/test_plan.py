@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import statistics
 import subprocess
 import unittest
 
@@ -28,13 +29,15 @@ def table():
     return "parameters,tokens,loss\n" + "".join(f"{n},{d},{l!r}\n" for n, d, l in rows)
 
 
-class Plan(CliTest):
+class PlanTest(CliTest):
     def plan(self, *arguments):
         return self.run_program("plan", *arguments, "--json").json()
 
     def refused(self, arguments, message, code=2):
         self.assert_message(self.run_program("plan", *arguments, code=code), message)
 
+
+class Plan(PlanTest):
     def test_a_budget_as_data(self):
         plan = self.plan("--flops", "1e21")
         self.assertEqual(plan["kind"], "plan")
@@ -164,8 +167,8 @@ class Plan(CliTest):
                      "each, unrounded 65, but the paper's own table of training curves gives 22 and the repeated fit "
                      "18")
         self.refused(["--flops", "1e20", "--seed", "3"], "trainlab: --seed means nothing to `trainlab plan`")
-        self.refused(["fits"], "trainlab: `trainlab plan` takes a recipe, flags, or fit and the runs to fit a law to; "
-                               'found "fits"')
+        self.refused(["fits"], "trainlab: `trainlab plan` takes a recipe, flags, or one of the words fit, seeds, data "
+                               'or sweep; found "fits"')
         self.refused(["fit"], "trainlab: `trainlab plan fit` needs a CSV file or the folders of fits")
         self.refused(["fit", "x.csv", "--flops", "1"], "trainlab: --flops means nothing to `trainlab plan fit`")
         self.assertEqual(self.run_program("plan", "--json", code=2).json()["status"], "failed")
@@ -219,6 +222,264 @@ lab.run(lab.sweep { name = "search", space = { lr = lab.space.log(1e-3, 1e-1) },
         self.refused(["nowhere.lua"], "trainlab: there is no recipe nowhere.lua")
         self.refused(["--flops", "1e20", "--set", "epochs=2"],
                      "trainlab: --set goes with a recipe: trainlab plan RECIPE.lua")
+
+
+class Seeds(PlanTest):
+    def runs(self, folder, values, **more):
+        """Runs of one recipe with seeds 1, 2, …, whose val.loss is then written as given."""
+        self.recipe(epochs=1)
+        for seed, value in enumerate(values, 1):
+            run = self.folder / folder / str(seed)
+            self.train("--seed", seed, "--out", run, "--quiet")
+            summary = {**self.summary(run), "seconds": 2.0, **more}
+            summary["metrics"]["val.loss"] = value
+            (run / "summary.json").write_text(json.dumps(summary))
+
+    def test_runs_that_have_ended(self):
+        values = [0.5, 0.53, 0.51, 0.5587, 0.5204]
+        self.runs("runs", values)
+        plan = self.plan("seeds", "runs", "--difference", "0.03")
+        self.assertEqual((plan["kind"], plan["metric"], plan["seeds"]), ("plan_seeds", "val.loss", [1, 2, 3, 4, 5]))
+        self.assertEqual((plan["values"], plan["failed"], plan["seconds"], plan["out"]), (values, 0, 10, None))
+        self.assertAlmostEqual(plan["mean"], statistics.mean(values))
+        deviation = plan["deviation"]
+        self.assertAlmostEqual(deviation["value"], statistics.stdev(values), 6)
+        # The quantiles 0.975 and 0.025 of chi-squared with 4 degrees of freedom.
+        self.assertAlmostEqual(deviation["low"] / deviation["value"], (4 / 11.14329) ** 0.5, 5)
+        self.assertAlmostEqual(deviation["high"] / deviation["value"], (4 / 0.4844186) ** 0.5, 4)
+        by_seeds = {one["seeds"]: one for one in plan["by_seeds"]}
+        # The quantile 0.975 of Student's distribution with 4 degrees of freedom, and the effect that 5 pairs detect.
+        self.assertAlmostEqual(by_seeds[5]["half_width"] / deviation["value"], 2.776445 / 5 ** 0.5, 5)
+        self.assertAlmostEqual(by_seeds[5]["difference"] / deviation["value"], 1.68 * 2 ** 0.5, 2)
+        # 0.03 is 0.943 standard deviations of the differences, which have √2 times the deviation: 11 pairs.
+        self.assertEqual(plan["needed"]["seeds"], 11)
+        self.assertLess(plan["needed"]["low"], 11)
+        self.assertGreater(plan["needed"]["high"], 50)
+        self.assertEqual(plan["needed"]["seconds"], 2 * 11 * 2)
+        self.assertIsNone(self.plan("seeds", "runs")["needed"])
+        # The same of runs that are named one by one.
+        self.assertEqual(self.plan("seeds", *(f"runs/{seed}" for seed in range(1, 6)))["deviation"], deviation)
+
+        text = self.run_program("plan", "seeds", "runs", "--difference", "0.03").out
+        for part in ("val.loss of runs: 0.5238 on average over 5 seeds\n",
+                     "standard deviation 0.0225, between 0.0135 and 0.0647",
+                     "a difference of 0.03 takes 11 seeds of each recipe (", "took     5 trainings, 2.0 s each"):
+            self.assertIn(part, text)
+        self.assertTrue(all(line == line.rstrip() for line in text.splitlines()), text)
+        self.assertIn("takes more than 1000 seeds of each recipe\n",
+                      self.run_program("plan", "seeds", "runs", "--difference", "1e-9").out)
+
+    def test_a_recipe(self):
+        self.recipe(epochs=2)
+        result = self.run_program("plan", "seeds", "r.lua", "--threads", "1", "--json")
+        plan = result.json()
+        self.assertEqual((plan["metric"], plan["seeds"]), ("val.loss", [1, 2, 3, 4, 5]))
+        self.assert_said(result, "seed 1 of at most 5: val.loss ", "seed 5 of at most 5: val.loss ")
+        folder = self.folder / "runs/plan/r/001"
+        self.assertEqual(plan["out"], str(folder))
+        self.assertEqual(plan["values"],
+                         [self.summary(folder / f"seed-{seed:03d}")["metrics"]["val.loss"] for seed in range(1, 6)])
+        self.assertGreater(plan["deviation"]["value"], 0)
+        # The runs are ordinary ones: they say the same again, and a comparison can use them.
+        self.assertEqual(self.plan("seeds", "runs/plan/r/001")["deviation"], plan["deviation"])
+        compared = self.run_program("compare", *2 * ["runs/plan/r/001"], "--target", "val.loss=-1", code=2)
+        self.assert_said(compared, "neither A nor B has reached val.loss = -1")
+
+        other = self.plan("seeds", "r.lua", "--threads", "1", "--quiet", "--set", "epochs=1", "--set", "optim.lr=1e-3")
+        self.assertEqual(other["out"], str(folder.parent / "002"))
+        self.assertNotEqual(other["values"], plan["values"])
+
+    def test_within(self):
+        self.recipe(epochs=2)
+        result = self.run_program("plan", "seeds", "r.lua", "--threads", "1", "--quiet", "--within", "0.001 s", code=2)
+        self.assert_said(result, "trainlab: --within: one training took ", "so that a second one does not fit")
+        plan = self.plan("seeds", "r.lua", "--threads", "1", "--within", "1 h", "--quiet")
+        self.assertEqual(plan["seeds"], list(range(1, 21)))
+
+    def test_trainings_that_fail(self):
+        self.runs("runs", [0.5, 0.6, 0.7])
+        path = self.folder / "runs/2/summary.json"
+        path.write_text(json.dumps({**json.loads(path.read_text()), "status": "failed"}))
+        plan = self.plan("seeds", "runs")
+        self.assertEqual((plan["seeds"], plan["failed"]), ([1, 3], 1))
+        self.assertIn("failed   1 of 3 trainings", self.run_program("plan", "seeds", "runs").out)
+        self.recipe(optim="lab.optim.SGD { lr = 1e38 }")
+        result = self.run_program("plan", "seeds", "r.lua", "--threads", "1", code=3)
+        self.assert_said(result, "seed 5 of at most 5: failed", "trainlab: 5 of 5 trainings failed, by a loss that is "
+                                                                "not finite")
+        result = self.run_program("plan", "data", "r.lua", "--threads", "1", "--set", "batch=4", code=3)
+        self.assert_said(result, "trainlab: expected at least two seeds with a finite val.loss for all sizes, found 0, "
+                                 "and 3 failed")
+
+    def test_values_that_are_equal(self):
+        self.runs("runs", [0.5, 0.5, 0.5])
+        plan = self.plan("seeds", "runs", "--difference", "0.1")
+        self.assertEqual((plan["deviation"]["value"], plan["by_seeds"], plan["needed"]), (0, [], None))
+        self.assertIn("spread   unknown: all values are equal", self.run_program("plan", "seeds", "runs").out)
+
+    def test_questions_without_an_answer(self):
+        self.recipe(epochs=1)
+        self.refused(["seeds"], "trainlab: `trainlab plan seeds` needs a recipe, or folders of runs that have ended")
+        self.refused(["seeds", "r.lua", "--difference", "0"],
+                     'trainlab: --difference: expected a number above 0, found "0"')
+        self.refused(["seeds", "r.lua", "--flops", "1e20"], "trainlab: --flops means nothing to `trainlab plan seeds`")
+        self.refused(["r.lua", "--difference", "1"], "trainlab: --difference goes with trainlab plan seeds")
+        self.refused(["seeds", "r.lua", "r.lua"],
+                     "trainlab: `trainlab plan seeds` takes one recipe, or folders of runs")
+        self.refused(["seeds", "nowhere.lua"], "trainlab: there is no recipe nowhere.lua")
+        self.refused(["seeds", "nowhere"], "trainlab: there is no folder nowhere")
+        self.write("task.lua", 'return lab.task { name = "t", run = function(ctx) end }')
+        self.refused(["seeds", "task.lua"], "task.lua:1: expected lab.fit as what the recipe returns, found lab.task",
+                     code=1)
+        self.recipe("fixed.lua", more="  seed = 3,\n")
+        self.refused(["seeds", "fixed.lua"], "fixed.lua:2: seed: all trainings of the recipe would have this seed",
+                     code=1)
+        self.assertFalse((self.folder / "runs").exists())
+
+        self.train("--out", "one", "--quiet")
+        self.refused(["seeds", "one"], "trainlab: expected at least 2 seeds, found 1")
+        self.refused(["seeds", "one", "--within", "1 h"], "trainlab: --within means nothing to runs that have ended")
+        self.refused(["seeds", "one", "one"], "trainlab: one and one have the same seed, 1")
+        summary = self.summary(self.folder / "one")
+        for changed, message in (
+                ({"best": None}, "trainlab: the metric that the run in one monitors never was a number"),
+                ({"metrics": {"val.accuracy": 1}},
+                 "trainlab: the run in one has no val.loss, the metric that it monitors"),
+                ({"status": "interrupted"}, "trainlab: the run in one has not ended")):
+            (self.folder / "one/summary.json").write_text(json.dumps({**summary, **changed}))
+            self.refused(["seeds", "one"], message)
+
+
+# The error falls with the data: ten classes in 64 dimensions, of which few samples show little.
+DIGITS = {"data": "lab.data.digits():split { train = 0.6, val = 0.2, test = 0.2, seed = 7 }",
+          "model": "nn.Sequential { nn.Flatten(), nn.Linear(10) }", "batch": "16", "epochs": "4"}
+
+
+class Data(PlanTest):
+    def test_a_recipe(self):
+        self.recipe(**DIGITS)
+        result = self.run_program("plan", "data", "r.lua", "--threads", "1", "--json")
+        plan = result.json()
+        self.assertEqual((plan["kind"], plan["metric"], plan["goal"], plan["stage"]),
+                         ("plan_data", "val.loss", "min", "f"))
+        self.assertEqual((plan["seeds"], plan["failed"]), (3, 0))
+        self.assertEqual([one["samples"] for one in plan["sizes"]], [135, 270, 539, 1078])
+        for one in plan["sizes"]:
+            self.assertAlmostEqual(one["mean"], statistics.mean(one["values"]))
+            self.assertAlmostEqual(one["error"], statistics.stdev(one["values"]) / 3 ** 0.5)
+        means = [one["mean"] for one in plan["sizes"]]
+        self.assertEqual(means, sorted(means, reverse=True))
+        self.assertIsNone(plan["unknown"])
+        twice, four = plan["forecasts"]
+        self.assertEqual([(one["factor"], one["samples"]) for one in (twice, four)], [(2, 2156), (4, 4312)])
+        self.assertLess(twice["low"], twice["value"])
+        self.assertLess(twice["value"], twice["high"])
+        self.assertLess(twice["value"], means[-1])
+        self.assert_said(result, "seed 1 of at most 3: val.loss ", "seed 3 of at most 3: val.loss ")
+        self.assertFalse((self.folder / "runs").exists())
+        # All data and the first seed: the training of the recipe itself.
+        self.train("--out", "run", "--quiet")
+        self.assertAlmostEqual(self.summary(self.folder / "run")["metrics"]["val.loss"],
+                               plan["sizes"][-1]["values"][0], 5)
+
+        text = self.run_program("plan", "data", "r.lua", "--threads", "1", "--quiet").out
+        for part in ("val.loss by the number of training samples, with 3 seeds\n", "\n  1,078      ",
+                     "\n  2,156      ", "\n  took     "):
+            self.assertIn(part, text)
+        self.assertTrue(all(line == line.rstrip() for line in text.splitlines()), text)
+
+    def test_data_that_say_nothing(self):
+        # The rate is 0 for all that matters: the data have no effect, the seeds have one.
+        self.recipe(**{**DIGITS, "optim": "lab.optim.SGD { lr = 1e-12 }", "epochs": "1"})
+        plan = self.plan("data", "r.lua", "--threads", "1", "--quiet")
+        self.assertIn("to continue the curve", plan["unknown"])
+        for one in plan["forecasts"]:
+            self.assertEqual((one["value"], one["low"], one["high"]), (None, None, None))
+        text = self.run_program("plan", "data", "r.lua", "--threads", "1", "--quiet").out
+        self.assertIn("unknown  the parts differ too little", text)
+
+    def test_within(self):
+        self.recipe(**{**DIGITS, "epochs": "1"})
+        result = self.run_program("plan", "data", "r.lua", "--threads", "1", "--quiet", "--within", "0.001 s", code=2)
+        self.assert_said(result, "trainlab: --within: two seeds do not fit")
+        plan = self.plan("data", "r.lua", "--threads", "1", "--within", "1 h", "--quiet")
+        self.assertEqual(plan["seeds"], 10)
+
+    def test_a_search(self):
+        self.write("r.lua", fit(**{**DIGITS, "epochs": "1"}).replace(
+            "return lab.fit {", "local function build(hp) return lab.fit {").rstrip() + """ end
+return lab.sweep { name = "search", space = { lr = lab.space.log(1e-3, 1e-1) }, metric = "val.loss", trials = 2,
+                   build = build }
+""")
+        self.assertEqual(self.plan("data", "r.lua", "--threads", "1", "--quiet")["note"],
+                         "the first trial of sweep search")
+
+    def test_questions_without_an_answer(self):
+        self.recipe()
+        self.refused(["data"], "trainlab: `trainlab plan data` takes one recipe")
+        self.refused(["data", "r.lua", "--difference", "1"],
+                     "trainlab: --difference means nothing to `trainlab plan data`")
+        self.refused(["data", "r.lua", "--threads", "1"],
+                     "r.lua:2: data: expected at least 64 training samples, so that a quarter of them fills a step of "
+                     "16, found 60", code=1)
+        self.recipe(data="lab.data.blobs { samples = 120 }")
+        self.refused(["data", "r.lua", "--threads", "1"],
+                     "r.lua:2: monitor: expected a metric of a validation part, found train.loss, which more data do "
+                     "not improve", code=1)
+        self.recipe(data="lab.data.blobs { samples = 120 }:split { val = 0.2 }:weighted { balanced = true }")
+        self.refused(["data", "r.lua", "--threads", "1"],
+                     "r.lua:2: data: expected samples that are drawn alike, found samples that are drawn by weight",
+                     code=1)
+        self.write("task.lua", 'return lab.task { name = "t", run = function(ctx) end }')
+        self.refused(["data", "task.lua"],
+                     "trainlab: expected a lab.fit as the stage of the recipe, found lab.task")
+
+
+class Sweep(PlanTest):
+    def setUp(self):
+        super().setUp()
+        self.write("r.lua", 'local width = lab.param { "width", 8, min = 1 }\n' + fit(**{
+            **DIGITS, "model": "nn.Sequential { nn.Flatten(), nn.Linear(width), nn.ReLU(), nn.Linear(10) }"}))
+
+    def test_a_ladder(self):
+        flops = 1e8
+        result = self.run_program("plan", "sweep", "r.lua", "--threads", "1", "--flops", flops, "--size",
+                                  "width=4,8,16", "--json")
+        value = result.json()
+        self.assertEqual((value["kind"], value["runs"]), ("plan_fit", 9))
+        self.assert_said(result, "run 1 of 9: width=4 with ", "run 9 of 9: width=16 with ")
+        folder = self.folder / "runs/plan/r/001"
+        self.assertEqual(value["out"], str(folder))
+        runs = [self.summary(folder / f"run-{number:02d}") for number in range(1, 10)]
+        # Three sizes with one, two and four times the FLOPs, which add up to those that are given.
+        self.assertEqual([run["parameters"] for run in runs], 3 * [64 * w + w + 10 * w + 10 for w in (4, 8, 16)])
+        for run, share in zip(runs, [1, 1, 1, 2, 2, 2, 4, 4, 4]):
+            self.assertEqual(run["reason"], "reached its length")
+            self.assertLessEqual(run["flops"], flops * share / 21)
+            self.assertGreater(run["flops"], 0.95 * flops * share / 21)
+        # The same law as from the folders.
+        again = self.plan("fit", *(folder / f"run-{number:02d}" for number in range(1, 10)))
+        self.assertEqual(again["law"], value["law"])
+        text = self.run_program("plan", "sweep", "r.lua", "--threads", "1", "--flops", flops, "--size", "width=4,8,16",
+                                "--quiet", "--set", "optim.lr=0.02").out
+        for part in ("  width ", "from 9 runs", "\n  without training again: trainlab plan fit runs/plan/r/002/run-* "):
+            self.assertIn(part, text)
+
+    def test_questions_without_an_answer(self):
+        self.refused(["sweep", "r.lua", "--flops", "1e9"], "trainlab: `trainlab plan sweep` needs --size")
+        self.refused(["sweep", "r.lua", "--size", "width=1,2,3"], "trainlab: `trainlab plan sweep` needs --flops")
+        self.refused(["sweep", "--flops", "1e9", "--size", "width=1,2,3"],
+                     "trainlab: `trainlab plan sweep` takes one recipe")
+        for sizes in ("width", "=1,2,3", "width=4,8", "width=4,4,8"):
+            self.refused(["sweep", "r.lua", "--flops", "1e9", "--size", sizes],
+                         "trainlab: --size: expected a parameter of the recipe with at least 3 values, as "
+                         f'width=32,64,128, found "{sizes}"')
+        self.refused(["r.lua", "--size", "width=1,2,3"], "trainlab: --size goes with trainlab plan sweep")
+        self.assertFalse((self.folder / "runs").exists())
+        result = self.run_program("plan", "sweep", "r.lua", "--flops", "1e9", "--size", "depth=1,2,3", code=2)
+        self.assert_said(result, "--size depth=1,2,3: the recipe has no parameter 'depth'")
+        result = self.run_program("plan", "sweep", "r.lua", "--flops", "100", "--size", "width=1,2,3", code=1)
+        self.assert_said(result, "flops: expected from ", "the FLOPs of one step")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-// Answers what `trainlab compare` asks about a recipe before any training: the direction of the metric, and the data
-// and the rule by which the metric is measured. The answer is JSON.
+// Answers what `trainlab compare` and `trainlab plan seeds` ask about a recipe before any training: the metric and its
+// direction, and the data and the rule by which the metric is measured. The answer is JSON.
 #include "command.h"
 #include "core/files.h"
 #include "data/data_hashes.h"
@@ -42,10 +42,10 @@ class ComparisonExecution final : public Execution {
     const std::shared_ptr<const Spec> spec = with_set(*outcome.stage, true);
     const Options stage(registry(), spec, "");
     if (stage.entry().name != "fit") {
-      throw stage.error("", "expected lab.fit as what a compared recipe returns, found lab." + stage.entry().name);
+      throw stage.error("", "expected lab.fit as what the recipe returns, found lab." + stage.entry().name);
     }
     if (stage.given("seed") && stage.integer("seed") != run().settings().seed) {
-      throw stage.error("seed", "all trainings of a comparison would have this seed")
+      throw stage.error("seed", "all trainings of the recipe would have this seed")
           .hint("seed = lab.seed, or leave `seed` out");
     }
     send(to_json(answer(plan_fit(stage, run().settings()), comparable_stage(registry(), *spec))) + "\n");
@@ -53,9 +53,11 @@ class ComparisonExecution final : public Execution {
   }
 
   Value answer(const FitPlan& plan, const Value& comparable) const {
-    const std::string metric = request().options["metric"].string();
+    const Value& asked = request().options["metric"];
+    const std::string metric = asked.is_nil() ? plan.monitor : asked.string();
     plan.check_watched(metric);
-    Value answer = Value::Map{{"minimize", plan.minimize(metric)},
+    Value answer = Value::Map{{"metric", metric},
+                              {"minimize", plan.minimize(metric)},
                               {"data", comparable["data"]},
                               {"measure", comparable["loss"]},
                               {"train", described(plan.data.train)}};

@@ -1,13 +1,16 @@
 #include "plan/plan.h"
 
+#include <algorithm>
 #include <array>
+#include <vector>
 
 #include "cli/arguments.h"
 #include "cli/ending.h"
 #include "core/error.h"
-#include "plan/fit.h"
+#include "core/words.h"
 #include "plan_recipe.h"
 #include "plan_text.h"
+#include "planning/topic.h"
 
 namespace trainlab::cli {
 
@@ -67,7 +70,41 @@ PlanQuestion plan_question(const Arguments& given) {
           .law = given_text(given, "law").value_or("besiroglu")};
 }
 
+const std::vector<PlanTopic>& topics() {
+  static const std::vector<PlanTopic> all = {fit_topic(), seeds_topic(), data_topic(), sweep_topic()};
+  return all;
+}
+
+// The topic that the line's first word names; nullptr where there is none.
+const PlanTopic* topic_of(const Arguments& given) {
+  if (given.words.empty()) return nullptr;
+  const auto found = std::ranges::find(topics(), given.words.front(), &PlanTopic::word);
+  return found == topics().end() ? nullptr : &*found;
+}
+
+Arguments without_topic(Arguments given) {
+  given.words.erase(given.words.begin());
+  return given;
+}
+
+bool takes_flag_of_plan(const PlanTopic& topic, const Flag& flag) {
+  return std::ranges::find(topic.flags, flag.name) != topic.flags.end();
+}
+
+void check_topic(const PlanTopic& topic, const Arguments& given) {
+  for (const auto& [name, value] : given.flags.map()) {
+    const Flag* own = own_flag(*given.command, name);
+    const bool is_for_engine = find_flag(given.command, name)->concerns == Flag::Concerns::engine;
+    const bool is_taken = own ? takes_flag_of_plan(topic, *own) : topic.uses_engine || !is_for_engine;
+    if (!is_taken) throw usage_error("--" + name + " means nothing to `trainlab plan " + topic.word + "`");
+  }
+  topic.check(without_topic(given));
+}
+
 void check_plan(const Arguments& given) {
+  if (const PlanTopic* topic = topic_of(given)) return check_topic(*topic, given);
+  if (given.has("difference")) throw usage_error("--difference goes with trainlab plan seeds");
+  if (given.has("size")) throw usage_error("--size goes with trainlab plan sweep");
   if (plans_recipe(given)) return check_recipe_plan(given);
   for (const Flag& flag : common_flags()) {
     const bool of_plan = flag.name == "within" || flag.concerns == Flag::Concerns::everything;
@@ -75,26 +112,17 @@ void check_plan(const Arguments& given) {
     throw usage_error("--" + flag.name + " goes with a recipe: trainlab plan RECIPE.lua");
   }
   if (given.words.empty()) return;
-  if (given.words.front() != "fit") {
-    throw usage_error("`trainlab plan` takes a recipe, flags, or fit and the runs to fit a law to; found \"" +
-                      given.words.front() + "\"");
-  }
-  if (given.words.size() == 1) throw usage_error("`trainlab plan fit` needs a CSV file or the folders of fits");
-  for (const auto& [name, value] : given.flags.map()) {
-    if (name != "json") throw usage_error("--" + name + " means nothing to `trainlab plan fit`");
-  }
+  std::vector<std::string> words;
+  for (const PlanTopic& topic : topics()) words.push_back(topic.word);
+  throw usage_error("`trainlab plan` takes a recipe, flags, or one of the words " + listed(words) + "; found \"" +
+                    given.words.front() + "\"");
 }
 
 int run_plan(const Program&, const Arguments& given) {
+  if (const PlanTopic* topic = topic_of(given)) return topic->run(without_topic(given));
   if (plans_recipe(given)) return plan_recipe(given);
-  const bool json = given.has("json");
-  if (!given.words.empty()) {
-    const LawFit fit = fit_law(read_points(std::span(given.words).subspan(1)));
-    print(json ? to_json(to_value(fit), 2) + "\n" : fit_text(fit));
-  } else {
-    const Plan plan = make_plan(plan_question(given));
-    print(json ? to_json(to_value(plan), 2) + "\n" : plan_text(plan));
-  }
+  const Plan plan = make_plan(plan_question(given));
+  print(given.has("json") ? to_json(to_value(plan), 2) + "\n" : plan_text(plan));
   return 0;
 }
 
@@ -110,16 +138,30 @@ Command plan_command() {
           "`plan fit` fits L(N, D) = E + A/N^alpha + B/D^beta to runs of one's own: a CSV file with the columns\n"
           "parameters, tokens and loss, or the folders of fits; its --json is a file for --law. With a recipe: steps\n"
           "of its first stage are measured, and the plan says how long the stage takes and what fits into --within.\n"
+          "`plan seeds` trains a recipe with a few seeds, or reads runs that have ended, and says how far the metric\n"
+          "differs from seed to seed, and how many seeds a difference takes. `plan data` trains a recipe on an "
+          "eighth,\n"
+          "a quarter, a half and all of its training data, and says what 2 and 4 times the data would bring.\n"
+          "`plan sweep` trains models of several sizes for --flops in all, and fits the law to these runs.\n"
           "All numbers are estimates. More: docs/planning.md\n",
-      .words = {.operand = "RECIPE.lua | fit FILE.csv | fit RUN",
-                .what = "a recipe, flags, or fit and runs",
+      .words = {.operand = "RECIPE.lua | fit FILE.csv | fit RUN | seeds RECIPE.lua | seeds RUN | data RECIPE.lua | "
+                           "sweep RECIPE.lua",
+                .what = "a recipe, flags, or fit, seeds, data or sweep with what they take",
                 .most = Words::any,
                 .names = FlagType::Names::files},
       .flags =
           {{.name = "flops", .type = amount_type("N", 1), .help = "the budget in floating-point operations"},
            {.name = "gpu-hours", .type = amount_type("N", 1e-9), .help = "the budget in hours of one device"},
            {.name = "money", .type = text_type("AMOUNT"), .help = "the budget in money, as \"500 EUR\"; with --prices"},
-           {.name = "within", .type = time_type(), .help = "the budget in time, as \"24 h\""},
+           {.name = "within",
+            .type = time_type(),
+            .help = "the budget in time, as \"24 h\"; with seeds and data: begin no training that would end later"},
+           {.name = "difference",
+            .type = number_type("D", 1e-300, 1e300, "above 0"),
+            .help = "with seeds: how many it takes to detect a difference of the metric between two recipes"},
+           {.name = "size",
+            .type = text_type("NAME=A,B,C"),
+            .help = "with sweep: a parameter of the recipe that sets the model's size, and at least 3 values"},
            {.name = "usable",
             .type = time_type(),
             .help = "the part of --within in which training runs (default: all but 3 %)"},

@@ -25,7 +25,7 @@ Error not_comparable(const std::string& metric, const std::string& why) {
 
 Answer ask_about(Request request, const std::string& metric) {
   request.command = "comparison";
-  request.options.set("metric", metric);
+  if (!metric.empty()) request.options.set("metric", metric);
   request.options.set("seed", unlikely_seed);
   request.options.set("quiet", true);
   Answer answer;

@@ -17,7 +17,8 @@ struct Answer {
   Outcome outcome;  // how the engine ended, where it could not answer
 };
 
-// Asks an engine about the recipe or run of `request`. The engine only executes the recipe and opens the data.
+// Asks an engine about the recipe or run of `request`, and about a metric by its full name; an empty name stands for
+// the metric that the fit monitors. The engine only executes the recipe and opens the data.
 Answer ask_about(Request request, const std::string& metric);
 
 // Sets the direction of the target. Raises Error{usage} where the metric does not mean the same in A and B, and where

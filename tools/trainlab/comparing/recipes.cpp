@@ -5,14 +5,13 @@
 // pairs that have ended. A comparison that was interrupted goes on with the same command.
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 
 #include "cli/ending.h"
 #include "cli/requests.h"
 #include "comparing/facts.h"
 #include "comparing/question.h"
+#include "comparing/seeded_runs.h"
 #include "comparing/training_runs.h"
 #include "core/clock.h"
 #include "core/error.h"
@@ -149,31 +148,6 @@ class Record {
   Value asked_;
 };
 
-// The folders runs/compare/NAME/NNN, the newest last.
-std::vector<fs::path> numbered(const fs::path& parent) {
-  std::vector<fs::path> all;
-  std::error_code ignored;
-  for (const fs::directory_entry& entry : fs::directory_iterator(parent, ignored)) {
-    const std::string name = entry.path().filename().string();
-    const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-    if (name.size() >= 3 && name.size() <= 9 && std::ranges::all_of(name, is_digit)) all.push_back(entry.path());
-  }
-  std::ranges::sort(all, {}, [](const fs::path& path) { return std::stoi(path.filename().string()); });
-  return all;
-}
-
-fs::path made_folder(const fs::path& parent) {
-  make_directories(parent);
-  const std::vector<fs::path> before = numbered(parent);
-  for (int number = before.empty() ? 1 : std::stoi(before.back().filename().string()) + 1;; ++number) {
-    std::array<char, 16> name{};
-    std::snprintf(name.data(), name.size(), "%03d", number);
-    const fs::path folder = parent / name.data();
-    if (file_calls().make_directory(folder) == 0) return folder;
-    if (errno != EEXIST) throw usage_error("cannot make the folder " + folder.string() + ": " + std::strerror(errno));
-  }
-}
-
 // The record of the comparison in --out; else of the last comparison of this name, if its question is the same and it
 // has not ended; else of a new comparison.
 Record opened(const Arguments& given, const Value& asked, const std::string& name) {
@@ -254,15 +228,8 @@ class Trainer {
   bool train_side(const Side& side, std::int64_t seed) {
     const fs::path folder = folder_of(side, seed);
     if (!is_finished(read_summary(folder))) {
-      Request request = request_for(given_, side);
-      request.command = "run";
-      request.options.set("out", folder.string());
-      request.options.set("seed", seed);
-      request.options.set("quiet", true);
-      outcome = Supervisor(Supervisor::find_engine()).run(std::move(request));
-      // A fit that failed because its loss is not finite counts as a result.
-      const bool has_failed = outcome.code == 3 && !outcome.error;
-      if (outcome.code != 0 && !has_failed) return false;
+      outcome = train_with_seed(request_for(given_, side), folder, seed);
+      if (!has_trained(outcome)) return false;
     }
     const Manifest first = read_manifest(folder_of(side, 1)), now = read_manifest(folder);
     if (first.recipe_hash() != now.recipe_hash()) {

@@ -1,11 +1,10 @@
 // `trainlab compare RUN_A RUN_B`: compares runs that have ended, paired by seed. The number of pairs was not planned,
 // so the limits that hold for any number are used.
 #include <algorithm>
-#include <charconv>
-#include <map>
 
 #include "cli/ending.h"
 #include "cli/requests.h"
+#include "comparing/ended_trainings.h"
 #include "comparing/facts.h"
 #include "comparing/question.h"
 #include "comparing/training_runs.h"
@@ -23,96 +22,9 @@ namespace {
 
 constexpr std::size_t fewest = 3;  // fewest pairs that can be compared
 
-// The trainings of one recipe that have ended.
-struct Trainings {
-  std::map<std::int64_t, fs::path> by_seed;  // folders of stages; an ensemble's members count from 1
-  fs::path run;                              // one of the runs, for its recipe and settings
-  bool is_ensemble = false;
-};
-
-bool is_run(const fs::path& folder) {
-  std::error_code ignored;
-  return fs::exists(manifest_path(folder), ignored);
-}
-
-std::vector<fs::path> folders_in(const fs::path& folder) {
-  std::vector<fs::path> folders;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    if (entry.is_directory()) folders.push_back(entry.path());
-  }
-  return folders;
-}
-
-void add_fit(Trainings& all, const fs::path& run) {
-  const StageRecord stage = find_stage(run, std::nullopt);
-  if (stage.kind != "fit") {
-    throw usage_error("expected runs of a fit, found the " + stage.kind + " in " + shown_path(run));
-  }
-  const Manifest manifest = read_manifest(run);
-  if (!all.run.empty()) {
-    const Manifest first = read_manifest(all.run);
-    if (first.recipe_hash() != manifest.recipe_hash() || first.parameters != manifest.parameters ||
-        first.setting("set") != manifest.setting("set")) {
-      throw usage_error(shown_path(all.run) + " and " + shown_path(run) +
-                        " are runs of different recipes or parameters")
-          .hint("put the runs of each recipe into a folder of their own");
-    }
-  } else {
-    all.run = run;
-  }
-  const std::int64_t seed = manifest.setting("seed").integer();
-  const auto [other, is_new] = all.by_seed.emplace(seed, stage.folder);
-  if (!is_new) {
-    throw usage_error(shown_path(other->second) + " and " + shown_path(run) + " have the same seed, " +
-                      std::to_string(seed))
-        .hint("each training of a comparison has a seed of its own: --seed N");
-  }
-}
-
-// Adds all members, including those that the ensemble has not kept, because the best of many members are not typical of
-// a recipe.
-void add_members(Trainings& all, const fs::path& run, const fs::path& stage) {
-  all.run = run;
-  all.is_ensemble = true;
-  std::error_code ignored;
-  if (!fs::exists(stage / "trials", ignored)) {
-    throw usage_error("the ensemble in " + shown_path(run) + " has trained no members");
-  }
-  for (const fs::path& trial : folders_in(stage / "trials")) {
-    const std::string name = trial.filename().string();
-    std::int64_t number = 0;
-    const auto [rest, code] = std::from_chars(name.data(), name.data() + name.size(), number);
-    if (code != std::errc() || rest != name.data() + name.size()) continue;  // not the folder of a trial
-    if (fs::exists(trial / "seed-1", ignored)) all.by_seed.emplace(number + 1, trial / "seed-1");
-  }
-}
-
-Trainings trainings_of(const std::string& given) {
-  const fs::path folder = absolute_path(given);
-  std::error_code ignored;
-  if (!fs::is_directory(folder, ignored)) throw usage_error("there is no folder " + given);
-  Trainings all;
-  if (is_run(folder)) {
-    const StageRecord stage = find_stage(folder, std::nullopt);
-    if (stage.kind == "ensemble") {
-      add_members(all, folder, stage.folder);
-    } else {
-      add_fit(all, folder);
-    }
-    return all;
-  }
-  for (const fs::path& below : folders_in(folder)) {
-    if (is_run(below)) add_fit(all, below);
-  }
-  if (all.by_seed.empty()) {
-    throw usage_error("there are no runs in " + given).hint("`trainlab list` shows the runs below this folder");
-  }
-  return all;
-}
-
 // The facts from the summary of an ensemble. The engine cannot be asked, because the recipe makes fits only when it
 // trains.
-Value facts_of_ensemble(const Trainings& trainings, const std::string& metric) {
+Value facts_of_ensemble(const EndedTrainings& trainings, const std::string& metric) {
   const Value summary = read_summary(find_stage(trainings.run, std::nullopt).folder);
   if (summary["metric"] != Value(metric)) {
     throw usage_error("the ensemble in " + shown_path(trainings.run) + " is compared by the metric that it names, " +
@@ -121,7 +33,7 @@ Value facts_of_ensemble(const Trainings& trainings, const std::string& metric) {
   return Value::Map{{"minimize", summary["goal"] == Value("min")}};
 }
 
-void warn_of_differences(const Arguments& given, const Trainings& a, const Trainings& b) {
+void warn_of_differences(const Arguments& given, const EndedTrainings& a, const EndedTrainings& b) {
   const Manifest of_a = read_manifest(a.run), of_b = read_manifest(b.run);
   for (const char* name : {"device", "threads"}) {
     const Value &in_a = of_a.setting(name), &in_b = of_b.setting(name);
@@ -137,7 +49,8 @@ void warn_of_differences(const Arguments& given, const Trainings& a, const Train
 }  // namespace
 
 int compare_runs(const Arguments& given, Question question) {
-  const Trainings a = trainings_of(given.words.front()), b = trainings_of(given.words.back());
+  const std::span<const std::string> words = given.words;
+  const EndedTrainings a = ended_trainings(words.first(1)), b = ended_trainings(words.last(1));
   std::vector<std::int64_t> seeds;
   for (const auto& [seed, folder] : a.by_seed) {
     if (b.by_seed.contains(seed)) seeds.push_back(seed);

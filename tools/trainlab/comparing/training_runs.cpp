@@ -42,13 +42,7 @@ std::vector<compare::Point> validations_of(const fs::path& folder, const std::st
 }
 
 Read read(const fs::path& folder, const compare::Target& target) {
-  const Value summary = read_summary(folder);
-  // A fit that failed because its loss is not finite has metrics; a fit that was killed has none.
-  const bool has_failed = summary["status"] == Value("failed") && summary["metrics"].is_map();
-  if (!is_finished(summary) && !has_failed) {
-    throw usage_error("the run in " + shown_path(folder) + " has not ended")
-        .hint("first: trainlab resume " + shell_word(shown_path(folder)));
-  }
+  const auto [summary, has_failed] = ended_fit(folder);
   Read result{.training = {}, .validations = validations_of(folder, target.metric)};
   if (result.validations.empty() && !has_failed) {
     throw usage_error("there are no rows in " + shown_path(folder / "metrics.jsonl"))
@@ -74,6 +68,15 @@ std::string best_text(const std::vector<compare::Pair>& pairs, const compare::Tr
 }
 
 }  // namespace
+
+EndedFit ended_fit(const fs::path& folder) {
+  EndedFit fit{.summary = read_summary(folder), .has_failed = false};
+  // A fit that failed because its loss is not finite has metrics; a fit that was killed has none.
+  fit.has_failed = fit.summary["status"] == Value("failed") && fit.summary["metrics"].is_map();
+  if (is_finished(fit.summary) || fit.has_failed) return fit;
+  throw usage_error("the run in " + shown_path(folder) + " has not ended")
+      .hint("first: trainlab resume " + shell_word(shown_path(folder)));
+}
 
 compare::Pair read_pair(std::int64_t seed, const fs::path& a, const fs::path& b, const compare::Target& target) {
   const Read of_a = read(a, target), of_b = read(b, target);

@@ -48,6 +48,8 @@ double e_value(double t, int n);
 // difference of `effect` standard deviations of the differences. At most `most`, which is also the result for an effect
 // of zero.
 int pairs_needed(double effect, int most);
+// The smallest effect that `pairs` pairs, at least 3, detect in this way.
+double effect_detected(int pairs);
 
 // The p value of the counts a and b in two groups of n: the probability of counts that differ as much or more, if both
 // groups have the same true share (Fisher's exact test, two-sided).

@@ -1,0 +1,143 @@
+// `trainlab plan sweep RECIPE.lua --flops F --size NAME=A,B,C`: trains a ladder of small runs, models of several sizes
+// with three budgets each, and fits a scaling law to them. The trainings are ordinary runs, runs/plan/NAME/NNN/run-01,
+// and so on.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "cli/ending.h"
+#include "cli/requests.h"
+#include "comparing/question.h"
+#include "comparing/seeded_runs.h"
+#include "comparing/training_runs.h"
+#include "core/error.h"
+#include "plan/fit.h"
+#include "plan_text.h"
+#include "planning/topic.h"
+#include "report/texts.h"
+
+namespace trainlab::cli {
+
+namespace fs = std::filesystem;
+using report::shown_path;
+
+namespace {
+
+constexpr std::array levels = {1.0, 2.0, 4.0};  // budgets of a size, in units of the smallest
+constexpr std::size_t fewest_sizes = 3;
+
+// One training of the ladder.
+struct Rung {
+  GivenParameter size;
+  double flops = 0;
+  fs::path folder = {};
+  RunPoint point = {};
+};
+
+std::vector<GivenParameter> sizes_of(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  std::set<std::string> values;
+  std::vector<GivenParameter> sizes;
+  for (std::size_t at = equals; at < text.size();) {
+    const std::size_t next = std::min(text.find(',', at + 1), text.size());
+    const std::string value = text.substr(at + 1, next - at - 1);
+    if (!value.empty() && values.insert(value).second)
+      sizes.push_back({text.substr(0, equals), value, "--size " + text});
+    at = next;
+  }
+  if (equals == 0 || equals == std::string::npos || sizes.size() < fewest_sizes) {
+    throw usage_error(
+        "--size: expected a parameter of the recipe with at least 3 values, as width=32,64,128, found \"" + text +
+        "\"");
+  }
+  return sizes;
+}
+
+// From the cheapest trainings to the dearest.
+std::vector<Rung> ladder_of(const Arguments& given, const fs::path& folder) {
+  const std::vector<GivenParameter> sizes = sizes_of(given.flags["size"].string());
+  double units = 0;
+  for (const double level : levels) units += level;
+  const double unit = given.flags["flops"].number() / (units * static_cast<double>(sizes.size()));
+  std::vector<Rung> ladder;
+  for (const double level : levels) {
+    for (const GivenParameter& size : sizes) {
+      ladder.push_back(
+          {.size = size, .flops = level * unit, .folder = folder / fmt::format("run-{:02}", ladder.size() + 1)});
+    }
+  }
+  return ladder;
+}
+
+Request request_of(const Arguments& given, const Rung& rung) {
+  Arguments plain = given;
+  for (const char* flag : {"flops", "size"}) plain.flags.map().erase(flag);
+  plain.parameters.push_back(rung.size);
+  Value::List set = plain.has("set") ? plain.flags["set"].list() : Value::List();
+  // The length is that of the rung alone: no law describes a training that was cut short.
+  for (const char* option : {"epochs", "steps", "time", "stop"}) set.push_back(std::string(option) + "=nil");
+  set.push_back("flops=" + number_text(rung.flops));
+  plain.flags.set("set", std::move(set));
+  return request_for_recipe(plain);
+}
+
+std::string ladder_text(const std::vector<Rung>& ladder, const std::string& name) {
+  std::string text = fmt::format("  {:<12} {:>10} {:>12} {:>12}  val.loss\n", name, "FLOPs", "parameters", "samples");
+  for (const Rung& rung : ladder) {
+    text += fmt::format("  {:<12} {:>10.3g} {:>12.0f} {:>12.0f}  {:.4g}\n", rung.size.text, rung.flops,
+                        rung.point.parameters, rung.point.tokens, rung.point.loss);
+  }
+  return text + "\n";
+}
+
+void check_sweep(const Arguments& given) {
+  if (given.words.size() != 1) throw usage_error("`trainlab plan sweep` takes one recipe");
+  for (const char* flag : {"flops", "size"}) {
+    if (!given.has(flag)) throw usage_error(std::string("`trainlab plan sweep` needs --") + flag);
+  }
+  sizes_of(given.flags["size"].string());
+}
+
+int plan_sweep(const Arguments& given) {
+  const bool json = given.has("json");
+  const fs::path recipe = recipe_at(given.words.front());
+  const fs::path folder = made_folder(fs::current_path() / "runs" / "plan" / recipe.stem());
+  std::vector<Rung> ladder = ladder_of(given, folder);
+  std::vector<RunPoint> points;
+  for (Rung& rung : ladder) {
+    const Outcome outcome = train_with_seed(request_of(given, rung), rung.folder, 1);
+    if (outcome.code != 0) return tell(outcome, json, "plan_fit");
+    const std::vector<std::string> word = {rung.folder.string()};
+    rung.point = read_points(word).front();
+    points.push_back(rung.point);
+    say(given, fmt::format("run {} of {}: {}={} with {:.3g} FLOPs, val.loss {:.4g}", points.size(), ladder.size(),
+                           rung.size.name, rung.size.text, rung.flops, rung.point.loss));
+  }
+  const LawFit fit = fit_law(points);
+  if (json) {
+    Value value = to_value(fit);
+    value.set("out", folder.string());
+    print(to_json(value, 2) + "\n");
+  } else {
+    print(ladder_text(ladder, ladder.front().size.name) + fit_text(fit) +
+          "  without training again: trainlab plan fit " + shown_path(folder) + "/run-* --json\n");
+  }
+  return 0;
+}
+
+}  // namespace
+
+PlanTopic sweep_topic() {
+  return {.word = "sweep",
+          .flags = {"flops", "size", "params", "set"},
+          .uses_engine = true,
+          .check = check_sweep,
+          .run = plan_sweep};
+}
+
+}  // namespace trainlab::cli
