@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import unittest
 
-from program import SOURCE, CliTest, fit
+from program import SOURCE, CliTest, fit, small_sweep
 
 NODE = shutil.which("node")
 RUN_PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "run_page.js")
@@ -444,9 +444,49 @@ end }
     def test_remedies(self):
         profile = self.profile(SOURCE / "recipes" / "digits.lua")
         for remedy in profile["remedies"]:
-            self.assertEqual(sorted(remedy), ["name", "ratio", "reason", "result", "set", "tried"])
+            self.assertEqual(sorted(remedy), ["name", "quality", "ratio", "reason", "result", "set", "tried"])
+            self.assertIsNone(remedy["quality"])
             self.assertEqual(remedy["tried"], remedy["reason"] is None, remedy)
             self.assertEqual(remedy["tried"], remedy["ratio"] is not None, remedy)
+
+    def test_the_quality_of_remedies(self):
+        """A net so small that nearly all of a step is calls of operators, for which larger batches are remedies."""
+        self.recipe(more='  metrics = { "accuracy" }, monitor = "val.accuracy",\n')
+        profile = self.profile("r.lua", "--quality", "1 s", "--html", "p.html")
+        for remedy in profile["remedies"]:
+            quality = remedy["quality"]
+            self.assertEqual(quality is not None, remedy["result"] == "changes the result", remedy)
+            if not quality:
+                continue
+            self.assertEqual((quality["metric"], quality["goal"], quality["pairs"]), ("val.accuracy", "max", 5))
+            self.assertAlmostEqual(quality["seconds"], 0.1)
+            self.assertIsNone(quality["reason"])
+            difference = quality["difference"]
+            self.assertAlmostEqual(difference["mean"], quality["with"] - quality["without"], delta=1e-9)
+            self.assertTrue(difference["low"] <= difference["mean"] <= difference["high"], quality)
+            self.assertIn(quality["verdict"], ("better", "worse", "unclear"))
+            self.assertEqual(quality["failed"], {"without": 0, "with": 0})
+        self.assertEqual(data_of((self.folder / "p.html").read_text())["remedies"], profile["remedies"])
+        if NODE:
+            tables = [table for table in self.shown()["tables"] if table["heads"][0] == "change"]
+            for row, remedy in zip(tables[0]["rows"] if tables else [], profile["remedies"]):
+                if remedy["quality"]:
+                    self.assertRegex(row[-1], "^changes the result; val.accuracy .* instead of .*: ")
+
+    def test_quality_that_cannot_be_judged(self):
+        self.recipe(data="lab.data.blobs { samples = 120 }")
+        result = self.run_program("profile", "r.lua", "--quality", "10 s", code=2)
+        self.assert_said(result, '--quality: expected a fit with a validation part, found "f", which has none')
+        self.recipe()
+        self.assert_said(self.run_program("profile", "r.lua", "--quality", "0.5 s", code=2), "expected at least 1 s")
+        self.assert_said(self.run_program("profile", "r.lua", "--quality", "60", code=2), "--quality: expected a time")
+        self.assert_said(self.run_program("profile", "r.lua", "r.lua", "--quality", "60 s", code=2),
+                         "--quality belongs to the profile of one recipe")
+        self.assert_said(self.run_program("profile", SOURCE / "recipes" / "by_hand.lua", "--quality", "60 s", code=2),
+                         "--quality: expected a fit, found the task")
+        self.write("s.lua", small_sweep(2))
+        self.assert_said(self.run_program("profile", "s.lua", "--quality", "60 s", code=2),
+                         "--quality: expected a fit that the recipe names, found the first trial of sweep s")
 
     def test_changes_that_were_tried_are_applied(self):
         self.recipe()
