@@ -233,7 +233,8 @@ Command profile_command() {
           "that suit the verdict are tried, and their gain is shown.\n"
           "With a second recipe, or with --with, two stages are measured in turns, and the text says how much longer "
           "a\n"
-          "step of the second takes and where the difference lies. Parameters and --set are those of both.\n",
+          "step of the second takes and where the difference lies. Parameters and --set are those of both.\n"
+          "With --attach, the next steps of a run that trains now are measured, in the process that trains.\n",
       .flags = {stage_flag(),
                 seconds_flag("±2 %", ", and 20 times as\nlong as the stage for a short stage"),
                 {.name = "by",

@@ -68,6 +68,10 @@ void check_regular(const std::filesystem::path& path);
 // memory of this machine.
 std::string read_file(const std::filesystem::path& path, std::int64_t limit = std::numeric_limits<std::int64_t>::max());
 
+// Raises Error{usage} that begins with `flag` where a file of this path could not be written, for callers that write
+// after long work only.
+void check_can_write(const std::string& flag, const std::filesystem::path& path);
+
 // Makes the folders of the path that are missing, durably.
 void make_directories(const std::filesystem::path& path);
 void remove_file(const std::filesystem::path& path);  // no error where it does not exist
