@@ -8,6 +8,7 @@
 #include "bindings/lua_error.h"
 #include "bindings/lua_object.h"
 #include "bindings/lua_state.h"
+#include "bindings/marshal.h"
 #include "objects/run_handle.h"
 #include "tensor/lua_tensor.h"
 #include "values/artifact_argument.h"
@@ -102,7 +103,8 @@ std::string metric_called(const std::string& name, const RunHandle& run) {
 }
 
 [[noreturn]] void unknown_member(const std::string& name, const RunHandle& run) {
-  std::vector<std::string> names{"step", "epoch", "samples", "metrics", "state", "model", "optim", "log", "artifact"};
+  std::vector<std::string> names{"step",  "epoch", "samples", "metrics", "state",
+                                 "model", "optim", "profile", "log",     "artifact"};
   for (const auto& [method, function] : methods()) names.push_back(method);
   Error error = recipe_error("run has no '" + name + "'");
   if (const std::string metric = metric_called(name, run); !metric.empty())
@@ -125,6 +127,8 @@ int l_run_index(lua_State* L) {
       lua_pushnumber(L, static_cast<double>(run.samples()));
     } else if (name == "metrics") {
       push_object(L, std::make_shared<Metrics>(to_object(L, 1)));
+    } else if (name == "profile") {
+      push_value(L, run.speed());
     } else if (name == "state") {
       kept_table(L, run.read_state, run.state, "run.state")->push(L);
     } else if (name == "model") {

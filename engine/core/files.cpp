@@ -227,6 +227,12 @@ std::string first_bytes(const fs::path& path, std::size_t most) {
   return bytes;
 }
 
+void check_can_write(const std::string& flag, const fs::path& path) {
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  if (::access(folder.c_str(), W_OK | X_OK) == 0) return;
+  throw usage_error(flag + ": cannot write " + path.string() + ": " + std::strerror(errno));
+}
+
 void make_directories(const fs::path& path) {
   std::error_code ignored;  // what cannot be looked at cannot be made either, and then says why
   if (path.empty() || fs::is_directory(path, ignored)) return;

@@ -61,6 +61,10 @@ void register_run_handle(Registry& registry) {
         "The optimizer, or a table of several by name. In a fit without `step` its rate can be read and set, and the "
         "fit alone takes its steps.",
         "optimizer");
+  field("run.profile",
+        "Where the time of the fit has gone so far, in this process: the members of `speed` in its summary, as "
+        "run.profile.shares.input, the share of the time in which steps waited for data.",
+        "table");
   field("run.state",
         "A table of plain data and tensors that is saved with every checkpoint and restored by a resume. Upvalues of "
         "functions are not saved.",

@@ -10,8 +10,20 @@
 
 namespace trainlab {
 
-Profile profile_of_fit(FitPlan& plan, const Measured& how, const StepLimits& limits) {
+namespace {
+
+void set_names(Profile& profile, const Options& stage) {
+  profile.stage = stage.string("name");
+  profile.where = stage.where();
+  profile.kind = stage.entry().name;
+  profile.cores = usable_cores();
+}
+
+}  // namespace
+
+Profile profile_of_steps(const FitPlan& plan, StepFigures measured) {
   Profile profile;
+  set_names(profile, plan.options);
   profile.samples = plan.length.batch;
   profile.is_synchronous = device_at(plan.device).is_synchronous();
   if (!plan.step) {
@@ -19,7 +31,7 @@ Profile profile_of_fit(FitPlan& plan, const Measured& how, const StepLimits& lim
     const double all = (flops.forward + flops.backward) * static_cast<double>(plan.length.batch);
     if (std::isfinite(all) && all > 0) profile.flops = all;
   }
-  profile.steps = measure_fit(plan, how, limits);
+  profile.steps = std::move(measured);
   const StepFigures& steps = profile.steps;
   const auto validate_every = static_cast<double>(plan.validate_every);
   if (plan.data.val && plan.measures() && steps.validation.count > 0) {
@@ -30,9 +42,14 @@ Profile profile_of_fit(FitPlan& plan, const Measured& how, const StepLimits& lim
   return profile;
 }
 
+Profile profile_of_fit(FitPlan& plan, const Measured& how, const StepLimits& limits) {
+  return profile_of_steps(plan, measure_fit(plan, how, limits));
+}
+
 // A task decides in its own loops when to write checkpoints, so how often they come is counted while steps are timed.
 Profile profile_of_task(const Measured& how, const StepLimits& limits) {
   Profile profile;
+  set_names(profile, how.stage);
   profile.is_synchronous = device_at(parse_device(how.settings.device)).is_synchronous();
   profile.steps = measure_task(how, limits);
   const StepFigures& steps = profile.steps;
@@ -61,18 +78,13 @@ Profile profile_stage(const Options& stage, const RunSettings& settings, const P
                        .ran = options.ran,
                        .by_length = options.by_length};
     const StepLimits limits{.seconds = options.seconds, .precision = options.precision};
-    const std::string& kind = stage.entry().name;
     Profile profile;
-    if (kind == "fit") {
+    if (stage.entry().name == "fit") {
       FitPlan plan = plan_fit(stage, settings);
       profile = profile_of_fit(plan, how, limits);
     } else {
       profile = profile_of_task(how, limits);
     }
-    profile.stage = stage.string("name");
-    profile.where = stage.where();
-    profile.kind = kind;
-    profile.cores = usable_cores();
     profile.call_seconds = call_seconds;
     return profile;
   });

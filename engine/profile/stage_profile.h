@@ -6,8 +6,9 @@
 
 namespace trainlab {
 
-// The profile of a fit, without the names of the stage, the cores and the time of a call. The plan is unchanged
-// afterwards.
+// The profile of a fit whose steps were measured, without the time of a call.
+Profile profile_of_steps(const FitPlan& plan, StepFigures measured);
+// The profile of a fit, without the time of a call. The plan is unchanged afterwards.
 Profile profile_of_fit(FitPlan& plan, const Measured& how, const StepLimits& limits);
 // The same profile of a task, whose loop has no plan.
 Profile profile_of_task(const Measured& how, const StepLimits& limits);

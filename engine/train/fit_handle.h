@@ -24,6 +24,7 @@ class FitHandle final : public RunHandle {
   Objects models() const override { return member().trained_->models(member().index_); }
   Objects optimizers() const override;
   double rate() const override { return member().rate(); }
+  Value speed() const override { return member().speed_ ? member().speed_() : Value(); }
 
  private:
   Member& member() const;

@@ -37,6 +37,7 @@ FitLoop::FitLoop(const FitPlan& plan, std::span<const FitMember> members, bool a
   make_rows();
   for (std::size_t m = 0; m < fits_.size(); ++m)
     members_.push_back(std::make_unique<Member>(plan, fits_[m], *trained_, m));
+  for (const auto& member : members_) member->set_speed([this] { return speed(); });
   if (!is_group_) {
     trained_->set_run(members_.front()->handle());
     if (validation_) validation_->set_run(members_.front()->handle());

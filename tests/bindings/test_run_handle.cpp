@@ -35,6 +35,7 @@ class FakeRun final : public RunHandle {
   Objects models() const override { return {}; }
   Objects optimizers() const override { return {}; }
   double rate() const override { return 0.1; }
+  Value speed() const override { return Value::Map{{"shares", Value::Map{{"input", 0.25}}}}; }
 
   std::vector<std::string> calls;
 };
@@ -62,6 +63,12 @@ TEST_CASE_METHOD(Fixture, "a callback reads the run") {
   CHECK(std::get<Value>(results.at(3)) == Value(true));  // a NaN
   CHECK(std::get<Value>(results.at(4)) == Value("run"));
   CHECK(std::get<std::shared_ptr<Object>>(results.at(5)) == run);
+}
+
+TEST_CASE_METHOD(Fixture, "a callback reads where the time has gone") {
+  const std::vector<Argument> results = call("return run.profile.shares.input, run.profile.shares.evaluation == nil");
+  CHECK(std::get<Value>(results.at(0)) == Value(0.25));
+  CHECK(std::get<Value>(results.at(1)) == Value(true));
 }
 
 TEST_CASE_METHOD(Fixture, "a callback acts on the run") {

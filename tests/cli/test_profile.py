@@ -4,13 +4,15 @@ tools/bench/verdicts.py."""
 import html.parser
 import json
 import os
+import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 import unittest
 
-from program import SOURCE, CliTest, fit
+from program import SLOW, SOURCE, CliTest, fit, small_sweep, tensors
 
 NODE = shutil.which("node")
 RUN_PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "run_page.js")
@@ -449,9 +451,162 @@ end }
     def test_remedies(self):
         profile = self.profile(SOURCE / "recipes" / "digits.lua")
         for remedy in profile["remedies"]:
-            self.assertEqual(sorted(remedy), ["name", "ratio", "reason", "result", "set", "tried"])
+            self.assertEqual(sorted(remedy), ["name", "quality", "ratio", "reason", "result", "set", "tried"])
+            self.assertIsNone(remedy["quality"])
             self.assertEqual(remedy["tried"], remedy["reason"] is None, remedy)
             self.assertEqual(remedy["tried"], remedy["ratio"] is not None, remedy)
+
+    def test_the_quality_of_remedies(self):
+        """A net so small that nearly all of a step is calls of operators, for which larger batches are remedies."""
+        self.recipe(more='  metrics = { "accuracy" }, monitor = "val.accuracy",\n')
+        profile = self.profile("r.lua", "--quality", "1 s", "--html", "p.html")
+        for remedy in profile["remedies"]:
+            quality = remedy["quality"]
+            self.assertEqual(quality is not None, remedy["result"] == "changes the result", remedy)
+            if not quality:
+                continue
+            self.assertEqual((quality["metric"], quality["goal"], quality["pairs"]), ("val.accuracy", "max", 5))
+            self.assertAlmostEqual(quality["seconds"], 0.1)
+            self.assertIsNone(quality["reason"])
+            difference = quality["difference"]
+            self.assertAlmostEqual(difference["mean"], quality["with"] - quality["without"], delta=1e-9)
+            self.assertTrue(difference["low"] <= difference["mean"] <= difference["high"], quality)
+            self.assertIn(quality["verdict"], ("better", "worse", "unclear"))
+            self.assertEqual(quality["failed"], {"without": 0, "with": 0})
+        self.assertEqual(data_of((self.folder / "p.html").read_text())["remedies"], profile["remedies"])
+        if NODE:
+            tables = [table for table in self.shown()["tables"] if table["heads"][0] == "change"]
+            for row, remedy in zip(tables[0]["rows"] if tables else [], profile["remedies"]):
+                if remedy["quality"]:
+                    self.assertRegex(row[-1], "^changes the result; val.accuracy .* instead of .*: ")
+
+    def test_quality_that_cannot_be_judged(self):
+        self.recipe(data="lab.data.blobs { samples = 120 }")
+        result = self.run_program("profile", "r.lua", "--quality", "10 s", code=2)
+        self.assert_said(result, '--quality: expected a fit with a validation part, found "f", which has none')
+        self.recipe()
+        self.assert_said(self.run_program("profile", "r.lua", "--quality", "0.5 s", code=2), "expected at least 1 s")
+        self.assert_said(self.run_program("profile", "r.lua", "--quality", "60", code=2), "--quality: expected a time")
+        self.assert_said(self.run_program("profile", "r.lua", "r.lua", "--quality", "60 s", code=2),
+                         "--quality belongs to the profile of one recipe")
+        self.assert_said(self.run_program("profile", SOURCE / "recipes" / "by_hand.lua", "--quality", "60 s", code=2),
+                         "--quality: expected a fit, found the task")
+        self.write("s.lua", small_sweep(2))
+        self.assert_said(self.run_program("profile", "s.lua", "--quality", "60 s", code=2),
+                         "--quality: expected a fit that the recipe names, found the first trial of sweep s")
+
+    def attach(self, run, *arguments, **options):
+        return self.run_program("profile", "--attach", run, "--seconds", "0.2", *arguments, **options)
+
+    def snapshot_files(self, run):
+        return [name for name in os.listdir(run) if name.startswith("snapshot")]
+
+    def test_attached_to_a_run_that_trains(self):
+        self.recipe(**{**SLOW, "epochs": "10000"})
+        running = self.start("r.lua", "--threads", "1", "--quiet")
+        run = self.run_folder()
+        running.until_rows(run, 2)
+        snapshot = self.attach(run, "--json").json()
+        self.assertEqual((snapshot["kind"], snapshot["stage"], snapshot["stage_kind"]), ("snapshot", "f", "fit"))
+        self.assertEqual(pathlib.Path(snapshot["run"]), run)
+        self.assertIn(snapshot["verdict"], VERDICTS)
+        self.assertEqual(sorted(snapshot["shares"]), sorted(SHARES))
+        self.assertAlmostEqual(sum(snapshot["shares"].values()), 1, delta=0.01)
+        self.assertGreater(snapshot["steps"], 0)
+        speed = snapshot["speed"]
+        self.assertEqual(sorted(speed["shares"]), ["checkpoint", "evaluation", "input", "other", "training"])
+        self.assertTrue(0 < speed["step_seconds"]["median"] <= speed["step_seconds"]["p95"], speed)
+        text = self.attach(run, "--trace", "t.json").out
+        self.assertIn(text.split(":")[0], VERDICTS)
+        for word in ("fit f", "steps", "since this process began to train: training ", "after step "):
+            self.assertIn(word, text)
+        with open(self.folder / "t.json") as file:
+            names = {event["name"] for event in json.load(file)["traceEvents"]}
+        self.assertTrue({"step", "forward", "model[1].Linear", "aten::addmm", "on.validate"} <= names, names)
+        self.assert_said(self.attach(run, "--trace", "r.lua", code=2), "is no trace of trainlab")
+        # A question that is taken back: the run goes on, and nothing stays behind.
+        asking = self.start("profile", "--attach", run, "--seconds", "50")
+        status = pathlib.Path(f"/proc/{asking.process.pid}/status")
+        bit = 1 << (signal.SIGINT - 1)
+        asking.until(lambda: int(re.search(r"SigBlk:\s*(\w+)", status.read_text()).group(1), 16) & bit,
+                     "it held the signals back")
+        asking.send(signal.SIGINT)
+        self.end(asking, 130)
+        self.assertIsNone(running.process.poll())
+        running.send(signal.SIGTERM)
+        self.end(running, 143)
+        self.assertEqual(self.snapshot_files(run), [])
+        told = self.attach(run, code=2)
+        self.assert_said(told, "--attach: no process trains the run in runs/r/001 now", "trainlab resume runs/r/001")
+
+    def test_a_run_that_was_attached_to_ends_in_the_same_bytes(self):
+        self.recipe(**{**SLOW, "epochs": "400"})
+        running = self.start("r.lua", "--threads", "1", "--quiet")
+        running.until_rows(self.run_folder(), 2)
+        self.attach(self.run_folder())
+        self.end(running, 0)
+        self.train("--quiet")
+        attached, alone = self.run_folder(), self.run_folder(2)
+        rows = [[{**row, "seconds": None} for row in self.rows(run)] for run in (attached, alone)]
+        self.assertEqual(*rows)
+        for name in sorted(os.listdir(alone / "checkpoints")):
+            if name.endswith(".safetensors"):
+                self.assertEqual(tensors(attached / "checkpoints" / name), tensors(alone / "checkpoints" / name))
+        self.assertEqual(self.snapshot_files(attached), [])
+        self.assert_said(self.attach(attached, code=2), "--attach: the run in runs/r/001 has ended")
+
+    def test_callbacks_read_where_the_time_goes(self):
+        self.recipe(more="""  on = {
+    start = function(run) assert(run.profile.step_seconds == nil) end,
+    validate = function(run)
+      local speed = run.profile
+      run:log("training", speed.shares.training)
+      run:log("median", speed.step_seconds.median)
+    end,
+  },
+""")
+        self.train()
+        rows = self.rows(self.run_folder())
+        self.assertTrue(all(0 < row["training"] < 1 and row["median"] > 0 for row in rows), rows)
+        self.recipe(more="  on = { validate = function(run) run.profile = 1 end },\n")
+        self.assert_said(self.train(code=1), "the fields of run cannot be set")
+
+    def test_what_cannot_be_attached_to(self):
+        self.assert_said(self.attach("no", code=2), "there is no folder ")
+        self.assert_said(self.attach(".", code=2), "is not a run folder")
+        self.recipe()
+        told = self.run_program("profile", "r.lua", "--attach", "runs", code=2)
+        self.assert_said(told, '--attach stands in place of one recipe or two, found "r.lua" beside it')
+        for flags in (["--html", "p.html"], ["--quality", "60 s"], ["--threads", "2"], ["--set", "batch=3"]):
+            told = self.run_program("profile", "--attach", "runs", *flags, code=2)
+            self.assert_said(told, f"{flags[0]} means nothing to `trainlab profile --attach`")
+
+    def attach_to_another_stage(self, text, *told):
+        self.write("r.lua", text)
+        running = self.start("r.lua", "--threads", "1", "--quiet")
+        running.until((self.run_folder() / "stages.json").exists, "its stage had begun")
+        self.assert_said(self.attach(self.run_folder(), code=2), *told)
+
+    def test_attached_to_a_sweep(self):
+        self.attach_to_another_stage(small_sweep(1_000_000), '--attach: expected a run that trains a fit, found the '
+                                     'sweep "s" in runs/r/001', "measures a trial")
+
+    def test_attached_to_a_task(self):
+        self.attach_to_another_stage('return lab.task { name = "t", run = function() while true do end end }',
+                                     '--attach: expected a run that trains a fit, found the task "t"')
+
+    @unittest.skipIf(os.geteuid() == 0 and not shutil.which("setpriv"), "root may write everywhere")
+    def test_attached_to_a_run_of_another_user(self):
+        """A run whose folder the user may read and not write. As root, the program gives up to write everywhere."""
+        before = ("setpriv", "--bounding-set=-dac_override") if os.geteuid() == 0 else ()
+        self.recipe(**{**SLOW, "epochs": "10000"})
+        running = self.start("r.lua", "--threads", "1", "--quiet")
+        run = self.run_folder()
+        running.until_rows(run, 1)
+        run.chmod(0o555)
+        told = self.attach(run, code=2, before=before)
+        run.chmod(0o755)
+        self.assert_said(told, "Permission denied", "only who may write into the run's folder can attach to the run")
 
     def test_changes_that_were_tried_are_applied(self):
         self.recipe()

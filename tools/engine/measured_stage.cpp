@@ -1,10 +1,6 @@
 #include "measured_stage.h"
 
-#include <unistd.h>
-
-#include <cerrno>
-#include <system_error>
-
+#include "core/files.h"
 #include "run/applied.h"
 
 namespace trainlab {
@@ -37,10 +33,7 @@ Options MeasuredStage::with_more(const Spec& stage, const std::vector<std::strin
 }
 
 void MeasuredStage::check_output(const std::string& flag) const {
-  if (!request().has(flag)) return;
-  const std::filesystem::path file = *request().path(flag);
-  if (::access(file.parent_path().c_str(), W_OK | X_OK) == 0) return;
-  throw usage_error("--" + flag + ": cannot write " + file.string() + ": " + std::generic_category().message(errno));
+  if (request().has(flag)) check_can_write("--" + flag, *request().path(flag));
 }
 
 void MeasuredStage::check_apply() const {

@@ -9,6 +9,7 @@
 #include "objects/run_handle.h"
 #include "optim/optimizer.h"
 #include "predict/kept_weights.h"
+#include "profile/attach.h"
 #include "promote/promotion.h"
 #include "study/study.h"
 #include "sweep/sweep.h"
@@ -29,7 +30,7 @@ Registry all_entries() {
   register_objects(registry);
   register_predict(registry);
   register_train(registry);
-  register_fit(registry, {health_addition(), promotion_addition()});
+  register_fit(registry, {health_addition(), promotion_addition(), attach_addition()});
   register_task(registry);
   register_sweep(registry);
   register_find(registry);

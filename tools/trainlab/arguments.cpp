@@ -80,9 +80,13 @@ class Parser {
     }
   }
 
+  // Whether a flag says in place of the words what the line works on.
+  bool has_no_words() const { return !result_.command->instead.empty() && result_.has(result_.command->instead); }
+
   bool takes_recipe() const {
     const Command* const command = result_.command;
-    return command && (command->takes_recipe() || (!command->recipe_flag.empty() && result_.has(command->recipe_flag)));
+    return command && !has_no_words() &&
+           (command->takes_recipe() || (!command->recipe_flag.empty() && result_.has(command->recipe_flag)));
   }
 
   // Whether a name may be a parameter of a recipe. Parameters stand after the recipe's path, and no parameter has the
@@ -170,13 +174,21 @@ class Parser {
     for (const std::string& name : seen_) {
       const Flag& flag = *find_flag(&command, name);
       if (cli::takes_flag(command, flag, takes_recipe())) continue;
-      Error error = usage_error("--" + name + " means nothing to `trainlab " + command.name + "`");
+      const std::string instead = has_no_words() ? " --" + command.instead : "";
+      Error error = usage_error("--" + name + " means nothing to `trainlab " + command.name + instead + "`");
       if (command.continues_run) {
         error.hint("a run that is continued keeps its parameters, seed, settings and folder");
       }
       throw error;
     }
     const std::size_t count = result_.words.size();
+    if (has_no_words()) {
+      if (count > 0)
+        throw usage_error("--" + command.instead + " stands in place of " + command.words.what + ", found \"" +
+                          result_.words.front() + "\" beside it");
+      if (command.check) command.check(result_);
+      return;
+    }
     if (count < command.words.least) throw usage_error("`trainlab " + command.name + "` needs " + command.words.what);
     if (count > command.words.most) {
       throw usage_error("`trainlab " + command.name + "` takes " + command.words.what + ", found \"" +

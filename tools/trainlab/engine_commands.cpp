@@ -1,4 +1,5 @@
 // The commands on a recipe that an engine does alone. Their records come from the table that the engine has written.
+#include "attach.h"
 #include "cli/arguments.h"
 #include "cli/ending.h"
 #include "cli/requests.h"
@@ -17,6 +18,7 @@ std::vector<Command> with_engine_commands(const Value& table) {
     for (const Value& flag : row["flags"].list()) command.flags.push_back(flag_from(flag));
     command.works = Command::Works::on_recipe;
     command.run = [](const Program&, const Arguments& given) { return supervise(request_for_recipe(given), given); };
+    if (command.name == "profile") let_attach(command);
     place = commands.insert(place, std::move(command)) + 1;
   }
   return commands;

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <optional>
 
@@ -16,7 +15,6 @@
 #include "machine/product_times.h"
 #include "profile/remedies.h"
 #include "steps/in_turns.h"
-#include "tensor/free_memory.h"
 #include "tensor/named_tensors.h"
 #include "tensor/types.h"
 #include "variant.h"
@@ -100,25 +98,9 @@ FitFacts facts_of(const Profile& profile, const FitPlan& plan, const RunSettings
           .cores = static_cast<int>(profile.cores)};
 }
 
-constexpr std::string_view threads_flag = "--threads ";
-
-Variant changed(const Remedy& remedy, const Variant& base, const WithSet& with_set) {
-  if (remedy.set.starts_with(threads_flag)) {
-    RunSettings settings = base.settings;
-    settings.threads = std::atoi(remedy.set.c_str() + threads_flag.size());
-    return variant_of(base.stage, settings, &base.plan.data);
-  }
-  Variant variant = variant_of(with_set(remedy.set), base.settings, &base.plan.data);
-  const double needed = estimate_memory(variant.plan).total();
-  if (needed > 0.8 * static_cast<double>(free_tensor_memory()) && needed > static_cast<double>(large_memory)) {
-    throw run_error("it needs about " + memory_text(needed) + " of memory");
-  }
-  return variant;
-}
-
 void try_one(Remedy& remedy, Variant& base, const Trial& trial, const NamedTensors& weights, const WithSet& with_set) {
   const auto work = [&] {
-    Variant other = changed(remedy, base, with_set);
+    Variant other = with_remedy(remedy, base, with_set);
     std::vector<double> ratios;
     in_turns(
         rounds, [&] { return trial.speed(base); }, [&] { return trial.speed(other); },
@@ -169,35 +151,6 @@ std::vector<Remedy> try_remedies(const Profile& profile, const StepVerdict& verd
     prepare_arithmetic(settings.threads);
     return remedies;
   });
-}
-
-std::string remedies_text(const std::vector<Remedy>& remedies) {
-  if (remedies.empty()) return "";
-  std::string text = "\nremedies (speed with to speed without, 95 % interval)\n";
-  for (const Remedy& one : remedies) {
-    const std::string flag = one.set.empty() || one.set.starts_with("--") ? one.set : "--set " + one.set;
-    text += fmt::format("  {:<34} {:<30} ", one.name, flag);
-    if (one.is_tried()) {
-      text +=
-          fmt::format("{:.2f} ({:.2f} to {:.2f}), {}\n", one.ratio.median, one.ratio.low, one.ratio.high, one.result);
-    } else {
-      text += "not tried: " + one.reason + "\n";
-    }
-  }
-  return text;
-}
-
-Value remedies_value(const std::vector<Remedy>& remedies) {
-  Value::List list;
-  for (const Remedy& one : remedies) {
-    list.push_back(Value::Map{{"name", one.name},
-                              {"set", one.set.empty() ? Value() : Value(one.set)},
-                              {"tried", one.is_tried()},
-                              {"ratio", one.is_tried() ? one.ratio.to_value() : Value()},
-                              {"result", one.is_tried() ? Value(one.result) : Value()},
-                              {"reason", one.is_tried() ? Value() : Value(one.reason)}});
-  }
-  return list;
 }
 
 }  // namespace trainlab

@@ -1,6 +1,7 @@
 // Variant: a fit with certain options, measured in turns with the same fit with other options. Private to the room.
 #pragma once
 
+#include "profile/remedies.h"
 #include "stage_profile.h"
 
 namespace trainlab {
@@ -13,6 +14,11 @@ struct Variant {
 
 // `opened`: the opened data of another variant of the fit, which this variant then uses too; or null.
 Variant variant_of(const Options& stage, const RunSettings& settings, const DataParts* opened);
+
+// The base with a remedy, or without one where the remedy has no option, and with `more` texts of --set. Raises
+// Error{run} for a remedy that needs more memory than there is.
+Variant with_remedy(const Remedy& remedy, const Variant& base, const WithSet& with_set,
+                    std::vector<std::string> more = {});
 
 // A short run of the variant.
 Profile profile_of_variant(Variant& variant, const StepLimits& limits,

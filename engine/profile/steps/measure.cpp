@@ -42,8 +42,12 @@ StageContext context_in(const ScratchFolder& folder, const Measured& how) {
           .say_damage = how.say};
 }
 
-void check_end(const Value& summary) {
+void check_stop() {
   if (stop_requested()) throw Error(ErrorKind::interrupted, "asked to stop while steps were measured");
+}
+
+void check_end(const Value& summary) {
+  check_stop();
   if (summary["status"] != Value("failed")) return;
   throw run_error("the stage failed while its steps were measured: " + summary["reason"].string());
 }
@@ -101,16 +105,23 @@ class TaskSteps final : public RowJudge {
 
 }  // namespace
 
-void run_measured_fit(const FitPlan& plan, const Measured& how, const ScratchFolder& folder,
-                      const std::shared_ptr<LoopObserver>& observer) {
+Value run_fit_in(const ScratchFolder& folder, const FitPlan& plan, const Measured& how,
+                 const std::shared_ptr<LoopObserver>& observer) {
   const FitMember member{.options = how.stage, .context = context_in(folder, how), .shows_progress = false};
   FitCompany company;
   if (observer) company.observers.push_back(observer);
   try {
-    check_end(run_fits(plan, {&member, 1}, false, company).front());
+    Value summary = run_fits(plan, {&member, 1}, false, company).front();
+    check_stop();
+    return summary;
   } catch (const SeenEnough&) {
-    // The collector, or the observer, has ended the fit.
+    return {};  // the collector, or the observer, has ended the fit
   }
+}
+
+void run_measured_fit(const FitPlan& plan, const Measured& how, const ScratchFolder& folder,
+                      const std::shared_ptr<LoopObserver>& observer) {
+  if (const Value summary = run_fit_in(folder, plan, how, observer); !summary.is_nil()) check_end(summary);
 }
 
 StepFigures measure_fit(FitPlan& plan, const Measured& how, const StepLimits& limits) {

@@ -29,7 +29,13 @@ struct Measured {
   bool by_length = false;          // ProfileOptions::by_length
 };
 
-// Runs a fit to its end, or until a listener or the observer raises SeenEnough. Raises the error of the fit.
+// Runs a fit to its end, or until a listener or the observer raises SeenEnough, and returns its summary, nil after
+// SeenEnough. Raises the error of the fit, and Error{interrupted} when the run was asked to stop; a loss that is not
+// finite makes the summary's status "failed".
+Value run_fit_in(const ScratchFolder& folder, const FitPlan& plan, const Measured& how,
+                 const std::shared_ptr<LoopObserver>& observer = nullptr);
+
+// The same for a fit whose failure is an error.
 void run_measured_fit(const FitPlan& plan, const Measured& how, const ScratchFolder& folder,
                       const std::shared_ptr<LoopObserver>& observer = nullptr);
 

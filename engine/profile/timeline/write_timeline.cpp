@@ -3,8 +3,8 @@
 #include <iterator>
 #include <string_view>
 
-#include "core/error.h"
 #include "core/files.h"
+#include "core/trace_file.h"
 #include "core/value.h"
 #include "event_kind.h"
 #include "profile/timeline.h"
@@ -27,24 +27,14 @@ std::string_view kind_name(TimelineEvent::Kind kind) {
 namespace {
 
 constexpr double microseconds = 1e6;
-constexpr std::string_view beginning = R"({"displayTimeUnit":"ms","traceEvents":[)"
-                                       "\n"
-                                       R"({"ph":"M","pid":1,"name":"process_name","args":{"name":"trainlab"}})";
 
 }  // namespace
-
-void check_replaces_trace(const std::filesystem::path& file) {
-  const std::string begin = first_bytes(file, beginning.size());
-  if (begin.empty() || begin == beginning) return;
-  throw usage_error("--trace: " + file.string() + " is there already, and is no trace of trainlab")
-      .hint("a new file, or the name of a trace that may be replaced: --trace trace.json");
-}
 
 void Timeline::write(const std::filesystem::path& path) const {
   std::vector<std::string> quoted_names;
   for (const std::string& name : names) quoted_names.push_back(to_json(Value(name)));
   write_atomic(path, [&](const Append& append) {
-    std::string piece(beginning);
+    std::string piece(trace_file_beginning);
     const auto out = std::back_inserter(piece);
     for (std::size_t i = 0; i < threads.size(); ++i) {
       fmt::format_to(out, ",\n");

@@ -250,6 +250,15 @@ TEST_CASE("read_file reads all bytes, and no more than allowed") {
   CHECK(read_file("/proc/self/comm").back() == '\n');
 }
 
+TEST_CASE("whether a file could be written is known without writing it") {
+  const fs::path folder = fresh_folder("could-write");
+  check_can_write("--trace", folder / "t.json");
+  CHECK(fs::is_empty(folder));
+  const fs::path away = folder / "no" / "t.json";
+  CHECK(error_of([&] { check_can_write("--trace", away); }) ==
+        "--trace: cannot write " + away.string() + ": No such file or directory");
+}
+
 TEST_CASE("folders are made with their parents, and only once") {
   const fs::path folder = fresh_folder("folders");
   make_directories(folder / "a" / "b" / "c");

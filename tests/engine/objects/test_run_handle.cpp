@@ -29,6 +29,7 @@ class CheckedRun final : public RunHandle {
   Objects models() const override { return {}; }
   Objects optimizers() const override { return {}; }
   double rate() const override { return 0; }
+  Value speed() const override { return {}; }
 };
 
 }  // namespace

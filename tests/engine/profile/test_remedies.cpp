@@ -61,7 +61,8 @@ TEST_CASE("remedies are tried beside the fit, and say whether its result stays")
   const RunSettings settings = cpu_settings();
   const ProfileOptions options{.seconds = 1};
   const Profile profile = profile_stage(fit(""), settings, {.seconds = 0.1});
-  const WithSet changed = [&](const std::string& set) -> Options {
+  const WithSet changed = [&](const std::vector<std::string>& texts) -> Options {
+    const std::string& set = texts.front();
     if (set.starts_with("validate=")) return fit(R"(, "validate": "20 steps")");
     if (set == "metrics=nil") throw recipe_error("monitor: needs the metric");
     if (set.starts_with("batch=")) return fit(R"(, "loader": {"drop_last": true})");  // of the same batch
@@ -83,7 +84,7 @@ TEST_CASE("remedies are tried beside the fit, and say whether its result stays")
   verdict.bottleneck = Bottleneck::transfer;
   const std::vector<Remedy> others = try_remedies(
       profile, verdict, fit(""), settings,
-      [&](const std::string&) {
+      [&](const std::vector<std::string>&) {
         std::string text = digits_fit(R"(, "steps": 40)");
         text.replace(text.find("0.005"), 5, "0.006");
         return parse_options(text);
@@ -91,6 +92,94 @@ TEST_CASE("remedies are tried beside the fit, and say whether its result stays")
       options);
   REQUIRE(others.size() == 1);
   CHECK(others.front().result == "changes the result");
+}
+
+namespace {
+
+Remedy changing(const std::string& set) { return {.name = set, .set = set, .result = "changes the result"}; }
+
+// Sets the options `seed` and `optim.lr` of a small fit on digits.
+Options digits_with(const std::vector<std::string>& texts) {
+  std::string text = digits_fit(R"(, "epochs": 30)");
+  for (const std::string& set : texts) {
+    const std::size_t equals = set.find('=');
+    const std::string option = set.substr(0, equals), value = set.substr(equals + 1);
+    if (option == "seed") {
+      text.insert(text.size() - 1, R"(, "seed": )" + value);
+    } else if (option == "optim.lr") {
+      text.replace(text.find("0.005"), 5, value);
+    } else {
+      throw recipe_error(option + ": no such option");
+    }
+  }
+  return parse_options(text);
+}
+
+}  // namespace
+
+TEST_CASE("remedies that change the result are judged by trainings of the same time with the same seeds") {
+  const RunSettings settings = cpu_settings();
+  const Profile profile = profile_stage(digits_with({}), settings, {.seconds = 0.1});
+  std::vector<Remedy> remedies{changing("optim.lr=1e-9"), changing("optim.lr=1e30"), changing("units=4"),
+                               changing("optim.lr=0.01"), changing("optim.lr=0.01")};
+  remedies[3].result = "same to rounding";
+  remedies[4].reason = "the fit refuses it";
+  std::vector<std::vector<std::string>> trained;
+  const WithSet with_set = [&](const std::vector<std::string>& texts) {
+    trained.push_back(texts);
+    return digits_with(texts);
+  };
+  judge_remedies(remedies, profile, digits_with({}), settings, with_set, 2, [](const std::string&) {});
+
+  REQUIRE(remedies[0].quality);
+  const RemedyQuality& slow = *remedies[0].quality;
+  CHECK(slow.reason == "");
+  CHECK(slow.metric == "val.loss");
+  CHECK(slow.minimize);
+  CHECK(slow.seconds == Approx(0.2));
+  CHECK(slow.judgement.pairs == 5);
+  CHECK(slow.with > slow.without);
+  CHECK(slow.judgement.difference.mean == Approx(slow.with - slow.without));
+  CHECK(slow.judgement.difference.low <= slow.judgement.difference.mean);
+  CHECK(slow.judgement.quality == compare::Quality::worse);
+  // Seeds in order; the two sides of a pair take turns in beginning.
+  using Texts = std::vector<std::string>;
+  const std::vector<Texts> first(trained.begin(), trained.begin() + 4);
+  CHECK(first == std::vector<Texts>{{"seed=1"}, {"seed=1", "optim.lr=1e-9"}, {"seed=2", "optim.lr=1e-9"}, {"seed=2"}});
+
+  REQUIRE(remedies[1].quality);
+  CHECK(remedies[1].quality->judgement.b_failed == 5);
+  CHECK(remedies[1].quality->judgement.a_failed == 0);
+  REQUIRE(remedies[2].quality);
+  CHECK(remedies[2].quality->reason == "units: no such option");
+  CHECK_FALSE(remedies[3].quality);
+  CHECK_FALSE(remedies[4].quality);
+
+  const std::string text = remedies_text(remedies);
+  CHECK(text.find("    quality: val.loss ") != std::string::npos);
+  CHECK(text.find(", worse; 5 pairs, 200 ms each\n") != std::string::npos);
+  CHECK(text.find("; 5 failed with the change, 0 without\n") != std::string::npos);
+  CHECK(text.find("    quality: not judged: units: no such option\n") != std::string::npos);
+  const Value list = remedies_value(remedies);
+  CHECK(list.list()[0]["quality"]["verdict"] == Value("worse"));
+  CHECK(list.list()[0]["quality"]["difference"]["low"].number() > 0);
+  CHECK(list.list()[2]["quality"]["verdict"].is_nil());
+  CHECK(list.list()[3]["quality"].is_nil());
+}
+
+TEST_CASE("remedies are judged by the metric that the fit monitors, and need a validation part") {
+  const auto metric = [](const std::string& fit) {
+    return quality_metric(plan_fit(parse_options(fit), cpu_settings()));
+  };
+  CHECK(metric(digits_fit(R"(, "epochs": 1)")) == "val.loss");
+  CHECK(metric(digits_fit(R"(, "epochs": 1, "monitor": "val.accuracy")")) == "val.accuracy");
+  CHECK(metric(digits_fit(R"(, "epochs": 1, "monitor": "train.loss", "keep": "last")")) == "val.loss");
+  std::string alone = digits_fit(R"(, "epochs": 1)");
+  const std::string split = R"(, "train": 0.8, "val": 0.1, "test": 0.1, "seed": 7)";
+  alone.replace(alone.find(split), split.size(), R"(, "train": 0.8, "test": 0.2)");
+  CHECK(error_of([&] {
+          metric(alone);
+        }).starts_with("--quality: expected a fit with a validation part, found \"test\", which has none"));
 }
 
 }  // namespace trainlab::remedies_test

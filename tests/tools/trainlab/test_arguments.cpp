@@ -110,6 +110,34 @@ TEST_CASE("lines that are refused say why") {
   CHECK_THAT(refusal({"completion", "fish"}), Contains("knows bash and zsh, found \"fish\""));
 }
 
+TEST_CASE("a flag may stand in place of the words and say what a line works on") {
+  using Catch::Contains;
+  const Value file = Value::Map{{"type", "file"}, {"operand", "FILE"}};
+  const auto flag = [](const char* name, const Value& type) {
+    return Value::Map{{"name", name}, {"type", type}, {"help", "x"}, {"repeats", false}, {"needs", ""}};
+  };
+  const std::vector<Command> commands =
+      with_engine_commands(Value::List{Value::Map{{"name", "profile"},
+                                                  {"line", "what a step waits for"},
+                                                  {"text", ""},
+                                                  {"takes_second", true},
+                                                  {"choices", Value::List{}},
+                                                  {"flags", Value::List{flag("trace", file), flag("apply", file)}}}});
+  const auto parse = [&](const std::vector<std::string>& words) { return parse_arguments(commands, words); };
+  const Arguments a = parse({"profile", "--attach", "runs/x/001", "--json", "--trace", "t.json"});
+  CHECK(a.command->name == "profile");
+  CHECK(a.words.empty());
+  CHECK(a.flags["attach"] == Value("runs/x/001"));
+  CHECK_THROWS_WITH(parse({"profile"}), Contains("needs one recipe or two"));
+  CHECK_THROWS_WITH(parse({"profile", "x.lua", "--attach", "runs/x/001"}),
+                    Contains("--attach stands in place of one recipe or two, found \"x.lua\" beside it"));
+  CHECK_THROWS_WITH(parse({"profile", "--attach", "runs/x/001", "--set", "batch=3"}),
+                    Contains("--set means nothing to `trainlab profile --attach`"));
+  CHECK_THROWS_WITH(parse({"profile", "--attach", "runs/x/001", "--apply", "x.toml"}),
+                    Contains("--apply means nothing to `trainlab profile --attach`"));
+  CHECK_THROWS_WITH(parse({"profile", "--attach", "runs/x/001", "--lr", "1"}), Contains("unknown flag --lr"));
+}
+
 TEST_CASE("a flag of another command is shown in its place") {
   CHECK(refusal({"--csv", "report", "runs/x/001"}) == "--csv stands after its command: trainlab report … --csv");
   CHECK(refusal({"--epochs=2", "digits.lua"}) ==

@@ -2,6 +2,7 @@
 
 #include "command.h"
 #include "core/files.h"
+#include "core/trace_file.h"
 #include "core/words.h"
 #include "measured_stage.h"
 #include "profile/beside.h"
@@ -16,7 +17,8 @@ namespace trainlab {
 
 namespace {
 
-constexpr double precision = 0.02;  // wanted half-width of a step's interval, relative to its median
+constexpr double precision = 0.02;   // wanted half-width of a step's interval, relative to its median
+constexpr double least_quality = 1;  // seconds of --quality
 
 // The remedies that are faster and keep the result, in the form that `trainlab run --apply` reads.
 AppliedChanges winners(const std::vector<Remedy>& remedies) {
@@ -102,7 +104,7 @@ class ProfileExecution final : public BesideExecution {
  public:
   explicit ProfileExecution(const EngineStart& start) : BesideExecution(start) {
     if (compares()) {
-      for (const char* flag : {"html", "trace", "apply", "by"}) {
+      for (const char* flag : {"html", "trace", "apply", "by", "quality"}) {
         if (request().has(flag)) throw usage_error("--" + std::string(flag) + " belongs to the profile of one recipe");
       }
     }
@@ -110,6 +112,9 @@ class ProfileExecution final : public BesideExecution {
     if (request().has("html")) report::check_replaces_page(*request().path("html"));
     if (request().has("trace")) check_replaces_trace(*request().path("trace"));
     check_apply();
+    if (request().has("quality") && request().options["quality"].number() < least_quality) {
+      throw usage_error("--quality: expected at least 1 s, of which a training gets a tenth");
+    }
   }
 
  private:
@@ -146,6 +151,7 @@ class ProfileExecution final : public BesideExecution {
       throw usage_error("--trace: expected a fit, found the task \"" + what.stage.string("name") + "\"")
           .hint("a task's loop is code, of which no steps can be run apart");
     }
+    if (request().has("quality")) check_quality(what, settings);
     ProfileOptions options = profile_options(precision);
     options.by_length = !request().has("seconds");
     const Options& stage = what.stage;
@@ -163,8 +169,11 @@ class ProfileExecution final : public BesideExecution {
     const std::string text = profile_text(profile, verdict);
     run().say(text.substr(0, text.find('\n')) + "; trying remedies");
     WithSet with_set;
-    if (what.spec) with_set = [&](const std::string& set) { return with_more(*what.spec, {set}); };
-    const std::vector<Remedy> remedies = try_remedies(profile, verdict, stage, settings, with_set, options);
+    if (what.spec) with_set = [&](const std::vector<std::string>& set) { return with_more(*what.spec, set); };
+    std::vector<Remedy> remedies = try_remedies(profile, verdict, stage, settings, with_set, options);
+    if (request().has("quality")) {
+      judge_remedies(remedies, profile, stage, settings, with_set, request().options["quality"].number(), options.say);
+    }
     if (request().has("apply")) {
       AppliedChanges changes = winners(remedies);
       changes.recipe = hash_file(request().recipe);
@@ -191,6 +200,19 @@ class ProfileExecution final : public BesideExecution {
     return 0;
   }
 
+  // Raises Error{usage}, before anything is measured, where remedies cannot be judged.
+  static void check_quality(const WhatToMeasure& what, const RunSettings& settings) {
+    if (what.stage.entry().name != "fit") {
+      throw usage_error("--quality: expected a fit, found the task \"" + what.stage.string("name") + "\"")
+          .hint("a task's loop is code, and has no options that could be changed");
+    }
+    if (!what.spec) {
+      throw usage_error("--quality: expected a fit that the recipe names, found " + what.note)
+          .hint("options of its fits come from the function `build`");
+    }
+    with_torch_errors([&] { quality_metric(plan_fit(what.stage, settings)); });
+  }
+
   DetailView view() const {
     const Value& by = request().options["by"];
     if (by.is_nil()) return DetailView::heaviest;
@@ -213,7 +235,8 @@ Command profile_command() {
           "that suit the verdict are tried, and their gain is shown.\n"
           "With a second recipe, or with --with, two stages are measured in turns, and the text says how much longer "
           "a\n"
-          "step of the second takes and where the difference lies. Parameters and --set are those of both.\n",
+          "step of the second takes and where the difference lies. Parameters and --set are those of both.\n"
+          "With --attach, the next steps of a run that trains now are measured, in the process that trains.\n",
       .flags = {stage_flag(),
                 seconds_flag("±2 %", ", and 20 times as\nlong as the stage for a short stage"),
                 {.name = "by",
@@ -228,6 +251,10 @@ Command profile_command() {
                 {.name = "apply",
                  .type = file_type("FILE"),
                  .help = "writes the changes that are faster and keep the result, for `trainlab run --apply FILE`"},
+                {.name = "quality",
+                 .type = time_type(),
+                 .help = "trains with and without each change that changes the result, for this time in all, and says\n"
+                         "what the change does to the validation part: \"60 s\""},
                 {.name = "with",
                  .type = text_type("PATH=VALUE"),
                  .help = "compares the stage with itself, or with the second recipe's, under this option",

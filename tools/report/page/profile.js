@@ -178,6 +178,15 @@ function verdict() {
   ]);
 }
 
+// What a remedy that changes the result does to the validation part, where that was asked for.
+function price(quality) {
+  if (!quality) return '';
+  const {metric, with: changed, without, difference, verdict, reason} = quality;
+  if (reason) return `; quality not judged: ${reason}`;
+  if (!difference) return `; no ${metric} to compare`;
+  return `; ${metric} ${number(changed)} instead of ${number(without)}: ${verdict}`;
+}
+
 function remedies() {
   if (!data.remedies.length) return;
   const section = card('Remedies', {note: 'Speed with the change to the speed without, with a 95 % interval.'});
@@ -185,7 +194,7 @@ function remedies() {
       section, ['change', 'option', 'speed', 'from', 'to', 'result'],
       data.remedies.map(
           one => [one.name, one.set ?? '', one.ratio?.median ?? null, one.ratio?.low ?? null, one.ratio?.high ?? null,
-                  one.tried ? one.result : `not tried: ${one.reason}`]));
+                  one.tried ? one.result + price(one.quality) : `not tried: ${one.reason}`]));
 }
 
 function input(cards) {

@@ -70,6 +70,9 @@ std::string read_file(const std::filesystem::path& path, std::int64_t limit = st
 
 // The first `most` bytes of a file, or fewer where the file ends before; empty where there is no file that can be read.
 std::string first_bytes(const std::filesystem::path& path, std::size_t most);
+// Raises Error{usage} that begins with `flag` where a file of this path could not be written, for callers that write
+// after long work only.
+void check_can_write(const std::string& flag, const std::filesystem::path& path);
 
 // Makes the folders of the path that are missing, durably.
 void make_directories(const std::filesystem::path& path);

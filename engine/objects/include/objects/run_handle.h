@@ -44,6 +44,8 @@ class RunHandle : public Object {
   // The learning rate of a fit without a step of its own: that of the latest step, before the first step that of the
   // first, after set_lr() the rate that was set.
   virtual double rate() const = 0;
+  // run.profile: the field `speed` of the summary, as it is now.
+  virtual Value speed() const = 0;
 
   // run.state: data and tensors that survive a resume. While the script runs, the values live in Lua: the bindings take
   // `state` as the first content and install `read_state`, which every checkpoint calls.

@@ -3,10 +3,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "compare/judgement.h"
 #include "profile/profile.h"
+#include "train/fit_plan.h"
 
 namespace trainlab {
 
@@ -22,12 +25,24 @@ struct FitFacts {
   int cores = 1;
 };
 
+// What a remedy does to the quality: trainings of the same time with and without the remedy, in pairs with equal seeds.
+struct RemedyQuality {
+  std::string metric = {};  // "val.loss": the metric that the fit monitors
+  bool minimize = true;     // whether smaller is better
+  double seconds = 0;       // of each training
+  std::string reason = {};  // why there is no judgement; empty: there is one
+  // B is the fit with the remedy: `difference` is that of the delivered metrics, with the remedy less without.
+  compare::Judgement judgement = {};
+  double without = 0, with = 0;  // mean of the delivered metric; NaN where no training delivered one
+};
+
 struct Remedy {
   std::string name = {};    // "more loader threads"
   std::string set = {};     // as on the command line: "loader.threads=2" for --set, or "--threads 2"; empty: no option
   std::string reason = {};  // why the remedy was not tried; empty: it was tried
   Interval ratio = {};      // speed with the remedy divided by speed without, validations and checkpoints included
   std::string result = {};  // "same bytes", "same to rounding" (1e-5 of the largest weight), "changes the result"
+  std::optional<RemedyQuality> quality = {};  // of a remedy that changes the result, once it was asked for
 
   bool is_tried() const { return reason.empty(); }
   // Whether the fit is faster with the remedy: the whole interval of the ratio is above 1, its median is 1.02 or more.
@@ -38,8 +53,8 @@ struct Remedy {
 // The changes that suit a verdict, none of them tried yet. A remedy that cannot be tried has its `reason`. Pure.
 std::vector<Remedy> remedies_for(Bottleneck verdict, const FitFacts& facts);
 
-// Returns the stage with one more --set. Raises Error where the stage has no such option.
-using WithSet = std::function<Options(const std::string& set)>;
+// Returns the stage with these further texts of --set. Raises Error where the stage has no such option.
+using WithSet = std::function<Options(const std::vector<std::string>& set)>;
 
 // Tries the remedies for a profiled fit: short runs with and without each in turn (A B B A …), `seconds` in all, and
 // five steps of both, whose weights are compared. A remedy that the fit refuses is not tried, and the refusal is its
@@ -47,6 +62,18 @@ using WithSet = std::function<Options(const std::string& set)>;
 // fit whose options come from a function.
 std::vector<Remedy> try_remedies(const Profile& profile, const StepVerdict& verdict, const Options& stage,
                                  const RunSettings& settings, const WithSet& with_set, const ProfileOptions& options);
+
+// The metric by which the remedies of a fit are judged: the one that the fit monitors, if the validation part is
+// measured by it, else val.loss. Error{usage} for a fit whose validation part is not measured.
+std::string quality_metric(const FitPlan& plan);
+
+// Trains with and without each remedy that changes the result, and gives the remedy its `quality`. The trainings of a
+// remedy take about `seconds` in all: five pairs with the seeds 1 to 5, in which both fits train for the same time,
+// without `epochs` or `steps`, so that schedules reach their end with the time. No training takes longer than the
+// profiled fit itself, unless that takes less than a second. A remedy whose trainings raise an error gets its reason.
+void judge_remedies(std::vector<Remedy>& remedies, const Profile& profile, const Options& stage,
+                    const RunSettings& settings, const WithSet& with_set, double seconds,
+                    const std::function<void(const std::string&)>& say);
 
 std::string remedies_text(const std::vector<Remedy>& remedies);
 Value remedies_value(const std::vector<Remedy>& remedies);

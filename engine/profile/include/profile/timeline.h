@@ -28,9 +28,6 @@ struct FlameLimits {
   std::size_t spans = 4000;  // most spans in the steps that are shown
 };
 
-// Error{usage} for a file that --trace would replace though it is no trace: somebody may need the file.
-void check_replaces_trace(const std::filesystem::path& file);
-
 struct Timeline {
   std::vector<std::string> threads;  // "training", "loader 1", …
   std::vector<std::string> names;

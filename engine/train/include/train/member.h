@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -112,6 +113,8 @@ class Member {
   // The estimate of the run's length under a budget of time.
   void set_total(std::int64_t total_steps);
   double rate();  // RunHandle::rate()
+  // What gives RunHandle::speed(), which the loop measures.
+  void set_speed(std::function<Value()> speed) { speed_ = std::move(speed); }
 
  private:
   friend class FitHandle;
@@ -156,6 +159,7 @@ class Member {
   std::vector<std::shared_ptr<StopRule>> stop_rules_;
   std::map<std::string, std::shared_ptr<Callable>, std::less<>> callbacks_;
   Record record_;
+  std::function<Value()> speed_;
 
   std::shared_ptr<FitHandle> handle_;
   MetricMap metrics_;                     // of the latest validation

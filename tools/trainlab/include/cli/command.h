@@ -63,6 +63,9 @@ struct Command {
   // The name of a flag of the command's own. With this flag, a line works on a recipe and its word is the recipe's
   // path, whatever `works` says.
   std::string recipe_flag = {};
+  // The name of a flag of the command's own which says in place of the words what a line works on. A line with this
+  // flag has no words, and no recipe is executed.
+  std::string instead = {};
   bool trains = false;         // the command trains in the folder of a run
   bool continues_run = false;  // the command continues an existing run; messages then list what cannot change
 

@@ -1,0 +1,94 @@
+// Remedies as text and as data.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "core/number_or_nil.h"
+#include "profile/remedies.h"
+#include "time_text.h"
+
+namespace trainlab {
+
+namespace {
+
+std::string_view quality_word(compare::Quality quality) {
+  switch (quality) {
+    case compare::Quality::better: return "better";
+    case compare::Quality::worse: return "worse";
+    case compare::Quality::not_worse:
+    case compare::Quality::unclear: break;
+  }
+  return "unclear";
+}
+
+bool has_interval(const compare::Interval& difference) {
+  return std::isfinite(difference.low) && std::isfinite(difference.high);
+}
+
+std::string quality_text(const RemedyQuality& quality) {
+  if (!quality.reason.empty()) return "not judged: " + quality.reason;
+  const compare::Judgement& judged = quality.judgement;
+  std::string text = has_interval(judged.difference)
+                         ? fmt::format("{} {:.4g} instead of {:.4g}: {:+.3g} ({:+.3g} to {:+.3g}), {}", quality.metric,
+                                       quality.with, quality.without, judged.difference.mean, judged.difference.low,
+                                       judged.difference.high, quality_word(judged.quality))
+                         : "unclear, because too few trainings delivered a value of " + quality.metric;
+  text += fmt::format("; {} pairs, {} each", judged.pairs, time_text(quality.seconds));
+  if (judged.a_failed + judged.b_failed > 0)
+    text += fmt::format("; {} failed with the change, {} without", judged.b_failed, judged.a_failed);
+  return text;
+}
+
+Value quality_value(const RemedyQuality& quality) {
+  const compare::Judgement& judged = quality.judgement;
+  const bool is_judged = quality.reason.empty();
+  return Value::Map{
+      {"metric", quality.metric},
+      {"goal", quality.minimize ? "min" : "max"},
+      {"seconds", quality.seconds},
+      {"pairs", judged.pairs},
+      {"without", is_judged ? finite_or_nil(quality.without) : Value()},
+      {"with", is_judged ? finite_or_nil(quality.with) : Value()},
+      {"difference", is_judged && has_interval(judged.difference) ? Value(Value::Map{{"mean", judged.difference.mean},
+                                                                                     {"low", judged.difference.low},
+                                                                                     {"high", judged.difference.high}})
+                                                                  : Value()},
+      {"verdict", is_judged ? Value(std::string(quality_word(judged.quality))) : Value()},
+      {"failed", Value::Map{{"without", judged.a_failed}, {"with", judged.b_failed}}},
+      {"reason", is_judged ? Value() : Value(quality.reason)}};
+}
+
+}  // namespace
+
+std::string remedies_text(const std::vector<Remedy>& remedies) {
+  if (remedies.empty()) return "";
+  std::string text = "\nremedies (speed with to speed without, 95 % interval)\n";
+  for (const Remedy& one : remedies) {
+    const std::string flag = one.set.empty() || one.set.starts_with("--") ? one.set : "--set " + one.set;
+    text += fmt::format("  {:<34} {:<30} ", one.name, flag);
+    if (one.is_tried()) {
+      text +=
+          fmt::format("{:.2f} ({:.2f} to {:.2f}), {}\n", one.ratio.median, one.ratio.low, one.ratio.high, one.result);
+    } else {
+      text += "not tried: " + one.reason + "\n";
+    }
+    if (one.quality) text += "    quality: " + quality_text(*one.quality) + "\n";
+  }
+  return text;
+}
+
+Value remedies_value(const std::vector<Remedy>& remedies) {
+  Value::List list;
+  for (const Remedy& one : remedies) {
+    list.push_back(Value::Map{{"name", one.name},
+                              {"set", one.set.empty() ? Value() : Value(one.set)},
+                              {"tried", one.is_tried()},
+                              {"ratio", one.is_tried() ? one.ratio.to_value() : Value()},
+                              {"result", one.is_tried() ? Value(one.result) : Value()},
+                              {"quality", one.quality ? quality_value(*one.quality) : Value()},
+                              {"reason", one.is_tried() ? Value() : Value(one.reason)}});
+  }
+  return list;
+}
+
+}  // namespace trainlab

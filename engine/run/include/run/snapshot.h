@@ -1,0 +1,37 @@
+// Snapshots: how `trainlab profile --attach` asks a fit that trains now, in another process, for a profile of its next
+// steps. Request and answer are files in the folder of the fit's stage, so that nothing in the run waits for the
+// process that asks, and nothing is left to do where that process has gone.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "core/value.h"
+
+namespace trainlab {
+
+struct SnapshotRequest {
+  std::string id;          // of the process that asks: letters and digits, which no other process has
+  double seconds = 5;      // of the steps to measure, and once more of those to trace
+  bool has_trace = false;  // whether a trace is wanted too
+};
+
+// The files of the request, of its answer, and of a trace.
+std::filesystem::path snapshot_request_path(const std::filesystem::path& stage);
+std::filesystem::path snapshot_answer_path(const std::filesystem::path& stage, const std::string& id);
+std::filesystem::path snapshot_trace_path(const std::filesystem::path& stage, const std::string& id);
+
+// For the process that asks: writes the request, in place of one by another process. Raises Error as write_atomic does.
+void ask_for_snapshot(const std::filesystem::path& stage, const SnapshotRequest& request);
+// Removes the request, unless another process has asked since then, with its answer and trace.
+void withdraw_snapshot_request(const std::filesystem::path& stage, const std::string& id) noexcept;
+
+// For the process that trains: the request, which stays; nullopt where there is none, and where the file is no request.
+// Raises Error where the file cannot be read.
+std::optional<SnapshotRequest> snapshot_request(const std::filesystem::path& stage);
+// Writes the answer, `value` and `text` of the snapshot or `error`, the reason why there is none, and removes the
+// request. Raises Error as write_atomic does.
+void answer_snapshot(const std::filesystem::path& stage, const std::string& id, const Value& answer);
+
+}  // namespace trainlab

@@ -1,0 +1,142 @@
+// Snapshots of fits that go on training: what is answered, and that the fit does not change.
+#include <catch2/catch.hpp>
+
+#include <cerrno>
+#include <set>
+
+#include "core/files.h"
+#include "core/trace.h"
+#include "profile/attach.h"
+#include "run/snapshot.h"
+#include "support/fit_support.h"
+#include "support/last_checkpoint.h"
+
+namespace trainlab::attach_test {
+
+using namespace test;
+namespace fs = std::filesystem;
+
+namespace {
+
+// A fit in `folder` that can be attached to; returns its summary.
+Value train_in(const fs::path& folder, int steps = 600) {
+  const RunSettings settings = cpu_settings();
+  prepare_arithmetic(1);
+  const Options options = parse_options(digits_fit(R"(, "validate": "100 steps", "steps": )" + std::to_string(steps)));
+  const FitPlan plan = plan_fit(options, settings);
+  FitMember member{.options = options, .context = quiet_context(folder, settings)};
+  FitCompany company;
+  attach_addition().join(plan, member, company);
+  return run_fits(plan, {&member, 1}, false, company).front();
+}
+
+Value answer_in(const fs::path& folder, const std::string& id) {
+  return parse_json(read_file(snapshot_answer_path(folder, id)), "answer");
+}
+
+std::string snapshot_files(const fs::path& folder) {
+  std::set<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    const std::string name = entry.path().filename();
+    if (name.starts_with("snapshot")) names.insert(name);
+  }
+  std::string all;
+  for (const std::string& name : names) all += name + " ";
+  return all;
+}
+
+// Refuses to give a snapshot's files their names.
+class FullDisk final : public FileCalls {
+ public:
+  int rename(const fs::path& from, const fs::path& to) override {
+    if (!to.filename().string().starts_with("snapshot-")) return FileCalls::rename(from, to);
+    errno = ENOSPC;
+    return -1;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a fit answers with a profile of its steps, and ends in the same bytes") {
+  const TemporaryFolder plain, asked;
+  const Value alone = train_in(plain.path());
+  CHECK(snapshot_files(plain.path()).empty());
+  ask_for_snapshot(asked.path(), {.id = "a1", .seconds = 0.02, .has_trace = true});
+  const Value summary = train_in(asked.path());
+  CHECK(trace::listener == nullptr);
+  CHECK(snapshot_files(asked.path()) == "snapshot-a1.json snapshot-a1.trace ");
+
+  CHECK(summary["metrics"] == alone["metrics"]);
+  CHECK(same_tensors(last_checkpoint(asked.path()), last_checkpoint(plain.path())));
+  CHECK(rows_without_seconds(asked.path()) == rows_without_seconds(plain.path()));
+
+  const Value answer = answer_in(asked.path(), "a1"), &value = answer["value"];
+  CHECK(answer["error"].is_nil());
+  CHECK(value["kind"] == Value("snapshot"));
+  CHECK(value["stage"] == Value("test"));
+  CHECK(value["steps"].integer() > 0);
+  CHECK(value["step"].integer() > value["steps"].integer());
+  double sum = 0;
+  for (const auto& [name, share] : value["shares"].map()) sum += share.number();
+  CHECK(sum == Approx(1));
+  CHECK(value["shares"]["backward"].number() > 0);
+  CHECK(value["operators"]["per_step"].number() > 0);
+  for (const auto& [name, figure] : summary["speed"].map()) {
+    INFO(name);
+    CHECK(value["speed"].map().contains(name));
+  }
+  CHECK(value["speed"]["shares"]["training"].number() > 0);
+  CHECK(answer["text"].string().starts_with(value["verdict"].string() + ": "));
+  CHECK(answer["text"].string().find("since this process began to train: training ") != std::string::npos);
+
+  std::set<std::string> names;
+  const Value trace = parse_json(read_file(snapshot_trace_path(asked.path(), "a1")), "trace");
+  for (const Value& event : trace["traceEvents"].list()) names.insert(event["name"].string());
+  for (const char* name : {"step", "forward", "backward", "aten::addmm", "AddmmBackward0"}) {
+    INFO(name);
+    CHECK(names.contains(name));
+  }
+}
+
+TEST_CASE("a fit that ends before the snapshot does answers with the steps that it had") {
+  const TemporaryFolder folder;
+  ask_for_snapshot(folder.path(), {.id = "a1", .seconds = 1e4, .has_trace = true});
+  CHECK(train_in(folder.path(), 15)["status"] == Value("done"));  // too few steps to know their time well
+  CHECK(trace::listener == nullptr);
+  CHECK(snapshot_files(folder.path()) == "snapshot-a1.json ");
+  const Value answer = answer_in(folder.path(), "a1");
+  CHECK(answer["value"]["step"] == Value(15));
+  CHECK(answer["value"]["steps"].integer() >= 10);
+}
+
+TEST_CASE("a fit goes on where a snapshot cannot be written, or nobody waits for it") {
+  const TemporaryFolder full, left;
+  ask_for_snapshot(full.path(), {.id = "a1", .seconds = 0.02, .has_trace = true});
+  {
+    FullDisk calls;
+    const ScopedFileCalls scoped(calls);
+    CHECK(train_in(full.path())["status"] == Value("done"));
+  }
+  CHECK(snapshot_files(full.path()) == "snapshot.request ");
+  write_atomic(snapshot_request_path(left.path()), "no request");
+  CHECK(train_in(left.path())["status"] == Value("done"));
+  CHECK(snapshot_files(left.path()) == "snapshot.request ");
+}
+
+TEST_CASE("a snapshot leaves the listener of a step alone that has begun before") {
+  class Nobody final : public TraceListener {
+    void began(Phase, std::string_view) override {}
+    void ended(Phase, std::string_view) noexcept override {}
+  };
+  const TemporaryFolder folder;
+  ask_for_snapshot(folder.path(), {.id = "a1", .seconds = 0.02});
+  {
+    Nobody nobody;
+    const Listening listening(nobody);
+    CHECK(train_in(folder.path())["status"] == Value("done"));
+    CHECK(trace::listener == &nobody);
+  }
+  CHECK(snapshot_files(folder.path()) == "snapshot.request ");
+}
+
+}  // namespace trainlab::attach_test

@@ -1,0 +1,60 @@
+// Requests for snapshots, which are files in a stage's folder.
+#include "run/snapshot.h"
+
+#include <catch2/catch.hpp>
+
+#include "core/files.h"
+#include "support/temporary_folder.h"
+
+namespace trainlab::snapshot_test {
+
+using test::TemporaryFolder;
+namespace fs = std::filesystem;
+
+TEST_CASE("a request is there until it is answered, and the answer until it is withdrawn") {
+  const TemporaryFolder temporary;
+  const fs::path& stage = temporary.path();
+  CHECK_FALSE(snapshot_request(stage));
+  ask_for_snapshot(stage, {.id = "a1", .seconds = 3, .has_trace = true});
+  const auto request = snapshot_request(stage);
+  REQUIRE(request);
+  CHECK(request->id == "a1");
+  CHECK(request->seconds == 3);
+  CHECK(request->has_trace);
+  answer_snapshot(stage, "a1", Value::Map{{"text", "input"}});
+  CHECK_FALSE(snapshot_request(stage));
+  CHECK(parse_json(read_file(snapshot_answer_path(stage, "a1")), "answer")["text"] == Value("input"));
+  write_atomic(snapshot_trace_path(stage, "a1"), "{}");
+  withdraw_snapshot_request(stage, "a1");
+  CHECK(fs::is_empty(stage));
+}
+
+TEST_CASE("the request of another process stays when one is answered or withdrawn") {
+  const TemporaryFolder temporary;
+  const fs::path& stage = temporary.path();
+  ask_for_snapshot(stage, {.id = "a1"});
+  ask_for_snapshot(stage, {.id = "b2"});
+  answer_snapshot(stage, "a1", Value::Map{});
+  withdraw_snapshot_request(stage, "a1");
+  REQUIRE(snapshot_request(stage));
+  CHECK(snapshot_request(stage)->id == "b2");
+  withdraw_snapshot_request(stage, "b2");
+  CHECK(fs::is_empty(stage));
+}
+
+TEST_CASE("what is no request is none") {
+  const TemporaryFolder temporary;
+  const fs::path& stage = temporary.path();
+  for (const char* text :
+       {"", "x", "[]", R"({"id": "../x", "seconds": 1})", R"({"id": "a"})", R"({"id": 1, "seconds": 1})"}) {
+    write_atomic(snapshot_request_path(stage), text);
+    INFO(text);
+    CHECK_FALSE(snapshot_request(stage));
+  }
+  write_atomic(snapshot_request_path(stage), R"({"id": "a", "seconds": -5})");
+  REQUIRE(snapshot_request(stage));
+  CHECK(snapshot_request(stage)->seconds > 0);
+  CHECK_FALSE(snapshot_request(stage)->has_trace);
+}
+
+}  // namespace trainlab::snapshot_test

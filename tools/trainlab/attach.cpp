@@ -1,0 +1,178 @@
+#include "attach.h"
+
+#include <signal.h>
+#include <time.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <vector>
+
+#include "cli/arguments.h"
+#include "cli/ending.h"
+#include "cli/requests.h"
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/files.h"
+#include "core/host.h"
+#include "core/trace_file.h"
+#include "report/texts.h"
+#include "run/folder.h"
+#include "run/shell_word.h"
+#include "run/snapshot.h"
+
+namespace trainlab::cli {
+
+namespace fs = std::filesystem;
+using report::shown_path;
+
+namespace {
+
+constexpr double usual_seconds = 5;
+
+// The fit that the run trains now, with its absolute folder.
+StageRecord training_fit(const fs::path& run) {
+  const std::string shown = shown_path(run);
+  if (!holder(run)) {
+    if (is_finished(read_summary(run))) throw usage_error("--attach: the run in " + shown + " has ended");
+    throw usage_error("--attach: no process trains the run in " + shown + " now")
+        .hint("to continue: trainlab resume " + shell_word(shown));
+  }
+  const std::vector<StageRecord> stages = read_stages(run);
+  const fs::path folder = stages.empty() || stages.back().folder == "." ? run : run / stages.back().folder;
+  if (stages.empty() || is_finished(read_summary(folder)))
+    throw usage_error("--attach: the run in " + shown + " is between two stages").hint("try again in a moment");
+  const StageRecord& stage = stages.back();
+  if (stage.kind == "fit") return {.name = stage.name, .kind = stage.kind, .folder = folder.string()};
+  throw usage_error("--attach: expected a run that trains a fit, found the " + stage.kind + " \"" + stage.name +
+                    "\" in " + shown)
+      .hint(stage.kind == "task" ? "a task's loop is code; `trainlab profile` on its recipe measures the loop"
+                                 : "`trainlab profile` on its recipe measures a trial");
+}
+
+// Signals that end the program wait while the object lives, so that the request can be taken back first.
+class HeldSignals {
+ public:
+  HeldSignals() {
+    sigemptyset(&held_);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&held_, signal);
+    sigprocmask(SIG_BLOCK, &held_, &before_);
+  }
+  ~HeldSignals() { sigprocmask(SIG_SETMASK, &before_, nullptr); }
+  HeldSignals(const HeldSignals&) = delete;
+
+  // Waits for a signal, which it returns, but no longer than a moment: 0.
+  int wait() const {
+    constexpr timespec moment{.tv_sec = 0, .tv_nsec = 20'000'000};
+    return std::max(::sigtimedwait(&held_, nullptr, &moment), 0);
+  }
+
+ private:
+  sigset_t held_{}, before_{};
+};
+
+// A request, which is taken back with what was answered to it.
+class Asking {
+ public:
+  Asking(fs::path stage, SnapshotRequest request) : stage_(std::move(stage)), request_(std::move(request)) {
+    try {
+      ask_for_snapshot(stage_, request_);
+    } catch (Error& error) {
+      if (error.kind() == ErrorKind::usage)
+        error.hint("only who may write into the run's folder can attach to the run");
+      throw;
+    }
+  }
+  ~Asking() { withdraw_snapshot_request(stage_, request_.id); }
+  Asking(const Asking&) = delete;
+
+  fs::path answer_path() const { return snapshot_answer_path(stage_, request_.id); }
+  fs::path trace_path() const { return snapshot_trace_path(stage_, request_.id); }
+
+ private:
+  fs::path stage_;
+  SnapshotRequest request_;
+};
+
+// The answer; nullopt after a signal, which `signal` then has.
+std::optional<Value> await_answer(const Asking& asking, const fs::path& run, const StageRecord& fit, double seconds,
+                                  const HeldSignals& signals, int& signal) {
+  const double longest = 60 + 10 * seconds, begun = steady_seconds();
+  while (true) {
+    // Asked before the answer, which may be the fit's last words.
+    const bool trains = holder(run) && !is_finished(read_summary(fit.folder));
+    if (Value answer = read_json(asking.answer_path()); !answer.is_nil()) return answer;
+    if (!trains) throw run_error("--attach: the fit \"" + fit.name + "\" has ended before it answered");
+    if (steady_seconds() - begun > longest) {
+      throw run_error("--attach: the run in " + shown_path(run) + " has not answered for " +
+                      std::to_string(static_cast<int>(longest)) + " s")
+          .hint(
+              "its steps may take longer than that (--seconds N waits for 60 s and ten times N), or it was begun by "
+              "an earlier version of trainlab");
+    }
+    signal = signals.wait();
+    if (signal != 0) return std::nullopt;
+  }
+}
+
+void take_trace(const fs::path& from, const fs::path& to) {
+  std::error_code failed;
+  if (!fs::exists(from, failed)) throw run_error("--trace: the fit ended before steps were recorded");
+  fs::rename(from, to, failed);
+  if (failed) write_atomic(to, read_file(from));  // on another disk
+}
+
+void check_attach(const Arguments& given) {
+  if (!given.has("attach")) return;
+  constexpr std::array<std::string_view, 5> meant{"attach", "seconds", "trace", "json", "quiet"};
+  for (const auto& [name, value] : given.flags.map()) {
+    if (std::ranges::find(meant, name) != meant.end()) continue;
+    throw usage_error("--" + name + " means nothing to `trainlab profile --attach`")
+        .hint("a run that trains is measured as it is: --seconds, --trace and --json");
+  }
+}
+
+int attach(const Arguments& given) {
+  const fs::path run = find_run(given.flags["attach"].string());
+  const fs::path trace = given.has("trace") ? absolute_path(given.flags["trace"].string()) : fs::path();
+  if (!trace.empty()) {
+    check_can_write("--trace", trace);
+    check_replaces_trace(trace);
+  }
+  const StageRecord fit = training_fit(run);
+  const double seconds = given.has("seconds") ? given.flags["seconds"].number() : usual_seconds;
+
+  const HeldSignals signals;
+  const std::string id = hash_bytes(this_process() + " " + std::to_string(wall_seconds())).substr(0, 16);
+  const Asking asking(fit.folder, {.id = id, .seconds = seconds, .has_trace = !trace.empty()});
+  int signal = 0;
+  const std::optional<Value> answer = await_answer(asking, run, fit, seconds, signals, signal);
+  if (!answer) return 128 + signal;
+  if ((*answer)["error"].is_string()) throw run_error("--attach: " + (*answer)["error"].string());
+  if (!trace.empty()) take_trace(asking.trace_path(), trace);
+  if (given.has("json")) {
+    Value value = (*answer)["value"];
+    value.set("run", run.string());
+    print(to_json(value) + "\n");
+  } else {
+    print((*answer)["text"].string());
+  }
+  return 0;
+}
+
+}  // namespace
+
+void let_attach(Command& profile) {
+  profile.flags.push_back({.name = "attach",
+                           .type = folder_type("RUN"),
+                           .help = "instead of a recipe: the next steps of the fit that the run RUN trains now, in\n"
+                                   "another process, for at most --seconds (default " +
+                                   std::to_string(static_cast<int>(usual_seconds)) + "); the run goes on undisturbed"});
+  profile.instead = "attach";
+  profile.check = check_attach;
+  profile.run = [](const Program&, const Arguments& given) {
+    return given.has("attach") ? attach(given) : supervise(request_for_recipe(given), given);
+  };
+}
+
+}  // namespace trainlab::cli
