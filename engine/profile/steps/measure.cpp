@@ -103,7 +103,7 @@ class TaskSteps final : public RowJudge {
 
 void run_measured_fit(const FitPlan& plan, const Measured& how, const ScratchFolder& folder,
                       const std::shared_ptr<LoopObserver>& observer) {
-  const FitMember member{.options = how.stage, .context = context_in(folder, how), .shows_progress = false};
+  const FitMember member{.options = plan.options, .context = context_in(folder, how), .shows_progress = false};
   FitCompany company;
   if (observer) company.observers.push_back(observer);
   try {
