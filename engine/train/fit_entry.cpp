@@ -1,6 +1,7 @@
 // The declaration of lab.fit, and its two sides: run and check.
 #include <algorithm>
 
+#include "memory/within_budget.h"
 #include "objective/metrics.h"
 #include "optim/clip.h"
 #include "plan/fit_text.h"
@@ -100,31 +101,38 @@ Entry fit_entry() {
       .with(Option("ema", "an average of the weights, which is validated and kept in place of the weights")
                 .entry("average")
                 .of_whole_training())
-      .with(
-          Option("memory", "how a training step takes less memory")
-              .fields({Option("budget",
-                              "bytes that a training step may take at its peak, for recompute = \"auto\" and batch = "
-                              "\"auto\": \"2 GB\", \"500 MiB\", or \"80%\" of what is free when the fit begins "
-                              "(default: all of that). A step that comes to this limit goes on in smaller parts")
-                           .string(),
-                       Option("recompute",
-                              "layers whose activations the forward pass does not keep and the backward pass computes "
-                              "again, with gradients of the same bits: \"every 2\" for segments of two layers, "
-                              "patterns of layers' places, such as { \"3-6\", \"8.*\" }, each a segment of its own, or "
-                              "\"auto\" for the segments that fit into the budget at the least measured time")
-                           .string()
-                           .many(),
-                       Option("fuse_step",
-                              "the optimizer steps each parameter within the backward pass, as soon as its gradient "
-                              "is complete, and the gradient is freed at once; functions of the recipe then see no "
-                              "gradients")
-                           .boolean()
-                           .or_default(false),
-                       Option("chunk_loss",
-                              "the last layer, an nn.Linear, and the loss, cross_entropy, are computed together a few "
-                              "rows at a time in training, so that the scores of all classes are never held")
-                           .boolean()
-                           .or_default(false)}))
+      .with(Option("memory", "how a training step takes less memory")
+                .fields(
+                    {Option("budget",
+                            "bytes that a training step may take at its peak: \"2 GB\", \"500 MiB\", or \"80%\" of "
+                            "what is free when the fit begins. Where a step takes more, the options that make it fit "
+                            "are chosen; with recompute = \"auto\" or batch = \"auto\" only those (default: all that "
+                            "is free). A step that comes to this limit goes on in smaller parts")
+                         .string(),
+                     Option("allow",
+                            "what a budget may choose: \"exact\": recompute, fuse_step and chunk_loss; \"close\": also "
+                            "the optimizer's state, and products, in bfloat16; \"any\": also a state of 8 bits, and "
+                            "smaller batches with the same effective batch")
+                         .choice({"exact", "close", "any"})
+                         .or_default("exact"),
+                     Option("recompute",
+                            "layers whose activations the forward pass does not keep and the backward pass computes "
+                            "again, with gradients of the same bits: \"every 2\" for segments of two layers, "
+                            "patterns of layers' places, such as { \"3-6\", \"8.*\" }, each a segment of its own, or "
+                            "\"auto\" for the segments that fit into the budget at the least measured time")
+                         .string()
+                         .many(),
+                     Option("fuse_step",
+                            "the optimizer steps each parameter within the backward pass, as soon as its gradient "
+                            "is complete, and the gradient is freed at once; functions of the recipe then see no "
+                            "gradients")
+                         .boolean()
+                         .or_default(false),
+                     Option("chunk_loss",
+                            "the last layer, an nn.Linear, and the loss, cross_entropy, are computed together a few "
+                            "rows at a time in training, so that the scores of all classes are never held")
+                         .boolean()
+                         .or_default(false)}))
       .with(precision_option())
       .with(Option("loader", "how batches are prepared; only drop_last changes results")
                 .fields({Option("threads", "worker threads; with 0 the training thread prepares the batches")
@@ -162,20 +170,35 @@ Entry fit_entry() {
           "}");
 }
 
-FitPlan plan_with(const Options& stage, const RunSettings& settings, const std::vector<FitAddition>& additions) {
-  FitPlan plan = plan_fit(stage, settings);
+void check_additions(const FitPlan& plan, const std::vector<FitAddition>& additions) {
   for (const FitAddition& addition : additions) {
     if (addition.check) addition.check(plan);
   }
+}
+
+FitPlan plan_with(const Options& stage, const RunSettings& settings, const std::vector<FitAddition>& additions) {
+  FitPlan plan = plan_fit(stage, settings);
+  check_additions(plan, additions);
   return plan;
+}
+
+// The plan, or another one where a step of what a budget has just chosen takes more than was predicted.
+std::shared_ptr<const FitPlan> corrected(const std::shared_ptr<const FitPlan>& plan, const Options& stage,
+                                         const RunSettings& settings, const std::vector<FitAddition>& additions) {
+  if (!is_auto_memory(stage) || !settings.chosen.is_nil()) return plan;
+  std::optional<FitPlan> again = corrected_choice(*plan, stage, settings);
+  if (!again) return plan;
+  check_additions(*again, additions);
+  return std::make_shared<const FitPlan>(std::move(*again));
 }
 
 // LibTorch's errors become ours here: the code that runs stages does not know LibTorch.
 StageWork prepare_fit(const Options& stage, const RunSettings& settings, const std::vector<FitAddition>& additions) {
-  const auto plan =
+  const auto first =
       with_torch_errors([&] { return std::make_shared<const FitPlan>(plan_with(stage, settings, additions)); });
-  return [plan, stage, additions](const StageContext& context) {
-    FitMember member{.options = stage, .context = context};
+  return [first, stage, settings, additions](const StageContext& context) {
+    const auto plan = with_torch_errors([&] { return corrected(first, stage, settings, additions); });
+    FitMember member{.options = plan->options, .context = context};
     FitCompany company;
     for (const std::string& warning : plan->warnings) context.warn(warning);
     if (const auto warning = slow_products(*plan)) context.warn(*warning);

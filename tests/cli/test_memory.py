@@ -145,5 +145,65 @@ class Limit(CliTest):
         self.assert_said(result, 'batch: "auto" is for a fit that trains by itself, found a fit that a study builds')
 
 
+class Budget(CliTest):
+    def within(self, budget, allow="exact", more="", **options):
+        memory = f'  keep = "last", memory = {{ budget = "{budget}", allow = "{allow}" }},\n' + more
+        chosen = {"data": DATA, "model": LAYERS, "optim": "lab.optim.AdamW { lr = 0.001 }", "batch": "512", **options}
+        return self.recipe(**chosen, more=memory)
+
+    def test_an_exact_choice_is_printed_recorded_and_could_have_been_written(self):
+        self.within("27 MB")
+        checked = self.run_program("check", "r.lua")
+        self.assertIn(" within the budget of 25.7 MiB, with memory.recompute=", checked.out)
+        result = self.train("--out", "a")
+        self.assert_said(result, "memory: a step takes ", " at its peak in place of ",
+                         " within the budget of 25.7 MiB, with memory.recompute=")
+        self.assertNotIn("not byte-exact", result.err)
+        memory = self.summary(self.folder / "a")["memory"]
+        self.assertLessEqual(memory["peak"], 27_000_000)
+        self.assertGreater(memory["plain"], 27_000_000)
+        self.assertEqual(memory["budget"], 27_000_000)
+        self.assertIn("'memory.fuse_step' = ", (self.folder / "a" / "manifest.toml").read_text())
+        self.recipe(data=DATA, model=LAYERS, optim="lab.optim.AdamW { lr = 0.001 }", batch="512",
+                    more='  keep = "last",\n')
+        self.train("--out", "written", *(word for line in memory["chosen"] for word in ("--set", line)))
+        self.assertEqual(self.summary(self.folder / "written")["memory"]["chosen"], memory["chosen"])
+        self.assertEqual(self.weights(self.folder / "a"), self.weights(self.folder / "written"))
+        self.train("--out", "plain")
+        self.assertEqual(self.weights(self.folder / "a"), self.weights(self.folder / "plain"))
+
+    def test_what_does_not_fit_says_the_least_before_the_first_step(self):
+        self.within("3 MB")
+        result = self.train(code=1)
+        self.assert_said(result, f"r.lua:{LINES['fit']}: memory.budget: expected at least ",
+                         ', with which a step fits by the options that allow = "exact" permits, found 2.9 MiB (a step '
+                         "without options takes ", 'hint: allow = "any"')
+        least = re.search(r"expected at least (\S+ MiB)", result.err)[1]
+        more = f"{float(least.split()[0]) + 0.1:.1f} MiB"
+        self.within(more)
+        self.train("--out", "least")
+
+    def test_a_choice_that_changes_numbers_is_kept_when_the_run_goes_on(self):
+        slow = "  checkpoint = \"1 epochs\", on = { validate = function() for i = 1, 1000000 do end end },\n"
+        slow += '  precision = "float32",\n'
+        self.within("14 MB", "any", slow, epochs="6", optim="lab.optim.SGD { lr = 0.01 }")
+        self.train("--out", "whole")
+        chosen = self.summary(self.folder / "whole")["memory"]["chosen"]
+        self.assertTrue(any(line.startswith("batch=") for line in chosen), chosen)
+        running = self.start("r.lua", "--threads", "1", "--out", "killed")
+        running.until_rows(self.folder / "killed", 2)
+        running.kill()
+        self.run_program("resume", "killed")
+        self.assert_same_end(self.folder / "killed", self.folder / "whole")
+
+    def test_a_budget_does_not_choose_in_a_study(self):
+        self.write("r.lua", "return lab.sweep { name = \"s\", space = { lr = lab.space.log(1e-3, 1e-1) }, trials = 2,\n"
+                            "  metric = \"val.loss\", build = function(hp)\n local nn = lab.nn\n"
+                            + fit(more='memory = { budget = "80%" },\n').split("\n", 1)[1] + "end }\n")
+        result = self.train(code=1)
+        self.assert_said(result, "memory.budget: chooses options for a fit that trains by itself, found a fit that a "
+                                 "study builds")
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -94,8 +94,9 @@ RunSettings cpu_settings() {
 Value run_one(const Options& fit, const std::filesystem::path& folder, bool resumed, const RunSettings& settings) {
   make_directories(folder);
   prepare_arithmetic(1);
-  const FitMember member{.options = fit, .context = quiet_context(folder, settings, resumed)};
-  return run_fits(plan_fit(fit, settings), {&member, 1}, false).front();
+  const FitPlan plan = plan_fit(fit, settings);
+  const FitMember member{.options = plan.options, .context = quiet_context(folder, settings, resumed)};
+  return run_fits(plan, {&member, 1}, false).front();
 }
 
 std::string rows_without_seconds(const std::filesystem::path& folder) {

@@ -107,7 +107,7 @@ class TaskSteps final : public RowJudge {
 
 Value run_fit_in(const ScratchFolder& folder, const FitPlan& plan, const Measured& how,
                  const std::shared_ptr<LoopObserver>& observer) {
-  const FitMember member{.options = how.stage, .context = context_in(folder, how), .shows_progress = false};
+  const FitMember member{.options = plan.options, .context = context_in(folder, how), .shows_progress = false};
   FitCompany company;
   if (observer) company.observers.push_back(observer);
   try {

@@ -285,6 +285,13 @@ FitPlan StudyPlan::plan_fit(const Options& fit) const {
                "would have batches of the memory that is free at the time")
         .hint("`trainlab check` of the fit by itself says which batch fits; batch = 64");
   }
+  if (is_auto_memory(fit)) {
+    throw fit.child("memory")
+        .error("budget",
+               "chooses options for a fit that trains by itself, found a fit that a study builds: its trials would "
+               "have the options of the memory that is free at the time")
+        .hint("`trainlab check` of the fit by itself prints the options; the fit of the study can have these");
+  }
   return trainlab::plan_fit(fit, settings_, data_.open(fit, settings_));
 }
 

@@ -42,7 +42,7 @@ std::int64_t largest_batch(const FitPlan& plan) {
         .hint("batch = 64");
   }
   const auto whole = static_cast<double>(plan.budget > 0 ? plan.budget : live_tensor_bytes() + free_tensor_memory());
-  const double room = margin * whole - static_cast<double>(copies_after_validation(plan));
+  const double room = margin * whole - static_cast<double>(kept_after_validation(plan));
   const auto tried = [&](std::int64_t batch) -> Tried {
     const MemoryPrediction step = predict_memory(plan, 1, [batch](FitPlan& dry) { dry.loader.batch = batch; });
     if (!step.estimated_because.empty())

@@ -12,7 +12,6 @@
 #include "core/trace.h"
 #include "segment_search.h"
 #include "tensor/dry_run.h"
-#include "tensor/free_memory.h"
 #include "train/memory_prediction.h"
 
 namespace trainlab {
@@ -138,9 +137,6 @@ struct Stages {
   }
 };
 
-// The predicted peak of the steps that follow the fit's first validation.
-std::int64_t peak_of(const FitPlan& plan) { return predict_memory(plan).ledger.peak + copies_after_validation(plan); }
-
 // Choice: predicts the memory of candidates, and keeps the fastest candidate that fits.
 class Choice {
  public:
@@ -149,7 +145,7 @@ class Choice {
   // Takes a candidate into account. Returns whether a step with its segments fits.
   bool offer(Recompute recompute, double seconds) {
     plan_.recompute = recompute;
-    const std::int64_t peak = peak_of(plan_);
+    const std::int64_t peak = predicted_peak(plan_);
     least_ = std::min(least_, peak);
     if (peak > budget_) return false;
     if (!found_ || seconds < seconds_) {
@@ -187,13 +183,13 @@ double sum_of(const std::vector<ChainCost>& costs, std::size_t begin, std::size_
 
 }  // namespace
 
-RecomputePrice recompute_within(FitPlan& plan, std::int64_t budget, const Options& memory) {
+RecomputePrice recompute_within(FitPlan& plan, std::int64_t budget, const Options& memory, bool nests) {
   const MemoryPrediction plain = predict_memory(plan);
   if (!plain.estimated_because.empty()) {
     throw memory.error("recompute", "\"auto\" cannot tell what a step keeps: " + plain.estimated_because)
         .hint("\"every 2\", or patterns of layers");
   }
-  const std::int64_t peak = plain.ledger.peak + copies_after_validation(plan);
+  const std::int64_t peak = plain.ledger.peak + kept_after_validation(plan);
   RecomputePrice price{.plain = peak, .peak = peak};
   if (price.plain <= budget) return price;
   std::vector<const Layer*> chain = plan.model->chain();
@@ -212,13 +208,26 @@ RecomputePrice recompute_within(FitPlan& plan, std::int64_t budget, const Option
   std::int64_t low = 0, high = slots;
   const auto offered = [&](std::int64_t slot) {
     const auto found = search.plan(most * slot / slots);
-    return found && choice.offer({.segments = stages.layers(found->segments, chain.size())}, found->seconds);
+    if (!found) return false;
+    std::vector<ChainSegment> segments = stages.layers(found->segments, chain.size());
+    if (nests) return choice.offer({.segments = std::move(segments)}, found->seconds);
+    double seconds = 0;
+    for (ChainSegment& one : segments) {
+      one.inner.clear();
+      seconds += sum_of(layers, one.first, one.first + one.count);
+    }
+    return choice.is_better(seconds) && choice.offer({.segments = std::move(segments)}, seconds);
   };
   while (low < slots && !search.plan(most * low / slots)) ++low;
-  bool fits = offered(low);
-  for (int i = 0; fits && i < tries && high - low > 1; ++i) {
-    const std::int64_t middle = (low + high) / 2;
-    (offered(middle) ? low : high) = middle;
+  if (nests) {
+    const bool fits = offered(low);
+    for (int i = 0; fits && i < tries && high - low > 1; ++i) {
+      const std::int64_t middle = (low + high) / 2;
+      (offered(middle) ? low : high) = middle;
+    }
+  } else {
+    // Without inner segments, more slots may mean more bytes or fewer.
+    for (std::int64_t i = 0; i <= tries; ++i) offered(low + (high - low) * i / tries);
   }
   for (std::size_t size = chain.size() - 1; size > 0; --size) {
     const Recompute every = recompute_every(*plan.model, size);
@@ -226,15 +235,11 @@ RecomputePrice recompute_within(FitPlan& plan, std::int64_t budget, const Option
     if (const double seconds = sum_of(layers, 0, last.first + last.count); choice.is_better(seconds))
       choice.offer(every, seconds);
   }
-  if (!choice.found()) {
-    throw memory
-        .error("budget", "a step needs " + memory_text(static_cast<double>(choice.least())) +
-                             " at least when its activations are computed again, " +
-                             memory_text(static_cast<double>(price.plain)) + " without, found a budget of " +
-                             memory_text(static_cast<double>(budget)))
-        .hint("a smaller `batch` with `accumulate`, or an optimizer with a smaller state");
-  }
-  return choice.take(price);
+  if (choice.found()) return choice.take(price);
+  plan.recompute = {};
+  price.fits = false;
+  price.peak = choice.least();
+  return price;
 }
 
 }  // namespace trainlab

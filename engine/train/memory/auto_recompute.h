@@ -1,5 +1,4 @@
-// Chooses for memory.recompute = "auto" which layers are computed again, so that a training step fits into a budget and
-// takes the least time.
+// Chooses which layers are computed again, so that a training step fits into a budget and takes the least time.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +8,17 @@
 namespace trainlab {
 
 // The price of the chosen recomputation. Bytes are those that predict_memory() predicts for the whole step, together
-// with copies_after_validation().
+// with kept_after_validation().
 struct RecomputePrice {
+  bool fits = true;                  // false: `peak` is the least that recomputation reaches, which is above the budget
   std::int64_t plain = 0, peak = 0;  // bytes at the peak without and with recomputation
   double forward = 0, again = 0;     // seconds of a forward pass, and of the layers computed again in a step
 };
 
-// Sets plan.recompute; it becomes empty where the plain step fits. The candidates are the plans of SegmentSearch, and
-// plans with segments of equal size. The memory of each is predicted by a dry run, the time by forward passes on zeros.
-// Error{recipe} at `option` if the step cannot be predicted, or if the budget is below the least that recomputation
-// reaches.
-RecomputePrice recompute_within(FitPlan& plan, std::int64_t budget, const Options& memory);
+// Sets plan.recompute; it becomes empty where the plain step fits, and where no recomputation fits. The candidates are
+// the plans of SegmentSearch, and plans with segments of equal size. The memory of each is predicted by a dry run, the
+// time by forward passes on zeros. With `nests`, segments may lie within others, which patterns of layers cannot
+// express. Error{recipe} at the option `recompute` of `memory` if the step cannot be predicted.
+RecomputePrice recompute_within(FitPlan& plan, std::int64_t budget, const Options& memory, bool nests);
 
 }  // namespace trainlab

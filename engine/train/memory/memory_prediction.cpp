@@ -1,6 +1,7 @@
 #include "train/memory_prediction.h"
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
 
 #include <algorithm>
 #include <functional>
@@ -9,6 +10,7 @@
 #include "core/words.h"
 #include "objective/losses.h"
 #include "tensor/dry_run.h"
+#include "train/evaluator.h"
 #include "train/group.h"
 
 namespace trainlab {
@@ -32,31 +34,31 @@ std::string functions_of(const FitPlan& plan) {
   return "";
 }
 
-// A plan for tensors without values, with all members that a training step uses.
-FitPlan dry_plan(const FitPlan& plan) {
-  FitPlan dry(plan.options);
-  dry.seed = plan.seed;
-  dry.precision = plan.precision;
-  dry.device = at::kMeta;
-  dry.data = plan.data;
-  dry.inputs = plan.inputs;
-  dry.model = plan.model;
-  dry.head = plan.head;
-  dry.head.device = dry.device;
-  dry.loss = make_loss(plan.options, dry.head);
-  dry.loader = plan.loader;
-  dry.length = plan.length;
-  dry.clip = plan.clip;
-  dry.accumulate = plan.accumulate;
-  dry.micro_batch = plan.micro_batch;
-  dry.recompute = plan.recompute;
-  dry.fuse_step = plan.fuse_step;
-  dry.chunk_loss = plan.chunk_loss;
-  return dry;
+// The plan with all members that a training step uses, on a device: "meta" for tensors without values.
+FitPlan step_plan(const FitPlan& plan, at::Device device) {
+  FitPlan one(plan.options);
+  one.seed = plan.seed;
+  one.precision = plan.precision;
+  one.device = device;
+  one.data = plan.data;
+  one.inputs = plan.inputs;
+  one.model = plan.model;
+  one.head = plan.head;
+  one.head.device = one.device;
+  one.loss = make_loss(plan.options, one.head);
+  one.loader = plan.loader;
+  one.length = plan.length;
+  one.clip = plan.clip;
+  one.accumulate = plan.accumulate;
+  one.micro_batch = plan.micro_batch;
+  one.recompute = plan.recompute;
+  one.fuse_step = plan.fuse_step;
+  one.chunk_loss = plan.chunk_loss;
+  return one;
 }
 
-// A batch of the shapes that the loader gives. The loader's buffers are counted apart.
-Batch dry_batch(const FitPlan& plan, std::int64_t members) {
+// A batch of zeros, of the shapes that the loader gives. The loader's buffers are counted apart.
+Batch batch_of_zeros(const FitPlan& plan, std::int64_t members) {
   Batch batch;
   batch.size = plan.loader.batch;
   // Two parts are enough, because further parts of a batch take no more memory than the second.
@@ -65,16 +67,16 @@ Batch dry_batch(const FitPlan& plan, std::int64_t members) {
     Shape shape = sample;
     shape.insert(shape.begin(), batch.size);
     if (members > 0) shape.insert(shape.begin(), members);
-    return at::empty(shape, at::device(at::kMeta).dtype(type));
+    return at::zeros(shape, at::device(plan.device).dtype(type));
   };
   for (const HeadColumn& column : plan.head.columns) batch.columns.push_back(made(column.shape, column.type));
   batch.index = made({}, at::kLong);
   return batch;
 }
 
-MemoryLedger dry_run(const FitPlan& plan, std::size_t rows, const std::function<void(FitPlan&)>& change) {
-  FitPlan dry = dry_plan(plan);
-  if (change) change(dry);
+// Takes the steps of a step_plan(), of which `Heard` hears.
+template <class Heard>
+MemoryLedger ledger_of_steps(const FitPlan& plan, std::size_t rows) {
   const bool axis = rows > 1;
   const auto members = static_cast<std::int64_t>(axis ? rows : 0);
   std::vector<Key> keys;
@@ -84,19 +86,20 @@ MemoryLedger dry_run(const FitPlan& plan, std::size_t rows, const std::function<
   const std::vector<Options> averages(fit.given("ema") ? rows : 0, fit.given("ema") ? fit.child("ema") : fit);
   const std::vector<double> rates(rows, learning_rate(optimizers.front()));
   const std::vector<std::uint8_t> active(axis ? rows : 0, 1);
-  const std::vector<Batch> batches(static_cast<std::size_t>(dry.accumulate), dry_batch(dry, members));
-  const std::vector<std::int64_t> buffers = Loader(dry.data.train, dry.loader, keys, axis).buffer_bytes();
+  const std::vector<std::int64_t> buffers = Loader(plan.data.train, plan.loader, keys, axis).buffer_bytes();
 
   MemoryRecorder recorder(tensor_memory());
-  const DryRun counting(recorder);
+  // The batches are not heard of, because those of a fit lie in the loader's buffers, which follow.
+  const std::vector<Batch> batches(static_cast<std::size_t>(plan.accumulate), batch_of_zeros(plan, members));
+  const Heard hearing(recorder);
   const Listening listening(recorder);
   std::vector<at::Tensor> prefetched;
   {
     const MemoryCharge charge(MemoryUse::batches);
     for (const std::int64_t bytes : buffers)
-      prefetched.push_back(at::empty({bytes}, at::device(at::kMeta).dtype(at::kByte)));
+      prefetched.push_back(at::empty({bytes}, at::device(plan.device).dtype(at::kByte)));
   }
-  Group group(dry, keys, optimizers, axis, averages);
+  Group group(plan, keys, optimizers, axis, averages);
   for (std::int64_t step = 0; step < dry_steps; ++step) {
     const Span span(Phase::step);
     group.step(batches, step, {.rates = rates, .active = active});
@@ -126,7 +129,9 @@ MemoryPrediction predict_memory(const FitPlan& plan, std::size_t rows, const std
   std::string why = functions_of(plan);
   if (why.empty()) {
     try {
-      return {.ledger = dry_run(plan, rows, change), .estimated_because = ""};
+      FitPlan dry = step_plan(plan, at::kMeta);
+      if (change) change(dry);
+      return {.ledger = ledger_of_steps<DryRun>(dry, rows), .estimated_because = ""};
     } catch (const std::exception&) {
       // An operator raises an error if it reads a value, or if it alone needs more memory than is free.
       why = "the step cannot be taken without values";
@@ -135,10 +140,24 @@ MemoryPrediction predict_memory(const FitPlan& plan, std::size_t rows, const std
   return {.ledger = estimated(plan, rows), .estimated_because = std::move(why)};
 }
 
-std::int64_t copies_after_validation(const FitPlan& plan) {
+std::int64_t kept_after_validation(const FitPlan& plan) {
   if (!plan.data.val || !plan.measures()) return 0;
   const auto weights = plan.parameter_count() * static_cast<std::int64_t>(c10::elementSize(plan.precision.weights));
-  return weights * ((plan.keep_best ? 1 : 0) + (plan.options.given("ema") ? 1 : 0));
+  std::int64_t bytes = weights * ((plan.keep_best ? 1 : 0) + (plan.options.given("ema") ? 1 : 0));
+  for (const std::int64_t buffer : evaluation_buffers(plan, *plan.data.val)) bytes += block_bytes(buffer);
+  return bytes;
+}
+
+std::int64_t predicted_peak(const FitPlan& plan) {
+  return predict_memory(plan).ledger.peak + kept_after_validation(plan);
+}
+
+std::optional<MemoryLedger> measured_memory(const FitPlan& plan) {
+  try {
+    return ledger_of_steps<MemoryListening>(step_plan(plan, plan.device), 1);
+  } catch (const std::exception&) {
+    return std::nullopt;  // such as a loss that refuses targets of zeros
+  }
 }
 
 std::string category_text(const MemoryLedger& ledger, std::string (*text)(double)) {

@@ -2,62 +2,74 @@
 
 #include "model/model.h"
 #include "tensor/memory.h"
-#include "train/memory_prediction.h"
 
 namespace trainlab {
 namespace {
 
+// A place such as "5" would be read as a number if it stood alone.
 std::string list_text(const std::vector<std::string>& patterns) {
-  if (patterns.size() == 1) return patterns.front();
+  if (patterns.size() == 1 && patterns.front().find_first_not_of("0123456789.") != std::string::npos)
+    return patterns.front();
   std::string text;
   for (const std::string& one : patterns) text += (text.empty() ? "[\"" : ", \"") + one + "\"";
   return text + "]";
 }
 
-// The segments that "auto" has chosen, as patterns of layers; "auto" where segments lie within others, which patterns
-// cannot express.
-std::string chosen_segments(const FitPlan& plan) {
-  const std::vector<const Layer*> chain = plan.model->chain();
-  std::vector<std::string> patterns;
-  for (const ChainSegment& one : plan.recompute.segments) {
-    if (!one.inner.empty()) return "auto";
-    const std::string &first = chain[one.first]->place, &last = chain[one.first + one.count - 1]->place;
-    patterns.push_back(one.count == 1 ? first : first + "-" + last);
-  }
-  return list_text(patterns);
-}
-
 std::string recompute_text(const FitPlan& plan) {
   std::vector<std::string> given;
   for (const Value& one : plan.options.child("memory").get("recompute").list()) given.push_back(one.string());
-  return given == std::vector<std::string>{"auto"} ? chosen_segments(plan) : list_text(given);
+  return list_text(given == std::vector<std::string>{"auto"} ? segment_patterns(plan) : given);
 }
 
 // The bytes of tensors at the peak of a step if no option saved memory, tensors from before the fit included.
 Value plain_bytes(const FitPlan& plan, const MeasuredMemory& measured) {
+  if (plan.plain_peak > 0) return plan.plain_peak;
   const std::int64_t held_now = live_tensor_bytes();
-  const MemoryPrediction plain = predict_memory(plan, 1, [](FitPlan& dry) {
-    dry.recompute = {};
-    dry.fuse_step = dry.chunk_loss = false;
-    dry.micro_batch = 0;
-  });
+  const MemoryPrediction plain = plain_step(plan);
   if (!plain.estimated_because.empty()) return {};
   return plain.ledger.peak - held_now + measured.held_before;
 }
 
 }  // namespace
 
+MemoryPrediction plain_step(const FitPlan& plan) {
+  return predict_memory(plan, 1, [](FitPlan& dry) {
+    dry.recompute = {};
+    dry.fuse_step = dry.chunk_loss = false;
+    dry.micro_batch = 0;
+  });
+}
+
+std::vector<std::string> segment_patterns(const FitPlan& plan) {
+  const std::vector<const Layer*> chain = plan.model->chain();
+  std::vector<std::string> patterns;
+  for (const ChainSegment& one : plan.recompute.segments) {
+    if (!one.inner.empty()) return {"auto"};
+    const std::string &first = chain[one.first]->place, &last = chain[one.first + one.count - 1]->place;
+    patterns.push_back(one.count == 1 ? first : first + "-" + last);
+  }
+  return patterns;
+}
+
 std::vector<std::string> memory_options_in_use(const FitPlan& plan, std::int64_t micro_batch) {
   std::vector<std::string> lines;
   const std::int64_t whole = plan.loader.batch;
-  const bool in_parts = micro_batch > 0 && micro_batch < whole;
+  const bool in_parts = micro_batch > 0 && micro_batch<whole, is_chosen = plan.plain_peak> 0;
   if (in_parts || is_auto_batch(plan.options))
     lines.push_back("batch=" + std::to_string(in_parts ? micro_batch : whole));
   if (in_parts)
     lines.push_back("accumulate=" + std::to_string(plan.accumulate * ((whole + micro_batch - 1) / micro_batch)));
+  if (is_chosen && !in_parts && plan.chosen["batch"].is_integer()) {
+    lines.push_back("batch=" + std::to_string(whole));
+    lines.push_back("accumulate=" + std::to_string(plan.accumulate));
+  }
   if (!plan.recompute.empty()) lines.push_back("memory.recompute=" + recompute_text(plan));
   if (plan.fuse_step) lines.emplace_back("memory.fuse_step=true");
   if (plan.chunk_loss) lines.emplace_back("memory.chunk_loss=true");
+  if (is_chosen) {
+    for (const auto& [path, value] : plan.chosen.map())
+      if (value.is_string()) lines.push_back(path + "=" + value.string());
+  }
   return lines;
 }
 

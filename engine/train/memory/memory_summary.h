@@ -8,7 +8,7 @@
 
 #include "core/value.h"
 #include "train/fit_plan.h"
-#include "train/memory_ledger.h"
+#include "train/memory_prediction.h"
 
 namespace trainlab {
 
@@ -21,9 +21,16 @@ struct MeasuredMemory {
   std::int64_t micro_batch = 0;           // MicroBatch::samples
 };
 
-// The options in use that save memory, written as for --set: "batch=512",
+// The options in use that save memory, and all that a budget has chosen, written as for --set: "batch=512",
 // "memory.recompute=every 4". `micro_batch`: MicroBatch::samples.
 std::vector<std::string> memory_options_in_use(const FitPlan& plan, std::int64_t micro_batch);
+
+// A step in one part without the options of `memory`.
+MemoryPrediction plain_step(const FitPlan& plan);
+
+// The segments of plan.recompute as patterns of layers; "auto" alone where segments lie within others, which patterns
+// cannot express.
+std::vector<std::string> segment_patterns(const FitPlan& plan);
 
 // { peak, plain, budget, categories, chosen }; an unknown member is nil. Predicts the plain step if an option in use
 // saves memory.

@@ -8,6 +8,7 @@
 #include "core/time_in_seconds.h"
 #include "core/trace.h"
 #include "fit_plan_parts.h"
+#include "memory/within_budget.h"
 #include "model/initial.h"
 #include "optim/average.h"
 #include "optim/optimizer.h"
@@ -364,6 +365,7 @@ bool is_auto_batch(const Options& fit) { return fit.get("batch") == Value("auto"
 
 FitPlan plan_fit(const Options& options, const RunSettings& settings, const DataParts* opened) {
   if (is_auto_batch(options) && settings.chosen["batch"].is_nil()) return plan_auto_batch(options, settings, opened);
+  if (is_auto_memory(options)) return plan_within_budget(options, settings, opened);
   FitPlan plan(options);
   plan.seed = options.given("seed") ? options.integer("seed") : settings.seed;
   plan.precision = precision_of(options);

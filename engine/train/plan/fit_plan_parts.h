@@ -13,6 +13,8 @@ void plan_objective(FitPlan& plan);
 
 // The option `memory`, of a plan that has all else.
 void plan_memory(FitPlan& plan);
+// The bytes of the option memory.budget; 0 without.
+std::int64_t memory_budget(const Options& memory);
 // Why the options memory.fuse_step and memory.chunk_loss are not for this fit; an empty text where they are.
 std::string why_not_fused(const FitPlan& plan);
 std::string why_not_chunked(const FitPlan& plan);

@@ -22,16 +22,6 @@ std::size_t every(std::string_view text) {
   return error == std::errc() && end == text.data() + text.size() ? size : 0;
 }
 
-// The option `budget`; 0 without.
-std::int64_t budget_of(const Options& memory) {
-  if (!memory.given("budget")) return 0;
-  const std::string& text = memory.string("budget");
-  const std::optional<std::int64_t> bytes = bytes_of(text, free_tensor_memory());
-  if (bytes) return *bytes;
-  throw memory.error("budget", "expected bytes, or a percentage of what is free, found \"" + text + "\"")
-      .hint("\"2 GB\", \"500 MiB\" or \"80%\"");
-}
-
 bool covers_last(const FitPlan& plan) {
   const std::vector<const Layer*> chain = plan.model->chain();
   if (plan.recompute.segments.empty()) return false;
@@ -42,8 +32,14 @@ bool covers_last(const FitPlan& plan) {
 void plan_auto(FitPlan& plan, const Options& memory) {
   plan.plans_for_one = true;
   const std::int64_t budget = plan.budget > 0 ? plan.budget : live_tensor_bytes() + free_tensor_memory();
-  const RecomputePrice price = recompute_within(plan, budget, memory);
+  const RecomputePrice price = recompute_within(plan, budget, memory, /*nests=*/true);
   const auto text = [](std::int64_t bytes) { return memory_text(static_cast<double>(bytes)); };
+  if (!price.fits) {
+    throw memory
+        .error("budget", "a step needs " + text(price.peak) + " at least when its activations are computed again, " +
+                             text(price.plain) + " without, found a budget of " + text(budget))
+        .hint("a smaller `batch` with `accumulate`, or an optimizer with a smaller state");
+  }
   plan.notes.push_back(
       plan.recompute.empty()
           ? fmt::format("memory: a step takes {} at its peak, within {}: nothing is computed again", text(price.plain),
@@ -72,7 +68,26 @@ Recompute recompute_of(const Model& model, const Options& memory) {
   return recompute_every(model, size);
 }
 
+bool is_auto_recompute(const Options& memory) {
+  return memory.given("recompute") && memory.get("recompute").list() == Value::List{"auto"};
+}
+
 }  // namespace
+
+std::int64_t memory_budget(const Options& memory) {
+  if (!memory.given("budget")) return 0;
+  const std::string& text = memory.string("budget");
+  const std::optional<std::int64_t> bytes = bytes_of(text, free_tensor_memory());
+  if (bytes) return *bytes;
+  throw memory.error("budget", "expected bytes, or a percentage of what is free, found \"" + text + "\"")
+      .hint("\"2 GB\", \"500 MiB\" or \"80%\"");
+}
+
+bool is_auto_memory(const Options& fit) {
+  if (!fit.given("memory") || fit.given("step") || is_auto_batch(fit)) return false;
+  const Options memory = fit.child("memory");
+  return memory.given("budget") && !is_auto_recompute(memory);
+}
 
 std::string why_not_fused(const FitPlan& plan) {
   if (plan.accumulate > 1) {
@@ -96,18 +111,19 @@ void plan_memory(FitPlan& plan) {
   if (!plan.options.given("memory")) return;
   if (plan.step) throw plan.options.error("memory", "a fit with a step of its own has no such option");
   const Options memory = plan.options.child("memory");
-  const bool is_auto = memory.given("recompute") && memory.get("recompute").list() == Value::List{"auto"};
-  if (memory.given("budget") && !is_auto && !is_auto_batch(plan.options)) {
+  const bool is_auto = is_auto_recompute(memory);
+  if (memory.given("allow")) {
     throw memory
-        .error("budget",
-               "goes with recompute = \"auto\", which chooses what is computed again, or with batch = \"auto\"")
-        .hint("recompute = \"auto\"");
+        .error("allow", memory.given("budget")
+                            ? "a budget chooses among all options where neither memory.recompute nor batch is \"auto\""
+                            : "says which options a budget may choose, and there is no budget")
+        .hint("memory = { budget = \"80%\", allow = \"close\" }");
   }
   if (is_auto && is_auto_batch(plan.options)) {
     throw memory.error("recompute", "\"auto\" makes room for a given batch, found batch = \"auto\"")
         .hint("batch = 64, or recompute = \"every 2\"");
   }
-  plan.budget = budget_of(memory);
+  plan.budget = memory_budget(memory);
   plan.fuse_step = memory.boolean("fuse_step");
   if (const std::string why = plan.fuse_step ? why_not_fused(plan) : ""; !why.empty())
     throw memory.error("fuse_step", "steps each parameter when its own gradient is there, and " + why);

@@ -36,6 +36,10 @@ std::size_t key_count(std::int64_t members) { return static_cast<std::size_t>(me
 
 }  // namespace
 
+std::vector<std::int64_t> evaluation_buffers(const FitPlan& plan, const Part& part) {
+  return Loader(part, evaluation_loader(plan), std::vector<Key>{Key(0)}, false).buffer_bytes();
+}
+
 Evaluator::Evaluator(const FitPlan& plan, const Part& part, std::string prefix, std::int64_t members)
     : plan_(plan),
       prefix_(std::move(prefix)),

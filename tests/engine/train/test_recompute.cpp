@@ -137,15 +137,15 @@ TEST_CASE("\"auto\" chooses what fits into the budget, says its price, and chang
            more + "}";
   };
   const auto planned = [&](const std::string& more) { return plan_fit(parse_options(fit(more)), test_settings()); };
-  const std::int64_t plain = predict_memory(planned("")).ledger.peak;
-  const std::int64_t every = predict_memory(planned(recompute(R"("every 6")"))).ledger.peak;
+  const std::int64_t plain = predicted_peak(planned(""));
+  const std::int64_t every = predicted_peak(planned(recompute(R"("every 6")")));
   REQUIRE(every < plain);
   const auto automatic = [](std::int64_t budget) {
     return R"(, "memory": {"recompute": "auto", "budget": ")" + std::to_string(budget) + " B\"}";
   };
   const FitPlan plan = planned(automatic(every));
   CHECK_FALSE(plan.recompute.empty());
-  CHECK(predict_memory(plan).ledger.peak <= every);
+  CHECK(predicted_peak(plan) <= every);
   REQUIRE(plan.notes.size() == 1);
   CHECK_THAT(plan.notes.front(), Catch::Contains("again beside a forward pass of"));
   const FitPlan enough = planned(automatic(2 * plain));
@@ -166,8 +166,9 @@ TEST_CASE("what cannot be computed again is refused with one message") {
              Catch::Contains("fit.memory.recompute: no layer matches \"blocks.*\""));
   CHECK_THAT(message(R"(, "memory": {"recompute": "auto", "budget": "2 MBit"})"),
              Catch::Contains("fit.memory.budget: expected bytes, or a percentage of what is free, found \"2 MBit\""));
-  CHECK_THAT(message(R"(, "memory": {"recompute": "every 2", "budget": "2 MB"})"),
-             Catch::Contains("fit.memory.budget: goes with recompute = \"auto\""));
+  CHECK_THAT(message(R"(, "memory": {"recompute": "auto", "budget": "2 MB", "allow": "any"})"),
+             Catch::Contains("fit.memory.allow: a budget chooses among all options where neither memory.recompute nor "
+                             "batch is \"auto\""));
   CHECK_THAT(message(recompute(R"("every 2")") + R"(, "step": {"@": "function", "index": 0})"),
              Catch::Contains("fit.memory: a fit with a step of its own has no such option"));
 }

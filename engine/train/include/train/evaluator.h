@@ -13,6 +13,9 @@
 
 namespace trainlab {
 
+// The bytes of each buffer of the loader of an Evaluator, which stay taken after its first run.
+std::vector<std::int64_t> evaluation_buffers(const FitPlan& plan, const Part& part);
+
 // Runs a part through the model without gradients.
 class Evaluator {
  public:

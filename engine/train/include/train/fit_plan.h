@@ -81,6 +81,7 @@ struct FitPlan {
   std::vector<std::string> warnings;  // "FILE:LINE: path: text"
   std::vector<std::string> notes;     // what was chosen, and its price
   Value chosen;                       // RunSettings::chosen, settled: nil where nothing was to choose
+  std::int64_t plain_peak = 0;        // bytes of a step without options of `memory`, where a budget has chosen them
 
   NamedTensors initial_optimizer;  // the optimizer's first state, by its own names; empty: as the optimizer makes it
 
@@ -111,6 +112,8 @@ FitPlan plan_fit(const Options& options, const RunSettings& settings, const Data
 
 // Whether a fit leaves the size of its batches to plan_fit().
 bool is_auto_batch(const Options& fit);
+// Whether a fit leaves to plan_fit() which options keep its training steps within memory.budget.
+bool is_auto_memory(const Options& fit);
 
 // The next batch of the plan's data. An error without a place in the recipe (from a transform) gets the place of the
 // option `data`.

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "train/fit_plan.h"
@@ -26,9 +27,15 @@ struct MemoryPrediction {
 MemoryPrediction predict_memory(const FitPlan& plan, std::size_t rows = 1,
                                 const std::function<void(FitPlan&)>& change = {});
 
-// Bytes of the copies of the weights that a fit makes after its first validation, and keeps from then on: the best
-// weights, and averages in the form in which they are validated. The prediction does not count them.
-std::int64_t copies_after_validation(const FitPlan& plan);
+// Bytes that a fit takes at its first validation, and keeps from then on: copies of the best weights, averages in the
+// form in which they are validated, and the buffers of the validation part. The prediction does not count them.
+std::int64_t kept_after_validation(const FitPlan& plan);
+// The peak of the steps that follow the first validation: the predicted ledger's, together with these.
+std::int64_t predicted_peak(const FitPlan& plan);
+
+// The ledger of a step that is really taken on the CPU: the second of two steps on batches of zeros. The steps leave
+// nothing behind. For plans whose step predict_memory() can predict; nullopt where zeros are no valid batch.
+std::optional<MemoryLedger> measured_memory(const FitPlan& plan);
 
 // "weights 96.0 MiB, gradients 96.0 MiB, …": the categories that are not empty; `text` writes a number of bytes.
 std::string category_text(const MemoryLedger& ledger, std::string (*text)(double));

@@ -1,0 +1,335 @@
+#include "within_budget.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "auto_recompute.h"
+#include "core/words.h"
+#include "machine/product_times.h"
+#include "memory_summary.h"
+#include "optim/optimizer.h"
+#include "plan/fit_plan_parts.h"
+#include "tensor/dry_run.h"
+#include "tensor/free_memory.h"
+#include "train/memory_prediction.h"
+
+namespace trainlab {
+namespace {
+
+// A twentieth of the budget stays free for what a prediction leaves out.
+constexpr double usable_share = 0.95;
+
+// Estimated prices, as shares of the time of a step. Computing again has a measured price; memory.fuse_step and
+// memory.chunk_loss have none to speak of.
+constexpr double price_of_bfloat16_state = 0.02;
+constexpr double price_of_8bit_state = 0.04;
+constexpr double price_of_half_a_batch = 0.05;
+// The types of products are compared by one product, and a step has other operators too.
+constexpr double share_of_products = 0.7;
+
+// Options in place of a fit's own, by path: { "optim.state" = "bfloat16" }. Nil removes an option.
+using Lines = Value::Map;
+
+void put(Value& table, std::string_view path, const Value& value) {
+  const std::size_t dot = path.find('.');
+  if (dot != std::string_view::npos) {
+    Value inner = table[path.substr(0, dot)];
+    if (!inner.is_map()) inner = Value::Map{};
+    put(inner, path.substr(dot + 1), value);
+    return put(table, path.substr(0, dot), inner.map().empty() ? Value() : inner);
+  }
+  if (!value.is_nil()) {
+    table.set(path, value);
+  } else if (const auto found = table.map().find(path); found != table.map().end()) {
+    table.map().erase(found);
+  }
+}
+
+Options with_lines(const Options& fit, const Lines& lines) {
+  auto spec = std::make_shared<Spec>(fit.spec());
+  for (const auto& [path, value] : lines) put(spec->value, path, value);
+  spec->value = fit.registry().check(spec->value, fit.path());
+  return Options(fit.registry(), std::move(spec), fit.path());
+}
+
+// Options that change the numbers of a training, with their price.
+struct Variant {
+  Lines lines;
+  double price = 0;
+};
+using Variants = std::vector<Variant>;
+
+// Forms of the optimizer's state.
+Variants states(const FitPlan& plan, bool any) {
+  Options optimizer = plan.options.child("optim");
+  while (optimizer.entry().find("base")) optimizer = optimizer.child("base");
+  if (!optimizer.entry().find("state") || optimizer.given("state")) return {};
+  std::string path = rate_option_of(plan.options.get("optim"));
+  path.replace(path.rfind("lr"), 2, "state");
+  Variants all{{.lines = {{path, "bfloat16"}}, .price = price_of_bfloat16_state}};
+  if (any) all.push_back({.lines = {{path, "8bit"}}, .price = price_of_8bit_state});
+  return all;
+}
+
+// Products in bfloat16, where this processor is faster with them.
+Variants precisions(const FitPlan& plan) {
+  if (plan.options.given("precision")) return {};
+  const double relative = relative_product_time(at::kBFloat16);
+  if (relative >= 1) return {};
+  return {{.lines = {{"precision", "bfloat16"}}, .price = share_of_products * (relative - 1)}};
+}
+
+// Smaller batches with the same effective batch, each at least twice as small as the one before.
+Variants batches(const FitPlan& plan) {
+  Variants all;
+  if (plan.loader.drop_last) return all;  // another size would leave out other samples
+  const std::int64_t whole = plan.loader.batch;
+  for (std::int64_t parts = 2, least = 2; parts <= whole; ++parts) {
+    if (whole % parts != 0 || parts < least) continue;
+    least = 2 * parts;
+    all.push_back({.lines = {{"batch", whole / parts}, {"accumulate", plan.accumulate * parts}},
+                   .price = price_of_half_a_batch * std::log2(static_cast<double>(parts))});
+  }
+  return all;
+}
+
+// All that `allow` permits to vary, the cheapest first.
+Variants variants(const FitPlan& plan, const std::string& allow) {
+  Variants all(1);
+  const auto multiply = [&all](const Variants& ways) {
+    const std::size_t before = all.size();
+    for (const Variant& way : ways) {
+      for (std::size_t i = 0; i < before; ++i) {
+        Variant both = all[i];
+        both.lines.insert(way.lines.begin(), way.lines.end());
+        both.price += way.price;
+        all.push_back(std::move(both));
+      }
+    }
+  };
+  if (allow != "exact") {
+    multiply(states(plan, allow == "any"));
+    multiply(precisions(plan));
+  }
+  if (allow == "any") multiply(batches(plan));
+  std::ranges::stable_sort(all, {}, &Variant::price);
+  return all;
+}
+
+// Functions of the recipe may read the gradients, which a fused step does not leave.
+bool can_fuse(const FitPlan& plan) {
+  return !plan.fuse_step && !plan.options.given("on") && why_not_fused(plan).empty();
+}
+
+// The bytes at a step's peak that computing again cannot save.
+std::int64_t fixed_bytes(const FitPlan& plan, const MemoryLedger& ledger) {
+  const std::int64_t varying =
+      ledger.of(MemoryKind::activations) + ledger.of(MemoryKind::temporaries) + ledger.of(MemoryKind::gradients);
+  return ledger.peak - varying + kept_after_validation(plan);
+}
+
+// The bytes of the samples of a layer's activations, and of those in it, by which the health of a training is watched
+// (engine/health): at most 128 rows and 512 units of each.
+std::int64_t sampled_bytes(const FitPlan& plan, const Layer& layer) {
+  std::int64_t sum = 0;
+  if (layer.traits.nonlinearity != Nonlinearity::none) {
+    const std::int64_t rows = std::min<std::int64_t>(plan.loader.batch, 128);
+    const std::int64_t units = std::min<std::int64_t>(element_count(layer.output), 512);
+    sum = block_bytes(rows * units * std::int64_t{sizeof(float)});
+  }
+  for (const Layer* child : layer.children()) sum += sampled_bytes(plan, *child);
+  return sum;
+}
+
+// The most bytes of samples that a step holds: those of two watched steps, each with samples of the activations and
+// four of each parameter (weights and gradients, before and after the step).
+std::int64_t watched_bytes(const FitPlan& plan) {
+  std::int64_t sum = sampled_bytes(plan, plan.model->root());
+  for (const ParameterInfo& one : plan.model->parameters())
+    sum += 4 * block_bytes(std::min<std::int64_t>(element_count(one.shape), 2048) * std::int64_t{sizeof(float)});
+  return 2 * sum;
+}
+
+class MixtureSearch {
+ public:
+  // `fit`: the options without a budget.
+  MixtureSearch(const Options& fit, const RunSettings& settings, const DataParts& data, const Options& memory,
+                std::int64_t room, std::int64_t watched)
+      : fit_(fit), settings_(settings), data_(data), memory_(memory), room_(room), watched_(watched) {}
+
+  void offer_plain(const FitPlan& plain) {
+    if (fits(predicted_peak(plain) + watched(plain))) take({}, plain, 0);
+  }
+
+  void offer(const Variant& variant) {
+    if (!is_better(variant.price)) return;
+    std::optional<FitPlan> planned;
+    try {
+      planned.emplace(plan_fit(with_lines(fit_, variant.lines), settings_, &data_));
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::recipe) throw;
+      return;  // the fit has another option with which these do not go
+    }
+    FitPlan& plan = *planned;
+    const bool may_fuse = can_fuse(plan), may_chunk = !plan.chunk_loss && why_not_chunked(plan).empty();
+    const auto set = [&](bool fuses, bool chunks) {
+      if (may_fuse) plan.fuse_step = fuses;
+      if (may_chunk) plan.chunk_loss = chunks;
+    };
+    MemoryPrediction step;
+    std::array<std::int64_t, 2> peaks{};  // without and with the loss in chunks
+    for (const bool chunks : {false, true}) {
+      for (const bool fuses : {false, true}) {
+        if ((fuses && !may_fuse) || (chunks && !may_chunk)) continue;
+        set(fuses, chunks);
+        step = predict_memory(plan);
+        if (!step.estimated_because.empty()) return;
+        peaks[chunks ? 1 : 0] = step.ledger.peak;
+        if (fits(step.ledger.peak + kept_after_validation(plan) + watched(plan)))
+          return take(variant, plan, variant.price);
+      }
+    }
+    // Smaller batches save activations themselves.
+    if (variant.lines.contains("batch")) return;
+    if (!plan.recompute.empty() || fixed_bytes(plan, step.ledger) > room_) return;
+    // The loss in chunks is rounded in another way, so the layers are first computed again without.
+    for (const bool chunks : {false, true}) {
+      if (chunks && (!may_chunk || peaks[1] >= peaks[0])) continue;
+      set(true, chunks);
+      const RecomputePrice again = recompute_within(plan, room_ - watched(plan), memory_, /*nests=*/false);
+      if (!fits(again.peak + watched(plan))) continue;
+      set(false, chunks);
+      if (predicted_peak(plan) + watched(plan) > room_) set(true, chunks);
+      // A backward pass takes the time of two forward passes.
+      return take(variant, plan, variant.price + again.again / (3 * again.forward));
+    }
+  }
+
+  bool found() const { return found_; }
+  const Lines& lines() const { return lines_; }
+  double price() const { return price_; }
+  std::int64_t least() const { return least_; }
+
+ private:
+  // A step within the backward pass has no gradients to watch.
+  std::int64_t watched(const FitPlan& plan) const { return plan.fuse_step ? 0 : watched_; }
+  bool is_better(double price) const { return !found_ || price < price_; }
+  bool fits(std::int64_t peak) {
+    least_ = std::min(least_, peak);
+    return peak <= room_;
+  }
+
+  // Keeps a plan that fits if no cheaper one is known.
+  void take(const Variant& variant, const FitPlan& plan, double price) {
+    if (!is_better(price)) return;
+    lines_ = variant.lines;
+    // Both are there in any case: a run that goes on must know that nothing else was needed.
+    lines_["memory.fuse_step"] = plan.fuse_step;
+    lines_["memory.chunk_loss"] = plan.chunk_loss;
+    if (!plan.recompute.empty() && !memory_.given("recompute")) {
+      const std::vector<std::string> patterns = segment_patterns(plan);
+      lines_["memory.recompute"] = Value::List(patterns.begin(), patterns.end());
+    }
+    price_ = price;
+    found_ = true;
+  }
+
+  const Options& fit_;
+  const RunSettings& settings_;
+  const DataParts& data_;
+  const Options& memory_;
+  std::int64_t room_, watched_, least_ = std::numeric_limits<std::int64_t>::max();
+  bool found_ = false;
+  Lines lines_;
+  double price_ = 0;
+};
+
+std::string text(std::int64_t bytes) { return memory_text(static_cast<double>(bytes)); }
+
+struct Mixture {
+  Lines lines;
+  double price = 0;
+};
+
+Mixture choose(const Options& fit, const FitPlan& plain, const RunSettings& settings, const Options& memory,
+               std::int64_t budget, std::int64_t unpredicted) {
+  const std::string& allow = memory.string("allow");
+  const auto room = static_cast<std::int64_t>(usable_share * static_cast<double>(budget)) - unpredicted;
+  const std::int64_t without = predicted_peak(plain);
+  MixtureSearch search(fit, settings, plain.data, memory, room, watched_bytes(plain));
+  search.offer_plain(plain);
+  if (!search.found()) {
+    for (const Variant& variant : variants(plain, allow)) search.offer(variant);
+  }
+  if (search.found()) return {.lines = search.lines(), .price = search.price()};
+  const auto needed = static_cast<double>(search.least() + unpredicted) / usable_share;
+  throw memory
+      .error("budget", fmt::format("expected at least {}, with which a step fits by the options that allow = \"{}\" "
+                                   "permits, found {} (a step without options takes {})",
+                                   memory_text(needed), allow, text(budget), text(without)))
+      .hint(allow == "any" ? "a smaller model, or an optimizer with a smaller state"
+                           : "allow = \"any\" permits smaller batches with `accumulate`, and other types of numbers");
+}
+
+std::string note_of(const FitPlan& plan, std::int64_t plain, std::int64_t peak, std::int64_t budget, double price) {
+  const std::vector<std::string> lines = memory_options_in_use(plan, 0);
+  if (lines.empty()) {
+    return fmt::format("memory: a step takes {} at its peak, within the budget of {}: no option is needed", text(plain),
+                       text(budget));
+  }
+  std::string note = fmt::format("memory: a step takes {} at its peak in place of {}, within the budget of {}, with {}",
+                                 text(peak), text(plain), text(budget), joined(lines));
+  if (price >= 0.005) note += fmt::format("; about {:.0f} % more time (estimate)", 100 * price);
+  return note;
+}
+
+}  // namespace
+
+FitPlan plan_within_budget(const Options& fit, const RunSettings& settings, const DataParts* opened,
+                           std::int64_t unpredicted) {
+  const Options memory = fit.child("memory");
+  const Options bare = with_lines(fit, {{"memory.allow", Value()}, {"memory.budget", Value()}});
+  const FitPlan plain = plan_fit(bare, settings, opened);
+  if (!plain.device.is_cpu()) {
+    throw memory
+        .error("budget",
+               "chooses among options by what a step takes on the CPU, found the device " + plain.device.str())
+        .hint("without a budget, each option is there by itself: memory = { recompute = \"every 2\" }");
+  }
+  const MemoryPrediction step = predict_memory(plain);
+  if (!step.estimated_because.empty()) {
+    throw memory.error("budget", "cannot tell what a step takes: " + step.estimated_because)
+        .hint("without a budget, each option is there by itself: memory = { recompute = \"every 2\" }");
+  }
+  const std::int64_t budget = memory_budget(memory);
+  Mixture mixture;
+  if (settings.chosen.is_nil()) {
+    mixture = choose(bare, plain, settings, memory, budget, unpredicted);
+  } else {
+    mixture.lines = settings.chosen.map();
+  }
+  FitPlan plan = plan_fit(with_lines(bare, mixture.lines), settings, &plain.data);
+  plan.budget = budget;
+  plan.chosen = mixture.lines;
+  plan.plain_peak = plain_step(plain).ledger.peak;
+  const std::int64_t peak = predicted_peak(plan), without = step.ledger.peak + kept_after_validation(plain);
+  plan.notes = {note_of(plan, without, peak, budget, mixture.price)};
+  return plan;
+}
+
+std::optional<FitPlan> corrected_choice(const FitPlan& plan, const Options& fit, const RunSettings& settings) {
+  const std::optional<MemoryLedger> measured = measured_memory(plan);
+  if (!measured) return std::nullopt;
+  const std::int64_t peak = measured->peak + kept_after_validation(plan);
+  if (peak <= plan.budget) return std::nullopt;
+  const std::int64_t unpredicted = peak - predicted_peak(plan);
+  FitPlan again = plan_within_budget(fit, settings, &plan.data, unpredicted);
+  again.notes.push_back("memory: chosen again, because two steps took " + text(unpredicted) + " more than predicted");
+  return again;
+}
+
+}  // namespace trainlab

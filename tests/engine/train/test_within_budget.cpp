@@ -1,0 +1,187 @@
+// A budget of memory that chooses among the options by itself: what it chooses, that the choice fits and could have
+// been written, and the bytes in which fits with such a budget end.
+#include <catch2/catch.hpp>
+
+#include "core/files.h"
+#include "memory/within_budget.h"
+#include "support/fit_support.h"
+#include "tensor/memory.h"
+#include "tensor/safetensors.h"
+#include "train/memory_prediction.h"
+
+namespace trainlab::within_budget_test {
+
+using namespace test;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string fit_of(const std::string& layers, const std::string& more) {
+  return R"({"@": "fit", "name": "test", "data": {"@": "data.digits"}, "loss": "cross_entropy", "steps": 3,
+    "model": {"@": "nn.Sequential", "layers": [{"@": "nn.Flatten"}, )" +
+         layers + R"(, {"@": "nn.Linear", "out_features": 10}]}, "precision": "float32")" + more + "}";
+}
+
+// Activations take most of a step.
+std::string deep(const std::string& more, int batch = 512) {
+  return fit_of(R"({"@": "nn.Repeat", "times": 12, "layer": {"@": "nn.Sequential", "layers":
+      [{"@": "nn.Linear", "out_features": 64}, {"@": "nn.LayerNorm"}, {"@": "nn.Dropout", "p": 0.1}]}})",
+                R"(, "optim": {"@": "optim.SGD", "lr": 0.1}, "batch": )" + std::to_string(batch) + more);
+}
+
+// Weights, their gradients and the optimizer's state take most of a step.
+std::string wide(const std::string& more, const std::string& state = "") {
+  return fit_of(R"({"@": "nn.Repeat", "times": 6, "layer": {"@": "nn.Linear", "out_features": 512}})",
+                R"(, "optim": {"@": "optim.AdamW", "lr": 0.001)" + state + R"(}, "batch": 8)" + more);
+}
+
+// Room for the samples by which the health of a training would be watched.
+constexpr double watch = 1.6e6;
+
+std::string within(double bytes, const std::string& allow = "exact") {
+  return R"(, "memory": {"budget": ")" + std::to_string(static_cast<std::int64_t>(bytes)) + R"( B", "allow": ")" +
+         allow + "\"}";
+}
+
+FitPlan planned(const std::string& text) {
+  count_tensor_memory();
+  return plan_fit(parse_options(text), cpu_settings());
+}
+
+double peak_of(const std::string& text) { return static_cast<double>(predicted_peak(planned(text))); }
+
+std::string hash_of_last(const std::string& text) {
+  const TemporaryFolder folder;
+  run_one(parse_options(text), folder.path(), false, cpu_settings());
+  for (const auto& entry : fs::directory_iterator(folder.path() / "checkpoints")) {
+    const std::string name = entry.path().filename();
+    if (name.starts_with("last-") && name.ends_with(".safetensors")) return hash_file(entry.path());
+  }
+  return "";
+}
+
+std::string value_of(const FitPlan& plan, const char* path) { return to_json(plan.chosen[path]); }
+
+}  // namespace
+
+TEST_CASE("a budget in which a plain step fits chooses nothing") {
+  const FitPlan plan = planned(deep(within(1.1 * peak_of(deep("")) + watch)));
+  CHECK(plan.recompute.empty());
+  CHECK_FALSE(plan.fuse_step);
+  CHECK_FALSE(plan.chunk_loss);
+  REQUIRE(plan.notes.size() == 1);
+  CHECK_THAT(plan.notes.front(), Catch::EndsWith(": no option is needed"));
+}
+
+TEST_CASE("an exact choice fits, is what a recipe could say, and ends in the bytes of the plain fit") {
+  const double plain = peak_of(deep(""));
+  const std::string whole = hash_of_last(deep(""));
+  for (const double share : {0.85, 0.75}) {
+    INFO(share);
+    const std::string text = deep(within(share * plain + watch));
+    const FitPlan plan = planned(text);
+    CHECK_FALSE(plan.recompute.empty());
+    CHECK(static_cast<double>(predicted_peak(plan)) <= 0.95 * (share * plain + watch));
+    CHECK(static_cast<double>(plan.plain_peak) == Approx(plain).epsilon(0.01));
+    REQUIRE(plan.notes.size() == 1);
+    CHECK_THAT(plan.notes.front(), Catch::Contains("memory.recompute=") && Catch::Contains("% more time (estimate)"));
+    REQUIRE(value_of(plan, "memory.chunk_loss") == "false");
+    CHECK(hash_of_last(text) == whole);
+  }
+}
+
+TEST_CASE("gradients that make the peak are freed as they come") {
+  const double plain = peak_of(wide("")), fused = peak_of(wide(R"(, "memory": {"fuse_step": true})"));
+  REQUIRE(fused < 0.9 * plain);
+  const std::string text = wide(within((fused + 0.02 * plain) / 0.95));
+  const FitPlan plan = planned(text);
+  CHECK(plan.fuse_step);
+  CHECK(plan.recompute.empty());
+  CHECK(value_of(plan, "memory.fuse_step") == "true");
+  CHECK(hash_of_last(text) == hash_of_last(wide("")));
+  // Functions of the recipe might read the gradients.
+  const std::string on = R"(, "on": {"step": {"@": "function", "index": 0}})";
+  const auto nothing = native([](std::span<const Argument>) { return std::vector<Argument>(); });
+  const std::string with_function = wide(within((fused + 0.02 * plain) / 0.95) + on);
+  CHECK_THAT(error_of([&] { plan_fit(parse_options(with_function, {nothing}), cpu_settings()); }),
+             Catch::Contains("fit.memory.budget: expected at least "));
+}
+
+TEST_CASE("what changes the numbers needs to be allowed") {
+  const double narrow = peak_of(wide(R"(, "memory": {"fuse_step": true})", R"(, "state": "bfloat16")")) / 0.94;
+  CHECK_THAT(error_of([&] { planned(wide(within(narrow))); }),
+             Catch::Contains("fit.memory.budget: expected at least ") &&
+                 Catch::Contains(R"(with which a step fits by the options that allow = "exact" permits, found )") &&
+                 Catch::Contains("hint: allow = \"any\""));
+  const std::string close = wide(within(narrow, "close"));
+  CHECK(value_of(planned(close), "optim.state") == "\"bfloat16\"");
+  CHECK(hash_of_last(close) == hash_of_last(wide(R"(, "memory": {"fuse_step": true})", R"(, "state": "bfloat16")")));
+  const double least = peak_of(wide(R"(, "memory": {"fuse_step": true})", R"(, "state": "8bit")")) / 0.94;
+  CHECK_THAT(error_of([&] { planned(wide(within(least, "close"))); }), Catch::Contains("allow = \"close\" permits"));
+  CHECK(value_of(planned(wide(within(least, "any"))), "optim.state") == "\"8bit\"");
+  CHECK_THAT(error_of([&] { planned(wide(within(least / 2, "any"))); }),
+             Catch::Contains("allow = \"any\" permits") && Catch::Contains("hint: a smaller model"));
+  // A state that the recipe says is not changed.
+  CHECK_THAT(error_of([&] { planned(wide(within(least, "any"), R"(, "state": "bfloat16")")); }),
+             Catch::Contains("fit.memory.budget: expected at least "));
+}
+
+TEST_CASE("a smaller batch keeps the effective batch") {
+  const double small = peak_of(deep(R"(, "accumulate": 16)", 32));
+  const std::string text = deep(within(small / 0.94 + watch, "any"));
+  const FitPlan plan = planned(text);
+  CHECK(plan.loader.batch < 512);
+  CHECK(plan.loader.batch * plan.accumulate == 512);
+  CHECK(plan.length.batch == 512);
+  CHECK(static_cast<double>(predicted_peak(plan)) <= small / 0.94 + watch);
+}
+
+TEST_CASE("a step takes what is predicted, and leaves nothing behind") {
+  for (const std::string& text : {deep(""), deep(R"(, "memory": {"recompute": "every 4"})"), wide(""),
+                                  wide(R"(, "memory": {"fuse_step": true})", R"(, "state": "bfloat16")")}) {
+    INFO(text);
+    const FitPlan plan = planned(text);
+    const std::int64_t before = live_tensor_bytes();
+    const std::optional<MemoryLedger> measured = measured_memory(plan);
+    REQUIRE(measured);
+    CHECK(static_cast<double>(measured->peak) ==
+          Approx(static_cast<double>(predict_memory(plan).ledger.peak)).epsilon(0.01));
+    CHECK(live_tensor_bytes() == before);
+  }
+}
+
+TEST_CASE("a choice is corrected where predictions have missed something") {
+  const double plain = peak_of(deep(""));
+  const Options fit = parse_options(deep(within(0.8 * plain + watch)));
+  CHECK_FALSE(corrected_choice(plan_fit(fit, cpu_settings()), fit, cpu_settings()));
+  const auto unpredicted = static_cast<std::int64_t>(plain / 20);
+  CHECK(predicted_peak(plan_within_budget(fit, cpu_settings(), nullptr, unpredicted)) <=
+        static_cast<std::int64_t>(0.95 * (0.8 * plain + watch)) - unpredicted);
+}
+
+TEST_CASE("a fit that goes on keeps its choice") {
+  RunSettings settings = cpu_settings();
+  settings.chosen = Value::Map{{"memory.chunk_loss", false},
+                               {"memory.fuse_step", false},
+                               {"memory.recompute", Value::List{"2.1.1-2.6.3"}},
+                               {"accumulate", 4},
+                               {"batch", 128}};
+  const FitPlan plan = plan_fit(parse_options(deep(within(1e9))), settings);
+  CHECK(plan.loader.batch == 128);
+  CHECK(plan.accumulate == 4);
+  CHECK(plan.recompute.segments.size() == 1);
+  CHECK(plan.budget == 1'000'000'000);
+  CHECK(plan.chosen == settings.chosen);
+}
+
+TEST_CASE("a budget chooses only where a step can be predicted") {
+  const auto nothing = native([](std::span<const Argument>) { return std::vector<Argument>(); });
+  const std::string text = R"({"@": "fit", "name": "test", "data": {"@": "data.digits"}, "steps": 2,
+    "loss": {"@": "function", "index": 0}, "model": {"@": "nn.Flatten"}, "optim": {"@": "optim.SGD", "lr": 0.1})";
+  CHECK_THAT(error_of([&] { plan_fit(parse_options(text + within(1e6) + "}", {nothing}), cpu_settings()); }),
+             Catch::Contains("fit.memory.budget: cannot tell what a step takes: the loss is a function of the recipe"));
+  CHECK_THAT(error_of([&] { planned(deep(R"(, "memory": {"allow": "any"})")); }),
+             Catch::Contains("fit.memory.allow: says which options a budget may choose, and there is no budget"));
+}
+
+}  // namespace trainlab::within_budget_test
