@@ -34,6 +34,7 @@ int l_index(lua_State* L) {
         names.emplace_back(lua_tostring(L, -1));
       }
     }
+    std::ranges::sort(names);  // Lua's own order differs from run to run
     Error error = recipe_error(type + " has no '" + wanted + "'");
     const std::string close = Registry::closest(wanted, names);
     throw error.hint(close.empty() ? "it has " + joined(names) : "did you mean " + close + "?");

@@ -23,6 +23,18 @@ std::string printable(std::string_view text) {
   return out;
 }
 
+std::string printable_line(std::string_view text) {
+  std::string out;
+  for (const char c : printable(text)) {
+    if (c == '\t' || c == '\n') {
+      out += "\\" + std::to_string(static_cast<int>(c));
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
 bool is_name(std::string_view text) {
   constexpr std::size_t longest = 200;
   return !text.empty() && text.size() <= longest && text.find_first_of("\n\t") == std::string_view::npos &&

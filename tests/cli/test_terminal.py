@@ -62,6 +62,12 @@ class Terminal(CliTest):
         self.write("r.lua", 'require "ok\\0x"')
         self.assertIn('expected a module\'s name, found "ok\\0x"', self.run_program("r.lua", code=1).err)
 
+    def test_a_line_break_in_the_name_of_a_folder(self):
+        self.write("r.lua", fit(epochs="1"))
+        self.assertIn("  in     a\\10b\n", self.run_program("r.lua", "--out", "a\nb").out)
+        for command in (("list", "."), ("report", "a\nb")):
+            self.assertRegex(self.run_program(*command).out, r"(?m)^a\\10b\b")
+
     def shown(self, recipe, *arguments, code):
         """What the program writes to a terminal."""
         self.write("r.lua", recipe)

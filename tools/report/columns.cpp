@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <limits>
 
+#include "core/printable.h"
 #include "report/texts.h"
 
 namespace trainlab::report {
@@ -107,5 +108,7 @@ std::string shown_path(const std::filesystem::path& path) {
   const std::string whole = path.string();
   return failed || relative.empty() || relative.size() > whole.size() ? whole : relative;
 }
+
+std::string shown_line(const std::filesystem::path& path) { return printable_line(shown_path(path)); }
 
 }  // namespace trainlab::report

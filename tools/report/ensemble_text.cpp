@@ -56,7 +56,7 @@ std::string ensemble_text(const StudyReport& study) {
   std::error_code ignored;
   const std::filesystem::path predictions = study.stage.folder / "artifacts" / "predictions.html";
   if (std::filesystem::exists(predictions, ignored)) {
-    text += "  what each of them says of single examples: " + shown_path(predictions) + "\n";
+    text += "  what each of them says of single examples: " + shown_line(predictions) + "\n";
   }
   if (summary["params"].is_map() && !summary["params"].map().empty()) {
     text += "\nbuilt with\n  params = " + lua_table(summary["params"].map()) + "\n";

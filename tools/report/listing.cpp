@@ -89,7 +89,7 @@ std::string list_text(const std::vector<fs::path>& folders) {
       if (metric.is_string()) text = metric.string() + " ";
       text += short_number(best["value"].number());
     }
-    rows.push_back({shown_path(listed.run), listed.status, listed.started, text});
+    rows.push_back({shown_line(listed.run), listed.status, listed.started, text});
   }
   if (rows.size() == 1) {
     const std::string where = joined(folders, ", ", [](const fs::path& folder) { return folder.string(); });

@@ -27,7 +27,7 @@ constexpr std::size_t most_rows = 20;
 constexpr std::size_t most_metrics = 8;  // columns of the table; the curves show all
 
 std::string manifest_text(const fs::path& run, const Manifest& manifest) {
-  std::string text = shown_path(run) + ": " + manifest.recipe + ", begun " + manifest.started + "\n";
+  std::string text = shown_line(run) + ": " + manifest.recipe + ", begun " + manifest.started + "\n";
   text += "  seed " + to_json(manifest.setting("seed")) + ", " + manifest.setting("device").string() + ", " +
           std::to_string(manifest.training_threads()) + " threads, trainlab " + manifest.trainlab + ", LibTorch " +
           manifest.libtorch + "\n";

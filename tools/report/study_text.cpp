@@ -274,7 +274,7 @@ std::string study_text(const StudyReport& study) {
     text += line("search", search) + order_text(study);
   }
   if (const std::string took = took_text(study); !took.empty()) text += line("took", took);
-  text += line("in", shown_path(study.stage.folder));
+  text += line("in", shown_line(study.stage.folder));
   if (study.stage.kind == "ensemble") text += ensemble_text(study);
   if (!study.best.empty()) {
     text += leaders_text(study) + paste_text(study) + importance_text(study) + seeds_text(study) + curves_text(study);

@@ -269,7 +269,7 @@ std::string summary_text(const Value& summary) {
   if (summary["resumed"].is_list() && !summary["resumed"].list().empty()) {
     text += "  resumed from step " + joined(summary["resumed"].list(), ", ", text_of) + "\n";
   }
-  if (summary["out"].is_string()) text += "  in     " + shown_path(summary["out"].string()) + "\n";
+  if (summary["out"].is_string()) text += "  in     " + shown_line(summary["out"].string()) + "\n";
   return text;
 }
 

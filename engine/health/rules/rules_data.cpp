@@ -15,6 +15,12 @@ Finding find_unnormalised_inputs(const HealthFigures& figures) {
   const double offset = input.deviation > 0 ? std::abs(input.mean) / input.deviation : 0;
   const bool is_shifted = offset > 3, is_large = input.root_mean_square > 10, is_small = input.root_mean_square < 0.01;
   if (!is_shifted && !is_large && !is_small) return {};
+  if (input.deviation == 0) {
+    return HealthVerdict{.kind = HealthKind::unnormalised_inputs,
+                         .confidence = "high",
+                         .evidence = fmt::format("all inputs are {:.3g}", input.mean),
+                         .remedy = "look at the data: inputs that are all equal say nothing; the file may be empty"};
+  }
   return HealthVerdict{
       .kind = HealthKind::unnormalised_inputs,
       .confidence = is_large || input.root_mean_square < 1e-3 || offset > 10 ? "high" : "medium",

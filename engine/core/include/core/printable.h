@@ -10,6 +10,9 @@ namespace trainlab {
 // text moves the cursor, sets a colour or answers for the user.
 std::string printable(std::string_view text);
 
+// The same in one line: tab and newline are written as numbers too. For names of files and folders.
+std::string printable_line(std::string_view text);
+
 // Whether a name can stand in a line of a terminal, a table and a file: UTF-8, no control characters, 1 to 200 bytes.
 bool is_name(std::string_view text);
 

@@ -216,11 +216,12 @@ void settle_sqlite(const fs::path& file) noexcept {
 
 Error sqlite_error(const std::filesystem::path& file, const std::string& words) {
   const auto says = [&](const char* text) { return words.find(text) != std::string::npos; };
-  Error error = run_error(file.string() + ": " + words);
+  // SQLite tells of some calls that fail on a full disk only that they failed.
+  Error error = run_error((says("disk I/O error") ? "disk full or failing: " : "") + file.string() + ": " + words);
   if (says("malformed") || says("not a database")) {
     error.hint(
         "the file is damaged; sqlite3's .recover saves what is left in it, and finished trials keep their folders");
-  } else if (says("full") || says("readonly")) {
+  } else if (says("full") || says("disk I/O error") || says("readonly")) {
     error.hint("make room, or make the folder writable, and resume: all results told so far are kept");
   } else if (says("unable to open")) {
     error.hint(

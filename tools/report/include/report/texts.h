@@ -54,6 +54,8 @@ std::string entry_list(const Registry& registry, int width);
 
 // Shown: relative to the working directory where that is shorter.
 std::string shown_path(const std::filesystem::path& path);
+// The same as it may stand in a line of a terminal; not for a command that is to be typed.
+std::string shown_line(const std::filesystem::path& path);
 // Four significant digits, whole numbers in full.
 std::string short_number(double x);
 // "1.5 s", "3 min 05 s", "2 h 10 min".
