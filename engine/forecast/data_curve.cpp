@@ -99,7 +99,8 @@ double value_with(const Results& results, const std::vector<double>& y, double f
   changes.push_back(fit_power_law(points, factor, bounds).change);
   changes.push_back(fit_exponential(points, factor, bounds).change);
   double gain = y[y.size() - 2] - y.back(), change = 0;
-  for (double data = 1; data < factor; data *= 2) {
+  const int doublings = static_cast<int>(std::ceil(std::log2(factor)));
+  for (int i = 0; i < doublings; ++i) {
     gain *= gain_ratio;
     change -= gain;
   }

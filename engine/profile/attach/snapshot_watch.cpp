@@ -93,8 +93,7 @@ void SnapshotWatch::look(double now) {
   if (trace::listener || !std::filesystem::exists(request_, ignored)) return;
   const std::optional<SnapshotRequest> request = snapshot_request(stage_);
   if (!request) return;
-  recording_.emplace();
-  recording_->request = *request;
+  recording_.emplace(*request);
   recording_->timing.emplace(request->seconds);
 }
 

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "journal/observer.h"
 #include "layers/listening_to_operators.h"
@@ -61,6 +62,7 @@ class SnapshotWatch final : public Observer, public LoopObserver {
     double until;  // by steady_seconds()
   };
   struct Recording {
+    explicit Recording(SnapshotRequest asked) : request(std::move(asked)) {}
     SnapshotRequest request;
     std::optional<Timing> timing = {};
     StepFigures steps = {};  // once they are timed

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "core/error.h"
 #include "core/files.h"
 
 namespace trainlab {
