@@ -6,6 +6,7 @@
 #include "core/clock.h"
 #include "core/host.h"
 #include "run/run.h"
+#include "run/shell_word.h"
 
 namespace trainlab {
 
