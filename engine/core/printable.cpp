@@ -37,8 +37,7 @@ std::string printable_line(std::string_view text) {
 
 bool is_name(std::string_view text) {
   constexpr std::size_t longest = 200;
-  return !text.empty() && text.size() <= longest && text.find_first_of("\n\t") == std::string_view::npos &&
-         printable(text) == text;
+  return !text.empty() && text.size() <= longest && printable_line(text) == text;
 }
 
 std::string shortened(std::string_view text, std::size_t most) {

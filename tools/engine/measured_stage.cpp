@@ -32,6 +32,13 @@ Options MeasuredStage::with_more(const Spec& stage, const std::vector<std::strin
   return Options(registry(), std::move(spec), "");
 }
 
+void MeasuredStage::require_fit(const WhatToMeasure& what, const std::string& why) {
+  if (what.stage.entry().name == "fit") return;
+  throw usage_error("expected a lab.fit as the stage of the recipe, found " +
+                    (what.spec ? "lab." + what.stage.entry().name : what.note + ", a lab.task"))
+      .hint(why);
+}
+
 void MeasuredStage::check_output(const std::string& flag) const {
   if (request().has(flag)) check_can_write("--" + flag, *request().path(flag));
 }

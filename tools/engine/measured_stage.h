@@ -33,6 +33,9 @@ class MeasuredStage : public Execution {
   // The stage with more options, texts as after --set that follow `flag`.
   Options with_more(const Spec& stage, const std::vector<std::string>& texts, const std::string& flag = "--set") const;
 
+  // Error{usage} for a task, with the hint `why`.
+  static void require_fit(const WhatToMeasure& what, const std::string& why);
+
   // Asked before anything is measured: Error{usage} where the file of this flag, if it is given, cannot be written,
   // which would be noticed at the end only.
   void check_output(const std::string& flag) const;

@@ -65,7 +65,7 @@ void SnapshotWatch::Recording::end_listening() {
 }
 
 SnapshotWatch::SnapshotWatch(const FitPlan& plan, std::filesystem::path stage)
-    : plan_(plan), stage_(std::move(stage)), request_(snapshot_request_path(stage_)) {}
+    : plan_(plan), stage_(std::move(stage)) {}
 
 void SnapshotWatch::stepped(std::int64_t step) {
   const double now = steady_seconds();
@@ -88,9 +88,8 @@ void SnapshotWatch::finished(std::int64_t step) {
 
 void SnapshotWatch::look(double now) {
   next_look_ = now + look_every;
-  std::error_code ignored;
   // Listeners nest, and this one outlives the step: it must not begin within another one, as that of the memory.
-  if (trace::listener || !std::filesystem::exists(request_, ignored)) return;
+  if (trace::listener) return;
   const std::optional<SnapshotRequest> request = snapshot_request(stage_);
   if (!request) return;
   recording_.emplace(*request);
@@ -121,7 +120,7 @@ void SnapshotWatch::go_on(std::int64_t step, bool is_last) {
 
 void SnapshotWatch::answer(std::int64_t step) {
   std::error_code ignored;
-  if (!std::filesystem::exists(request_, ignored)) return;  // nobody waits any more
+  if (!std::filesystem::exists(snapshot_request_path(stage_), ignored)) return;  // nobody waits any more
   const SnapshotRequest& request = recording_->request;
   Value answer;
   try {

@@ -82,7 +82,7 @@ class SnapshotWatch final : public Observer, public LoopObserver {
   Value speed() const;
 
   const FitPlan& plan_;
-  std::filesystem::path stage_, request_;
+  std::filesystem::path stage_;
   std::weak_ptr<Object> run_;
   double next_look_ = 0;
   std::optional<Recording> recording_;

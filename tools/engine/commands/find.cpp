@@ -88,11 +88,7 @@ class FindExecution final : public MeasuredStage {
 
  private:
   int measure(const WhatToMeasure& what, const RunSettings& settings) override {
-    if (what.stage.entry().name != "fit") {
-      throw usage_error("expected a lab.fit as the stage of the recipe, found " +
-                        (what.spec ? "lab." + what.stage.entry().name : what.note + ", a lab.task"))
-          .hint("a task's loop is code, whose rates and batches only the recipe knows");
-    }
+    require_fit(what, "a task's loop is code, whose rates and batches only the recipe knows");
     if (request().has("apply") && !what.spec) {
       throw usage_error("--apply: expected a fit that the recipe names, found " + what.note)
           .hint("options of its fits come from the function `build`");

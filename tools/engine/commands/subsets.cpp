@@ -15,11 +15,7 @@ class SubsetsExecution final : public MeasuredStage {
 
  private:
   int measure(const WhatToMeasure& what, const RunSettings& settings) override {
-    if (what.stage.entry().name != "fit") {
-      throw usage_error("expected a lab.fit as the stage of the recipe, found " +
-                        (what.spec ? "lab." + what.stage.entry().name : what.note + ", a lab.task"))
-          .hint("a task opens its data itself, so that nobody else can give it fewer");
-    }
+    require_fit(what, "a task opens its data itself, so that nobody else can give it fewer");
     mute();  // the trainings would print the same again and again
     SearchContext context{.say = [this](const std::string& line) { run().say(line); }};
     if (request().has("within")) {

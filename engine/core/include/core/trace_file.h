@@ -6,7 +6,7 @@
 
 namespace trainlab {
 
-// What each of these files begins with.
+// The text with which each file of --trace begins.
 constexpr std::string_view trace_file_beginning =
     R"({"displayTimeUnit":"ms","traceEvents":[)"
     "\n"

@@ -25,7 +25,8 @@ struct FitFacts {
   int cores = 1;
 };
 
-// What a remedy does to the quality: trainings of the same time with and without the remedy, in pairs with equal seeds.
+// The effect of a remedy on the quality, measured by trainings of the same time with and without the remedy, in pairs
+// with equal seeds.
 struct RemedyQuality {
   std::string metric = {};  // "val.loss": the metric that the fit monitors
   bool minimize = true;     // whether smaller is better

@@ -113,7 +113,7 @@ class Member {
   // The estimate of the run's length under a budget of time.
   void set_total(std::int64_t total_steps);
   double rate();  // RunHandle::rate()
-  // What gives RunHandle::speed(), which the loop measures.
+  // `speed` gives the figures that the loop has measured so far; RunHandle::speed() calls it.
   void set_speed(std::function<Value()> speed) { speed_ = std::move(speed); }
 
  private:
