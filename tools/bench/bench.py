@@ -186,7 +186,7 @@ class Bench:
 
     def start(self):
         with tempfile.TemporaryDirectory() as out:
-            command = [TRAINLAB, os.path.join(HERE, "recipes", "first_step.lua"), "--json", "--quiet", "--out"]
+            command = [TRAINLAB, os.path.join(HERE, "recipes", "first_step.lua"), "--json", "--out"]
             numbers = iter(range(1000))
             first = statistics.median(
                 seconds_until([*command, os.path.join(out, str(next(numbers)))], "first step") for _ in range(9))
