@@ -37,6 +37,9 @@ bool is_scale(const Stack& arguments, std::size_t place) {
 }
 bool is_filled(const Stack& arguments, std::size_t place) { return arguments[place].toTensor().numel() > 0; }
 bool is_positive(const Stack& arguments, std::size_t place) { return arguments[place].toInt() >= 1; }
+bool sets_its_pivots(const Stack& arguments, std::size_t place) {
+  return arguments[place].isNone() || arguments[place].toStringView() != "gelsy";
+}
 bool is_false(const Stack& arguments, std::size_t place) { return !arguments[place].toBool(); }
 template <std::int64_t last>
 bool is_mode(const Stack& arguments, std::size_t place) {
@@ -256,6 +259,9 @@ constexpr ArgumentRule scale{"a factor from 0.000001 to 1000000", is_scale};
 constexpr ArgumentRule positive{"at least 1", is_positive};
 constexpr ArgumentRule checked{"false, because a kernel reads outside of the tensors if nothing checks the lengths",
                                is_false};
+constexpr ArgumentRule driver{
+    "\"gelsd\", \"gelss\" or \"gels\", because LibTorch's gelsy begins with pivots that nobody has set",
+    sets_its_pivots};
 constexpr ArgumentRule interpolation{"0 (bilinear), 1 (nearest) or 2 (bicubic)", is_mode<2>};
 constexpr ArgumentRule interpolation_3d{"0 (trilinear) or 1 (nearest)", is_mode<1>};
 constexpr ArgumentRule padding{"0 (zeros), 1 (border) or 2 (reflection)", is_mode<2>};
@@ -331,6 +337,8 @@ const ArgumentRule* argument_rule(std::string_view operator_name, std::string_vi
       {{"hsplit", "sections"}, &parts},
       {{"linalg_eigvals", "self"}, &finite},
       {{"linalg_ldl_solve", "pivots"}, &ldl_pivots},
+      {{"linalg_lstsq", "b"}, &filled},
+      {{"linalg_lstsq", "driver"}, &driver},
       {{"linalg_multi_dot", "tensors"}, &matrices},
       {{"lstm", "batch_sizes"}, &batch_sizes},
       {{"lstm", "hx"}, &states},

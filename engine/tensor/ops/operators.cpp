@@ -84,6 +84,7 @@ Overload::Overload(const c10::OperatorHandle& handle) : handle_(handle) {
       parameter.required = false;
     }
     if (one_of(parameter.name, {"dropout", "dropout_p"})) dropout_ = index;
+    if (name == "linalg_lstsq" && parameter.name == "driver") driver_ = index;
     if (parameter.name == "train") training_ = index;
     if (!parameter.by_name && generator_ != index) positional_ = parameters_.size() + 1;
     tensors = tensors || parameter.takes == Takes::tensor;

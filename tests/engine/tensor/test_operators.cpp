@@ -4,11 +4,14 @@
 #include <ATen/core/enum_tag.h>
 #include <ATen/ops/add.h>
 #include <ATen/ops/arange.h>
+#include <ATen/ops/cos.h>
 #include <ATen/ops/div.h>
+#include <ATen/ops/equal.h>
 #include <ATen/ops/eye.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/mul.h>
 #include <ATen/ops/ones.h>
+#include <ATen/ops/sin.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 
@@ -223,6 +226,22 @@ TEST_CASE("no result is a sparse tensor behind which to_dense would write") {
   refused("sparse_coo_tensor", {index, at::ones({1, 20, 3}).select(1, 0), std::vector<double>{1, 3}});
   CHECK(Call("select", {sparse, 0, 0}).tensor().sizes() == at::IntArrayRef({20, 3}));
   CHECK(Call("sparse_coo_tensor", {index, at::ones({1, 3}), std::vector<double>{1, 3}}).tensor()._nnz() == 1);
+}
+
+TEST_CASE("equal least squares give equal bytes, also where a matrix has less than full rank") {
+  for (int i = 0; i < 50; ++i) {
+    at::Tensor matrix = at::sin(at::arange(25 * i, 25 * (i + 1)).to(at::kFloat)).reshape({5, 5});
+    if (i % 2 == 0) matrix.select(1, 2).copy_(matrix.select(1, 0));
+    const at::Tensor right = at::cos(at::arange(10).to(at::kFloat)).reshape({5, 2});
+    const at::Tensor first = Call("linalg_lstsq", {matrix, right}).tensor();
+    CHECK(at::equal(Call("linalg_lstsq", {matrix, right}).tensor(), first));
+    CHECK(at::equal(Call("linalg_lstsq", {matrix, right}, {{"driver", "gelsd"}}).tensor(), first));
+  }
+  CHECK_THROWS_WITH(Call("linalg_lstsq", {at::eye(2), at::eye(2)}, {{"driver", "gelsy"}}).tensor(),
+                    Catch::Contains("LibTorch's gelsy begins with pivots that nobody has set"));
+  // The rank would stay unwritten.
+  CHECK_THROWS_WITH(Call("linalg_lstsq", {at::ones({1, 0, 3}), at::ones({0, 3})}).tensor(),
+                    Catch::Contains("(b): expected at least one element"));
 }
 
 TEST_CASE("operators of quantized dtypes are left out, because no tensor of a recipe has such a dtype") {

@@ -138,6 +138,7 @@ class Overload {
   bool numbers_are_floats_ = false;  // the result's dtype comes from numbers alone
   bool undefined_memory_ = false;    // results are zeroed
   int compact_ = -1;                 // the tensor that is made contiguous
+  int driver_ = -1;                  // of least squares: LibTorch's own choice on the CPU is replaced
   bool keeps_dtype_ = false;         // its parameter dtype, the third, is by default that of the first tensor
   bool copies_ = false;              // tensors are copied
   bool in_place_ = false;
