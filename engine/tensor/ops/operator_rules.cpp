@@ -5,6 +5,7 @@
 #include <ATen/ops/isfinite.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <span>
@@ -39,6 +40,12 @@ bool is_filled(const Stack& arguments, std::size_t place) { return arguments[pla
 bool is_positive(const Stack& arguments, std::size_t place) { return arguments[place].toInt() >= 1; }
 bool sets_its_pivots(const Stack& arguments, std::size_t place) {
   return arguments[place].isNone() || arguments[place].toStringView() != "gelsy";
+}
+// In the dtype, which follows.
+bool is_step(const Stack& arguments, std::size_t place) {
+  const c10::IValue& dtype = arguments[place + 1];
+  return dtype.isNone() || !at::isIntegralType(dtype.toScalarType(), true) ||
+         std::abs(arguments[place].toScalar().toDouble()) >= 1;
 }
 bool is_false(const Stack& arguments, std::size_t place) { return !arguments[place].toBool(); }
 template <std::int64_t last>
@@ -202,7 +209,7 @@ bool has_alike_layout(const Stack& arguments, std::size_t place) {
   return first == second || first == at::kStrided || second == at::kStrided;
 }
 
-// The indices of a tensor of a compressed layout stay unwritten where it has more than two dimensions.
+// The indices of a new tensor of a compressed layout may stay unwritten.
 bool is_written_layout(const Stack& arguments, std::size_t place) {
   if (arguments[place].isNone()) return true;
   const at::Layout layout = arguments[place].toLayout();
@@ -255,6 +262,7 @@ constexpr ArgumentRule indices{"a sparse tensor with as many sparse dimensions a
 constexpr ArgumentRule layout{"a dense tensor or one of the sparse layout of the first one", has_alike_layout};
 constexpr ArgumentRule written_layout{"\"strided\" or \"sparse_coo\"", is_written_layout};
 constexpr ArgumentRule written_self{"a tensor of layout strided or sparse_coo", is_of_written_layout};
+constexpr ArgumentRule step{"a step of at least 1 in a dtype of whole numbers", is_step};
 constexpr ArgumentRule scale{"a factor from 0.000001 to 1000000", is_scale};
 constexpr ArgumentRule positive{"at least 1", is_positive};
 constexpr ArgumentRule checked{"false, because a kernel reads outside of the tensors if nothing checks the lengths",
@@ -301,19 +309,6 @@ constexpr ArgumentRule matrices{"at most 1024 matrices", are_few_matrices};
 const ArgumentRule* argument_rule(std::string_view operator_name, std::string_view parameter) {
   using Place = std::pair<std::string_view, std::string_view>;
   static const std::map<Place, const ArgumentRule*> all{
-      {{"empty", "layout"}, &written_layout},
-      {{"empty_like", "layout"}, &written_layout},
-      {{"full", "layout"}, &written_layout},
-      {{"full_like", "layout"}, &written_layout},
-      {{"new_empty", "layout"}, &written_layout},
-      {{"new_full", "layout"}, &written_layout},
-      {{"new_ones", "layout"}, &written_layout},
-      {{"new_zeros", "layout"}, &written_layout},
-      {{"normal", "layout"}, &written_layout},
-      {{"ones", "layout"}, &written_layout},
-      {{"ones_like", "layout"}, &written_layout},
-      {{"zeros", "layout"}, &written_layout},
-      {{"zeros_like", "layout"}, &written_layout},
       {{"add", "other"}, &layout},
       {{"add_", "other"}, &layout},
       {{"cartesian_prod", "tensors"}, &dims},
@@ -354,6 +349,7 @@ const ArgumentRule* argument_rule(std::string_view operator_name, std::string_vi
       {{"native_channel_shuffle", "self"}, &dense},
       {{"new_empty", "self"}, &written_self},
       {{"new_zeros", "self"}, &written_self},
+      {{"range", "step"}, &step},
       {{"rnn_relu", "batch_sizes"}, &batch_sizes},
       {{"rnn_tanh", "batch_sizes"}, &batch_sizes},
       {{"rrelu_with_noise", "noise"}, &contiguous},
@@ -374,6 +370,8 @@ const ArgumentRule* argument_rule(std::string_view operator_name, std::string_vi
       {{"vsplit", "sections"}, &parts},
   };
   if (operator_name.starts_with("upsample_") && parameter.starts_with("scale")) return &scale;
+  if (parameter == "layout" && !operator_name.starts_with("sparse_") && !operator_name.starts_with("to"))
+    return &written_layout;
   const auto found = all.find({operator_name, parameter});
   return found == all.end() ? nullptr : found->second;
 }

@@ -258,6 +258,9 @@ TEST_CASE("arguments with which LibTorch would end the process are refused") {
     CHECK_THROWS_WITH(Call(op, std::move(arguments)).tensor(), Catch::Contains(message));
   };
   const at::Tensor x = at::ones({3, 3}), images = at::ones({1, 4, 2, 2});
+  CHECK_THROWS_WITH(Call("range", {1, 3, 0.1}, {{"dtype", "int64"}}).tensor(),
+                    Catch::Contains("(step): expected a step of at least 1 in a dtype of whole numbers"));
+  CHECK(Call("range", {1, 3, 1.5}, {{"dtype", "int64"}}).tensor().numel() == 3);
   for (const double wrong : {std::nan(""), HUGE_VAL}) {
     refused("linalg_eigvals", {x.mul(wrong)},
             "argument 1 (self): expected elements that are neither NaN nor infinite, found a tensor float32 [3, 3]");
@@ -343,6 +346,8 @@ TEST_CASE("labels, pivots, offsets, lengths and modes with which a kernel would 
     if (std::string(make) != "zeros_like") given.emplace_back(Numbers{1, 2, 4});
     refused(make, given, {{"layout", "sparse_csr"}}, "'layout': expected \"strided\" or \"sparse_coo\"");
   }
+  refused("randn", {Numbers{3, 3}}, {{"layout", "sparse_csc"}}, "'layout': expected \"strided\" or \"sparse_coo\"");
+  CHECK(Call("to_sparse", {x}, {{"layout", "sparse_csr"}}).tensor().layout() == at::kSparseCsr);
 
   const at::Tensor image = at::ones({1, 1, 4, 4}), places = at::zeros({1, 2, 2, 2});
   for (const int mode : {-1, 3, 1000}) {
