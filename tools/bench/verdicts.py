@@ -1,9 +1,12 @@
-"""Verdicts of `trainlab profile` on fits that wait for one thing by far.
+"""Verdicts of `trainlab profile` on stages that wait for one thing, and on balanced ones.
 
-    python3 tools/bench/verdicts.py [--images FILE.tar] [--seconds S]
+    python3 tools/bench/verdicts.py [--data DIR] [--seconds S] [--only CASE] [--model MODEL]
 
-Prints a table and ends with 1 if a verdict is another one. Where other work on the machine makes the verdict
-"contention", the verdict that the parts of a step would give counts.
+Each case slows a model down in one way, in three sizes: with the first, the steps wait for about as long as they
+train. A balanced fit has no such wait; each verdict but compute, bandwidth and none is a false alarm. Prints a table of
+the verdicts by case and model, and ends with 1 if fewer than 95 % are right or more than one of the balanced fits is
+called something. Where other work on the machine makes the verdict "contention", the verdict that the parts of a step
+would give counts, but not for the case in which this program itself keeps the cores busy.
 """
 
 import argparse
@@ -11,44 +14,104 @@ import json
 import os
 import sys
 
+from busy import busy_processes
 from programs import HERE, ROOT, TRAINLAB, run
 
-EXPECTED = {
-    "tiny": "launch",
-    "gemm": "compute",
-    "optimizer": "optimizer",
-    "transform": "input",
-    "images": "input",
-    "reads": "synchronisation",
-    "functions": "host",
-    "validate": "evaluation",
-    "commit": "checkpoint",
-}
 RECIPE = os.path.join(HERE, "recipes", "bottlenecks.lua")
+ALL = ("mlp", "cnn", "gpt", "loop")
+FITS = ("mlp", "cnn", "gpt")
+# Case → the verdict that is right, and the models that have the case.
+CASES = {
+    "transform": ("input", FITS),
+    "decode": ("input", ("cnn",)),
+    "augment": ("input", ("cnn",)),
+    "functions": ("host", ALL),
+    "reads": ("synchronisation", ALL),
+    "validate": ("evaluation", FITS),
+    "metrics": ("evaluation", FITS),
+    "commit": ("checkpoint", FITS),
+    "optimizer": ("optimizer", FITS),
+    "tiny": ("launch", ALL),
+    "gemm": ("compute", ALL),
+    "elementwise": ("bandwidth", ("mlp", "cnn", "loop")),
+    "contention": ("contention", ALL),
+}
+SIZES = (1, 2, 3)
+# Model, factor of its widths, samples in a batch.
+BALANCED = [("mlp", width, batch) for width in (2, 4) for batch in (128, 256, 512)]
+BALANCED += [("cnn", width, batch) for width in (1, 2, 4) for batch in (32, 64)]
+BALANCED += [("gpt", width, batch) for width in (1, 2) for batch in (8, 16, 32)]
+BALANCED += [("loop", width, 256) for width in (2, 4)]
+
+
+def profile(options, case, model, **parameters):
+    arguments = ["--case", case, "--model", model, "--json", "--quiet", "--seconds", str(options.seconds)]
+    for name, value in parameters.items():
+        arguments += [f"--{name}", str(value)]
+    for name, file in (("images", "cifar10-jpeg.tar"), ("text", "tinyshakespeare.txt")):
+        arguments += [f"--{name}", os.path.join(options.data, file)]
+    return json.loads(run([TRAINLAB, "profile", RECIPE, *arguments]))
+
+
+def told(result, expected):
+    """The verdict in a cell of the table, and whether it is right."""
+    if expected == "contention":
+        verdict = result["verdict"]
+    else:
+        verdict = result["otherwise"]
+    is_right = verdict == expected
+    return f"{verdict if is_right else f'**{verdict}**'} {100 * result['share']:.0f} %", is_right
+
+
+def sick(options):
+    right = count = 0
+    print("| case | model | expected | size 1 | size 2 | size 3 |\n| --- | --- | --- | --- | --- | --- |")
+    for case, (expected, models) in CASES.items():
+        for model in models:
+            if options.only not in (None, case) or options.model not in (None, model):
+                continue
+            cells = []
+            for size in SIZES:
+                if case == "contention":
+                    with busy_processes(size):
+                        result = profile(options, "none", model)
+                else:
+                    result = profile(options, case, model, size=size)
+                cell, is_right = told(result, expected)
+                cells.append(cell)
+                right += is_right
+                count += 1
+            print(f"| {case} | {model} | {expected} | {' | '.join(cells)} |", flush=True)
+    return right, count
+
+
+def balanced(options):
+    alarms = count = 0
+    print("| balanced | width | batch | verdict |\n| --- | --- | --- | --- |")
+    for model, width, batch in BALANCED:
+        if options.only not in (None, "none") or options.model not in (None, model):
+            continue
+        result = profile(options, "none", model, width=width, batch=batch)
+        is_alarm = result["otherwise"] not in ("compute", "bandwidth", "none")
+        alarms += is_alarm
+        count += 1
+        print(f"| {model} | {width} | {batch} | {'**' if is_alarm else ''}{result['otherwise']}{'**' if is_alarm else ''} "
+              f"{100 * result['share']:.0f} % |", flush=True)
+    return alarms, count
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--images", default=os.path.join(ROOT, "..", "shared", "data", "cifar10-jpeg.tar"))
-    parser.add_argument("--seconds", type=float, default=5)
+    parser.add_argument("--data", default=os.path.join(ROOT, "..", "shared", "data"),
+                        help="folder with cifar10-jpeg.tar and tinyshakespeare.txt")
+    parser.add_argument("--seconds", type=float, default=3, help="the longest time for the steps of a profile")
+    parser.add_argument("--only", choices=[*CASES, "none"], help="this case alone; none: the balanced fits")
+    parser.add_argument("--model", choices=ALL, help="the cases of this model alone")
     options = parser.parse_args()
-    wrong = 0
-    print("| fit | expected | verdict | confidence | of a step | a step, ms | interval | short of a core |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
-    for case, expected in EXPECTED.items():
-        if case == "images" and not os.path.exists(options.images):
-            print(f"| {case} | {expected} | left out: no {options.images} | | | | | |")
-            continue
-        profile = json.loads(run([TRAINLAB, "profile", RECIPE, "--case", case, "--images", options.images, "--json",
-                                  "--quiet", "--seconds", str(options.seconds)]))
-        step, verdict = profile["step_seconds"], profile["verdict"]
-        if verdict == "contention":
-            verdict += f", else {profile['otherwise']}"
-        wrong += profile["otherwise"] != expected
-        print(f"| {case} | {expected} | {verdict} | {profile['confidence']} | {100 * profile['share']:.0f} % |"
-              f" {1e3 * step['median']:.3g} | {1e3 * step['low']:.3g} to {1e3 * step['high']:.3g} |"
-              f" {100 * (profile['cores']['run_queue'] or 0):.1f} % |", flush=True)
-    sys.exit(1 if wrong else 0)
+    right, count = sick(options)
+    alarms, fits = balanced(options)
+    print(f"\n{right} of {count} verdicts are right; {alarms} of {fits} balanced stages are called something.")
+    sys.exit(1 if right < 0.95 * count or alarms > 1 else 0)
 
 
 if __name__ == "__main__":

@@ -1,59 +1,189 @@
--- Fits each of which waits for one thing, by far: `trainlab profile` must say for which. See verdicts.py.
-local nn, optim = lab.nn, lab.optim
+-- Fits and a task, each of which waits for one thing: `trainlab profile` must say for which. See verdicts.py.
+local nn, ops, optim = lab.nn, lab.ops, lab.optim
 
 local case = lab.param {
-  "case", "tiny", type = "choice", doc = "what the fit waits for",
-  choices = { "tiny", "gemm", "optimizer", "transform", "images", "reads", "functions", "validate", "commit" },
+  "case", "none", type = "choice", doc = "what the steps wait for",
+  choices = { "none", "transform", "decode", "augment", "functions", "reads", "validate", "metrics", "commit",
+              "optimizer", "tiny", "gemm", "elementwise" },
 }
+local model = lab.param {
+  "model", "mlp", type = "choice", doc = "what is trained; the loop is an MLP in a lab.task",
+  choices = { "mlp", "cnn", "gpt", "loop" },
+}
+local size = lab.param { "size", 1, doc = "how much the steps wait: 1 for about as long as they train", min = 1, max = 3 }
+local width = lab.param { "width", 1, doc = "factor of the widths of the model", min = 1 }
+local batch = lab.param { "batch", 0, doc = "samples in a batch; 0: the model's usual number", min = 0 }
 local images = lab.param { "images", "", doc = "archive of JPEG files: train/CLASS/FILE" }
+local text = lab.param { "text", "", doc = "a text file" }
 
-local function blobs(samples, features)
-  return lab.data.blobs { samples = samples, features = features, classes = 4 }
-end
-
-local function busy(turns)
+-- Turns of an empty loop that take about as long as a step of the model on one core.
+local turns = ({ mlp = 5e5, cnn = 4e6, gpt = 8e6, loop = 5e5 })[model] * ({ 1, 3, 10 })[size]
+local function busy()
   for _ = 1, turns do end
 end
+local function by_size(...) return (select(size, ...)) end
 
-local mlp = nn.Sequential { nn.Linear(256), nn.ReLU(), nn.Linear(4) }
-local fit = {
-  name = case, data = blobs(2000, 64):split { val = 0.1 }, model = mlp, loss = "cross_entropy",
-  optim = optim.SGD { lr = 1e-3 }, batch = 64, steps = 1e6, validate = "1000 steps",
-}
+local function pixels(samples, channels, side)
+  return lab.data.tensors(function()
+    return lab.tensor.randn({ samples, channels, side, side }, { seed = 1 }),
+      lab.tensor.randint(4, { samples }, { seed = 2 })
+  end)
+end
+local function blobs(features) return lab.data.blobs { samples = 4000, features = features, classes = 4 } end
+
+local function gpt(context, features, layers)
+  local source = lab.data.text { text, context = context }:split { val = 0.1 }
+  return source, nn.Sequential {
+    nn.Embedding(source.train.classes, features), nn.PositionalEmbedding(),
+    nn.Repeat(layers, nn.TransformerEncoderLayer(4, { causal = true })), nn.Linear(source.train.classes),
+  }
+end
+
+local fit = { name = case, loss = "cross_entropy", optim = optim.SGD { lr = 1e-4 }, steps = 1e6, validate = "500 steps" }
+if model == "mlp" then
+  fit.data, fit.batch = blobs(64):split { val = 0.1 }, 128
+  fit.model = nn.Sequential { nn.Linear(512 * width), nn.ReLU(), nn.Linear(128 * width), nn.ReLU(), nn.Linear(4) }
+elseif model == "cnn" then
+  fit.data, fit.batch = pixels(1000, 1, 28):split { val = 0.1 }, 32
+  fit.model = nn.Sequential {
+    nn.Conv2d(8 * width, 3, { padding = 1 }), nn.ReLU(), nn.Conv2d(16 * width, 3, { padding = 1 }), nn.ReLU(),
+    nn.MaxPool2d(4), nn.Flatten(), nn.Linear(4),
+  }
+elseif model == "gpt" then
+  fit.data, fit.model = gpt(64, 64 * width, 2)
+  fit.batch = 8
+end
+if batch > 0 then fit.batch = batch end
 
 local cases = {
-  tiny = function()
-    fit.model, fit.batch = nn.Sequential { nn.Linear(4), nn.ReLU(), nn.Linear(4) }, 8
-  end,
-  gemm = function()
-    fit.data = blobs(2000, 1024):split { val = 0.1 }
-    fit.model, fit.batch = nn.Sequential { nn.Linear(2048), nn.ReLU(), nn.Linear(1024), nn.ReLU(), nn.Linear(4) }, 128
-  end,
-  optimizer = function()
-    fit.data = blobs(2000, 1024):split { val = 0.1 }
-    fit.model, fit.batch = nn.Sequential { nn.Linear(4096), nn.ReLU(), nn.Linear(4) }, 1
-    fit.optim = optim.AdamW { lr = 1e-3 }
-  end,
   transform = function()
-    fit.data = fit.data:transform(function(batch) busy(200000); return batch end)
+    fit.data = fit.data:transform(function(given) busy(); return given end)
   end,
-  images = function()
-    fit.data = lab.data.images { path = images, size = { 64, 64 } }:split { val = 0.01 }
+  decode = function()
+    local side = by_size(32, 64, 96)
+    fit.data = lab.data.images { path = images, size = { side, side } }:split { val = 0.01 }
+    fit.model = nn.Sequential { nn.AvgPool2d(side / 4), nn.Flatten(), nn.Linear(10) }
+  end,
+  augment = function()
+    local many = {}
+    for i = 1, by_size(2, 6, 12) do many[i] = lab.augment.rotate { 20 } end
+    fit.data = lab.data.images { path = images, size = { 32, 32 } }:split { val = 0.01 }:augment(many)
     fit.model = nn.Sequential { nn.AvgPool2d(8), nn.Flatten(), nn.Linear(10) }
   end,
+  functions = function() fit.on = { step = busy } end,
   reads = function()
     local number = lab.tensor { 1 }
-    fit.on = { step = function() for _ = 1, 2000 do number:item() end end }
-  end,
-  functions = function()
-    fit.on = { step = function() busy(200000) end }
+    fit.on = { step = function() for _ = 1, turns / 500 do number:item() end end }
   end,
   validate = function()
-    fit.data, fit.validate = blobs(8000, 64):split { val = 0.9 }, "1 steps"
+    fit.data = (model == "cnn" and pixels(1000, 1, 28) or blobs(64)):split { val = 0.5 }
+    if model == "gpt" then fit.data = lab.data.text { text, context = 64 }:split { train = 0.9, val = 0.01 } end
+    fit.validate = by_size("4 steps", "2 steps", "1 steps")
   end,
-  commit = function()
-    fit.checkpoint = "1 steps"
+  metrics = function()
+    fit.validate = by_size("4 steps", "2 steps", "1 steps")
+    fit.metrics = { { name = "slow", goal = "min", update = function() busy(); return 0 end } }
+  end,
+  commit = function() fit.checkpoint = by_size("4 steps", "2 steps", "1 steps") end,
+  optimizer = function()
+    fit.optim, fit.batch = optim.AdamW { lr = 1e-4 }, by_size(4, 2, 1)
+    if model == "mlp" then
+      fit.data = blobs(1024):split { val = 0.1 }
+      fit.model = nn.Sequential { nn.Linear(2048), nn.ReLU(), nn.Linear(1024), nn.ReLU(), nn.Linear(4) }
+    elseif model == "cnn" then
+      fit.model = nn.Sequential {
+        nn.Conv2d(8, 3, { padding = 1 }), nn.ReLU(), nn.Flatten(), nn.Linear(256 * size), nn.ReLU(), nn.Linear(4),
+      }
+    else
+      fit.data, fit.model = gpt(16, 128, 4)
+      fit.batch = 1
+    end
+  end,
+  tiny = function()
+    fit.batch = by_size(8, 4, 1)
+    if model == "mlp" then
+      fit.data = blobs(8):split { val = 0.1 }
+      fit.model = nn.Sequential { nn.Repeat(8, nn.Sequential { nn.Linear(8), nn.ReLU() }), nn.Linear(4) }
+    elseif model == "cnn" then
+      fit.data = pixels(1000, 1, 4):split { val = 0.1 }
+      fit.model = nn.Sequential {
+        nn.Repeat(4, nn.Sequential { nn.Conv2d(1, 3, { padding = 1 }), nn.ReLU() }), nn.Flatten(), nn.Linear(4),
+      }
+    else
+      fit.data, fit.model = gpt(4, 8, 2)
+    end
+  end,
+  gemm = function()
+    if model == "mlp" then
+      local units = by_size(512, 1024, 2048)
+      fit.data = blobs(1024):split { val = 0.1 }
+      fit.model = nn.Sequential { nn.Linear(units), nn.ReLU(), nn.Linear(units), nn.ReLU(), nn.Linear(4) }
+      fit.batch = 256
+    elseif model == "cnn" then
+      local channels = by_size(32, 64, 128)
+      fit.model = nn.Sequential {
+        nn.Conv2d(16, 3, { padding = 1 }), nn.ReLU(), nn.Conv2d(channels, 3, { padding = 1 }), nn.ReLU(),
+        nn.Conv2d(channels, 3, { padding = 1 }), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4),
+      }
+    else
+      fit.data, fit.model = gpt(64, by_size(128, 256, 384), 2)
+      fit.batch = 16
+    end
+  end,
+  elementwise = function()
+    local chain = nn.Repeat(by_size(6, 12, 24), nn.LeakyReLU())
+    if model == "mlp" then
+      fit.data = blobs(8):split { val = 0.1 }
+      fit.model = nn.Sequential { nn.Linear(32768), chain, nn.Linear(4) }
+    else
+      fit.model = nn.Sequential {
+        nn.Conv2d(8, 3, { padding = 1 }), nn.Upsample(4), chain, nn.AvgPool2d(16), nn.Flatten(), nn.Linear(4),
+      }
+    end
+  end,
+  none = function() end,
+}
+
+-- What a step of the loop does beside its training, by case.
+local extra = {
+  functions = busy,
+  reads = function()
+    local number = lab.tensor { 1 }
+    for _ = 1, turns / 500 do number:item() end
+  end,
+  tiny = function()
+    local x = lab.tensor { 1 }
+    for _ = 1, by_size(500, 1500, 5000) do x = x + 1 end
+  end,
+  gemm = function()
+    local side = by_size(512, 768, 1024)
+    local x = lab.tensor.ones { side, side }
+    for _ = 1, 4 do x = x:matmul(x) * 0 end
+  end,
+  elementwise = function()
+    local x = lab.tensor.ones { 2000000 * size }
+    for _ = 1, 4 do x = x * 1.5 end
   end,
 }
-cases[case]()
-return lab.fit(fit)
+
+if model ~= "loop" then
+  cases[case]()
+  return lab.fit(fit)
+end
+local data = blobs(64):split { val = 0.1 }
+return lab.task {
+  name = case,
+  run = function(ctx)
+    local net = nn.Sequential { nn.Linear(512 * width), nn.ReLU(), nn.Linear(128 * width), nn.ReLU(), nn.Linear(4) }
+    local built = lab.build(net, { input = { 64 }, seed = ctx.seed })
+    local opt = lab.optimizer(optim.SGD { lr = 1e-4 }, built:parameters())
+    local size_of_batch = batch > 0 and batch or 128
+    for given in ctx:batches(data.train, { size = size_of_batch, epochs = 1000000, save = { built, opt } }) do
+      local loss = ops.cross_entropy_loss(built:forward(given.x), given.y)
+      opt:zero_grad()
+      loss:backward()
+      opt:step()
+      if extra[case] then extra[case]() end
+    end
+  end,
+}
