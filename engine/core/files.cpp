@@ -222,6 +222,7 @@ std::string first_bytes(const fs::path& path, std::size_t most) {
   if (!fs::is_regular_file(path, ignored)) return {};
   std::string bytes(most, '\0');
   std::ifstream file(path, std::ios::binary);
+  if (!file) throw usage_error("cannot read " + path.string() + ": " + std::strerror(errno));
   file.read(bytes.data(), static_cast<std::streamsize>(most));
   bytes.resize(static_cast<std::size_t>(file.gcount()));
   return bytes;

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <limits>
 #include <optional>
+#include <string>
 
 #include "core/statistics.h"
 #include "families.h"
@@ -180,6 +181,10 @@ DataCurve data_curve(std::span<const SizedResults> sizes, bool minimize) {
   }
   if (!curve.unknown.empty()) {
     for (DataForecast& forecast : curve.forecasts) forecast.is_known = false;
+  } else if (const auto far = std::ranges::find(curve.forecasts, false, &DataForecast::is_known);
+             far != curve.forecasts.end()) {
+    curve.unknown = "the parts differ too little, beside the spread over the seeds, to continue the curve to " +
+                    std::to_string(std::lround(far->factor)) + " times the data";
   }
   return curve;
 }

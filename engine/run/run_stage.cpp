@@ -274,10 +274,8 @@ Value Run::run_kind(const Options& stage, const StageRecord& record, bool resume
   context.say_inexact = [this, name = record.name](const std::string& line) {
     say_inexact("stage " + name + ": " + line);
   };
-  context.choose = [this, name = record.name](const std::string& option, const Value& value) {
-    Value of_stage = Value(manifest_.chosen)[name];
-    of_stage.set(option, value);
-    manifest_.chosen.insert_or_assign(name, std::move(of_stage));
+  context.choose = [this, name = record.name](const Value& chosen) {
+    manifest_.chosen.insert_or_assign(name, chosen);
     write_manifest(*folder_, manifest_);
   };
   context.seconds_before = seconds_before;

@@ -203,8 +203,13 @@ StageWork prepare_fit(const Options& stage, const RunSettings& settings, const s
     for (const std::string& warning : plan->warnings) context.warn(warning);
     if (const auto warning = slow_products(*plan)) context.warn(*warning);
     for (const std::string& note : plan->notes) context.say(note);
-    if (!plan->chosen.is_nil() && context.choose) {
-      for (const auto& [option, value] : plan->chosen.map()) context.choose(option, value);
+    // In one write: a run that goes on takes whatever the manifest has for the whole choice.
+    if (!plan->chosen.is_nil() && settings.chosen.is_nil() && context.choose) {
+      context.choose(plan->chosen);
+      if (const Value& type = plan->chosen["precision"]; type.is_string() && context.say_inexact) {
+        context.say_inexact("memory.budget chose precision = \"" + type.string() +
+                            "\", in which this processor multiplies faster; another machine may choose otherwise");
+      }
     }
     return with_torch_errors([&] {
       for (const FitAddition& addition : additions) addition.join(*plan, member, company);

@@ -465,6 +465,16 @@ class Sweep(PlanTest):
         for part in ("  width ", "from 9 runs", "\n  without training again: trainlab plan fit runs/plan/r/002/run-* "):
             self.assertIn(part, text)
 
+    def test_trainings_that_fail_are_left_out(self):
+        self.write("r.lua", 'local width = lab.param { "width", 8, min = 1 }\n' + fit(**{
+            **DIGITS, "model": "nn.Sequential { nn.Flatten(), nn.Linear(width), nn.ReLU(), nn.Linear(10) }",
+            "optim": "optim.SGD { lr = width == 32 and 1e30 or 0.1 }"}))
+        result = self.run_program("plan", "sweep", "r.lua", "--threads", "1", "--flops", 1e8, "--size",
+                                  "width=4,8,16,32")
+        self.assert_said(result, "run 4 of 12: width=32 with ", " FLOPs, failed, by a loss that is not finite")
+        self.assertIn("from 9 runs", result.out)
+        self.assertEqual(result.out.count("failed, by a loss that is not finite; the law leaves the run out"), 3)
+
     def test_questions_without_an_answer(self):
         self.refused(["sweep", "r.lua", "--flops", "1e9"], "trainlab: `trainlab plan sweep` needs --size")
         self.refused(["sweep", "r.lua", "--size", "width=1,2,3"], "trainlab: `trainlab plan sweep` needs --flops")
@@ -478,6 +488,7 @@ class Sweep(PlanTest):
         self.assertFalse((self.folder / "runs").exists())
         result = self.run_program("plan", "sweep", "r.lua", "--flops", "1e9", "--size", "depth=1,2,3", code=2)
         self.assert_said(result, "--size depth=1,2,3: the recipe has no parameter 'depth'")
+        self.assertFalse((self.folder / "runs").exists())
         result = self.run_program("plan", "sweep", "r.lua", "--flops", "100", "--size", "width=1,2,3", code=1)
         self.assert_said(result, "flops: expected from ", "the FLOPs of one step")
 

@@ -149,7 +149,6 @@ int attach(const Arguments& given) {
   const std::optional<Value> answer = await_answer(asking, run, fit, seconds, signals, signal);
   if (!answer) return 128 + signal;
   if ((*answer)["error"].is_string()) throw run_error("--attach: " + (*answer)["error"].string());
-  if (!trace.empty()) take_trace(asking.trace_path(), trace);
   if (given.has("json")) {
     Value value = (*answer)["value"];
     value.set("run", run.string());
@@ -157,6 +156,7 @@ int attach(const Arguments& given) {
   } else {
     print((*answer)["text"].string());
   }
+  if (!trace.empty()) take_trace(asking.trace_path(), trace);
   return 0;
 }
 

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <system_error>
-
 #include "core/clock.h"
 #include "objects/run_handle.h"
 #include "profile/attach.h"
@@ -91,7 +89,8 @@ void SnapshotWatch::look(double now) {
   // Listeners nest, and this one outlives the step: it must not begin within another one, as that of the memory.
   if (trace::listener) return;
   const std::optional<SnapshotRequest> request = snapshot_request(stage_);
-  if (!request) return;
+  if (!request || request->id == last_id_) return;
+  last_id_ = request->id;
   recording_.emplace(*request);
   recording_->timing.emplace(request->seconds);
 }
@@ -119,9 +118,9 @@ void SnapshotWatch::go_on(std::int64_t step, bool is_last) {
 }
 
 void SnapshotWatch::answer(std::int64_t step) {
-  std::error_code ignored;
-  if (!std::filesystem::exists(snapshot_request_path(stage_), ignored)) return;  // nobody waits any more
   const SnapshotRequest& request = recording_->request;
+  const std::optional<SnapshotRequest> present = snapshot_request(stage_);
+  if (!present || present->id != request.id) return;  // nobody waits any more
   Value answer;
   try {
     if (recording_->tracing) recording_->tracing->recorder.take().write(snapshot_trace_path(stage_, request.id));

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "journal/observer.h"
@@ -85,6 +86,7 @@ class SnapshotWatch final : public Observer, public LoopObserver {
   std::filesystem::path stage_;
   std::weak_ptr<Object> run_;
   double next_look_ = 0;
+  std::string last_id_;  // of the request that was served last; one whose answer failed is not begun again
   std::optional<Recording> recording_;
 };
 

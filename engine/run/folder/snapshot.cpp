@@ -40,6 +40,9 @@ fs::path snapshot_trace_path(const fs::path& stage, const std::string& id) {
 }
 
 void ask_for_snapshot(const fs::path& stage, const SnapshotRequest& request) {
+  if (snapshot_request(stage)) {
+    throw run_error("--attach: another process measures this run at present").hint("try again in a moment");
+  }
   const Value value = Value::Map{{"id", request.id}, {"seconds", request.seconds}, {"trace", request.has_trace}};
   write_atomic(snapshot_request_path(stage), to_json(value) + "\n");
 }

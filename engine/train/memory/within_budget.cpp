@@ -28,8 +28,10 @@ constexpr double usable_share = 0.95;
 constexpr double price_of_bfloat16_state = 0.02;
 constexpr double price_of_8bit_state = 0.04;
 constexpr double price_of_half_a_batch = 0.05;
-// The types of products are compared by one product, and a step has other operators too.
-constexpr double share_of_products = 0.7;
+constexpr double price_of_faster_products = -0.2;
+// A processor is called faster with a type where a product takes less than this share of the time of float32: the
+// choice must not depend on how busy the machine is.
+constexpr double clearly_faster = 0.8;
 
 // Options in place of a fit's own, by path: { "optim.state" = "bfloat16" }. Nil removes an option.
 using Lines = Value::Map;
@@ -78,9 +80,8 @@ Variants states(const FitPlan& plan, bool any) {
 // Products in bfloat16, where this processor is faster with them.
 Variants precisions(const FitPlan& plan) {
   if (plan.options.given("precision")) return {};
-  const double relative = relative_product_time(at::kBFloat16);
-  if (relative >= 1) return {};
-  return {{.lines = {{"precision", "bfloat16"}}, .price = share_of_products * (relative - 1)}};
+  if (relative_product_time(at::kBFloat16) >= clearly_faster) return {};
+  return {{.lines = {{"precision", "bfloat16"}}, .price = price_of_faster_products}};
 }
 
 // Smaller batches with the same effective batch, each at least twice as small as the one before.
@@ -120,9 +121,31 @@ Variants variants(const FitPlan& plan, const std::string& allow) {
   return all;
 }
 
-// Functions of the recipe may read the gradients, which a fused step does not leave.
+bool leaves_open(const FitPlan& plan, const char* option) {
+  return !plan.options.given("memory") || !plan.options.child("memory").given(option);
+}
+
+// Functions of the recipe may read the gradients, which a fused step does not leave; and a recipe that speaks of health
+// wants the gradients watched.
 bool can_fuse(const FitPlan& plan) {
-  return !plan.fuse_step && !plan.options.given("on") && why_not_fused(plan).empty();
+  const bool speaks_of_health = plan.options.entry().find("health") && plan.options.given("health");
+  return leaves_open(plan, "fuse_step") && !plan.options.given("on") && !speaks_of_health &&
+         why_not_fused(plan).empty();
+}
+
+bool can_chunk(const FitPlan& plan) { return leaves_open(plan, "chunk_loss") && why_not_chunked(plan).empty(); }
+
+// The arithmetic of the layers that a step computes again, as a share of that of the whole step, whose backward pass
+// takes the time of two forward passes. A measured time would make the choice, and with it the numbers, depend on how
+// busy the machine is.
+double share_computed_again(const FitPlan& plan) {
+  const std::vector<const Layer*> chain = plan.model->chain();
+  double again = 0, all = 0;
+  for (const Layer* layer : chain) all += layer->flops().forward;
+  for (const ChainSegment& one : plan.recompute.segments) {
+    for (std::size_t i = one.first; i < one.first + one.count; ++i) again += chain[i]->flops().forward;
+  }
+  return all > 0 ? again / (3 * all) : 0;
 }
 
 // The bytes at a step's peak that computing again cannot save.
@@ -175,7 +198,7 @@ class MixtureSearch {
       return;  // the fit has another option with which these do not go
     }
     FitPlan& plan = *planned;
-    const bool may_fuse = can_fuse(plan), may_chunk = !plan.chunk_loss && why_not_chunked(plan).empty();
+    const bool may_fuse = can_fuse(plan), may_chunk = can_chunk(plan);
     const auto set = [&](bool fuses, bool chunks) {
       if (may_fuse) plan.fuse_step = fuses;
       if (may_chunk) plan.chunk_loss = chunks;
@@ -195,7 +218,11 @@ class MixtureSearch {
     }
     // Smaller batches save activations themselves.
     if (variant.lines.contains("batch")) return;
-    if (!plan.recompute.empty() || fixed_bytes(plan, step.ledger) > room_) return;
+    if (!plan.recompute.empty()) return;
+    if (const std::int64_t fixed = fixed_bytes(plan, step.ledger); fixed > room_) {
+      if (!leanest_ || fixed < leanest_->fixed) leanest_ = {.variant = variant, .fixed = fixed};
+      return;
+    }
     // The loss in chunks is rounded in another way, so the layers are first computed again without.
     for (const bool chunks : {false, true}) {
       if (chunks && (!may_chunk || peaks[1] >= peaks[0])) continue;
@@ -204,17 +231,29 @@ class MixtureSearch {
       if (!fits(again.peak + watched(plan))) continue;
       set(false, chunks);
       if (predicted_peak(plan) + watched(plan) > room_) set(true, chunks);
-      // A backward pass takes the time of two forward passes.
-      return take(variant, plan, variant.price + again.again / (3 * again.forward));
+      return take(variant, plan, variant.price + share_computed_again(plan));
     }
   }
 
   bool found() const { return found_; }
   const Lines& lines() const { return lines_; }
   double price() const { return price_; }
-  std::int64_t least() const { return least_; }
+  // The least bytes of a step that nothing which was offered can go below. For a search that found nothing.
+  std::int64_t least() {
+    if (!leanest_) return least_;
+    FitPlan plan = plan_fit(with_lines(fit_, leanest_->variant.lines), settings_, &data_);
+    if (can_fuse(plan)) plan.fuse_step = true;
+    if (can_chunk(plan)) plan.chunk_loss = true;
+    const RecomputePrice again = recompute_within(plan, 0, memory_, /*nests=*/false);
+    return std::min(least_, again.peak + watched(plan));
+  }
 
  private:
+  struct Leanest {
+    Variant variant;
+    std::int64_t fixed;
+  };
+
   // A step within the backward pass has no gradients to watch.
   std::int64_t watched(const FitPlan& plan) const { return plan.fuse_step ? 0 : watched_; }
   bool is_better(double price) const { return !found_ || price < price_; }
@@ -243,6 +282,7 @@ class MixtureSearch {
   const DataParts& data_;
   const Options& memory_;
   std::int64_t room_, watched_, least_ = std::numeric_limits<std::int64_t>::max();
+  std::optional<Leanest> leanest_;  // of those whose fixed bytes alone are too many
   bool found_ = false;
   Lines lines_;
   double price_ = 0;
@@ -284,6 +324,7 @@ std::string note_of(const FitPlan& plan, std::int64_t plain, std::int64_t peak, 
   std::string note = fmt::format("memory: a step takes {} at its peak in place of {}, within the budget of {}, with {}",
                                  text(peak), text(plain), text(budget), joined(lines));
   if (price >= 0.005) note += fmt::format("; about {:.0f} % more time (estimate)", 100 * price);
+  if (plan.fuse_step) note += "; the gradients are not watched, and a step that comes to the budget ends the fit";
   return note;
 }
 

@@ -104,6 +104,7 @@ std::string why_not_chunked(const FitPlan& plan) {
   if (!last.linear()) return "the model ends with " + last.path;
   if (!plan.loss->takes_linear()) return "the loss is another one";
   if (plan.head.target_type != at::kLong || plan.head.mixes_labels) return "the targets are no labels";
+  if (covers_last(plan)) return "memory.recompute names this layer, which then cannot be computed with the loss";
   return "";
 }
 
@@ -127,18 +128,14 @@ void plan_memory(FitPlan& plan) {
   plan.fuse_step = memory.boolean("fuse_step");
   if (const std::string why = plan.fuse_step ? why_not_fused(plan) : ""; !why.empty())
     throw memory.error("fuse_step", "steps each parameter when its own gradient is there, and " + why);
+  const bool names_layers = memory.given("recompute") && !is_auto;
+  if (names_layers) plan.recompute = recompute_of(*plan.model, memory);
   plan.chunk_loss = memory.boolean("chunk_loss");
   if (const std::string why = plan.chunk_loss ? why_not_chunked(plan) : ""; !why.empty()) {
     throw memory.error("chunk_loss", "computes the cross-entropy of labels with the nn.Linear before it, and " + why);
   }
   if (is_auto) return plan_auto(plan, memory);
-  if (!memory.given("recompute")) return;
-  plan.recompute = recompute_of(*plan.model, memory);
-  if (plan.chunk_loss && covers_last(plan)) {
-    throw memory.error("recompute", "the last layer is computed with the loss, which chunk_loss = true says")
-        .hint("leave the layer out of memory.recompute");
-  }
-  check_recomputable(*plan.model, plan.recompute, memory, "recompute", !plan.device.is_cpu());
+  if (names_layers) check_recomputable(*plan.model, plan.recompute, memory, "recompute", !plan.device.is_cpu());
 }
 
 }  // namespace trainlab

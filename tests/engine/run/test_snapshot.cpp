@@ -33,6 +33,9 @@ TEST_CASE("the request of another process stays when one is answered or withdraw
   const TemporaryFolder temporary;
   const fs::path& stage = temporary.path();
   ask_for_snapshot(stage, {.id = "a1"});
+  CHECK_THROWS_WITH(ask_for_snapshot(stage, {.id = "b2"}),
+                    Catch::Contains("--attach: another process measures this run at present"));
+  withdraw_snapshot_request(stage, "a1");
   ask_for_snapshot(stage, {.id = "b2"});
   answer_snapshot(stage, "a1", Value::Map{});
   withdraw_snapshot_request(stage, "a1");

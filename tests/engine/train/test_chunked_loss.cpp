@@ -96,8 +96,10 @@ TEST_CASE("what cannot be computed in chunks is refused with one message") {
       Catch::Contains("fit.memory.chunk_loss: computes the cross-entropy of labels with the nn.Linear before it, "
                       "and the model ends with fit.model[5].Identity"));
   CHECK_THAT(message(R"("focal")", memory + "}"), Catch::Contains("and the loss is another one"));
-  CHECK_THAT(message(R"("cross_entropy")", memory + R"(, "recompute": "3-4"})"),
-             Catch::Contains("fit.memory.recompute: the last layer is computed with the loss"));
+  CHECK_THAT(
+      message(R"("cross_entropy")", memory + R"(, "recompute": "3-4"})"),
+      Catch::Contains("fit.memory.chunk_loss: computes the cross-entropy of labels with the nn.Linear before it, "
+                      "and memory.recompute names this layer"));
 }
 
 }  // namespace trainlab::chunked_loss_test

@@ -107,6 +107,31 @@ TEST_CASE("gradients that make the peak are freed as they come") {
              Catch::Contains("fit.memory.budget: expected at least "));
 }
 
+TEST_CASE("what the recipe says about memory and health stays") {
+  const double plain = peak_of(wide("")), fused = peak_of(wide(R"(, "memory": {"fuse_step": true})"));
+  const std::string budget = within((fused + 0.02 * plain) / 0.95);
+  const auto refused = [&](const std::string& more) {
+    CHECK_THAT(error_of([&] { planned(wide(more)); }), Catch::Contains("fit.memory.budget: expected at least "));
+  };
+  std::string unfused = budget;
+  unfused.insert(unfused.rfind('}'), R"(, "fuse_step": false)");
+  refused(unfused);
+}
+
+TEST_CASE("the least budget that is named is enough, and none far below is named") {
+  const std::string text = deep(within(100'000));
+  const std::string error = error_of([&] { planned(text); });
+  const std::string begin = "expected at least ";
+  const std::size_t at = error.find(begin);
+  REQUIRE(at != std::string::npos);
+  const std::string least = error.substr(at + begin.size(), error.find(',', at) - at - begin.size());
+  CAPTURE(error);
+  const auto bytes = bytes_of(least, 0);
+  REQUIRE(bytes);
+  CHECK_NOTHROW(planned(deep(within(1.01 * static_cast<double>(*bytes)))));
+  CHECK_THAT(error_of([&] { planned(deep(within(0.9 * static_cast<double>(*bytes)))); }), Catch::Contains(begin));
+}
+
 TEST_CASE("what changes the numbers needs to be allowed") {
   const double narrow = peak_of(wide(R"(, "memory": {"fuse_step": true})", R"(, "state": "bfloat16")")) / 0.94;
   CHECK_THAT(error_of([&] { planned(wide(within(narrow))); }),

@@ -253,8 +253,8 @@ Command profile_command() {
                  .help = "writes the changes that are faster and keep the result, for `trainlab run --apply FILE`"},
                 {.name = "quality",
                  .type = time_type(),
-                 .help = "trains with and without each change that changes the result, for this time in all, and says\n"
-                         "what the change does to the validation part: \"60 s\""},
+                 .help = "trains with and without each change that changes the result, for this time for each change,\n"
+                         "and says what the change does to the validation part: \"60 s\""},
                 {.name = "with",
                  .type = text_type("PATH=VALUE"),
                  .help = "compares the stage with itself, or with the second recipe's, under this option",

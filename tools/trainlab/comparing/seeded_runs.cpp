@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "run/folder.h"
 
 namespace trainlab::cli {
 
@@ -18,18 +19,16 @@ std::vector<fs::path> numbered(const fs::path& parent) {
   std::vector<fs::path> all;
   std::error_code ignored;
   for (const fs::directory_entry& entry : fs::directory_iterator(parent, ignored)) {
-    const std::string name = entry.path().filename().string();
-    const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-    if (name.size() >= 3 && name.size() <= 9 && std::ranges::all_of(name, is_digit)) all.push_back(entry.path());
+    if (run_number(entry.path().filename().string())) all.push_back(entry.path());
   }
-  std::ranges::sort(all, {}, [](const fs::path& path) { return std::stoi(path.filename().string()); });
+  std::ranges::sort(all, {}, [](const fs::path& path) { return *run_number(path.filename().string()); });
   return all;
 }
 
 fs::path made_folder(const fs::path& parent) {
   make_directories(parent);
   const std::vector<fs::path> before = numbered(parent);
-  for (int number = before.empty() ? 1 : std::stoi(before.back().filename().string()) + 1;; ++number) {
+  for (int number = before.empty() ? 1 : *run_number(before.back().filename().string()) + 1;; ++number) {
     std::array<char, 16> name{};
     std::snprintf(name.data(), name.size(), "%03d", number);
     const fs::path folder = parent / name.data();

@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "cli/ending.h"
 #include "cli/requests.h"
+#include "comparing/facts.h"
 #include "comparing/question.h"
 #include "comparing/seeded_runs.h"
 #include "comparing/training_runs.h"
@@ -36,7 +38,7 @@ struct Rung {
   GivenParameter size;
   double flops = 0;
   fs::path folder = {};
-  RunPoint point = {};
+  std::optional<RunPoint> point = {};  // absent: the training failed
 };
 
 std::vector<GivenParameter> sizes_of(const std::string& text) {
@@ -89,8 +91,10 @@ Request request_of(const Arguments& given, const Rung& rung) {
 std::string ladder_text(const std::vector<Rung>& ladder, const std::string& name) {
   std::string text = fmt::format("  {:<12} {:>10} {:>12} {:>12}  val.loss\n", name, "FLOPs", "parameters", "samples");
   for (const Rung& rung : ladder) {
-    text += fmt::format("  {:<12} {:>10.3g} {:>12.0f} {:>12.0f}  {:.4g}\n", rung.size.text, rung.flops,
-                        rung.point.parameters, rung.point.tokens, rung.point.loss);
+    text += fmt::format("  {:<12} {:>10.3g} ", rung.size.text, rung.flops);
+    text += rung.point ? fmt::format("{:>12.0f} {:>12.0f}  {:.4g}\n", rung.point->parameters, rung.point->tokens,
+                                     rung.point->loss)
+                       : "failed, by a loss that is not finite; the law leaves the run out\n";
   }
   return text + "\n";
 }
@@ -106,17 +110,29 @@ void check_sweep(const Arguments& given) {
 int plan_sweep(const Arguments& given) {
   const bool json = given.has("json");
   const fs::path recipe = recipe_at(given.words.front());
+  // What the recipe lacks is said before a folder is made and trainings begin.
+  const Answer answer = ask_about(request_of(given, ladder_of(given, {}).front()), "val.loss");
+  if (answer.facts.is_nil()) return tell(answer.outcome, json, "plan_fit");
   const fs::path folder = made_folder(fs::current_path() / "runs" / "plan" / recipe.stem());
   std::vector<Rung> ladder = ladder_of(given, folder);
   std::vector<RunPoint> points;
   for (Rung& rung : ladder) {
+    const std::string shown = fmt::format("run {} of {}: {}={} with {:.3g} FLOPs", &rung - ladder.data() + 1,
+                                          ladder.size(), rung.size.name, rung.size.text, rung.flops);
     const Outcome outcome = train_with_seed(request_of(given, rung), rung.folder, 1);
-    if (outcome.code != 0) return tell(outcome, json, "plan_fit");
+    if (!has_trained(outcome)) {
+      const int code = tell(outcome, json, "plan_fit");
+      if (!points.empty() && !json) print("the runs that have ended lie in " + shown_path(folder) + "\n");
+      return code;
+    }
+    if (outcome.code != 0) {
+      say(given, shown + ", failed, by a loss that is not finite");
+      continue;
+    }
     const std::vector<std::string> word = {rung.folder.string()};
     rung.point = read_points(word).front();
-    points.push_back(rung.point);
-    say(given, fmt::format("run {} of {}: {}={} with {:.3g} FLOPs, val.loss {:.4g}", points.size(), ladder.size(),
-                           rung.size.name, rung.size.text, rung.flops, rung.point.loss));
+    points.push_back(*rung.point);
+    say(given, shown + fmt::format(", val.loss {:.4g}", rung.point->loss));
   }
   const LawFit fit = fit_law(points);
   if (json) {

@@ -68,7 +68,8 @@ void check_regular(const std::filesystem::path& path);
 // memory of this machine.
 std::string read_file(const std::filesystem::path& path, std::int64_t limit = std::numeric_limits<std::int64_t>::max());
 
-// The first `most` bytes of a file, or fewer where the file ends before; empty where there is no file that can be read.
+// The first `most` bytes of a file, or fewer where the file ends before; empty where there is no such file. Raises
+// Error{usage} where the file cannot be read.
 std::string first_bytes(const std::filesystem::path& path, std::size_t most);
 // Raises Error{usage} that begins with `flag` where a file of this path could not be written, for callers that write
 // after long work only.

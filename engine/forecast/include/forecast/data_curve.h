@@ -37,7 +37,7 @@ struct DataForecast {
 struct DataCurve {
   std::vector<DataPoint> points;
   std::vector<DataForecast> forecasts;  // for 2 and 4 times the data
-  std::string unknown;                  // why no forecast is known; empty where one is
+  std::string unknown;                  // why a forecast is not known; empty where all are
 };
 
 // `sizes`: at least three, in ascending order, each with the same number of seeds, 2 to 10. A metric is never forecast

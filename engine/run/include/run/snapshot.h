@@ -22,7 +22,8 @@ std::filesystem::path snapshot_request_path(const std::filesystem::path& stage);
 std::filesystem::path snapshot_answer_path(const std::filesystem::path& stage, const std::string& id);
 std::filesystem::path snapshot_trace_path(const std::filesystem::path& stage, const std::string& id);
 
-// For the process that asks: writes the request, in place of one by another process. Raises Error as write_atomic does.
+// For the process that asks: writes the request. Raises Error{run} where another one waits for its answer, and as
+// write_atomic does.
 void ask_for_snapshot(const std::filesystem::path& stage, const SnapshotRequest& request);
 // Removes the request, unless another process has asked since then, with its answer and trace.
 void withdraw_snapshot_request(const std::filesystem::path& stage, const std::string& id) noexcept;

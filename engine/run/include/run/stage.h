@@ -74,7 +74,7 @@ struct StageContext {
   // manifest keeps the line.
   std::function<void(const std::string&)> say_inexact = {};
   // Records RunSettings::chosen in the manifest. Null where there is no manifest of the stage's own, as in a trial.
-  std::function<void(const std::string& option, const Value& value)> choose = {};
+  std::function<void(const Value& chosen)> choose = {};
 };
 
 // For a stage that leaves nothing: without a folder, and with nobody who hears its lines.
