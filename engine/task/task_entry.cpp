@@ -1,4 +1,5 @@
 // The declaration of lab.task.
+#include "core/function_error.h"
 #include "objects/run_handle.h"
 #include "run/run.h"
 #include "task/task.h"
@@ -74,7 +75,13 @@ Value run_task(const Options& task, const StageContext& context, const TaskCompa
       if (self->early_end()) return *self->early_end();
       throw;
     }
-    return self->finish();
+    try {
+      return self->finish();
+    } catch (const Error& error) {
+      // What a loop that was left by `break` has put into ctx.state.
+      if (error.kind() != ErrorKind::recipe || !error.file().empty()) throw;
+      throw function_error(*function, error.message()).in(error.path());
+    }
   });
 }
 
