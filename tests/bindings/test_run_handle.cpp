@@ -151,7 +151,7 @@ TEST_CASE_METHOD(Fixture, "what cannot be saved of a state is found when the fun
       Row{"s[0.5] = 7", ": expected positions from 1, found [0.5]", R"({"x": 1})"},
       Row{"s[true] = 7", ": expected a name or a position as key, found true", R"({"x": 1})"},
       Row{"s.t = '\\255'", ".t: a text that is not UTF-8", R"({"x": 1})"},
-      Row{"s.r = run", ".r: expected data or a tensor, found a run", R"({"x": 1})"},
+      Row{"s.r = run", ".r: expected data or a tensor, found an object of type run", R"({"x": 1})"},
       Row{"s.l = lab.nn.ReLU()", ".l: expected data or a tensor, found nn.ReLU { … }", R"({"x": 1})"});
   CAPTURE(row.body);
   call("local s = run.state\ns.x = 1\n" + std::string(row.body));

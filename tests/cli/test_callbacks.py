@@ -362,8 +362,8 @@ class State(CliTest):
         self.write("r.lua", text)
         run = self.folder / "run"
         result = self.train("--out", run, code=1)
-        self.assert_said(result, f"r.lua:{LINES['more'] + 1}: run.state.fn: expected data or a tensor, found a function",
-                         "the run is saved up to step 6 without run.state.fn")
+        self.assert_said(result, f"r.lua:{LINES['more'] + 1}: run.state.fn: expected data or a tensor, found a function"
+                                 "; ", "the run is saved up to step 6 without run.state.fn")
         saved = json.loads((run / "checkpoints/last-000000006.json").read_text())
         self.assertEqual(saved["state"], {"kept": 5})
 
@@ -413,6 +413,11 @@ end }
                 saved = max((run / "checkpoints").glob("last-*.json"))
                 self.assertEqual(saved.stem, "last-000000008")
                 self.assertEqual(json.loads(saved.read_text())["loops"][0]["state"], {"seen": 512})
+        for given, found in (("{ 1, print }", "task.state[2]: expected data, found a function"),
+                             ("{ layer = lab.nn.ReLU() }", "task.state.layer: expected data, found nn.ReLU { … }")):
+            self.write("r.lua", (task % (9999, "")).replace('name = "t",', f'name = "t", state = {given},'))
+            for command in (("check",), ()):
+                self.assert_said(self.run_program(*command, "r.lua", code=1), f"r.lua:2: {found}")
         self.write("r.lua", (task % (0, "")).replace("save = { model, opt }", "save = { lab.tensor({ 1 }, "
                                                      "{ dtype = 'complex64' }) }"))
         self.assert_said(self.train(code=1), "r.lua:5: ", "expected a tensor that a file can hold, found a tensor of "
