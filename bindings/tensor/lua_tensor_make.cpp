@@ -8,7 +8,7 @@
 
 #include "bindings/lua_entries.h"
 #include "bindings/lua_error.h"
-#include "core/files.h"
+#include "core/reader.h"
 #include "tensor/names.h"
 #include "tensor/npy.h"
 #include "tensor/operator_errors.h"
@@ -210,7 +210,10 @@ int l_load(lua_State* L) {
     const EngineWork work(L);
     if (path.extension() == ".npy") {
       at::Tensor loaded;
-      for_recipe(L, false, [&] { loaded = load_npy(read_file(path), path.string()); });
+      for_recipe(L, false, [&] {
+        FileReader reader(path);
+        loaded = load_npy(reader, path.string());
+      });
       push_tensor(L, std::move(loaded));
     } else if (path.extension() == ".safetensors") {
       LoadedTensors loaded;

@@ -36,11 +36,14 @@ ScriptState KeptTable::read() const {
   ScriptState state;
   LuaState::of(*life_).enter([&](lua_State* L) {
     push(L);
-    try {
-      state = to_script_state(L, lua_gettop(L));
-    } catch (Error& error) {
-      throw error.in(name_);
-    }
+    state = to_script_state(L, lua_gettop(L));
+    if (!state.fault) return;
+    state.fault =
+        Error(state.fault->kind(), state.fault->message() + "; " + name_ +
+                                       " is saved with each checkpoint, and holds numbers, booleans, texts, tensors, "
+                                       "and lists and tables by name of these")
+            .in(state.fault->path())
+            .in(name_);
   });
   return state;
 }

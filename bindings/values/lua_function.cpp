@@ -9,6 +9,7 @@
 #include "bindings/marshal.h"
 #include "core/params.h"
 #include "entry_table.h"
+#include "objects/run_handle.h"
 
 namespace trainlab {
 
@@ -102,6 +103,7 @@ class LuaFunction final : public Callable {
         }
       }
     });
+    for (const Argument& argument : arguments) tell_run(argument);
     return results;
   }
 
@@ -138,6 +140,12 @@ class LuaFunction final : public Callable {
   }
 
  private:
+  void tell_run(const Argument& argument) {
+    const auto* object = std::get_if<std::shared_ptr<Object>>(&argument);
+    auto* run = object ? dynamic_cast<RunHandle*>(object->get()) : nullptr;
+    if (run) run->called(where_, !std::exchange(was_called_, true));
+  }
+
   // A trial must be recorded with the values with which it was built.
   void require_unchanged(lua_State* L, int first, std::span<const Argument> arguments) const {
     for (std::size_t i = 0; i < arguments.size(); ++i) {
@@ -199,6 +207,7 @@ class LuaFunction final : public Callable {
   std::string where_;
   Key key_;
   int reference_ = LUA_NOREF;
+  bool was_called_ = false;  // with a run
 };
 
 }  // namespace

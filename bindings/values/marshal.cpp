@@ -33,10 +33,11 @@ std::string step_name(const std::string& key) { return is_name(key) ? key : "[\"
 
 class TableReader {
  public:
-  // Functions are collected where `collected` is given, tensors where `tensors` is.
+  // Functions are collected where `collected` is given. A `state` is what a checkpoint is to hold: its tensors are
+  // collected, and what cannot be saved is left out and told in `state->fault`.
   TableReader(lua_State* L, Functions functions, std::vector<std::shared_ptr<Callable>>* collected,
-              NamedTensors* tensors = nullptr)
-      : L_(L), functions_(functions), collected_(collected), tensors_(tensors) {}
+              ScriptState* state = nullptr)
+      : L_(L), functions_(functions), collected_(collected), state_(state) {}
 
   Value read(int index) {
     if (++count_ > kValues) throw recipe_error("more than a million values; large data belongs into tensors");
@@ -48,13 +49,18 @@ class TableReader {
       case LUA_TTABLE: return table(index);
       case LUA_TFUNCTION: return function(index);
       default:
-        if (tensors_ && to_tensor(L_, index)) return tensor(index);
-        throw recipe_error(std::string("expected data") + (tensors_ ? " or a tensor" : "") + ", found " +
-                           type_text(L_, index));
+        if (state_ && to_tensor(L_, index)) return tensor(index);
+        throw unexpected(type_text(L_, index));
     }
   }
 
+  std::int64_t count() const { return count_; }  // of values
+
  private:
+  Error unexpected(const std::string& found) const {
+    return recipe_error(std::string("expected data") + (state_ ? " or a tensor" : "") + ", found " + found);
+  }
+
   static Value number(double x) {
     const bool whole = std::fabs(x) <= kExactIntegers && std::trunc(x) == x && !(x == 0 && std::signbit(x));
     return whole ? Value(static_cast<std::int64_t>(x)) : Value(x);
@@ -70,7 +76,10 @@ class TableReader {
 
   // By its path, which is a name of its own.
   Value tensor(int index) {
-    tensors_->emplace(path_, check_tensor(L_, index).detach());
+    const at::Tensor& found = check_tensor(L_, index);
+    if (const std::string kind = unsavable_kind(found); !kind.empty())
+      throw recipe_error("expected a tensor that a file can hold, found " + kind);
+    state_->tensors.emplace(path_, found.detach());
     return Value::Map{{"@", "tensor"}, {"name", path_}};
   }
 
@@ -79,7 +88,7 @@ class TableReader {
       throw recipe_error("found the constructor " + entry->name + ", which was not called")
           .hint("write " + entry->name + "(…)");
     }
-    if (functions_ == Functions::refuse && !collected_) throw recipe_error("expected data, found a function");
+    if (functions_ == Functions::refuse && !collected_) throw unexpected("a function");
     std::shared_ptr<Callable> callable = collected_ ? to_callable(L_, index) : nullptr;
     const std::string where = callable ? callable->where() : function_position(L_, index);
     Value::Map map{{"@", "function"}, {"@at", where}, {"index", 0}};
@@ -104,7 +113,10 @@ class TableReader {
   }
 
   Value content(int index) {
-    if (const Entry* entry = entry_of(L_, index)) return entry_content(index, *entry);
+    if (const Entry* entry = entry_of(L_, index)) {
+      if (state_) throw unexpected(entry->name + " { … }");  // a resumed run would find a plain table
+      return entry_content(index, *entry);
+    }
     Value::List list;
     Value::Map map;
     members(index, list, map);
@@ -112,11 +124,12 @@ class TableReader {
       for (const std::string& name : *names) map.emplace(name, Value());
     }
     if (list.empty()) return map.empty() ? Value(std::move(list)) : Value(std::move(map));
-    if (!map.empty()) {
+    if (map.empty()) return list;
+    part([&] {
       throw recipe_error("a table with both positions and names ('" + map.begin()->first +
                          "'); expected a list, or names only");
-    }
-    return list;
+    });
+    return map;
   }
 
   Value entry_content(int index, const Entry& entry) {
@@ -140,21 +153,36 @@ class TableReader {
     std::vector<std::pair<double, Value>> positions;
     lua_pushnil(L_);
     while (lua_next(L_, index) != 0) {
-      const int type = lua_type(L_, -2);
-      if (type == LUA_TSTRING) {
-        std::string key = text(-2);
-        if (key.starts_with('@')) throw recipe_error("'" + key + "': names that begin with @ are taken");
-        Value member = below(step_name(key));
-        map.emplace(std::move(key), std::move(member));
-      } else if (type == LUA_TNUMBER) {
-        const double key = lua_tonumber(L_, -2);
-        positions.emplace_back(key, below("[" + number_text(key) + "]"));
-      } else {
-        throw recipe_error("expected a name or a position as key, found " + type_text(L_, -2));
-      }
+      part([&] { member(positions, map); });
       lua_pop(L_, 1);
+      if (count_ > kValues) {
+        lua_pop(L_, 1);
+        break;
+      }
     }
     std::sort(positions.begin(), positions.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    part([&] { in_order(positions, list); });
+  }
+
+  // Reads the member whose key and value stand at the top of the stack.
+  void member(std::vector<std::pair<double, Value>>& positions, Value::Map& map) {
+    const int type = lua_type(L_, -2);
+    if (type == LUA_TSTRING) {
+      std::string key = text(-2);
+      if (key.starts_with('@')) throw recipe_error("'" + key + "': names that begin with @ are taken");
+      Value member = below(step_name(key));
+      map.emplace(std::move(key), std::move(member));
+    } else if (type == LUA_TNUMBER) {
+      const double key = lua_tonumber(L_, -2);
+      positions.emplace_back(key, below("[" + number_text(key) + "]"));
+    } else {
+      throw recipe_error("expected a name or a position as key, found " + type_text(L_, -2));
+    }
+  }
+
+  // A list in which a position is missing would move the elements behind the hole: all of its elements are left out.
+  static void in_order(std::vector<std::pair<double, Value>>& positions, Value::List& all) {
+    Value::List list;
     for (auto& [key, member] : positions) {
       const double expected = static_cast<double>(list.size()) + 1;
       if (key != expected) {
@@ -165,14 +193,33 @@ class TableReader {
       }
       list.push_back(std::move(member));
     }
+    all = std::move(list);
+  }
+
+  // Reads a part of a table. In a state a part that is no data is left out.
+  template <class Read>
+  void part(const Read& read) {
+    const int top = lua_gettop(L_);
+    const std::size_t open = open_.size(), above = path_.size();
+    try {
+      read();
+    } catch (const Error& error) {
+      if (!state_) throw;
+      if (!state_->fault) state_->fault = error;
+      lua_settop(L_, top);
+      open_.resize(open);
+      path_.resize(above);
+    }
   }
 
   Value below(const std::string& step) {
     const std::size_t above = path_.size();
     path_ += (path_.empty() ? "" : ".") + step;
+    const bool was_whole = state_ && !state_->fault;
     try {
       Value value = read(-1);
       path_.resize(above);
+      if (was_whole && state_->fault) state_->fault->in(step);
       return value;
     } catch (Error& error) {
       throw error.in(step);
@@ -182,7 +229,7 @@ class TableReader {
   lua_State* L_;
   Functions functions_;
   std::vector<std::shared_ptr<Callable>>* collected_;
-  NamedTensors* tensors_;
+  ScriptState* state_;
   std::string path_;
   std::vector<const void*> open_;
   int count_ = 0;
@@ -204,7 +251,9 @@ Spec to_spec(lua_State* L, int index) {
 
 ScriptState to_script_state(lua_State* L, int index) {
   ScriptState state;
-  state.value = TableReader(L, Functions::refuse, nullptr, &state.tensors).read(index);
+  TableReader reader(L, Functions::refuse, nullptr, &state);
+  state.value = reader.read(index);
+  state.values = reader.count();
   return state;
 }
 

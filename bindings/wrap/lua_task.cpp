@@ -47,7 +47,12 @@ int l_task_artifact(lua_State* L) {
 // Models, optimizers and tensors, alone or in a list.
 std::vector<Saved> saved_at(lua_State* L, int index, const std::string& where) {
   const auto one = [&](int at) -> std::optional<Saved> {
-    if (to_tensor(L, at)) return check_tensor(L, at);
+    if (to_tensor(L, at)) {
+      const at::Tensor& tensor = check_tensor(L, at);
+      const std::string kind = unsavable_kind(tensor);
+      if (!kind.empty()) throw recipe_error("expected a tensor that a file can hold, found " + kind).in(where);
+      return tensor;
+    }
     if (auto object = std::dynamic_pointer_cast<Stateful>(to_object(L, at))) return object;
     return std::nullopt;
   };

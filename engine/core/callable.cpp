@@ -18,8 +18,12 @@ std::shared_ptr<Callable> Spec::function(const Value& placeholder) const {
 }
 
 Error function_error(const Callable& function, std::string message) {
+  return function_error(function.where(), std::move(message));
+}
+
+Error function_error(const std::string& where, std::string message) {
   Error error = recipe_error(std::move(message));
-  const SourceLine position = position_of(Value(function.where()));
+  const SourceLine position = position_of(Value(where));
   if (!position.file.empty()) error.at(position.file, position.line);
   return error;
 }

@@ -17,9 +17,9 @@
 #include "core/as_error.h"
 #include "core/error.h"
 #include "core/host.h"
+#include "core/reader.h"
 #include "core/reading.h"
 #include "core/temporaries.h"
-#include "reader.h"
 
 namespace trainlab {
 
@@ -192,7 +192,7 @@ void check_regular(const fs::path& path) {
 }
 
 std::string read_file(const fs::path& path, std::int64_t limit) {
-  Reader reader(path);
+  FileReader reader(path);
   const auto memory = static_cast<std::size_t>(usable_memory());
   const std::size_t expected = reader.expected_size();
   if (expected >= memory && static_cast<std::size_t>(limit) >= memory) {
@@ -206,7 +206,7 @@ std::string read_file(const fs::path& path, std::int64_t limit) {
   for (std::size_t room = expected + 1; size <= most; room = std::size_t{1} << 16) {
     room = std::min(room, most + 1 - size);
     bytes.resize(size + room);
-    const std::size_t got = reader.read(bytes.data() + size, room);
+    const std::size_t got = reader.read({bytes.data() + size, room});
     size += got;
     if (got < room) break;
   }

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/files.h"
-#include "reader.h"
+#include "core/reader.h"
 
 namespace trainlab {
 
@@ -46,12 +46,12 @@ std::string hash_parts(std::span<const std::string_view> parts) {
 std::string hash_bytes(std::string_view bytes) { return hash_parts({&bytes, 1}); }
 
 std::string hash_file(const std::filesystem::path& path) {
-  Reader reader(path);
+  FileReader reader(path);
   Hasher hasher;
   std::vector<char> buffer(std::size_t{1} << 18);
   std::size_t got = 0;
   do {
-    got = reader.read(buffer.data(), buffer.size());
+    got = reader.read(buffer);
     hasher.update({buffer.data(), got});
   } while (got == buffer.size());
   return hasher.hex();

@@ -1,5 +1,6 @@
 #include "formats/csv.h"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 
@@ -100,6 +101,20 @@ std::string counted(std::size_t count, const char* thing) {
 }
 
 }  // namespace
+
+void check_csv_start(std::string_view start, bool is_whole, const std::string& name) {
+  const auto wrong = [&](std::int64_t line, const std::string& text) {
+    return recipe_error(name + ":" + std::to_string(line) + ": " + text);
+  };
+  const std::size_t zero = start.find('\0');
+  if (zero != std::string_view::npos) {
+    const std::string_view before = start.substr(0, zero);
+    throw wrong(1 + std::count(before.begin(), before.end(), '\n'), "a zero byte: this is not a text file");
+  }
+  if (!is_whole && start.find('\n') == std::string_view::npos)
+    throw wrong(1, "expected a line with the columns' names, found " + std::to_string(start.size()) +
+                       " bytes without an end of line");
+}
 
 CsvText read_csv(std::string_view text, char delimiter, const std::string& name) {
   CsvText csv;

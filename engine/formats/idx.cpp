@@ -64,7 +64,7 @@ std::size_t read_bytes(InputFile& file, void* out, std::size_t count) {
 
 }  // namespace
 
-IdxArray read_idx(InputFile& file) {
+IdxArray read_idx(InputFile& file, const BeforeTaking& before) {
   std::array<unsigned char, 4> magic{};
   const std::size_t got = read_bytes(file, magic.data(), magic.size());
   if (got == 0) throw wrong(file, "the file is empty; an IDX file was expected");
@@ -101,6 +101,7 @@ IdxArray read_idx(InputFile& file) {
     length *= size;
   }
 
+  if (before) before(length);
   const auto count = static_cast<std::size_t>(length);
   array.bytes = std::make_unique_for_overwrite<std::byte[]>(count);
   const std::size_t there = read_bytes(file, array.bytes.get(), count);

@@ -8,8 +8,8 @@
 #include <system_error>
 #include <vector>
 
-#include "core/files.h"
 #include "core/input_trace.h"
+#include "core/reader.h"
 #include "core/reading.h"
 #include "core/registry.h"
 #include "core/words.h"
@@ -45,7 +45,7 @@ std::vector<std::string> names_in(const fs::path& folder) {
   return names;
 }
 
-std::string read_whole(const fs::path& path) {
+std::unique_ptr<FileReader> reader_of(const fs::path& path) {
   check_reading(path);
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
@@ -55,9 +55,10 @@ std::string read_whole(const fs::path& path) {
     throw recipe_error("expected a file, found the folder " + path.string())
         .hint(names.empty() ? "the folder is empty" : "it holds " + joined_and_more(names, 8));
   }
-  const InputSpan span(InputStage::read, 0);
-  return read_file(path);
+  return std::make_unique<FileReader>(path);
 }
+
+constexpr std::size_t read_ahead = std::size_t{1} << 18;
 
 }  // namespace
 
@@ -79,7 +80,9 @@ Error missing_file(const fs::path& path) {
   return missing;
 }
 
-InputFile::InputFile(const fs::path& path) : name_(path.string()), owned_(read_whole(path)), rest_(owned_) {
+InputFile::InputFile(const fs::path& path)
+    : name_(path.string()), reader_(reader_of(path)), buffer_(std::make_unique_for_overwrite<char[]>(read_ahead)) {
+  fill();
   if (is_gzip(rest_)) inflater_ = std::make_unique<Inflater>();
 }
 
@@ -88,25 +91,30 @@ InputFile::InputFile(std::string_view bytes, std::string name) : name_(std::move
 }
 
 InputFile::~InputFile() = default;
-
-InputFile::InputFile(InputFile&& other) noexcept
-    : name_(std::move(other.name_)), inflater_(std::move(other.inflater_)) {
-  // A short string lives inside its object: the view has to follow.
-  const bool owns = !other.owned_.empty();
-  const std::size_t left = other.rest_.size();
-  owned_ = std::move(other.owned_);
-  rest_ = owns ? std::string_view(owned_).substr(owned_.size() - left) : other.rest_;
-}
+InputFile::InputFile(InputFile&&) noexcept = default;
 
 Error InputFile::damaged(std::string_view what) const {
   return recipe_error(name_ + ": " + std::string(what))
       .hint("the download may have been cut short: fetch the file again");
 }
 
+void InputFile::fill() {
+  if (!reader_) return;
+  const InputSpan span(InputStage::read, 0);
+  if (!rest_.empty()) std::memmove(buffer_.get(), rest_.data(), rest_.size());
+  const std::span<char> room(buffer_.get() + rest_.size(), read_ahead - rest_.size());
+  const std::size_t got = reader_->read(room);
+  rest_ = {buffer_.get(), rest_.size() + got};
+  if (got < room.size()) reader_.reset();
+}
+
+std::int64_t InputFile::left() const {
+  return static_cast<std::int64_t>(rest_.size()) + (reader_ ? reader_->at_most() : 0);
+}
+
 std::int64_t InputFile::at_most() const {
-  const auto left = static_cast<std::int64_t>(rest_.size());
   // zlib holds at most its window of bytes that it has read and not yet returned.
-  return inflater_ ? left * deflate_max_ratio + (std::int64_t{1} << 20) : left;
+  return inflater_ ? left() * deflate_max_ratio + (std::int64_t{1} << 20) : left();
 }
 
 std::size_t InputFile::read(std::span<char> out) {
@@ -114,17 +122,23 @@ std::size_t InputFile::read(std::span<char> out) {
     const std::size_t count = std::min(out.size(), rest_.size());
     std::copy_n(rest_.data(), count, out.data());
     rest_.remove_prefix(count);
-    return count;
+    out = out.subspan(count);
+    if (!reader_ || out.empty()) return count;
+    const InputSpan span(InputStage::read, 0);
+    const std::size_t more = reader_->read(out);
+    if (more < out.size()) reader_.reset();
+    return count + more;
   }
   const InputSpan span(InputStage::decompress, 0);
   z_stream& stream = inflater_->stream;
   constexpr std::size_t most = std::numeric_limits<uInt>::max();
   std::size_t done = 0;
   while (done < out.size()) {
+    if (rest_.size() < 2) fill();
     if (inflater_->at_member_end) {
       if (rest_.empty()) break;
       if (!is_gzip(rest_))
-        throw damaged(std::to_string(rest_.size()) + " bytes that are not gzip follow the end of the gzip data");
+        throw damaged(std::to_string(left()) + " bytes that are not gzip follow the end of the gzip data");
       if (inflateReset(&stream) != Z_OK) throw run_error("zlib could not be started anew");
       inflater_->at_member_end = false;
     }
@@ -151,10 +165,9 @@ std::size_t InputFile::read(std::span<char> out) {
   return done;
 }
 
-std::string InputFile::read_all(std::int64_t limit) {
-  std::string bytes;
-  std::size_t done = 0;
+void InputFile::read_all(std::string& bytes, std::int64_t limit, const BeforeTaking& before) {
   for (;;) {
+    const std::size_t done = bytes.size();
     if (static_cast<std::int64_t>(done) > limit)
       throw recipe_error(name_ + ": more than " + std::to_string(limit) +
                          " bytes of content, which is too much for it");
@@ -163,20 +176,26 @@ std::string InputFile::read_all(std::int64_t limit) {
     const std::int64_t piece =
         inflater_ ? std::min<std::int64_t>(could, std::max<std::int64_t>(1 << 20, static_cast<std::int64_t>(done)))
                   : could;
-    if (piece <= 0) return bytes;
+    if (piece <= 0) return;
+    if (before) before(static_cast<std::int64_t>(done) + piece);
     bytes.resize(done + static_cast<std::size_t>(piece));
     const std::size_t count = read({bytes.data() + done, static_cast<std::size_t>(piece)});
-    done += count;
-    bytes.resize(done);
-    if (count < static_cast<std::size_t>(piece)) return bytes;
+    bytes.resize(done + count);
+    if (count < static_cast<std::size_t>(piece)) return;
   }
 }
 
+std::string InputFile::read_all(std::int64_t limit) {
+  std::string bytes;
+  read_all(bytes, limit);
+  return bytes;
+}
+
 // Text is seldom compressed to less than a hundredth: more than that is an attack.
-std::string read_text(const fs::path& path) {
+void read_text(InputFile& file, std::string& text, const BeforeTaking& before) {
   constexpr std::int64_t always = 64 << 20;
-  InputFile file(path);
-  return file.read_all(file.compressed() ? std::max(always, file.at_most() / 4) : file.at_most());
+  const auto done = static_cast<std::int64_t>(text.size());
+  file.read_all(text, done + (file.compressed() ? std::max(always, file.at_most() / 4) : file.at_most()), before);
 }
 
 }  // namespace trainlab

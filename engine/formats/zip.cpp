@@ -4,12 +4,14 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <numeric>
 #include <set>
 
 #include "core/input_trace.h"
 #include "core/pickle.h"
+#include "core/reader.h"
 #include "core/value.h"
 #include "deflate.h"
 
@@ -26,21 +28,32 @@ constexpr std::uint64_t in_zip64 = 0xFFFFFFFF;
 
 Error ZipFile::wrong(const std::string& what) const {
   Error error = recipe_error(name_ + ": not a valid zip archive: " + what);
-  if (is_pickle(bytes_))
+  if (is_pickle(text(0, std::min<std::uint64_t>(size_, 16))))
     error.hint("the file is a Python pickle: write the arrays with numpy.savez(FILE, x = …, y = …)");
   return error;
 }
 
+Error ZipFile::wrong(const Member& member, const std::string& what) const {
+  return recipe_error(name_ + ": member \"" + valid_utf8(member.name) + "\" " + what);
+}
+
+std::string ZipFile::text(std::uint64_t at, std::uint64_t length) const {
+  std::string bytes(length, '\0');
+  read_at_(at, bytes);
+  return bytes;
+}
+
 // Little-endian; the caller has seen that the bytes are there.
 std::uint64_t ZipFile::number(std::uint64_t at, int bytes) const {
+  std::array<char, 8> read{};
+  read_at_(at, std::span(read).first(static_cast<std::size_t>(bytes)));
   std::uint64_t value = 0;
-  for (int i = bytes - 1; i >= 0; --i)
-    value = value << 8 | static_cast<unsigned char>(bytes_[at + static_cast<std::uint64_t>(i)]);
+  for (auto i = static_cast<std::size_t>(bytes); i-- > 0;) value = value << 8 | static_cast<unsigned char>(read[i]);
   return value;
 }
 
 void ZipFile::find_directory(std::uint64_t& count, std::uint64_t& begin, std::uint64_t& end) const {
-  const std::uint64_t size = bytes_.size();
+  const std::uint64_t size = size_;
   if (size < end_bytes) throw wrong("it has " + std::to_string(size) + " bytes only");
   // Behind the record there may be a comment of up to 65,535 bytes, which ends the file.
   std::uint64_t at = size - end_bytes;
@@ -79,7 +92,7 @@ ZipFile::Member ZipFile::read_entry(std::uint64_t& at, std::uint64_t end, std::v
                       comment_length = number(at + 32, 2);
   if (end - at - entry_bytes < name_length + extra_length + comment_length) throw wrong("its directory is damaged");
   Member member;
-  member.name = bytes_.substr(at + entry_bytes, name_length);
+  member.name = text(at + entry_bytes, name_length);
   member.crc = static_cast<std::uint32_t>(number(at + 16, 4));
   member.stored = number(at + 20, 4);
   member.size = number(at + 24, 4);
@@ -107,7 +120,7 @@ ZipFile::Member ZipFile::read_entry(std::uint64_t& at, std::uint64_t end, std::v
   at = extra_end + comment_length;
 
   // The local header repeats the directory's fields. Only its length is used; the directory counts.
-  const std::uint64_t size = bytes_.size();
+  const std::uint64_t size = size_;
   if (header > size || size - header < local_bytes || number(header, 4) != local_signature)
     throw bad("does not begin where the directory says");
   member.begin = header + local_bytes + number(header + 26, 2) + number(header + 28, 2);
@@ -119,7 +132,24 @@ ZipFile::Member ZipFile::read_entry(std::uint64_t& at, std::uint64_t end, std::v
   return member;
 }
 
-ZipFile::ZipFile(std::string_view bytes, std::string name) : bytes_(bytes), name_(std::move(name)) {
+ZipFile::ZipFile(std::string_view bytes, std::string name)
+    : name_(std::move(name)), size_(bytes.size()), read_at_([bytes](std::uint64_t at, std::span<char> out) {
+        std::copy_n(bytes.data() + at, out.size(), out.data());
+      }) {
+  read_directory();
+}
+
+ZipFile::ZipFile(const std::filesystem::path& path) : name_(path.string()) {
+  const auto file = std::make_shared<const FileReader>(path);
+  size_ = file->expected_size();
+  read_at_ = [file](std::uint64_t at, std::span<char> out) {
+    const InputSpan span(InputStage::read, 0);
+    file->read_at(at, out);
+  };
+  read_directory();
+}
+
+void ZipFile::read_directory() {
   std::uint64_t count = 0, at = 0, end = 0;
   find_directory(count, at, end);
   const std::uint64_t directory = at;
@@ -142,47 +172,102 @@ ZipFile::ZipFile(std::string_view bytes, std::string name) : bytes_(bytes), name
   }
 }
 
-std::string ZipFile::read(const Member& member, std::uint64_t most) const {
-  const auto bad = [&](const std::string& what) {
-    return recipe_error(name_ + ": member \"" + valid_utf8(member.name) + "\" " + what);
-  };
-  if (member.size > most) {
-    throw bad("has " + std::to_string(member.size) + " bytes, which is more than the " + std::to_string(most) +
-              " that are taken from a file of " + std::to_string(bytes_.size()) + " bytes");
+// A member's content.
+class ZipContent final : public ByteSource {
+ public:
+  ZipContent(const ZipFile& zip, const ZipFile::Member& member) : zip_(zip), member_(member) {
+    // A negative number of bits stands for deflated data without the header of zlib.
+    if (member_.deflated && inflateInit2(&stream_, -MAX_WBITS) != Z_OK)
+      throw run_error("zlib could not be started: out of memory");
   }
-  const std::string_view stored = bytes_.substr(member.begin, member.stored);
-  std::string content;
-  if (!member.deflated) {
-    content = stored;
-  } else {
-    const InputSpan span(InputStage::decompress, 0);
-    z_stream stream{};
-    if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) throw run_error("zlib could not be started: out of memory");
-    content.resize(member.size);
-    // In pieces: zlib counts in 32 bits.
-    constexpr std::uint64_t piece = std::numeric_limits<uInt>::max();
-    std::uint64_t in = 0, out = 0;
-    int code = Z_OK;
-    char beyond = 0;  // where a member that is longer than it says would go on
-    while (code == Z_OK) {
-      const std::uint64_t left = stored.size() - in, room = member.size - out;
-      stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(stored.data() + in));
-      stream.avail_in = static_cast<uInt>(std::min(left, piece));
-      stream.next_out = reinterpret_cast<Bytef*>(room > 0 ? content.data() + out : &beyond);
-      stream.avail_out = room > 0 ? static_cast<uInt>(std::min(room, piece)) : 1;
-      const uInt had = stream.avail_in, could = stream.avail_out;
-      code = inflate(&stream, Z_NO_FLUSH);
-      in += had - stream.avail_in;
-      if (could != stream.avail_out && room == 0) code = Z_DATA_ERROR;
-      out += room > 0 ? could - stream.avail_out : 0;
+  ~ZipContent() override {
+    if (member_.deflated) inflateEnd(&stream_);
+  }
+  ZipContent(const ZipContent&) = delete;
+
+  std::int64_t at_most() const override { return static_cast<std::int64_t>(member_.size - given_); }
+
+  std::size_t read(std::span<char> out) override {
+    const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(out.size(), member_.size - given_));
+    const std::span<char> wanted = out.first(count);
+    if (member_.deflated) {
+      inflate_to(wanted);
+    } else {
+      zip_.read_at_(member_.begin + given_, wanted);
     }
-    inflateEnd(&stream);
-    if (code != Z_STREAM_END || out != member.size || in != stored.size())
-      throw bad("is damaged: it does not inflate to the " + std::to_string(member.size) + " bytes that it says");
+    given_ += count;
+    if (count > 0) crc_ = crc32_z(crc_, reinterpret_cast<const Bytef*>(wanted.data()), count);
+    if (count < out.size()) check_end();
+    return count;
   }
-  uLong crc = crc32(0, nullptr, 0);
-  crc = crc32_z(crc, reinterpret_cast<const Bytef*>(content.data()), content.size());
-  if (crc != member.crc) throw bad("is damaged: its checksum is another one");
+
+ private:
+  Error damaged() const {
+    return zip_.wrong(member_,
+                      "is damaged: it does not inflate to the " + std::to_string(member_.size) + " bytes that it says");
+  }
+
+  // Gives zlib more of the member when zlib has used what it had.
+  int inflate_more() {
+    if (stream_.avail_in == 0) {
+      const std::uint64_t count = std::min<std::uint64_t>(buffer_.size(), member_.stored - taken_);
+      zip_.read_at_(member_.begin + taken_, std::span(buffer_).first(count));
+      taken_ += count;
+      stream_.next_in = reinterpret_cast<Bytef*>(buffer_.data());
+      stream_.avail_in = static_cast<uInt>(count);
+    }
+    const int code = inflate(&stream_, Z_NO_FLUSH);
+    if (code != Z_OK && code != Z_STREAM_END) throw damaged();
+    return code;
+  }
+
+  void inflate_to(std::span<char> out) {
+    const InputSpan span(InputStage::decompress, 0);
+    while (!out.empty()) {
+      if (has_ended_) throw damaged();
+      // In pieces: zlib counts in 32 bits.
+      const auto room = static_cast<uInt>(std::min<std::uint64_t>(out.size(), std::numeric_limits<uInt>::max()));
+      stream_.next_out = reinterpret_cast<Bytef*>(out.data());
+      stream_.avail_out = room;
+      has_ended_ = inflate_more() == Z_STREAM_END;
+      out = out.subspan(room - stream_.avail_out);
+    }
+  }
+
+  void check_end() {
+    char beyond = 0;  // where a member that is longer than it says would go on
+    while (member_.deflated && !has_ended_) {
+      stream_.next_out = reinterpret_cast<Bytef*>(&beyond);
+      stream_.avail_out = 1;
+      has_ended_ = inflate_more() == Z_STREAM_END;
+      if (stream_.avail_out == 0) throw damaged();
+    }
+    if (member_.deflated && (taken_ != member_.stored || stream_.avail_in > 0)) throw damaged();
+    if (crc_ != member_.crc) throw zip_.wrong(member_, "is damaged: its checksum is another one");
+  }
+
+  const ZipFile& zip_;
+  const ZipFile::Member& member_;
+  z_stream stream_{};
+  std::array<char, std::size_t{1} << 16> buffer_{};  // of deflated bytes
+  std::uint64_t taken_ = 0, given_ = 0;              // bytes from the archive, bytes of the content
+  uLong crc_ = crc32(0, nullptr, 0);
+  bool has_ended_ = false;
+};
+
+std::unique_ptr<ByteSource> ZipFile::open(const Member& member, std::uint64_t most) const {
+  if (member.size > most) {
+    throw wrong(member, "has " + std::to_string(member.size) + " bytes, which is more than the " +
+                            std::to_string(most) + " that are taken from a file of " + std::to_string(size_) +
+                            " bytes");
+  }
+  return std::make_unique<ZipContent>(*this, member);
+}
+
+std::string ZipFile::read(const Member& member, std::uint64_t most) const {
+  const std::unique_ptr<ByteSource> source = open(member, most);
+  std::string content(member.size + 1, '\0');  // one more than there are: the end is checked
+  content.resize(source->read(content));
   return content;
 }
 

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <set>
 
+#include "core/function_error.h"
+
 namespace trainlab {
 
 void RunHandle::check_rate(double rate) const {
@@ -18,6 +20,22 @@ void RunHandle::check_log_name(const std::string& name) const {
   if (own.contains(name) || std::find(measured.begin(), measured.end(), name) != measured.end()) {
     throw recipe_error("run:log: expected another name, found \"" + name + "\", which the fit measures itself");
   }
+}
+
+void RunHandle::found(const std::optional<Error>& fault) {
+  if (fault && !state_fault_) state_fault_ = function_error(latest_function_, fault->message()).in(fault->path());
+}
+
+ScriptState RunHandle::present_state() {
+  if (!read_state) return state;
+  ScriptState now = read_state();
+  found(now.fault);
+  return now;
+}
+
+void RunHandle::called(const std::string& where, bool for_the_first_time) {
+  latest_function_ = where;
+  if (read_state && !state_fault_) found(looks_.fault(read_state, for_the_first_time));
 }
 
 Entry log_entry(const std::string& object, std::string doc, std::string example) {

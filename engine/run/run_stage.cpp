@@ -182,7 +182,8 @@ Value Run::attempt(const Options& stage, const StageRecord& record, bool resumed
       error = repeatable(std::move(error));
     } else if (const auto* saved = dynamic_cast<const SavedError*>(&exception)) {
       save_failure(record, "failed", error.headline(), before, elapsed());
-      const std::string step = "the run is saved up to step " + std::to_string(saved->step());
+      const std::string step = "the run is saved up to step " + std::to_string(saved->step()) +
+                               (saved->without().empty() ? "" : " without " + saved->without());
       if (error.kind() == ErrorKind::recipe) {
         error =
             mendable(std::move(error), step + ", where it calls this function again; to go on with a mended recipe: ");

@@ -33,7 +33,7 @@ NamedTensors copies(const NamedTensors& tensors) {
 
 TaskContext::TaskContext(const StageContext& stage, std::int64_t seed, Value initial_state, at::Device device,
                          const TaskCompany& company)
-    : state{std::move(initial_state), {}},
+    : state{.value = std::move(initial_state), .tensors = {}},
       name_(stage.name),
       seed_(seed),
       device_(device),
@@ -206,7 +206,7 @@ void TaskContext::resume(TaskLoop& loop) {
   loop.restore(tensors, "saved.");
   NamedTensors of_state = copies(tensors_below(tensors, "state."));
   take_to_device(of_state, info["state_on_device"], device_);
-  replace_state({info["state"], std::move(of_state)});
+  replace_state({.value = info["state"], .tensors = std::move(of_state)});
   const bool last = loop.number_ == loops.size();
   loop.done_ = info["steps"].integer();
   if (!ended && loop.loader_) {
@@ -234,12 +234,30 @@ void TaskContext::loop_ended(TaskLoop& loop) {
   finished_.push_back(std::move(left));
   steps_before_ += loop.done_;
   loop_.reset();
+  if (state_fault_) commit();
+}
+
+ScriptState TaskContext::present_state() {
+  if (!read_state) return state;
+  ScriptState now = read_state();
+  if (!state_fault_) state_fault_ = now.fault;
+  return now;
+}
+
+void TaskContext::check_state(bool at_first_step) {
+  if (!read_state) return;
+  state_fault_ = state_looks_.fault(read_state, at_first_step);
+  if (state_fault_) commit();
 }
 
 void TaskContext::commit() {
   end_row();
   flush();
-  if (!record_.is_kept()) return;
+  if (record_.is_kept()) write_checkpoint();
+  if (state_fault_) throw Error(*state_fault_);
+}
+
+void TaskContext::write_checkpoint() {
   Checkpoint checkpoint;
   checkpoint.step = step();
   Value::List loops;

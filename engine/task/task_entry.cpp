@@ -1,4 +1,5 @@
 // The declaration of lab.task.
+#include "core/function_error.h"
 #include "objects/run_handle.h"
 #include "run/run.h"
 #include "task/task.h"
@@ -30,7 +31,36 @@ Entry task_entry() {
           "end }");
 }
 
+// Raises Error{recipe} for a function or an entry in the state with which a task begins.
+void require_data(const Value& state) {
+  const auto below = [](const std::string& step, const Value& member) {
+    try {
+      require_data(member);
+    } catch (Error& error) {
+      throw error.in(step);
+    }
+  };
+  if (state.is_list()) {
+    for (std::size_t i = 0; i < state.list().size(); ++i) below("[" + std::to_string(i + 1) + "]", state.list()[i]);
+  } else if (state.is_map()) {
+    if (const Value& kind = state["@"]; !kind.is_nil())
+      throw recipe_error("expected data, found " +
+                         (kind == Value("function") ? "a function" : kind.string() + " { … }"));
+    for (const auto& [name, member] : state.map()) below(name, member);
+  }
+}
+
+void check_first_state(const Options& task) {
+  try {
+    require_data(task.get("state"));
+  } catch (Error& error) {
+    const Error place = task.error("state", "");
+    throw error.in(place.path()).at(place.file(), place.line());
+  }
+}
+
 StageWork prepare_task(const Options& stage, const RunSettings& settings) {
+  check_first_state(stage);
   parse_device(settings.device);  // a device that is not there is refused before the task begins
   return [stage](const StageContext& context) { return run_task(stage, context); };
 }
@@ -44,6 +74,7 @@ Checked check_task_stage(const Options& stage, const RunSettings& settings, cons
 }  // namespace
 
 Checked check_task(const Options& task, const RunSettings& settings, const CheckedToo& too) {
+  check_first_state(task);
   parse_device(settings.device);
   const std::string text = "a function at " + task.function("run")->where();
   const Value facts = Value::Map{{"name", task.string("name")},
@@ -74,7 +105,13 @@ Value run_task(const Options& task, const StageContext& context, const TaskCompa
       if (self->early_end()) return *self->early_end();
       throw;
     }
-    return self->finish();
+    try {
+      return self->finish();
+    } catch (const Error& error) {
+      // What a loop that was left by `break` has put into ctx.state.
+      if (error.kind() != ErrorKind::recipe || !error.file().empty()) throw;
+      throw function_error(*function, error.message()).in(error.path());
+    }
   });
 }
 

@@ -85,6 +85,7 @@ bool TaskLoop::failed() const {
 bool TaskLoop::advance(TaskContext& task) {
   if (started_) {
     end_step(task);
+    if (number_ > 0) task.check_state(done_ == 1);
     if (batches_per_epoch_ > 0 && done_ % batches_per_epoch_ == 0) task.show();
   }
   started_ = true;

@@ -352,7 +352,7 @@ std::vector<Value> FitLoop::run() {
     throw;
   } catch (const Error& error) {
     if (!save_broken_off()) throw;
-    throw SavedError(error, position_.step);
+    throw SavedError(error, position_.step, members_.front()->left_out());
   }
 }
 

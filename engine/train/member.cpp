@@ -118,20 +118,28 @@ std::optional<Forecast> Member::forecast() const {
 
 void Member::call(const char* callback, const Position& position) {
   const auto found = callbacks_.find(callback);
-  if (found == callbacks_.end()) return;
-  const Span span(Phase::callback, found->first);
-  found->second->rekey(callback_key_.fold(callback).fold(static_cast<std::uint64_t>(position.step)));
-  const std::vector<Argument> arguments{std::static_pointer_cast<Object>(std::static_pointer_cast<RunHandle>(handle_))};
+  const bool at_end = std::string_view(callback) == "finish";
   try {
-    found->second->call(arguments);
+    if (found != callbacks_.end()) {
+      const Span span(Phase::callback, found->first);
+      found->second->rekey(callback_key_.fold(callback).fold(static_cast<std::uint64_t>(position.step)));
+      const std::vector<Argument> arguments{
+          std::static_pointer_cast<Object>(std::static_pointer_cast<RunHandle>(handle_))};
+      found->second->call(arguments);
+    }
+    // Also that of a loss, a metric, a stop rule or a step of the recipe's own. After the end nothing is saved.
+    if (!at_end && handle_->state_fault()) throw Error(*handle_->state_fault());
   } catch (...) {
     // Before the first step there is nothing to save, and at the end all is saved.
-    if (found->first != "start" && found->first != "finish") broken_off_ = callback;
+    if (std::string_view(callback) != "start" && !at_end) broken_off_ = callback;
     throw;
   }
+  if (found == callbacks_.end()) return;
   if (broken_off_ == callback) broken_off_.reset();
   write_saves(position);
 }
+
+std::string Member::left_out() const { return handle_->state_fault() ? handle_->state_fault()->path() : ""; }
 
 void Member::start(const Position& position) {
   const std::int64_t step = active() ? position.step : position_.step;  // a resumed member may have stopped before
@@ -168,7 +176,7 @@ void Member::stepped(const Position& position, double rate) {
                        .samples = position.samples(),
                        .rate = rate});
   }
-  if (!callbacks_.empty()) call("step", position);
+  call("step", position);
 }
 
 void Member::take_logged(MetricMap& metrics) {

@@ -172,7 +172,12 @@ void Member::list_parts() {
   record_.add({.name = "state",
                .state =
                    [this, read, on_device] {
-                     *read = handle_->read_state ? handle_->read_state() : handle_->state;
+                     *read = handle_->present_state();
+                     // A member that has broken off is saved as far as it can be.
+                     if (read->fault && !broken_off_) {
+                       broken_off_ = "checkpoint";
+                       throw Error(*handle_->state_fault());
+                     }
                      *on_device = names_on_device(read->tensors);
                      return read->value;
                    },
@@ -184,7 +189,7 @@ void Member::list_parts() {
                    },
                .restore =
                    [this](const Value& state, const NamedTensors& tensors) {
-                     handle_->state = {state, tensors_below(tensors, "state.")};
+                     handle_->state = {.value = state, .tensors = tensors_below(tensors, "state.")};
                    }});
   record_.add(
       {.name = "state_on_device",

@@ -90,12 +90,10 @@ TEST_CASE_METHOD(Fixture, "wrong use of the run is an error at its line") {
       Row{"run.stop('x')", "expected a run object, found \"x\""},
       Row{"run:set_lr(-1)", "run:set_lr.rate: expected a number ≥ 0, found -1"},
       Row{"run:log('x', {})", "run:log.value: expected a number"},
-      Row{"run.metrics.x = 1", "the fields of run cannot be set"}, Row{"setmetatable(run, {})", "table expected"},
-      Row{"run.state.f = print", "run.state.f: expected data, found a function"});
+      Row{"run.metrics.x = 1", "the fields of run cannot be set"}, Row{"setmetatable(run, {})", "table expected"});
   CAPTURE(row.body);
   try {
     call(row.body);
-    run->read_state();
     FAIL("no error");
   } catch (const Error& error) {
     CHECK_THAT(error.what(), Catch::Contains(row.message));
@@ -136,9 +134,58 @@ TEST_CASE_METHOD(Fixture, "instructions are counted anew after a file was writte
   CHECK(run->calls.size() == 20);
 }
 
-TEST_CASE_METHOD(Fixture, "a state that is no data names the place") {
-  call("run.state.f = { print }");
-  CHECK_THROWS_WITH(run->read_state(), Catch::Contains("run.state.f[1]: expected data, found a function"));
+TEST_CASE_METHOD(Fixture, "what cannot be saved of a state is found when the function ends, and left out") {
+  struct Row {
+    const char* body;
+    const char* fault;  // the path and what follows it
+    const char* saved;
+  };
+  const Row row = GENERATE(
+      Row{"s.f = print", ".f: expected data or a tensor, found a function", R"({"x": 1})"},
+      Row{"s.h = { 1, { fn = print, y = 2 } }", ".h[2].fn: expected data or a tensor, found a function",
+          R"({"h": [1, {"y": 2}], "x": 1})"},
+      Row{"s.h = { 1, print, 3 }", ".h[2]: expected data or a tensor, found a function", R"({"h": [], "x": 1})"},
+      Row{"s.c = coroutine.create(print)", ".c: expected data or a tensor, found a thread", R"({"x": 1})"},
+      Row{"s.c = { d = s }", ".c.d: a table that contains itself", R"({"c": [], "x": 1})"},
+      Row{"s[1] = 7", ": a table with both positions and names ('x')", R"({"x": 1})"},
+      Row{"s[0.5] = 7", ": expected positions from 1, found [0.5]", R"({"x": 1})"},
+      Row{"s[true] = 7", ": expected a name or a position as key, found true", R"({"x": 1})"},
+      Row{"s.t = '\\255'", ".t: a text that is not UTF-8", R"({"x": 1})"},
+      Row{"s.r = run", ".r: expected data or a tensor, found an object of type run", R"({"x": 1})"},
+      Row{"s.l = lab.nn.ReLU()", ".l: expected data or a tensor, found nn.ReLU { … }", R"({"x": 1})"});
+  CAPTURE(row.body);
+  call("local s = run.state\ns.x = 1\n" + std::string(row.body));
+  REQUIRE(run->state_fault());
+  CHECK_THAT(run->state_fault()->what(), Catch::StartsWith("x.lua:1: run.state" + std::string(row.fault)));
+  CHECK_THAT(run->state_fault()->what(), Catch::Contains("holds numbers, booleans, texts, tensors, and lists and "
+                                                         "tables by name of these"));
+  CHECK(to_json(run->present_state().value) == to_json(parse_json(row.saved, "test")));
+}
+
+TEST_CASE_METHOD(Fixture, "a tensor that no file can hold is found in a state") {
+  call("run.state.z = lab.tensor({ 1 }, { dtype = 'complex64' })");
+  REQUIRE(run->state_fault());
+  CHECK_THAT(run->state_fault()->what(), Catch::Contains("run.state.z: expected a tensor that a file can hold, found a "
+                                                         "tensor of dtype complex64"));
+}
+
+TEST_CASE_METHOD(Fixture, "what was put into a large state is found at a checkpoint at the latest") {
+  const auto function =
+      returned_function(sandbox.execute("local calls = 0\nreturn lab.stage { call = function(run) calls = calls + 1\n"
+                                        "if calls == 1 then for i = 1, 100000 do run.state[i] = i end end\n"
+                                        "if calls == 3 then run.state[100001] = print end end }"));
+  const Argument arguments[] = {run};
+  for (int i = 0; i < 3; ++i) function->call(arguments);
+  const ScriptState saved = run->present_state();
+  CHECK(saved.value.list().size() == 100'000);
+  REQUIRE(run->state_fault());
+  CHECK_THAT(run->state_fault()->what(), Catch::StartsWith("x.lua:2: run.state[100001]: expected data"));
+}
+
+TEST_CASE_METHOD(Fixture, "a state with too many values is saved up to the limit") {
+  call("local s = run.state s.a = 1 s.b = {} for i = 1, 1100000 do s.b[i] = 0 end");
+  REQUIRE(run->state_fault());
+  CHECK_THAT(run->state_fault()->what(), Catch::Contains("more than a million values"));
 }
 
 TEST_CASE_METHOD(Fixture, "a run that was kept in the recipe does not keep its state from ending") {

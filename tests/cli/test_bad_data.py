@@ -2,13 +2,15 @@
 
 import gzip
 import io
+import json
 import os
+import resource
 import signal
 import struct
 import tarfile
 import unittest
 
-from program import LINES, SLOW, CliTest, fit
+from program import LINES, SLOW, CliTest, fit, npy
 
 REGRESSION = {"model": "nn.Sequential { nn.Linear(8), nn.Linear(1) }", "loss": "mse"}
 PICTURES = {"model": "nn.Sequential { nn.Flatten(), nn.Linear(8), nn.Linear(3) }"}
@@ -81,6 +83,47 @@ class BadData(CliTest):
         self.csv("a,y\n", "data.path: {folder}/t.csv: the file has a header but no rows")
         self.csv("", "data.path: {folder}/t.csv: the file is empty; a line with the columns' names was expected")
 
+    def sparse(self, name, start, size):
+        """A file of `size` bytes that takes no place on the disk: `start`, then zeros."""
+        path = self.write(name, start)
+        os.truncate(path, size)
+        return path
+
+    def test_a_giant_csv_is_judged_by_its_beginning(self):
+        self.sparse("t.csv", b"", 1 << 40)
+        self.recipe(data='lab.data.csv { "t.csv", target = "y" }', **REGRESSION)
+        self.refused("data.path: {folder}/t.csv:1: a zero byte: this is not a text file")
+
+    def test_giants_are_refused_before_they_are_read(self):
+        tera = 1 << 40
+        header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({tera // 400}, 100), }}".ljust(117) + "\n"
+        start = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode()
+        array = self.sparse("x.npy", start, len(start) + tera // 400 * 400)
+        names = json.dumps({"x": {"dtype": "F32", "shape": [tera // 4], "data_offsets": [0, tera]}}).encode()
+        tensors = self.sparse("x.safetensors", struct.pack("<Q", len(names)) + names, 8 + len(names) + tera)
+        idx_file = self.sparse("x.idx", idx((1 << 20, 1 << 20), b""), 12 + tera)
+        self.write("y.idx", LABELS)
+        text = self.sparse("t.txt", b"text\n", tera)
+        for path, data in ((array, 'npy { x = "x.npy" }'), (tensors, 'safetensors { "x.safetensors" }'),
+                           (idx_file, 'idx { images = "x.idx", labels = "y.idx" }'), (text, 'text { "t.txt" }')):
+            with self.subTest(data):
+                self.recipe(data="lab.data." + data, **REGRESSION)
+                result = self.train(code=3)
+                self.assertRegex(result.err, r"out of memory: expected at most the \S+ \S+ that are free, found "
+                                             rf"(1\.0 TiB|1024\.0 GiB) for the content of {path}")
+                self.assert_said(result, "hint: a file with fewer rows, or of a smaller type")
+
+    def test_an_array_is_held_once(self):
+        rows, mebibytes = 1_500_000, 600
+        header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({rows}, 100), }}".ljust(117) + "\n"
+        start = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode()
+        self.sparse("x.npy", start, len(start) + rows * 400)
+        self.write("y.npy", npy((rows,), [0.0] * rows))
+        self.recipe(data='lab.data.npy { x = "x.npy", y = "y.npy" }', **REGRESSION)
+        self.run_program("check", "r.lua", "--threads", "1")
+        peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+        self.assertLess(peak, 2 * mebibytes, "the engine held the array twice")
+
     def test_gzip_cut_short_at_any_place(self):
         whole = gzip.compress(TABLE.encode())
         for size in (5, 12, len(whole) // 2, len(whole) - 4):
@@ -140,9 +183,35 @@ class BadData(CliTest):
         self.assert_said(result, f"r.lua:{LINES['fit']}: loss: ", "an output of shape [10]", "an output of shape [3]",
                          "hint: the data has 10 classes; end the model with nn.Linear(10)")
 
-    def test_negative_label(self):
-        self.idx(IMAGES, idx((30,), bytes([0] * 29 + [255]), kind=9),
-                 "data.labels: {folder}/y.idx: labels from -1 to 0, expected 0 to 999999")
+    def test_labels_that_are_no_classes(self):
+        """One error for such labels, wherever they come from."""
+        def labels(last, kind):
+            header = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': (30,), }}".ljust(117) + "\n"
+            return (b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode()
+                    + b"".join(n.to_bytes(8, "little", signed=n < 0) for n in [0, 1, 2] * 9 + [1, 2, last]))
+
+        self.write("x.idx", IMAGES)
+        self.write("x.npy", npy((30, 4), [0.5] * 120))
+        for last in (-1, 1_000_000, 2**62):
+            sources = [("y.npy", labels(last, "<i8"), 'npy { x = "x.npy", y = "y.npy" }')]
+            if last < 2**31:
+                values = struct.pack(">30i", *([0, 1, 2] * 9 + [1, 2, last]))
+                sources.append(("y.idx", idx((30,), values, kind=12), 'idx { images = "x.idx", labels = "y.idx" }'))
+            for name, content, data in sources:
+                with self.subTest(name, label=last):
+                    self.write(name, content)
+                    self.recipe(data="lab.data." + data, **PICTURES)
+                    result = self.train(code=1)
+                    expected = "0" if last < 0 else "0 to 2"
+                    self.assert_said(result, f"r.lua:{LINES['fit']}: loss: expected labels from {expected}, found "
+                                             f"{last} in the data", f"hint: ignore_index = {last} leaves this label")
+        self.write("y.npy", labels(2**64 - 1, "<u8"))
+        self.recipe(data='lab.data.npy { x = "x.npy", y = "y.npy" }', **PICTURES)
+        self.refused("data: {folder}/y.npy: expected whole numbers of at most 9223372036854775807, found "
+                     "18446744073709551615")
+        self.recipe(data='lab.data.npy { x = "y.npy", y = "y.npy" }', **PICTURES)
+        self.refused("data: {folder}/y.npy: expected whole numbers of at most 9223372036854775807, found "
+                     "18446744073709551615")
 
     def test_batch_larger_than_the_data(self):
         self.recipe(batch="1000")

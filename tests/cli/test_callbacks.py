@@ -325,6 +325,105 @@ end }
         self.refused(f"r.lua:{LINES['more'] + 1}: run has no 'lossss'")
 
 
+class State(CliTest):
+    """run.state with something in it that no checkpoint can hold."""
+
+    HOLDS = ("; run.state is saved with each checkpoint, and holds numbers, booleans, texts, tensors, and lists and "
+             "tables by name of these")
+    BAD = "function(run)\n    run.state.seen = 1\n    run.state.bad = { {}, { fn = print, x = 2 } }\n  end"
+
+    def test_found_when_the_function_ends(self):
+        """Not at the next checkpoint; and the steps until then are saved."""
+        call = "function(run)\n    run.state.calls = (run.state.calls or 0) + 1%s\n  end"
+        wrong = call % "\n    if run.step == 6 then run.state.history = { {}, {}, { fn = print } } end"
+        self.recipe(more=f"  on = {{ step = {wrong} }},\n")
+        run = self.folder / "run"
+        result = self.train("--out", run, code=1)
+        self.assert_message(result, f"r.lua:{LINES['more']}: run.state.history[3].fn: expected data or a tensor, found "
+                                    "a function" + self.HOLDS)
+        self.assert_said(result, "hint: the run is saved up to step 6 without run.state.history[3].fn, where it calls "
+                                 f"this function again; to go on with a mended recipe: trainlab resume {run} --recipe")
+        self.assertEqual(self.summary(run)["status"], "failed")
+        self.assert_said(self.run_program("resume", run, code=1), "run.state.history[3].fn: ", "saved up to step 6")
+        self.recipe("mended.lua", more=f"  on = {{ step = {call % ''} }},\n")
+        summary = self.run_program("resume", run, "--recipe", "mended.lua", "--json").json()
+        self.assertEqual(set(summary["resumed"]), {6})
+        self.train("--out", "whole", "--quiet", recipe="mended.lua")
+        self.assertEqual(self.rows(run)[-1]["val.loss"], self.rows(self.folder / "whole")[-1]["val.loss"])
+        for name, tensor in tensors(max((run / "checkpoints").glob("last-*.safetensors"))).items():
+            self.assertEqual(tensor, tensors(max((self.folder / "whole/checkpoints").glob("last-*.safetensors")))[name])
+
+    def test_found_when_a_checkpoint_is_due(self):
+        """No function of the run is called between the change and the checkpoint."""
+        data = ("lab.data.blobs { samples = 120 }:split { train = 0.5, val = 0.25, test = 0.25 }:transform(function(b) "
+                "calls = calls + 1; if calls == 6 then state.fn = print end; return b end)")
+        text = "local state, calls = nil, 0\n" + fit(data=data, more='  checkpoint = "3 steps", on = { start = '
+                                                     "function(run) state = run.state; state.kept = 5 end },\n")
+        self.write("r.lua", text)
+        run = self.folder / "run"
+        result = self.train("--out", run, code=1)
+        self.assert_said(result, f"r.lua:{LINES['more'] + 1}: run.state.fn: expected data or a tensor, found a function"
+                                 "; ", "the run is saved up to step 6 without run.state.fn")
+        saved = json.loads((run / "checkpoints/last-000000006.json").read_text())
+        self.assertEqual(saved["state"], {"kept": 5})
+
+    def test_check_finds_it_in_each_function(self):
+        where = f"r.lua:{LINES['more']}: run.state.bad[2].fn: "
+        for name in ("start", "step", "validate", "epoch", "checkpoint"):
+            with self.subTest(name):
+                self.recipe(epochs=1000, more=f"  on = {{ {name} = {self.BAD} }},\n")
+                self.assert_said(self.run_program("check", "r.lua", "--callbacks", code=1), where)
+        measures = self.BAD.replace("(run)", "(out, batch, run)").replace(
+            "\n  end", "\n    return lab.ops.cross_entropy_loss(out, batch.y)\n  end")
+        for name, more in (("stop", f"  stop = {self.BAD},\n"), ("metric", f"  metrics = {{ {measures} }},\n"),
+                           ("loss", f"  loss = {measures},\n"), ("own step", f"  step = {self.BAD},\n")):
+            with self.subTest(name):
+                text = fit(epochs=1000, more=more)
+                if name in ("loss", "own step"):
+                    text = text.replace('  loss = "cross_entropy",\n', "")
+                self.write("r.lua", text)
+                line = LINES["more"] - (name in ("loss", "own step"))
+                self.assert_said(self.run_program("check", "r.lua", "--callbacks", code=1),
+                                 f"r.lua:{line}: run.state.bad[2].fn: ")
+
+    def test_what_is_left_in_the_state_at_the_end_is_never_saved(self):
+        self.recipe(more=f"  on = {{ finish = {self.BAD} }},\n")
+        self.train()
+
+    def test_in_a_task(self):
+        task = """local data = lab.data.digits():split { train = 0.8, val = 0.2 }
+return lab.task { name = "t", run = function(ctx)
+  local model = lab.build(lab.nn.Sequential { lab.nn.Flatten(), lab.nn.Linear(10) }, { input = { 1, 8, 8 } })
+  local opt = lab.optimizer(lab.optim.SGD { lr = 0.1 }, model:parameters())
+  for batch in ctx:batches(data.train, { size = 64, epochs = 2, save = { model, opt } }) do
+    ctx.state.seen = (ctx.state.seen or 0) + batch.size
+    opt:zero_grad(); lab.ops.cross_entropy_loss(model:forward(batch.x), batch.y):backward(); opt:step()
+    if ctx.step == %d then ctx.state.fn = print %s end
+  end
+end }
+"""
+        where = "ctx.state.fn: expected data or a tensor, found a function; ctx.state is saved with each checkpoint"
+        self.write("r.lua", task % (0, ""))
+        self.assert_said(self.run_program("check", "r.lua", "--callbacks", code=1), f"r.lua:5: {where}")
+        for name, at, more, line in (("step", 7, "", 5), ("break", 7, "break", 2)):
+            with self.subTest(name):
+                self.write("r.lua", task % (at, more))
+                run = self.folder / name
+                self.assert_said(self.train("--out", run, code=1), f"r.lua:{line}: {where}")
+                saved = max((run / "checkpoints").glob("last-*.json"))
+                self.assertEqual(saved.stem, "last-000000008")
+                self.assertEqual(json.loads(saved.read_text())["loops"][0]["state"], {"seen": 512})
+        for given, found in (("{ 1, print }", "task.state[2]: expected data, found a function"),
+                             ("{ layer = lab.nn.ReLU() }", "task.state.layer: expected data, found nn.ReLU { … }")):
+            self.write("r.lua", (task % (9999, "")).replace('name = "t",', f'name = "t", state = {given},'))
+            for command in (("check",), ()):
+                self.assert_said(self.run_program(*command, "r.lua", code=1), f"r.lua:2: {found}")
+        self.write("r.lua", (task % (0, "")).replace("save = { model, opt }", "save = { lab.tensor({ 1 }, "
+                                                     "{ dtype = 'complex64' }) }"))
+        self.assert_said(self.train(code=1), "r.lua:5: ", "expected a tensor that a file can hold, found a tensor of "
+                                             "dtype complex64")
+
+
 class Mended(CliTest):
     """What comes after the training went wrong: nothing is trained again."""
 

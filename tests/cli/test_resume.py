@@ -204,7 +204,6 @@ class Resume(CliTest):
         (copy / path).write_bytes(content)
         result = self.run_program("resume", "damaged", code=3)
         self.assertEqual(result.out, "")
-        self.assertIn("the run in " + str(copy) + " is finished, but damaged: ", result.err)
         self.assertIn(str(copy / path), result.err)
         told = self.run_program("resume", "damaged", "--json", code=3).json()
         self.assertIn(str(copy / path), told["error"]["message"])
@@ -225,6 +224,35 @@ class Resume(CliTest):
         said = self.damaged("out", "manifest.toml")
         self.assertIn("the weights are whole", said)
         self.damaged("out", "model.json")
+
+    def test_all_that_is_damaged_is_told_with_what_can_be_done(self):
+        self.write("r.lua", fit(epochs="4", more='  checkpoint = "1 epochs",\n'))
+        for files in (("summary.json",), ("manifest.toml",), ("summary.json", "manifest.toml"), ("stages.json",)):
+            for damages_weights in (False, True):
+                with self.subTest(files, weights=damages_weights):
+                    shutil.rmtree(self.folder / "out", ignore_errors=True)
+                    self.run_program("r.lua", "--out", "out", "--quiet")
+                    for file in files:
+                        (self.folder / "out" / file).write_text("")
+                    best = max((self.folder / "out/checkpoints").glob("best-*.safetensors"))
+                    if damages_weights:
+                        best.write_bytes(best.read_bytes()[:-1] + b"!")
+                    result = self.run_program("resume", "out", code=3)
+                    for file in files:
+                        self.assertIn(f"{self.folder}/out/{file} is damaged: it is empty", result.err)
+                    back = "put the file back from a copy, then go on: trainlab resume RUN"
+                    self.assertEqual(result.err.count(back), len(files), result)
+                    if files == ("stages.json",):  # which says where the weights are
+                        continue
+                    if damages_weights:
+                        self.assert_said(result, f"{len(files) + 1} files of the run in {self.folder}/out are damaged:",
+                                         f"{best}: its bytes are not those that were committed",
+                                         "hint: init.weights and tensor.load can read out/checkpoints/last-")
+                        self.assertIn("a new run trains what is lost again", result.err)
+                    else:
+                        self.assertIn("the weights are whole", result.err)
+                    if len(files) == 1 and not damages_weights:
+                        self.assert_said(result, *self.run_program("report", "out", code=3).err.splitlines())
 
     def test_the_best_trial_of_a_finished_sweep_is_looked_at(self):
         self.write("s.lua", small_sweep(epochs=2))

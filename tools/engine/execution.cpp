@@ -107,6 +107,7 @@ Execution::Execution(const EngineStart& start, Purpose purpose)
                [this](const Value& options) { run_.budget(options); }}) {
   limit_reading_of(request());
   set_tensor_memory_limit(memory_limit_of(request(), begun_ && purpose_ == Purpose::run ? &*begun_ : nullptr));
+  on_long_reading([this](const std::string& line) { run_.say(line); });
   for (const std::string& warning : device_.warnings) run_.say_damage(warning);
 }
 

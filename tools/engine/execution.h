@@ -9,6 +9,7 @@
 #include "bindings/recipe.h"
 #include "bindings/set_options.h"
 #include "chosen_device.h"
+#include "core/long_reading.h"
 #include "run/control.h"
 #include "run/manifest.h"
 #include "run/run.h"
@@ -25,7 +26,7 @@ class Execution {
   };
 
   Execution(const EngineStart& start, Purpose purpose);
-  virtual ~Execution() = default;
+  virtual ~Execution() { on_long_reading({}); }
   Execution(const Execution&) = delete;
   Execution& operator=(const Execution&) = delete;
 

@@ -1,13 +1,17 @@
 #include "damage.h"
 
+#include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/error.h"
 #include "core/words.h"
+#include "report/rows.h"
 #include "report/texts.h"
 #include "run/commit.h"
 #include "run/folder.h"
+#include "run/manifest.h"
 #include "run/shell_word.h"
 #include "run/stored_model.h"
 
@@ -18,75 +22,119 @@ namespace fs = std::filesystem;
 namespace {
 
 // A stage that keeps no model, as a task or a study without a complete trial, has nothing to check.
-std::vector<StoredModel> kept_models(const fs::path& stage) {
+std::vector<StoredModel> kept_models(const StageRecord& stage, const fs::path& folder) {
+  if (stage.kind == "fit") return {{.folder = folder}};  // also where its summary is damaged
   try {
-    return models_behind(stage);
+    return models_behind(folder);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::usage) throw;
     return {};
   }
 }
 
-struct Found {
-  std::vector<std::string> damages;
-  std::vector<std::string> whole;  // files of weights that can be used in place of damaged ones
-  int verified = 0;                // models whose weights are whole
-};
+class Look {
+ public:
+  explicit Look(fs::path run) : run_(std::move(run)) {}
 
-void check_weights(const fs::path& model, Found& found) {
-  const fs::path folder = model / "checkpoints";
-  const std::vector<fs::path> all = commits(folder);
-  if (all.empty()) {
-    if (fs::exists(model / "model.json")) found.damages.push_back("there are no weights in " + folder.string());
-    return;
-  }
-  try {
-    read_json(model / "model.json");
-    verified_commit(folder, all.front(), /*with_best=*/true);
-    ++found.verified;
-    return;
-  } catch (const Error& error) {
-    found.damages.push_back(error.message());
-  }
-  for (const fs::path& path : all) {
-    try {
-      const Commit commit = verified_commit(folder, path, /*with_best=*/false);
-      found.whole.push_back(report::shown_path(folder / commit.info["file"].string()));
-    } catch (const Error&) {
-      // An older one may be whole.
+  void files() {
+    std::vector<StageRecord> stages;
+    note([&] { read_manifest(run_); });
+    note([&] { has_ended_ = is_finished(read_summary(run_)); });
+    note([&] { stages = read_stages(run_); });
+    note([&] { report::report_text(run_); });
+    for (const StageRecord& stage : stages) {
+      note([&] { read_summary(folder_of(stage)); });
+      note([&] { report::read_rows(folder_of(stage)); });
+    }
+    has_report_ = damages_.empty();
+    for (const StageRecord& stage : stages) {
+      note([&] {
+        for (const StoredModel& model : kept_models(stage, folder_of(stage))) weights(model.folder);
+      });
     }
   }
-}
+
+  // Raises what was found. Of a single file all is said as every other command says it.
+  void tell() const {
+    if (damages_.empty()) return;
+    std::vector<std::string> hints = usable();
+    if (lost_ > 0) hints.emplace_back("a new run trains what is lost again");
+    if (damages_.size() == 1) {
+      const Error& damage = damages_.front();
+      if (!damage.hint().empty()) hints.insert(hints.begin(), damage.hint());
+      throw run_error(damage.message()).hint(joined(hints, "; "));
+    }
+    std::string message = std::to_string(damages_.size()) + " files of the run in " + run_.string() + " are damaged:";
+    for (const Error& damage : damages_)
+      message += "\n  " + damage.message() + (damage.hint().empty() ? "" : "; " + damage.hint());
+    throw run_error(message).hint(joined(hints, "; "));
+  }
+
+ private:
+  fs::path folder_of(const StageRecord& stage) const { return (run_ / stage.folder).lexically_normal(); }
+
+  // Keeps the error of `look`, unless that file was told before.
+  template <class F>
+  void note(const F& look) {
+    try {
+      look();
+    } catch (const Error& error) {
+      if (std::ranges::find(damages_, error.message(), &Error::message) == damages_.end()) damages_.push_back(error);
+    }
+  }
+
+  void weights(const fs::path& model) {
+    const fs::path folder = model / "checkpoints";
+    const std::vector<fs::path> all = commits(folder);
+    if (all.empty()) {
+      if (has_ended_ && fs::exists(model / "model.json")) lose(run_error("there are no weights in " + folder.string()));
+      return;
+    }
+    note([&] { read_json(model / "model.json"); });
+    try {
+      verified_commit(folder, all.front(), /*with_best=*/true);
+      ++verified_;
+      return;
+    } catch (const Error& error) {
+      lose(error);
+    }
+    for (const fs::path& path : all) {
+      try {
+        const Commit commit = verified_commit(folder, path, /*with_best=*/false);
+        whole_.push_back(report::shown_path(folder / commit.info["file"].string()));
+      } catch (const Error&) {
+        // An older one may be whole.
+      }
+    }
+  }
+
+  void lose(const Error& error) {
+    damages_.push_back(error);
+    ++lost_;
+  }
+
+  std::vector<std::string> usable() const {
+    std::vector<std::string> all;
+    if (has_report_)
+      all.push_back("the summary and `trainlab report " + shell_word(report::shown_path(run_)) + "` are whole");
+    if (lost_ == 0 && verified_ > 0) all.emplace_back("the weights are whole");
+    if (!whole_.empty()) all.push_back("init.weights and tensor.load can read " + joined(whole_));
+    return all;
+  }
+
+  fs::path run_;
+  std::vector<Error> damages_;
+  std::vector<std::string> whole_;  // files of weights that can be used in place of damaged ones
+  int verified_ = 0, lost_ = 0;     // models whose weights are whole, and are not
+  bool has_ended_ = false, has_report_ = false;
+};
 
 }  // namespace
 
-void check_finished(const fs::path& run) {
-  Found found;
-  try {
-    report::report_text(run);
-  } catch (const Error& error) {
-    found.damages.push_back(error.message());
-  }
-  const bool has_report = found.damages.empty();
-  const std::size_t before = found.damages.size();
-  for (const StageRecord& stage : read_stages(run)) {
-    try {
-      for (const StoredModel& model : kept_models((run / stage.folder).lexically_normal()))
-        check_weights(model.folder, found);
-    } catch (const Error& error) {
-      found.damages.push_back(error.message());
-    }
-  }
-  if (found.damages.empty()) return;
-  std::string usable;
-  if (has_report) usable = "the summary and `trainlab report " + shell_word(report::shown_path(run)) + "` are whole";
-  if (found.damages.size() == before && found.verified > 0) usable = "the weights are whole";
-  if (!found.whole.empty()) {
-    usable +=
-        (usable.empty() ? "" : "; ") + std::string("init.weights and tensor.load can read ") + joined(found.whole);
-  }
-  throw run_error("the run in " + run.string() + " is finished, but damaged: " + joined(found.damages, "; "))
-      .hint((usable.empty() ? "" : usable + "; ") + "a new run trains what is lost again");
+void check_files(const fs::path& run) {
+  Look look(run);
+  look.files();
+  look.tell();
 }
 
 }  // namespace trainlab::cli

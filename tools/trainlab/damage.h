@@ -5,9 +5,9 @@
 
 namespace trainlab::cli {
 
-// Reads what `trainlab report` and `trainlab predict` need of a finished run: its summaries, rows and studies, and the
+// Reads what `trainlab report` and `trainlab predict` need of a run: its manifest, summaries, rows and studies, and the
 // bytes of the weights that its stages keep (of a study, those of its best trial or of its members). Raises Error{run}
-// which names what is damaged and says what can still be used.
-void check_finished(const std::filesystem::path& run);
+// which names each damaged file with what can be done about that file, and says what can still be used.
+void check_files(const std::filesystem::path& run);
 
 }  // namespace trainlab::cli

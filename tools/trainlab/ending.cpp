@@ -99,13 +99,11 @@ int supervise(const Request& request, const Arguments& arguments, std::optional<
   }
 }
 
-int tell_summary(const fs::path& run, bool json) {
-  if (!has_summary(run)) {
-    throw usage_error("the run in " + run.string() + " has no summary.json yet: it is running, or was killed")
-        .hint("trainlab report " + shell_word(run));
-  }
-  Value summary = read_summary(run);
-  summary.set("out", find_stage(run, {}).folder);  // the present path, because the run may have been moved
+int tell_summary(const fs::path& run, Value summary, bool json) {
+  // The present path, because the run may have been moved.
+  const Value& name = summary["name"];
+  const std::optional<std::string> stage = name.is_string() ? std::optional(name.string()) : std::nullopt;
+  summary.set("out", find_stage(run, stage).folder);
   print(json ? to_json(summary, 2) + "\n" : summary_text(summary));
   return 0;
 }
@@ -129,7 +127,7 @@ int tell(const Outcome& outcome, bool json, const std::string& kind) {
   } else if (outcome.result["text"].is_string()) {
     print_text(outcome.result["text"].string(), json, kind);
   } else if (has_summary(outcome.folder)) {
-    tell_summary(outcome.folder, json);
+    tell_summary(outcome.folder, read_summary(outcome.folder), json);
     if (outcome.error) complain(error_text(*outcome.error));
     if (interrupted && !json) complain(go_on);
     // The stage itself has decided that it failed, as for a loss that is not finite.

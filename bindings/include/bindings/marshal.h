@@ -32,7 +32,8 @@ Value to_value(lua_State* L, int index, std::vector<std::shared_ptr<Callable>>& 
 Spec to_spec(lua_State* L, int index);
 void push_value(lua_State* L, const Value& value);
 
-// Plain data and tensors, as a recipe keeps them in run.state; Error{recipe} for anything else. Fresh tables.
+// Plain data and tensors, as a recipe keeps them in run.state. What the table at `index` holds beside them is left out
+// and told by ScriptState::fault.
 ScriptState to_script_state(lua_State* L, int index);
 void push_script_state(lua_State* L, const ScriptState& state);
 

@@ -6,11 +6,13 @@
 #include <cctype>
 
 #include "core/files.h"
+#include "core/long_reading.h"
 #include "core/words.h"
 #include "formats/image.h"
 #include "formats/input_file.h"
 #include "methods/normalize.h"
 #include "set/arrays.h"
+#include "set/input_files.h"
 #include "set/sources.h"
 #include "sources/npz.h"
 #include "sources/table.h"
@@ -92,7 +94,7 @@ NewInputs read_table_rows(const fs::path& path, std::span<const InputColumn> col
                        batch_text(columns.front()))
         .hint("give them as .npy");
   }
-  const std::string text = read_text(path);
+  const std::string text = csv_text_of(path);
   const CsvText csv = read_csv(text, stored_table(state)["delimiter"].string()[0], path.string());
   NewInputs inputs;
   const Dataset rows = encode_new(csv, path.string(), state, inputs.warnings);
@@ -185,6 +187,7 @@ NewInputs read_inputs(const fs::path& path, std::span<const InputColumn> columns
   const std::string from = path.string(), kind = ending(path);
   std::error_code ignored;
   if (!fs::exists(path, ignored)) throw missing_file(path);
+  const LongReading reading(path);
   if (fs::is_directory(path, ignored)) return read_images(path, images_in(path), columns, state);
   if (is_image(kind)) return read_images(path, {path}, columns, state);
   if (kind == ".csv" || kind == ".tsv") return read_table_rows(path, columns, state);
@@ -193,8 +196,8 @@ NewInputs read_inputs(const fs::path& path, std::span<const InputColumn> columns
       throw recipe_error(from + ": one array, but the model reads " + std::to_string(columns.size()))
           .hint("an .npz or .safetensors file holds several, by name");
     }
-    InputFile file(path);
-    const at::Tensor x = load_npy(file.read_all(file.at_most()), from);
+    InputFile file = open_input(path);
+    const at::Tensor x = load_npy(file, from);
     return inputs_of({{columns.front().name, x}}, from, columns, state);
   }
   if (kind == ".npz") {
@@ -203,7 +206,7 @@ NewInputs read_inputs(const fs::path& path, std::span<const InputColumn> columns
     return inputs_of(take(from, columns, file.names(), load), from, columns, state);
   }
   if (kind == ".safetensors") {
-    const LoadedTensors loaded = load_safetensors(path);
+    const LoadedTensors loaded = tensors_of(path);
     std::vector<std::string> names;
     for (const auto& [name, tensor] : loaded.tensors) names.push_back(name);
     const auto load = [&](const std::string& name) { return loaded.tensors.at(name); };

@@ -7,6 +7,7 @@
 #include <ATen/ops/scalar_tensor.h>
 
 #include <algorithm>
+#include <limits>
 
 namespace trainlab {
 
@@ -18,6 +19,18 @@ void add_classes(Dataset& dataset, const NamedArray& array, const at::Tensor& va
   dataset.columns.push_back({array.name, labels, {}, {}});
 }
 
+// A conversion would make negative numbers of those that int64 cannot hold.
+void check_fits_int64(const at::Tensor& values, const std::string& from) {
+  constexpr std::uint64_t most = std::numeric_limits<std::int64_t>::max();
+  const auto* const begin = values.const_data_ptr<std::uint64_t>();
+  const auto* const end = begin + values.numel();
+  const auto* const found = std::find_if(begin, end, [](std::uint64_t number) { return number > most; });
+  if (found == end) return;
+  throw recipe_error(from + ": expected whole numbers of at most " + std::to_string(most) + ", found " +
+                     std::to_string(*found))
+      .hint("uint64 has such numbers in place of negative ones: save the array as int64");
+}
+
 void add_column(Dataset& dataset, const NamedArray& array) {
   at::Tensor values = array.values.contiguous();
   const at::ScalarType type = values.scalar_type();
@@ -25,12 +38,12 @@ void add_column(Dataset& dataset, const NamedArray& array) {
   if (at::isComplexType(type)) throw recipe_error(array.from + ": complex numbers cannot be a column of data");
   if (at::isFloatingType(type)) {
     if (type != at::kFloat && type != at::kDouble) values = values.to(at::kFloat);
-    if (!at::isfinite(values).all().item<bool>())
-      throw recipe_error(array.from + ": some values are not finite (NaN or infinity)");
+    check_finite(values, array.from);
     if (values.dim() == 1) values = values.unsqueeze(1);
     dataset.columns.push_back({array.name, values, {}, {}});
     return;
   }
+  if (type == at::kUInt64) check_fits_int64(values, array.from);
   if (type == at::kUInt16 || type == at::kUInt32 || type == at::kUInt64) values = values.to(at::kLong);
   if (target) return add_classes(dataset, array, values);
   if (type == at::kByte || type == at::kBool) {
@@ -43,6 +56,15 @@ void add_column(Dataset& dataset, const NamedArray& array) {
 }
 
 }  // namespace
+
+void check_finite(const at::Tensor& values, const std::string& from) {
+  if (!values.is_floating_point()) return;
+  constexpr std::int64_t piece = std::int64_t{1} << 20;  // of values: isfinite makes several tensors of its argument
+  for (const at::Tensor& some : values.reshape({-1}).split(piece)) {
+    if (!at::isfinite(some).all().item<bool>())
+      throw recipe_error(from + ": some values are not finite (NaN or infinity)");
+  }
+}
 
 at::Tensor narrow_exactly(const at::Tensor& doubles) {
   const double* value = doubles.const_data_ptr<double>();

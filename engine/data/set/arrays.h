@@ -21,6 +21,9 @@ struct NamedArray {
 // numbers.
 Dataset dataset_of(const std::vector<NamedArray>& arrays);
 
+// Error{recipe} with `from` where floats are not finite. Takes no memory to speak of.
+void check_finite(const at::Tensor& values, const std::string& from);
+
 // Numbers as float32 where float32 holds each of them exactly, else as they are, in float64: a column keeps what its
 // source says, and takes no more memory than that.
 at::Tensor narrow_exactly(const at::Tensor& doubles);

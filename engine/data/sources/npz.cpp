@@ -3,20 +3,22 @@
 #include <algorithm>
 
 #include "formats/input_file.h"
+#include "set/input_files.h"
 #include "tensor/npy.h"
 
 namespace trainlab {
 
 namespace {
 
-std::string bytes_of(const std::string& path) {
+// What stands in the way of reading a file is told as for every file of data.
+const std::string& checked(const std::string& path) {
   InputFile file(path);
-  return file.read_all(file.at_most());
+  return path;
 }
 
 }  // namespace
 
-NpzFile::NpzFile(const std::string& path) : path_(path), bytes_(bytes_of(path)), zip_(bytes_, path) {
+NpzFile::NpzFile(const std::string& path) : path_(path), zip_(std::filesystem::path(checked(path))) {
   for (const ZipFile::Member& member : zip_.members()) {
     const std::string_view name = member.name;
     if (name.ends_with(".pkl")) {
@@ -31,9 +33,13 @@ NpzFile::NpzFile(const std::string& path) : path_(path), bytes_(bytes_of(path)),
 }
 
 at::Tensor NpzFile::load(const std::string& name) const {
+  const ZipFile::Member& member = *members_.at(name);
   // An array that inflates to more than this was made to fill the memory.
-  const std::uint64_t most = std::max<std::uint64_t>(std::uint64_t{1} << 30, std::uint64_t{100} * bytes_.size());
-  return load_npy(zip_.read(*members_.at(name), most), path_ + ": " + name);
+  const std::unique_ptr<ByteSource> bytes =
+      zip_.open(member, std::max<std::uint64_t>(std::uint64_t{1} << 30, std::uint64_t{100} * zip_.size()));
+  const std::string full_name = path_ + ": " + name;
+  check_room_for(static_cast<std::int64_t>(member.size), full_name);
+  return load_npy(*bytes, full_name);
 }
 
 }  // namespace trainlab

@@ -22,7 +22,7 @@ class NpzFile {
   at::Tensor load(const std::string& name) const;
 
  private:
-  std::string path_, bytes_;
+  std::string path_;
   ZipFile zip_;
   std::vector<std::string> names_;
   std::map<std::string, const ZipFile::Member*> members_;

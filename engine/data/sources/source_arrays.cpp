@@ -3,10 +3,11 @@
 #include <filesystem>
 #include <functional>
 
+#include "core/long_reading.h"
 #include "core/words.h"
-#include "formats/input_file.h"
 #include "npz.h"
 #include "set/arrays.h"
+#include "set/input_files.h"
 #include "set/sources.h"
 #include "tensor/npy.h"
 
@@ -33,8 +34,9 @@ DataParts make_npy(const Options& spec, const DataContext&) {
   std::vector<NamedArray> arrays;
   const auto add = [&](std::string_view option, const std::string& column, const fs::path& path) {
     placed_at(spec, option, [&] {
-      InputFile file(path);
-      arrays.push_back({column, load_npy(file.read_all(file.at_most()), file.name()), file.name()});
+      const LongReading reading(path);
+      InputFile file = open_input(path);
+      arrays.push_back({column, load_npy(file, file.name()), file.name()});
     });
   };
   add("x", "x", spec.string("x"));
@@ -65,16 +67,15 @@ DataParts take_columns(const Options& spec, const std::string& file, const std::
 
 DataParts make_npz(const Options& spec, const DataContext&) {
   const std::string& path = spec.string("path");
+  const LongReading reading(path);
   const NpzFile file = placed_at(spec, "path", [&] { return NpzFile(path); });
   return take_columns(spec, path, file.names(), [&](const std::string& name) { return file.load(name); });
 }
 
 DataParts make_safetensors(const Options& spec, const DataContext&) {
   const std::string& path = spec.string("path");
-  const LoadedTensors loaded = placed_at(spec, "path", [&] {
-    if (!fs::exists(path)) throw missing_file(path);
-    return load_safetensors(path);
-  });
+  const LongReading reading(path);
+  const LoadedTensors loaded = placed_at(spec, "path", [&] { return tensors_of(path); });
   std::vector<std::string> names;
   for (const auto& [name, tensor] : loaded.tensors) names.push_back(name);
   return take_columns(spec, path, names, [&](const std::string& name) { return loaded.tensors.at(name); });

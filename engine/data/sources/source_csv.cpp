@@ -1,8 +1,9 @@
 // data.csv: a table from a CSV file.
 #include <algorithm>
 
+#include "core/long_reading.h"
 #include "formats/csv.h"
-#include "formats/input_file.h"
+#include "set/input_files.h"
 #include "set/sources.h"
 #include "table.h"
 
@@ -54,12 +55,13 @@ struct CsvFile {
   CsvText csv;  // of views into text
 
   CsvFile(const std::string& its_path, char delimiter)
-      : path(its_path), text(read_text(path)), csv(read_csv(text, delimiter, path)) {}
+      : path(its_path), text(csv_text_of(path)), csv(read_csv(text, delimiter, path)) {}
 };
 
 DataParts make_csv(const Options& spec, const DataContext&) {
   const TableOptions options = read_options(spec);
   const char delimiter = read_delimiter(spec);
+  const LongReading reading(spec.string("path"));
   const auto file =
       placed_at(spec, "path", [&] { return std::make_shared<const CsvFile>(spec.string("path"), delimiter); });
   const auto table = placed_at(spec, "path", [&] {

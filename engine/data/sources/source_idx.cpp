@@ -1,14 +1,15 @@
 // data.mnist and data.idx: images and labels from IDX files.
 #include <ATen/ops/from_blob.h>
-#include <ATen/ops/isfinite.h>
 #include <ATen/ops/max.h>
 #include <ATen/ops/min.h>
 #include <ATen/ops/scalar_tensor.h>
 
 #include <filesystem>
 
+#include "core/long_reading.h"
 #include "formats/idx.h"
 #include "set/arrays.h"
+#include "set/input_files.h"
 #include "set/sources.h"
 
 namespace trainlab {
@@ -43,10 +44,10 @@ struct IdxTensor {
 };
 
 IdxTensor open_idx(const fs::path& path) {
-  InputFile file(path);
-  at::Tensor values = tensor_of(read_idx(file));
-  if (values.is_floating_point() && !at::isfinite(values).all().item<bool>())
-    throw recipe_error(file.name() + ": some values are not finite (NaN or infinity)");
+  const LongReading reading(path);
+  InputFile file = open_input(path);
+  at::Tensor values = tensor_of(read_idx(file, room_for(file)));
+  check_finite(values, file.name());
   return {file.name(), values};
 }
 
@@ -78,16 +79,16 @@ void add_target(Dataset& dataset, const IdxTensor& labels, std::int64_t classes)
                        dtype_name(y.scalar_type()) + " " + shape_text(y.sizes()));
   }
   y = y.to(at::kLong);
+  dataset.columns.push_back({"y", y, {}, {}});
+  if (classes == 0) return count_classes(dataset, y, labels.file);
   const auto low = y.min().item<std::int64_t>(), high = y.max().item<std::int64_t>();
-  const std::int64_t most = classes > 0 ? classes - 1 : most_classes - 1;
-  if (low < 0 || high > most) {
+  if (low < 0 || high >= classes) {
     Error error = recipe_error(labels.file + ": labels from " + std::to_string(low) + " to " + std::to_string(high) +
-                               ", expected 0 to " + std::to_string(most));
-    if (classes > 0 && low >= 0) error.hint("data.idx takes labels of any number of classes");
+                               ", expected 0 to " + std::to_string(classes - 1));
+    if (low >= 0) error.hint("data.idx takes labels of any number of classes");
     throw error;
   }
-  dataset.classes = classes > 0 ? classes : high + 1;
-  dataset.columns.push_back({"y", y, {}, {}});
+  dataset.classes = classes;
 }
 
 Dataset join(const IdxTensor& images, const IdxTensor& labels, std::int64_t classes) {
@@ -173,7 +174,8 @@ void register_source_idx(Registry& registry) {
           .returns("x float32 (bytes as 0…1; [N, H, W] is given a channel axis), y int64, or float32 for targets; one "
                    "training part")
           .example("lab.data.idx { images = \"letters-images.gz\", labels = \"letters-labels.gz\" }")
-          .note("The number of classes is the largest label + 1."),
+          .note("The number of classes is the largest label + 1; labels below 0 and from 1,000,000 on mark what does "
+                "not count (ignore_index)."),
       DataFactory{make_idx});
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/input_trace.h"
+#include "core/long_reading.h"
 #include "formats/image.h"
 #include "formats/image_files.h"
 #include "set/sources.h"
@@ -78,6 +79,7 @@ class ImageRows : public RowSource {
 
 DataParts make_images(const Options& spec, const DataContext&) {
   return placed_at(spec, "path", [&] {
+    const LongReading reading(spec.string("path"));
     const auto files = std::make_shared<const ImageFiles>(find_images(spec.string("path")));
     const auto channels = static_cast<int>(spec.integer("channels"));
     if (channels == 2) throw spec.error("channels", "expected 1 or 3, found 2");

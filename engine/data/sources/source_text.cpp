@@ -1,23 +1,39 @@
 // data.text: a text as windows of tokens, each with the tokens that follow.
 #include <ATen/ops/empty.h>
 
+#include <algorithm>
+#include <iterator>
+
+#include "core/long_reading.h"
 #include "data/tokenizer.h"
-#include "formats/input_file.h"
+#include "set/input_files.h"
 #include "set/sources.h"
 
 namespace trainlab {
 
 namespace {
 
-// As few bytes as the vocabulary needs.
-at::Tensor tokens_of(const Tokenizer& tokenizer, const std::string& text, const std::string& name) {
-  const std::vector<std::int32_t> tokens = tokenizer.encode(text, name);
-  const auto count = static_cast<std::int64_t>(tokens.size());
-  at::Tensor stored = at::empty({count}, tokenizer.size() <= 256 ? at::kByte : at::kInt);
-  if (tokenizer.size() <= 256) {
-    std::copy(tokens.begin(), tokens.end(), stored.mutable_data_ptr<std::uint8_t>());
-  } else {
-    std::copy(tokens.begin(), tokens.end(), stored.mutable_data_ptr<std::int32_t>());
+// As few bytes as the vocabulary needs. Some of the text at a time: the tokenizer's numbers take four times as much
+// memory as a text.
+at::Tensor tokens_of(const Tokenizer& tokenizer, std::string_view text, const std::string& name) {
+  constexpr std::size_t some = std::size_t{1} << 20;
+  const auto begins_token = [&](char c) {
+    return tokenizer.is_bytes() || (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  };
+  const bool is_small = tokenizer.size() <= 256;
+  at::Tensor stored =
+      at::empty({std::count_if(text.begin(), text.end(), begins_token)}, is_small ? at::kByte : at::kInt);
+  for (std::int64_t at = 0; !text.empty();) {
+    std::size_t length = std::min(some, text.size());
+    while (length < text.size() && !begins_token(text[length])) ++length;
+    const std::vector<std::int32_t> tokens = tokenizer.encode(text.substr(0, length), name);
+    if (is_small) {
+      std::copy(tokens.begin(), tokens.end(), stored.mutable_data_ptr<std::uint8_t>() + at);
+    } else {
+      std::copy(tokens.begin(), tokens.end(), stored.mutable_data_ptr<std::int32_t>() + at);
+    }
+    at += std::ssize(tokens);
+    text.remove_prefix(length);
   }
   return stored;
 }
@@ -62,7 +78,8 @@ struct Text {
 DataParts make_text(const Options& spec, const DataContext&) {
   return placed_at(spec, "path", [&] {
     const std::string& path = spec.string("path");
-    const std::string content = read_text(path);
+    const LongReading reading(path);
+    const std::string content = text_of(path);
     if (content.empty()) throw recipe_error(path + ": the file is empty");
     const Tokenizer tokenizer =
         spec.string("tokenizer") == "byte" ? Tokenizer::bytes() : Tokenizer::characters(content, path);

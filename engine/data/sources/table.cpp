@@ -228,6 +228,12 @@ class TableReader {
     if (options_.task == Task::classification || !numeric || (named && options_.task == Task::automatic)) {
       std::vector<std::int32_t> codes;
       categories(column, table.classes, codes);
+      if (std::ssize(table.classes) > most_classes) {
+        throw recipe_error(file_ + ": column " + in_quotes(csv_.header[column]) + ": " +
+                           std::to_string(table.classes.size()) + " different targets, expected at most " +
+                           std::to_string(most_classes) + " classes")
+            .hint(numeric ? "task = \"regression\" takes numbers" : "is another column the target?");
+      }
       table.y = at::empty({table.rows}, at::kLong);
       std::copy(codes.begin(), codes.end(), table.y.mutable_data_ptr<std::int64_t>());
       return;

@@ -8,6 +8,7 @@
 #include <charconv>
 #include <cstring>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "core/value.h"
@@ -163,8 +164,15 @@ std::optional<std::int64_t> bytes_of(const Shape& shape, std::int64_t item) {
   return is_empty ? 0 : item;
 }
 
-std::string_view header_of(std::string_view bytes, const std::string& name, std::size_t& end) {
+// The text of the header; what follows are the values.
+std::string read_header(ByteSource& source, const std::string& name) {
   const auto wrong = [&](const std::string& what) { return recipe_error(name + ": not a valid npy file: " + what); };
+  const auto cut_short = [&](std::size_t bytes) {
+    return wrong("it is cut short: it has " + std::to_string(bytes) + " bytes");
+  };
+  std::array<char, 12> start{};
+  const std::size_t got = source.read(std::span(start).first(10));
+  const std::string_view bytes(start.data(), got);
   if (!bytes.starts_with(magic)) {
     if (bytes.size() >= 2 && bytes[0] == '\x80' && bytes[1] >= 2 && bytes[1] <= 5) {
       throw recipe_error(name + ": a Python pickle, which can run any code and is never executed")
@@ -172,41 +180,52 @@ std::string_view header_of(std::string_view bytes, const std::string& name, std:
     }
     throw wrong("it does not begin with \\x93NUMPY");
   }
-  if (bytes.size() < 10) throw wrong("it is cut short: it has " + std::to_string(bytes.size()) + " bytes");
-  const auto version = static_cast<unsigned char>(bytes[6]);
+  if (got < 10) throw cut_short(got);
+  const auto version = static_cast<unsigned char>(start[6]);
   if (version < 1 || version > 3) throw wrong("version " + std::to_string(version) + " is unknown");
   const std::size_t width = version == 1 ? 2 : 4;
-  if (bytes.size() < 8 + width) throw wrong("it is cut short: it has " + std::to_string(bytes.size()) + " bytes");
+  const std::size_t more = width == 4 ? source.read(std::span(start).subspan(10)) : 0;
+  if (got + more < 8 + width) throw cut_short(got + more);
   std::size_t length = 0;
-  for (std::size_t i = width; i-- > 0;) length = length << 8 | static_cast<unsigned char>(bytes[8 + i]);
+  for (std::size_t i = width; i-- > 0;) length = length << 8 | static_cast<unsigned char>(start[8 + i]);
   if (length > most_npy_header_bytes)
     throw wrong("a header of " + std::to_string(length) + " bytes, expected at most " +
                 std::to_string(most_npy_header_bytes));
-  if (bytes.size() - 8 - width < length)
-    throw wrong("it is cut short: the header has " + std::to_string(length) + " bytes, " +
-                std::to_string(bytes.size() - 8 - width) + " follow");
-  end = 8 + width + length;
-  return bytes.substr(8 + width, length);
+  std::string header(length, '\0');
+  const std::size_t there = source.read(header);
+  if (there < length)
+    throw wrong("it is cut short: the header has " + std::to_string(length) + " bytes, " + std::to_string(there) +
+                " follow");
+  return header;
 }
 
 }  // namespace
 
 at::Tensor load_npy(std::string_view bytes, const std::string& name) {
-  std::size_t begin = 0;
-  const std::string_view text = header_of(bytes, name, begin);
+  MemoryBytes source(bytes);
+  return load_npy(source, name);
+}
+
+at::Tensor load_npy(ByteSource& source, const std::string& name) {
+  const std::string text = read_header(source, name);
   const Header header = HeaderReader(text, name).read();
   const auto item = static_cast<std::int64_t>(c10::elementSize(header.type->type));
   const std::optional<std::int64_t> size = bytes_of(header.shape, item);
-  if (!size || static_cast<std::uint64_t>(*size) != bytes.size() - begin) {
-    throw recipe_error(name + ": not a valid npy file: its shape " + shape_text(header.shape) + " needs " +
-                       (size ? std::to_string(*size) : "more than 2^63") + " bytes, " +
-                       std::to_string(bytes.size() - begin) + " follow the header");
-  }
+  const auto misfit = [&](std::int64_t found) {
+    return recipe_error(name + ": not a valid npy file: its shape " + shape_text(header.shape) + " needs " +
+                        (size ? std::to_string(*size) : "more than 2^63") + " bytes, " + std::to_string(found) +
+                        " follow the header");
+  };
+  if (!size || *size > source.at_most()) throw misfit(source.at_most());
   Shape shape = header.shape;
   if (header.fortran) std::reverse(shape.begin(), shape.end());
   at::Tensor tensor = at::empty(shape, header.type->type);
   auto* data = static_cast<char*>(tensor.mutable_data_ptr());
-  if (*size > 0) std::memcpy(data, bytes.data() + begin, static_cast<std::size_t>(*size));
+  char beyond = 0;
+  auto found = static_cast<std::int64_t>(source.read({data, static_cast<std::size_t>(*size)}));
+  // Asked for also because a checksum is compared at the end.
+  found += static_cast<std::int64_t>(source.read({&beyond, 1}));
+  if (found != *size) throw misfit(found > *size ? found + source.at_most() : found);
   if (header.swapped)
     for (char* word = data; word < data + *size; word += header.type->word)
       std::reverse(word, word + header.type->word);

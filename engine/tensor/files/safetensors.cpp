@@ -226,6 +226,14 @@ class Parser {
 
 }  // namespace
 
+std::string unsavable_kind(const at::Tensor& tensor) {
+  if (!tensor.defined() || tensor.is_meta()) return "a tensor without values";
+  if (tensor.layout() != at::kStrided) return "a sparse tensor";
+  const bool known =
+      std::ranges::any_of(format_types, [&](const FormatType& t) { return t.type == tensor.scalar_type(); });
+  return known ? "" : "a tensor of dtype " + dtype_name(tensor.scalar_type());
+}
+
 std::string save_safetensors(const std::filesystem::path& path, const NamedTensors& tensors, const Metadata& metadata,
                              FolderSync folder_sync) {
   struct Item {

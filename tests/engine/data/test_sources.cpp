@@ -171,8 +171,16 @@ TEST_CASE("data.idx takes any pair of files") {
   CHECK(contains(refused(pair(doubles, nan)).what(), "recipe.lua:7: fit.data.labels: "));
   CHECK(contains(refused(pair(doubles, nan)).message(), "labels.idx: some values are not finite"));
   CHECK(contains(refused(pair(nan, floats)).what(), "fit.data.images: "));
-  CHECK(contains(refused(pair(doubles, idx_bytes(9, {2}, "\x01\xff"))).message(),
-                 "labels from -1 to 1, expected 0 to 999999"));
+  // What lies beyond classes marks what does not count, as in data.npy.
+  const DataParts marked = open(pair(doubles, idx_bytes(9, {2}, "\x01\xff")));
+  CHECK(marked.train.data->classes == 2);
+  CHECK(marked.train.data->lowest_label == -1);
+  const std::string million("\x00\x0f\x42\x40\x00\x00\x00\x01", 8);
+  const DataParts high = open(pair(doubles, idx_bytes(0x0c, {2}, million)));
+  CHECK(high.train.data->classes == 2);
+  CHECK(high.train.data->highest_mark == 1'000'000);
+  CHECK(contains(refused(pair(doubles, idx_bytes(9, {2}, "\xff\xff"))).message(),
+                 "labels.idx: labels from -1 to -1, expected whole numbers from 0 to at most 999999"));
   CHECK(contains(refused(pair(doubles, idx_bytes(8, {2, 1}, "ab"))).message(),
                  "whole numbers in one dimension, found uint8 [2, 1]"));
   CHECK(contains(refused(data("idx", {{"images", fs::absolute("image.idx").string()}, {"labels", "/x"}})).hint(),

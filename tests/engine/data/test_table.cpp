@@ -236,4 +236,12 @@ TEST_CASE("a column of text is characters, zeros before it") {
                  "goes without other inputs in x: a column of text is x alone"));
 }
 
+TEST_CASE("a column of a million different values is no target of a classification") {
+  std::string text = "x,y\n";
+  for (int i = 0; i <= 1'000'000; ++i) text += "1," + std::to_string(i) + "\n";
+  const Error error = refused(text, {{"task", "classification"}});
+  CHECK(contains(error.message(), "column \"y\": 1000001 different targets, expected at most 1000000 classes"));
+  CHECK(error.hint() == "task = \"regression\" takes numbers");
+}
+
 }  // namespace trainlab::table_test

@@ -59,6 +59,18 @@ TEST_CASE("what is wrong is named with its line") {
   CHECK(message_of(std::string("a,b\n1,\0002\n", 9)) == "t.csv:2: a zero byte: this is not a text file");
 }
 
+TEST_CASE("the beginning of a file tells that it is no table") {
+  const auto refusal = [](const std::string& start, bool is_whole) {
+    return error_of([&] { check_csv_start(start, is_whole, "t.csv"); }).message();
+  };
+  CHECK(refusal(std::string(100, '\0'), false) == "t.csv:1: a zero byte: this is not a text file");
+  CHECK(refusal(std::string("a,b\n1,\0", 7), true) == "t.csv:2: a zero byte: this is not a text file");
+  CHECK(refusal(std::string(100, 'x'), false) ==
+        "t.csv:1: expected a line with the columns' names, found 100 bytes without an end of line");
+  CHECK_NOTHROW(check_csv_start("a,b", true, "t.csv"));
+  CHECK_NOTHROW(check_csv_start("a,b\n\"open", false, "t.csv"));
+}
+
 TEST_CASE("text cut at any byte gives rows or an error, never a crash") {
   const std::string text = "name,\"size, cm\"\r\n\"a \"\"b\"\"\",1.5\r\nc,\"2\n3\"\r\n";
   for (std::size_t length = 0; length <= text.size(); ++length) {

@@ -46,6 +46,33 @@ TEST_CASE("a file moved from one place to another goes on where it was") {
   }
 }
 
+TEST_CASE("a file is read in pieces of any size") {
+  const std::string text = some_text(3'000'000), other = some_text(700'000);
+  const std::string path = write_file("pieces", text), packed = write_file("pieces.gz", gzipped(text) + gzipped(other));
+  for (const std::size_t piece : {1000, 262'144, 1'000'000, 9'000'000}) {
+    for (const auto& [from, whole] : {std::pair{path, text}, {packed, text + other}}) {
+      InputFile file(from);
+      std::string all, some(piece, ' ');
+      for (std::size_t got = piece; got == piece;) {
+        REQUIRE(file.at_most() >= static_cast<std::int64_t>(whole.size() - all.size()));
+        got = file.read(some);
+        all.append(some, 0, got);
+      }
+      REQUIRE(all == whole);
+    }
+  }
+}
+
+TEST_CASE("memory is asked for before content is read") {
+  std::int64_t asked = 0;
+  InputFile file(write_file("plain", some_text(1'000'000)));
+  std::string text;
+  read_text(file, text, [&](std::int64_t bytes) { asked = bytes; });
+  CHECK(asked == 1'000'000);
+  InputFile refused(write_file("plain", some_text(1'000'000)));
+  CHECK_THROWS_AS(refused.read_all(text, 1 << 30, [](std::int64_t) { throw run_error("too much"); }), Error);
+}
+
 TEST_CASE("damaged gzip data is an error wherever the damage is") {
   const std::string good = gzipped(some_text(2000));
   SECTION("cut at every byte") {

@@ -14,12 +14,13 @@ namespace trainlab::cli {
 
 namespace {
 
-// The manifest. Where a run has ended, a damaged one is told with all else that is damaged.
-Manifest manifest_of(const std::filesystem::path& run, bool has_ended) {
+// A damaged file without which a run cannot go on is told with all else that is damaged.
+template <class Read>
+auto whole(const std::filesystem::path& run, const Read& read) {
   try {
-    return read_manifest(run);
-  } catch (const Error&) {
-    if (has_ended) check_finished(run);
+    return read(run);
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::run) check_files(run);
     throw;
   }
 }
@@ -47,8 +48,9 @@ Command resume_command() {
           [](const Program&, const Arguments& given) {
             const std::filesystem::path run = find_run(given.words.front());
             RunFolder held = RunFolder::open(run);
-            const bool has_ended = is_finished(read_summary(run));
-            const Manifest manifest = manifest_of(run, has_ended);
+            const Value summary = whole(run, read_summary);
+            const bool has_ended = is_finished(summary);
+            const Manifest manifest = whole(run, read_manifest);
             const Value within = given.has("within") ? given.flags["within"] : manifest.setting("within");
             const std::optional<BudgetPause> pause = has_ended ? budget_pause(run) : std::nullopt;
             const bool finished = has_ended && !(pause && pause->goes_on_within(within));
@@ -63,10 +65,10 @@ Command resume_command() {
                   .hint("trainlab extend with a longer total takes --within too");
             }
             if (!finished) return supervise(request_for_run(given, run, manifest), given, std::move(held));
-            check_finished(run);
+            check_files(run);
             if (pause)
               std::fputs(("trainlab: " + printable(pause->text(report::shown_path(run))) + "\n").c_str(), stderr);
-            return tell_summary(run, given.has("json"));
+            return tell_summary(run, summary, given.has("json"));
           },
   };
 }

@@ -32,6 +32,6 @@ std::string idx_type_name(IdxType type);  // "uint8"
 
 // Error{recipe} names the file, what its header says and what is there instead. Memory is asked for only up to what
 // the file can hold.
-IdxArray read_idx(InputFile& file);
+IdxArray read_idx(InputFile& file, const BeforeTaking& before = {});
 
 }  // namespace trainlab

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,14 +49,27 @@ class RunHandle : public Object {
   virtual Value speed() const = 0;
 
   // run.state: data and tensors that survive a resume. While the script runs, the values live in Lua: the bindings take
-  // `state` as the first content and install `read_state`, which every checkpoint calls.
+  // `state` as the first content and install `read_state`.
   ScriptState state;
   std::function<ScriptState()> read_state;
+  // What a checkpoint saves of it. A fault is told at the line of the function that was called last.
+  ScriptState present_state();
+  // Called when a function has ended that got the run, and may have changed its state; `where` is Callable::where().
+  void called(const std::string& where, bool for_the_first_time);
+  // What cannot be saved of the state, if that was seen. The owner of the run raises it where no step is lost.
+  const std::optional<Error>& state_fault() const { return state_fault_; }
 
  protected:
   // Checks of the arguments of set_lr and log; they raise Error{recipe}.
   void check_rate(double rate) const;
   void check_log_name(const std::string& name) const;
+
+ private:
+  void found(const std::optional<Error>& fault);
+
+  StateLooks looks_;
+  std::string latest_function_;
+  std::optional<Error> state_fault_;
 };
 
 // The entries OBJECT:log and OBJECT:artifact, which the objects `run` and `ctx` both have.

@@ -94,14 +94,18 @@ class LateError : public Error {
 };
 
 // Raised when a function of the recipe that is called between two steps goes wrong: all steps until then are saved, and
-// a resume calls the function again.
+// a resume calls the function again. `without`: what the function has left in run.state and cannot be saved, by its
+// path.
 class SavedError : public Error {
  public:
-  SavedError(Error error, std::int64_t step) : Error(std::move(error)), step_(step) {}
+  SavedError(Error error, std::int64_t step, std::string without)
+      : Error(std::move(error)), step_(step), without_(std::move(without)) {}
   std::int64_t step() const { return step_; }
+  const std::string& without() const { return without_; }
 
  private:
   std::int64_t step_;
+  std::string without_;
 };
 
 // The parts of a stage that `trainlab check` also tries out.

@@ -186,7 +186,11 @@ class TaskContext : public Object, public std::enable_shared_from_this<TaskConte
   // Gives the record the parts that survive a resume beside the loops.
   void list_parts();
   Value last_values() const;
-  ScriptState present_state() const { return read_state ? read_state() : state; }
+  // What of the state can be saved; notes what cannot.
+  ScriptState present_state();
+  // Between two steps of a durable loop: a state that cannot be saved ends the task now, not at the next checkpoint.
+  // What has been trained is saved first.
+  void check_state(bool at_first_step);
   void replace_state(ScriptState saved);
   // Whether the run's budget of time leaves no room for another step and a checkpoint.
   bool is_out_of_time() const;
@@ -195,7 +199,9 @@ class TaskContext : public Object, public std::enable_shared_from_this<TaskConte
   void end_row();
   void flush();
   void show();
+  // Writes a checkpoint; then raises what was seen in the state that cannot be saved.
   void commit();
+  void write_checkpoint();
   void resume(TaskLoop& loop);
   void loop_ended(TaskLoop& loop);
   // Tells the observers that the task ends, and returns its summary.
@@ -228,6 +234,8 @@ class TaskContext : public Object, public std::enable_shared_from_this<TaskConte
   std::optional<Checkpoint> from_;   // the checkpoint, until the loop in which it was made is reached again
   std::shared_ptr<RowJudge> judge_;  // may be null
   std::optional<Value> early_end_;
+  StateLooks state_looks_;
+  std::optional<Error> state_fault_;
   bool complete_ = false;  // the function has returned, or an error has left it
   bool failed_ = false;
 };

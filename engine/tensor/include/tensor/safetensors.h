@@ -19,6 +19,9 @@ namespace trainlab {
 using NamedTensors = std::map<std::string, at::Tensor>;
 using Metadata = std::map<std::string, std::string>;
 
+// "a tensor of dtype complex64", "a sparse tensor": why no file can hold the tensor; empty where one can.
+std::string unsavable_kind(const at::Tensor& tensor);
+
 // Atomic. Returns the hex BLAKE2b-256 of the file's bytes. Tensors of any device and strides; copied only when needed.
 // Error{recipe} for a dtype that the format lacks, Error of write_atomic when writing fails.
 std::string save_safetensors(const std::filesystem::path& path, const NamedTensors& tensors,

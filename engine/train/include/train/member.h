@@ -68,6 +68,8 @@ class Member {
   // Calls on.step, in which the last attempt broke off.
   void repeat_step_callback() { call("step", position_); }
   void went_on() { broken_off_.reset(); }  // past the callback
+  // The path of what cannot be saved in run.state, and is missing in checkpoints; empty where all is saved.
+  std::string left_out() const;
   // All members of the group have been validated: asks the stop rules again, by StopRule::all_validated().
   void all_validated();
   // Calls on.epoch, at most once at a step.
@@ -144,6 +146,7 @@ class Member {
   void write_saves(const Position& position);
   // Tells the record what survives a resume.
   void list_parts();
+  // Calls the callback, if there is one, and raises what was seen in run.state that cannot be saved.
   void call(const char* callback, const Position& position);
   // Moves what was logged into the metrics.
   void take_logged(MetricMap& metrics);

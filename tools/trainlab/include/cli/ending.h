@@ -23,7 +23,7 @@ int tell(const Outcome& outcome, bool json, const std::string& kind);
 int supervise(const Request& request, const Arguments& arguments, std::optional<RunFolder> held = std::nullopt);
 
 // Prints the summary of a run that has ended: as it is stored, or as text. Returns the exit code.
-int tell_summary(const std::filesystem::path& run, bool json);
+int tell_summary(const std::filesystem::path& run, Value summary, bool json);
 
 // Reports an error that ends the program. `run`: the folder of the opened run, if a run was opened.
 int tell(const Error& error, bool json, const std::filesystem::path& run = {});
