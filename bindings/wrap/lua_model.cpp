@@ -350,7 +350,7 @@ int set_rate(lua_State* L) {
     throw recipe_error("expected a rate ≥ 0, found " + type_text(L, 3)).in("optimizer.lr");
   }
   if (const auto of_fit = fit_optimizer_at(L, 1)) {
-    of_fit->set_rate(lua_tonumber(L, 3));
+    of_fit->set_rate({.rate = lua_tonumber(L, 3), .place = LuaState::position(L).text()});
   } else {
     optimizer_at(L, 1).rate = lua_tonumber(L, 3);
   }

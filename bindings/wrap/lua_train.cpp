@@ -45,14 +45,16 @@ void push_objects(lua_State* L, const RunHandle::Objects& objects) {
 }
 
 struct Method {
-  void (*call)(RunHandle&, const Value& options);
+  void (*call)(lua_State* L, RunHandle&, const Value& options);
 };
 
 const std::map<std::string, Method, std::less<>>& methods() {
   static const std::map<std::string, Method, std::less<>> all{
-      {"stop", {[](RunHandle& run, const Value& o) { run.stop(o["reason"].string()); }}},
-      {"set_lr", {[](RunHandle& run, const Value& o) { run.set_lr(o["rate"].number()); }}},
-      {"save", {[](RunHandle& run, const Value& o) { run.save(o["name"].string()); }}},
+      {"stop", {[](lua_State*, RunHandle& run, const Value& o) { run.stop(o["reason"].string()); }}},
+      {"set_lr", {[](lua_State* L, RunHandle& run, const Value& o) {
+         run.set_lr({.rate = o["rate"].number(), .place = LuaState::position(L).text()});
+       }}},
+      {"save", {[](lua_State*, RunHandle& run, const Value& o) { run.save(o["name"].string()); }}},
   };
   return all;
 }
@@ -65,7 +67,7 @@ int l_method(lua_State* L) {
     auto& run = check_object<RunHandle>(L, 1, "run");
     const Registry& registry = *LuaState::of(L).host().registry;
     const Value options = registry.check(CallArguments(L, entry, CallArguments::Receiver::object).map(registry));
-    method.call(run, options);
+    method.call(L, run, options);
     return 0;
   });
 }

@@ -60,13 +60,13 @@ Member::~Member() { handle_->release(); }
 std::shared_ptr<Object> Member::handle() const { return handle_; }
 
 Member::StepValues Member::values(std::int64_t step) {
-  return {.rate = rate_override_ ? *rate_override_ : base_rate_ * schedules_.lr->factor(step),
+  return {.rate = set_rate_ ? set_rate_->rate : base_rate_ * schedules_.lr->factor(step),
           .momentum = schedules_.momentum ? schedules_.momentum->factor(step) : 1,
           .weight_decay = schedules_.weight_decay ? schedules_.weight_decay->factor(step) : 1};
 }
 
 double Member::rate() {
-  if (rate_override_) return *rate_override_;
+  if (set_rate_) return set_rate_->rate;
   return position_.step > 0 ? last_rate_ : base_rate_ * schedules_.lr->factor(0);
 }
 
@@ -103,7 +103,7 @@ void Member::set_total(std::int64_t total_steps) {
 }
 
 bool Member::rate_falls() const {
-  if (rate_override_ || position_.step == 0 || position_.step >= total_steps_) return false;
+  if (set_rate_ || position_.step == 0 || position_.step >= total_steps_) return false;
   const double last = schedules_.lr->factor(total_steps_ - 1);
   // The present step comes last, because a sequence of schedules remembers which of its parts was asked.
   return last < 0.9 * schedules_.lr->factor(position_.step - 1);

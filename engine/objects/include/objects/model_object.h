@@ -89,7 +89,7 @@ class FitOptimizer final : public Object {
   explicit FitOptimizer(std::shared_ptr<RunHandle> run) : run_(std::move(run)) {}
   std::string_view type_name() const override { return "optimizer"; }
   double rate() const { return run_->rate(); }
-  void set_rate(double rate) { run_->set_lr(rate); }
+  void set_rate(RunHandle::SetRate rate) { run_->set_lr(std::move(rate)); }
 
  private:
   std::shared_ptr<RunHandle> run_;

@@ -168,7 +168,7 @@ class Member {
   std::optional<Best> best_;
   LearningCurve curve_;       // of the monitored metric
   std::int64_t total_steps_;  // of the run, an estimate under a budget of time; 0: unknown
-  std::optional<double> rate_override_;
+  std::optional<RunHandle::SetRate> set_rate_;
   std::optional<std::string> stop_reason_, failure_, broken_off_;
   std::vector<std::string> saves_;
   std::int64_t validated_step_ = -1, epoch_step_ = -1;  // of the latest calls
