@@ -195,6 +195,7 @@ void Member::conclude_validation(const Position& position, bool ends_epoch) {
     take_logged(metrics_);
   }
 
+  tell_not_finite(metrics_);
   const double value = metric(plan_.monitor);
   const bool minimize = plan_.minimize(plan_.monitor);
   const bool better = std::isfinite(value) && (!best_ || (minimize ? value < best_->value : value > best_->value));
@@ -236,6 +237,20 @@ void Member::conclude_validation(const Position& position, bool ends_epoch) {
     fail("the validation loss is not finite at step " + std::to_string(position.step));
   }
   write_saves(position);
+}
+
+void Member::tell_not_finite(const MetricMap& metrics) {
+  for (const auto& [name, value] : metrics) {
+    // A fit whose loss is not finite says so when it fails, or stops for the reason that a rule gives.
+    if (name == "train.loss" || name == "val.loss" || !not_finite_.is_first(name, value)) continue;
+    std::string text = name + " is " + number_text(value) + " at epoch " + std::to_string(position_.epoch()) +
+                       ", step " + std::to_string(position_.step);
+    if (name == plan_.monitor) text += "; no such validation is the best one";
+    for (const auto& rule : stop_rules_) {
+      if (const std::string answer = rule->at_not_finite(name, value); !answer.empty()) text += "; " + answer;
+    }
+    context_.warn(plan_.options.error("", text).hint("0/0 and log(-1) are NaN, 1/0 and log(0) are infinite").what());
+  }
 }
 
 void Member::all_validated() {

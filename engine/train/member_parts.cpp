@@ -105,6 +105,7 @@ void Member::list_parts() {
   record_.add({.name = "metrics",
                .state = [this] { return to_value(metrics_); },
                .restore = [this](const Value& state, const NamedTensors&) { metrics_ = to_metrics(state); }});
+  record_.add(not_finite_.part(context_));
   record_.add({.name = "logged",
                .state =
                    [this] {

@@ -1,9 +1,10 @@
 """Wrong recipes: exit code 1, one message with file and line that says what was expected and found, and a hint."""
 
 import os
+import signal
 import unittest
 
-from program import LINES, CliTest, fit
+from program import LINES, SLOW, CliTest, fit
 
 
 class Options(CliTest):
@@ -139,6 +140,46 @@ class Options(CliTest):
                 "lab.tensor.randn({ 40, 1 }, { seed = 2 }) end):split { train = 0.975, val = 0.025 }")
         self.recipe(data=data, model="nn.Linear(1)", loss="mse", more='  metrics = { "r2" }, monitor = "val.r2",\n')
         self.assert_said(self.train(), f"warning: r.lua:{LINES['fit']}: val.r2 was a number at no validation")
+
+    def test_a_metric_that_is_not_a_number_is_told_once(self):
+        metric = '{ name = "mine", goal = "max", update = function(out, batch, run) return VALUE end }'
+        for value, more, said in (
+                ("0 / 0", "", "val.mine is nan at epoch 1, step 4"),
+                ("run.epoch == 2 and 1 / 0 or 1", "", "val.mine is inf at epoch 2, step 8"),
+                ("0 / 0", '  monitor = "val.mine", stop = lab.stop.patience { patience = 9 },\n',
+                 "val.mine is nan at epoch 1, step 4; no such validation is the best one; stop.patience counts it as "
+                 "no improvement"),
+                ("0 / 0", '  stop = { lab.stop.threshold { metric = "val.mine", above = 2 } },\n',
+                 "val.mine is nan at epoch 1, step 4; to stop.threshold it is neither above nor below")):
+            with self.subTest(value=value, more=more):
+                self.recipe(more=f"  metrics = {{ {metric.replace('VALUE', value)} }},\n{more}",
+                            data="lab.data.blobs { samples = 120 }:split { train = 0.5, val = 0.5 }")
+                result = self.train("--json")
+                self.assertEqual(result.err.count("val.mine is "), 1, result)
+                self.assertIn(f"warning: r.lua:{LINES['fit']}: {said}\n", result.err, result)
+                (told,) = [warning for warning in result.json()["warnings"] if "val.mine is" in warning]
+                self.assertIn(said, told)
+
+    def test_values_that_are_not_numbers_elsewhere(self):
+        self.recipe(more='  metrics = { { name = "mine", update = function() return 0 / 0 end } },\n'
+                         "  on = { epoch = function(run) run:log('share', 0 / 0) end },\n")
+        self.assert_said(self.train(), "share is nan at epoch 1, step 4", "val.mine is nan at epoch 1",
+                         "test.mine is nan at epoch 3, step 12")
+        self.write("r.lua", "return lab.task { name = 't', run = function(ctx)\n"
+                            "  for step in ctx:steps(3) do ctx:log('share', 0 / 0) end\nend }\n")
+        result = self.train("--json")
+        self.assertEqual(result.json()["warnings"], ["ctx:log: share is nan at epoch 0, step 0"])
+
+    def test_a_metric_that_is_not_a_number_is_told_once_in_a_continued_run(self):
+        self.recipe(**{**SLOW, "more": SLOW["more"] + "  metrics = { { name = 'mine', update = function()\n"
+                                                      "    return 0 / 0\n  end } },\n"})
+        running = self.start("r.lua", "--threads", "1")
+        running.until_rows(self.run_folder(), 2)
+        running.send(signal.SIGINT)
+        self.assertIn("val.mine is nan at epoch 1, step 4", self.end(running, 130).err)
+        result = self.run_program("resume", self.run_folder(), "--json")
+        self.assertNotIn("val.mine is", result.err, result)
+        self.assertEqual(sum("val.mine is nan at epoch 1" in one for one in result.json()["warnings"]), 1)
 
     def test_an_average_that_the_fit_is_too_short_for(self):
         average = '  ema = lab.swa { start = "3 epochs", every = "EVERY epochs" },\n  stop = function(run) STOP end,\n'
