@@ -9,6 +9,7 @@
 #include "bindings/lua_object.h"
 #include "bindings/lua_state.h"
 #include "bindings/marshal.h"
+#include "core/known_elsewhere.h"
 #include "objects/run_handle.h"
 #include "tensor/lua_tensor.h"
 #include "values/artifact_argument.h"
@@ -111,6 +112,7 @@ std::string metric_called(const std::string& name, const RunHandle& run) {
   Error error = recipe_error("run has no '" + name + "'");
   if (const std::string metric = metric_called(name, run); !metric.empty())
     throw error.hint("metrics are read by their full names: run.metrics[\"" + metric + "\"]");
+  if (const std::string_view here = member_otherwise("run", name); !here.empty()) throw error.hint(std::string(here));
   const std::string close = Registry::closest(name, names);
   if (!close.empty()) error.hint("did you mean run." + close + "?");
   throw error;

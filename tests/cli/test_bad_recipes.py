@@ -244,6 +244,89 @@ class Options(CliTest):
                 self.assert_said(result, f"r.lua:{LINES['loss']}: ", message,
                                  "hint: a batch holds tensors: batch.x, batch.y; a function for a loss")
 
+    def test_members_of_objects_as_in_pytorch_and_lightning(self):
+        """What is written otherwise there, or takes other arguments, has a hint in the words of recipes."""
+        task = """return lab.task { name = "t", run = function(ctx)
+  local data = lab.data.blobs { samples = 8 }:split { val = 0.5 }
+  local model = lab.build(lab.nn.Linear(3), { input = { 4 }, seed = 1 })
+  local optimizer = lab.optimizer(lab.optim.SGD { lr = 0.1 }, model:parameters())
+  local schedule = lab.schedule { lab.sched.cosine(), steps = 10 }
+  local loss = model:forward(lab.tensor.zeros({ 2, 4 })):sum()
+  %s
+end }
+"""
+        for line, message, hint in (
+                ("model:cuda()", "model has no 'cuda'", "trainlab RECIPE --device cuda; lab.build takes device"),
+                ("model:cpu()", "model has no 'cpu'", "trainlab RECIPE --device cuda"),
+                ('model:to("cuda")', "model has no 'to'", "trainlab RECIPE --device cuda"),
+                ('model.to("cuda")', "model has no 'to'", "trainlab RECIPE --device cuda"),
+                ("model:half()", "model has no 'half'", 'compute = "bfloat16"'),
+                ("model:state_dict()", "model has no 'state_dict'", "model:tensors()"),
+                ("model:load_state_dict({})", "model has no 'load_state_dict'", "model:load(tensors)"),
+                ("model:zero_grad()", "model has no 'zero_grad'", "optimizer:zero_grad()"),
+                ("model:fit(data)", "model has no 'fit'", "return lab.fit { … }"),
+                ("model.train()", "expected a model object, found nothing", "methods are called with a colon"),
+                ("model:train(false)", "model:train: takes no arguments, found false", "model:eval()"),
+                ("model:parameters(true)", "model:parameters: takes no arguments, found true", ""),
+                ("optimizer:zero_grad { set_to_none = true }", "optimizer:zero_grad: takes no arguments, found a table",
+                 "as set_to_none = True does"),
+                ("optimizer:step(loss)", "optimizer:step: expected nothing, or a function that evaluates the loss",
+                 "loss:backward(); return loss end)"),
+                ("optimizer:step(function() end)", "expected the function to return the loss",
+                 "loss:backward(); return loss end)"),
+                ("optimizer:step(function() return loss end)", "has left no gradients",
+                 "loss:backward(); return loss end)"),
+                ("print(optimizer.param_groups)", "optimizer has no 'param_groups'", "the rate is optimizer.lr"),
+                ("optimizer:state_dict()", "optimizer has no 'state_dict'", "save = { model, optimizer }"),
+                ("schedule:step()", "schedule has no 'step'", "optimizer.lr = rate * schedule:factor(step)"),
+                ("loss:backward(true)", "tensor:backward: expected a gradient and a table of options, found true",
+                 "loss:backward({ retain_graph = true })"),
+                ("loss:backward { inputs = 1 }", "tensor:backward: there is no argument 'inputs'", "it takes retain_graph"),
+                ('loss.to("cuda")', 'expected a tensor', "t:to("),
+                ("print(#data.train)", "attempt to get length of field 'train'", "data.train.size"),
+                ("print(data.train.x)", "data.train has no 'x'", "data.train:batches(64)"),
+                ("for batch in data.train:batches(4) do batch:to('cuda') end", "this batch has no 'to'",
+                 "batches are on the device of the run"),
+                ("ctx:device()", "ctx has no 'device'", "--device cuda")):
+            with self.subTest(line):
+                self.write("r.lua", task % line)
+                result = self.run_program("r.lua", code=1)
+                self.assert_said(result, "r.lua:7: ", message, hint)
+
+    def test_names_of_lightning_in_a_callback(self):
+        for line, message, hint in (
+                ("print(run.global_step)", "run has no 'global_step'", "did you mean run.step?"),
+                ("print(run.current_epoch)", "run has no 'current_epoch'", "did you mean run.epoch?"),
+                ("print(run.lr)", "run has no 'lr'", "run.optim.lr"),
+                ("run:log_dict {}", "run has no 'log_dict'", "run:log(name, value)"),
+                ("run.optim:step()", "this fit takes the steps of its optimizer itself", "step = function(run, batch)")):
+            with self.subTest(line):
+                self.recipe(more=f"  on = {{ epoch = function(run)\n    {line}\n  end }},\n")
+                self.assert_said(self.train(code=1), f"r.lua:{LINES['more'] + 1}: {message}", hint)
+
+    def test_a_function_that_calls_itself_without_end(self):
+        self.write("r.lua", """local function outer(n)
+  local function again(k)
+    return 1 + again(k + 1)
+  end
+
+  return again(n)
+end
+local _ = outer(1)
+""")
+        self.refused(3, "stack overflow", "a function calls itself without an end")
+        self.recipe(more="""  on = { epoch = function(run)
+    local t = {}
+    function t.again(k)
+      local x = t.again(k + 1)
+      return x
+    end
+    t.again(1)
+  end },
+""")
+        self.assert_said(self.train(code=1), f"r.lua:{LINES['more'] + 3}: stack overflow",
+                         "a function calls itself without an end")
+
     def test_a_list_in_place_of_a_layer(self):
         for model in ("nn.Sequential { { nn.Linear(3), nn.ReLU() } }", "{ nn.Linear(3), nn.ReLU() }"):
             self.recipe(model=model)

@@ -56,6 +56,10 @@ class ModelObject final : public Stateful {
   ModelState state_;
 };
 
+// How a recipe calls OptimizerObject::step() with a function.
+constexpr const char* how_to_evaluate =
+    "opt:step(function() opt:zero_grad(); local loss = …; loss:backward(); return loss end)";
+
 class OptimizerObject final : public Stateful {
  public:
   // `spec`: an optimizer's entry. Parameters are leaves that require gradients.
