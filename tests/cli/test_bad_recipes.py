@@ -281,7 +281,8 @@ end }
                 ("schedule:step()", "schedule has no 'step'", "optimizer.lr = rate * schedule:factor(step)"),
                 ("loss:backward(true)", "tensor:backward: expected a gradient and a table of options, found true",
                  "loss:backward({ retain_graph = true })"),
-                ("loss:backward { inputs = 1 }", "tensor:backward: there is no argument 'inputs'", "it takes retain_graph"),
+                ("loss:backward { inputs = 1 }", "tensor:backward: there is no argument 'inputs'",
+                 "it takes retain_graph"),
                 ('loss.to("cuda")', 'expected a tensor', "t:to("),
                 ("print(#data.train)", "attempt to get length of field 'train'", "data.train.size"),
                 ("print(data.train.x)", "data.train has no 'x'", "data.train:batches(64)"),
@@ -299,7 +300,8 @@ end }
                 ("print(run.current_epoch)", "run has no 'current_epoch'", "did you mean run.epoch?"),
                 ("print(run.lr)", "run has no 'lr'", "run.optim.lr"),
                 ("run:log_dict {}", "run has no 'log_dict'", "run:log(name, value)"),
-                ("run.optim:step()", "this fit takes the steps of its optimizer itself", "step = function(run, batch)")):
+                ("run.optim:step()", "this fit takes the steps of its optimizer itself",
+                 "step = function(run, batch)")):
             with self.subTest(line):
                 self.recipe(more=f"  on = {{ epoch = function(run)\n    {line}\n  end }},\n")
                 self.assert_said(self.train(code=1), f"r.lua:{LINES['more'] + 1}: {message}", hint)

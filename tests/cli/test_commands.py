@@ -56,8 +56,8 @@ class Line(CliTest):
         self.refused(["r.lua", "--lr", "1", "--lr", "2"], "--lr is given twice")
 
     def test_commands_of_other_programs_and_swapped_letters(self):
-        for word, close in (("train", "run"), ("trian", "run"), ("fit", "run"), ("chekc", "check"), ("reprot", "report"),
-                            ("status", "list"), ("evaluate", "predict"), ("resmue", "resume")):
+        for word, close in (("train", "run"), ("trian", "run"), ("fit", "run"), ("chekc", "check"),
+                            ("reprot", "report"), ("status", "list"), ("evaluate", "predict"), ("resmue", "resume")):
             self.refused([word, "r.lua"], f"unknown command or recipe {word}", f"did you mean {close}?")
 
     def test_a_recipe_whose_name_begins_with_a_dash(self):
@@ -119,7 +119,8 @@ class Line(CliTest):
             self.refused([name], f"expected a recipe, which is a regular file, found {what}{name}")
         os.mkfifo(self.folder / "pipe")
         (self.folder / "folder").mkdir()
-        for name, what in (("pipe", "a pipe, device or socket: "), ("folder", "the folder "), ("./folder", "the folder ")):
+        for name, what in (("pipe", "a pipe, device or socket: "), ("folder", "the folder "),
+                           ("./folder", "the folder ")):
             self.refused([name], f"expected a recipe, which is a regular file, found {what}{name}")
         self.refused(["recipes/nope"], "there is no recipe recipes/nope")
         self.refused(["check"], "`trainlab check` needs one recipe")
@@ -223,7 +224,8 @@ class Help(CliTest):
 
     def test_of_several_words(self):
         result = self.run_program("help", "gradient", "clipping").out
-        self.assertIn("docs/optimizers.md: Large batches in small memory, and gradient clipping", result.splitlines()[1])
+        self.assertIn("docs/optimizers.md: Large batches in small memory, and gradient clipping",
+                      result.splitlines()[1])
         self.assertEqual(self.run_program("help", "gradient clipping").out, result)
         self.assertIn("sched.cosine", self.run_program("help", "linear", "warmup").out)
         result = self.run_program("help", "gradient", "xyzzy", code=2)

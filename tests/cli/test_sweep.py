@@ -487,7 +487,8 @@ class Sweep(CliTest):
             (dict(before=luck), 0, "  failed 8 of 12 trials, 7 of them with: r.lua:4: no such luck\n"
                                    "         such as trial 4: trainlab report runs/r/001 --csv has its parameters\n"),
             (dict(lr="lab.space.log(1e30, 1e35)", more="enqueue = { { lr = 2e30 } },"), 3,
-             "no trial is complete: 12 of 12 trials failed, all of them with: the training loss is not finite at step "),
+             "no trial is complete: 12 of 12 trials failed, all of them with: the training loss is not finite at "
+             "step "),
         )
         for options, code, said in cases:
             with self.subTest(options):
