@@ -75,6 +75,7 @@ int l_undefined(lua_State* L) {
     }
     Error error = recipe_error("'" + name + "' is not defined");
     if (const std::string_view here = global_elsewhere(name); !here.empty()) throw error.hint(std::string(here));
+    if (is_lab_member(L, name)) throw error.hint("did you mean lab." + name + "?");
     const std::string close = Registry::closest(name, names);
     if (!close.empty()) throw error.hint("did you mean '" + close + "'?");
     if (const std::string_view here = member_otherwise(name); !here.empty()) throw error.hint(std::string(here));

@@ -226,6 +226,8 @@ Error LuaState::take_error(lua_State* L, int status) {
       return raised_->kind() == ErrorKind::usage ? *raised_ : Error(*raised_).traceback(traceback);
     }
     Error error = from_text(text).traceback(traceback);
+    // Lua's position of an overflow of the stack is that of another function than the one that calls itself.
+    if (error.message() == "stack overflow") error = recipe_error(error.message()).traceback(traceback);
     if (at.line > 0) error.at(at.file, at.line);  // unless the text has a position
     const auto source = texts_.find(error.file());
     const std::string_view recipe = source == texts_.end() ? std::string_view() : source->second;

@@ -17,6 +17,8 @@ struct Saying {
 constexpr std::string_view for_python_modules =
     "recipes have lab in place of Python's modules: lab.nn, lab.optim, lab.data, lab.tensor, lab.ops";
 
+constexpr std::string_view for_trainers = "a training is described and returned: return lab.fit { … }";
+
 constexpr auto globals = std::to_array<Saying>({
     {"None", "Lua's word is nil"},
     {"null", "Lua's word is nil"},
@@ -36,7 +38,10 @@ constexpr auto globals = std::to_array<Saying>({
     {"nn", "write local nn = lab.nn"},
     {"np", for_python_modules},
     {"numpy", for_python_modules},
+    {"lightning", for_trainers},
+    {"pl", for_trainers},
     {"tf", for_python_modules},
+    {"trainer", for_trainers},
     {"keras", for_python_modules},
 });
 
@@ -74,6 +79,8 @@ constexpr auto blocks = std::to_array<Saying>({
 
 constexpr std::string_view for_comparisons =
     "tensors are compared by t:lt(x), t:le(x), t:gt(x) and t:ge(x), element by element; t:item() is a number";
+constexpr std::string_view for_lengths =
+    "an object has no length by #: data.train.size, batch.size; of a tensor #t is t:size(0)";
 constexpr std::string_view for_missing_elements =
     "there is no such element; Lua's lists count from 1: list[1] is the first";
 
@@ -85,9 +92,10 @@ constexpr auto calls = std::to_array<Saying>({
      "the mean of an ensemble's members is measured without a run: write run and run.step, or if run then … end"},
     {"attempt to call field 'unpack'", "the function is a global here: unpack(list)"},
     {"attempt to call field 'pack'", "write { ... } and select(\"#\", ...)"},
+    {"stack overflow", "a function calls itself without an end"},
 });
 
-// Methods of Python's lists, dictionaries and texts, called of a table.
+// Methods of Python's lists, dictionaries and texts, called of a table; and fields of tensors, called like methods.
 constexpr auto methods = std::to_array<Saying>({
     {"append", "a list grows by list[#list + 1] = x"},
     {"extend", "write for _, x in ipairs(more) do list[#list + 1] = x end"},
@@ -97,6 +105,8 @@ constexpr auto methods = std::to_array<Saying>({
     {"items", "write for key, value in pairs(t) do … end"},
     {"keys", "write for key in pairs(t) do … end"},
     {"values", "write for _, value in pairs(t) do … end"},
+    {"shape", "t.shape is a list of sizes, and t:size(0) is the first"},
+    {"dtype", "t.dtype is a text, without parentheses"},
 });
 
 constexpr std::array<std::string_view, 12> python_modules{"torch",  "torchvision", "numpy",   "tensorflow",
@@ -219,6 +229,7 @@ std::string_view call_elsewhere(std::string_view message, std::string_view text,
   const auto method = std::ranges::find(methods, called_name(message), &Saying::elsewhere);
   if (method != methods.end()) return method->here;
   if (!message.starts_with("attempt to ")) return {};
+  if (message.starts_with("attempt to get length of ") && message.ends_with("userdata value)")) return for_lengths;
   if (message.ends_with(" (a function value)"))
     return "a method is called with a colon and parentheses, as t:item(); a function with parentheses";
   // Lua does not name an element with a number for its key, and of a computed key not even the table.

@@ -96,7 +96,8 @@ Place find_place(lua_State* L, const at::Tensor& tensor) {
       place.view = slice(L, value, place.view, axis++);
     } else {
       throw recipe_error("[" + std::to_string(i) + "]: expected a number, { from, to } or a tensor, found " +
-                         type_text(L, value));
+                         type_text(L, value))
+          .hint(lua_type(L, value) == LUA_TSTRING ? range_hint : "");
     }
     lua_settop(L, value - 1);
   }
@@ -124,7 +125,8 @@ int l_index(lua_State* L) {
 void set_field(lua_State* L, const at::Tensor& tensor) {
   const std::string name = lua_tostring(L, 2);
   if (name != "grad") {
-    throw recipe_error("the field '" + name + "' of a tensor cannot be set").hint("t.grad can, and t[…]");
+    throw recipe_error("the field '" + name + "' of a tensor cannot be set")
+        .hint(std::string("t.grad can, and t[…]; ") + range_hint);
   }
   if (lua_isnil(L, 3)) {
     tensor.mutable_grad().reset();

@@ -1,6 +1,7 @@
 // Fields of tensors, and methods that are no operators.
 #include <ATen/ops/_local_scalar_dense.h>
 
+#include <cctype>
 #include <lua.hpp>
 #include <utility>
 
@@ -181,9 +182,12 @@ int l_backward(lua_State* L) {
             .hint("it takes retain_graph and create_graph");
       }
     }
-    if (lua_gettop(L) >= next && !lua_isnil(L, next))
+    for (; next <= lua_gettop(L); ++next) {
+      if (lua_isnil(L, next)) continue;
       throw recipe_error("expected a gradient and a table of options, found " + type_text(L, next))
-          .in("tensor:backward");
+          .in("tensor:backward")
+          .hint("loss:backward(), loss:backward({ retain_graph = true }) or t:backward(gradient, { … })");
+    }
     if (!tensor.requires_grad()) {
       throw recipe_error("no tensor from which this tensor was computed requires a gradient")
           .in("tensor:backward")
@@ -255,6 +259,11 @@ struct Field {
 constexpr Field fields[] = {{"shape", l_field_shape}, {"dtype", l_field_dtype}, {"device", l_field_device},
                             {"ndim", l_field_ndim},   {"grad", l_field_grad},   {"is_leaf", l_field_leaf}};
 
+// Whether a key may be the name of a member: a range of Python in quotes, as t["1:3"], may not.
+bool is_word(const std::string& name) {
+  return !name.empty() && (name.front() == '_' || std::isalpha(static_cast<unsigned char>(name.front())) != 0);
+}
+
 // PyTorch's methods of conversion with names of C types: t:long() is t:to("int64") here.
 const char* dtype_called(std::string_view method) {
   constexpr std::pair<std::string_view, const char*> methods[] = {
@@ -298,7 +307,9 @@ int find_member(lua_State* L) {
     }
     Error error = recipe_error("a tensor has no '" + name + "'");
     if (const char* dtype = dtype_called(name)) throw error.hint("t:to(\"" + std::string(dtype) + "\")");
-    if (const std::string_view here = method_otherwise(name); !here.empty()) throw error.hint(std::string(here));
+    if (const std::string_view here = member_otherwise("tensor", name); !here.empty())
+      throw error.hint(std::string(here));
+    if (!is_word(name)) throw error.hint(range_hint);
     const std::string close = Registry::closest(name, names);
     if (!close.empty()) error.hint("did you mean '" + close + "'?");
     throw error;

@@ -15,6 +15,10 @@ namespace trainlab {
 
 class Device;
 
+// How ranges are written, which Python writes as t[1:3] and t[:, 0].
+constexpr const char* range_hint =
+    "a range is { from, to }, without `to`: t[{ {1, 3} }]; {} is a whole axis: t[{ {}, 0 }]";
+
 // The data that a state keeps for its tensors.
 struct TensorBinding {
   const void* metatable = nullptr;  // of tensors

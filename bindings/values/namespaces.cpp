@@ -86,6 +86,16 @@ std::string names_elsewhere(lua_State* L, const std::string& wanted) {
   return all;
 }
 
+bool is_lab_member(lua_State* L, const std::string& name) {
+  lua_getfield(L, LUA_REGISTRYINDEX, kMembers);
+  lua_pushlstring(L, name.data(), name.size());
+  const bool has_lab = lua_istable(L, -2);
+  if (has_lab) lua_rawget(L, -2);
+  const bool is_member = has_lab && !lua_isnil(L, -1);
+  lua_pop(L, 2);
+  return is_member;
+}
+
 std::vector<std::string> names_in(lua_State* L, int table) {
   std::vector<std::string> names;
   lua_pushnil(L);

@@ -16,6 +16,9 @@ namespace trainlab {
 // Entries of this very name in any namespace: "lab.pruner.asha or lab.scheduler.asha"; empty: none.
 std::string names_elsewhere(lua_State* L, const std::string& wanted);
 
+// Whether there is lab.NAME: an entry, a function or a part such as lab.optim.
+bool is_lab_member(lua_State* L, const std::string& name);
+
 // The string keys of the Lua table at an absolute index, or an upvalue's, in order.
 std::vector<std::string> names_in(lua_State* L, int table);
 

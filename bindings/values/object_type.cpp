@@ -6,6 +6,7 @@
 
 #include "bindings/lua_error.h"
 #include "bindings/lua_object.h"
+#include "core/known_elsewhere.h"
 #include "core/registry.h"
 #include "core/words.h"
 #include "entry_table.h"
@@ -36,6 +37,8 @@ int l_index(lua_State* L) {
     }
     std::ranges::sort(names);  // Lua's own order differs from run to run
     Error error = recipe_error(type + " has no '" + wanted + "'");
+    if (const std::string_view here = member_otherwise(type, wanted); !here.empty())
+      throw error.hint(std::string(here));
     const std::string close = Registry::closest(wanted, names);
     throw error.hint(close.empty() ? "it has " + joined(names) : "did you mean " + close + "?");
   });
@@ -81,6 +84,12 @@ void push_table(lua_State* L, const std::vector<ObjectType::Member>& members, bo
 }
 
 }  // namespace
+
+void refuse_arguments(lua_State* L, const char* method, const char* hint) {
+  for (int i = 2; i <= lua_gettop(L); ++i) {
+    if (!lua_isnil(L, i)) throw recipe_error("takes no arguments, found " + type_text(L, i)).in(method).hint(hint);
+  }
+}
 
 void define(lua_State* L, const ObjectType& type) {
   lua_newtable(L);

@@ -23,6 +23,10 @@ struct ObjectType {
   Function length = nullptr;         // __len
 };
 
+// For a method without arguments: raises an error if the call has some, which would else be passed over silently.
+// `hint`: how recipes do what such an argument does elsewhere.
+void refuse_arguments(lua_State* L, const char* method, const char* hint = "");
+
 // Inside enter(), once for each type.
 void define(lua_State* L, const ObjectType& type);
 

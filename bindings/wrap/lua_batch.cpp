@@ -4,6 +4,7 @@
 
 #include "bindings/lua_error.h"
 #include "bindings/lua_object.h"
+#include "core/known_elsewhere.h"
 #include "data/batch_object.h"
 #include "tensor/device.h"
 #include "tensor/lua_tensor.h"
@@ -38,10 +39,12 @@ int l_index(lua_State* L) {
     } else if (name == "index") {
       push_tensor(L, index_of(batch));
     } else {
+      Error error = recipe_error("this batch has no '" + name + "'");
+      if (const std::string_view here = member_otherwise("batch", name); !here.empty())
+        throw error.hint(std::string(here));
       std::string all;
       for (const auto& [known, tensor] : batch.columns) all += known + ", ";
-      throw recipe_error("this batch has no '" + name + "'")
-          .hint("it has " + all + "size and index; the target of a loss is batch.y");
+      throw error.hint("it has " + all + "size and index; the target of a loss is batch.y");
     }
     return 1;
   });

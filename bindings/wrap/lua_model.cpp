@@ -144,6 +144,7 @@ int l_forward(lua_State* L) {
 int l_parameters(lua_State* L) {
   return guarded(L, [&] {
     const ModelObject& model = model_at(L, 1);
+    refuse_arguments(L, "model:parameters");
     const auto& parameters = model.state().parameters;
     lua_createtable(L, static_cast<int>(parameters.size()), 1);
     for (std::size_t i = 0; i < parameters.size(); ++i) {
@@ -174,6 +175,7 @@ int l_next_parameter(lua_State* L) {
 int l_named_parameters(lua_State* L) {
   return guarded(L, [&] {
     static_cast<void>(model_at(L, 1));
+    refuse_arguments(L, "model:named_parameters");
     lua_pushvalue(L, 1);
     lua_pushinteger(L, 0);
     lua_pushcclosure(L, l_next_parameter, 2);
@@ -211,7 +213,10 @@ int l_load(lua_State* L) {
 
 int set_training(lua_State* L, bool training) {
   return guarded(L, [&] {
-    model_at(L, 1).training = training;
+    ModelObject& model = model_at(L, 1);
+    refuse_arguments(L, training ? "model:train" : "model:eval",
+                     "model:train() is for training, model:eval() for evaluation");
+    model.training = training;
     lua_settop(L, 1);
     return 1;
   });
@@ -299,7 +304,9 @@ int l_optimizer(lua_State* L) {
 
 int l_zero_grad(lua_State* L) {
   return guarded(L, [&] {
-    optimizer_at(L, 1).zero_grad();
+    OptimizerObject& optimizer = optimizer_at(L, 1);
+    refuse_arguments(L, "optimizer:zero_grad", "gradients are removed, as set_to_none = True does in PyTorch");
+    optimizer.zero_grad();
     return 0;
   });
 }
@@ -314,7 +321,9 @@ int l_step(lua_State* L) {
       return 0;
     }
     if (!lua_isfunction(L, 2)) {
-      throw recipe_error("expected a function that evaluates the loss, found " + type_text(L, 2)).in("optimizer:step");
+      throw recipe_error("expected nothing, or a function that evaluates the loss, found " + type_text(L, 2))
+          .in("optimizer:step")
+          .hint(how_to_evaluate);
     }
     const std::shared_ptr<Callable> function = to_callable(L, 2);
     // The same batch again with the same random numbers.
@@ -324,7 +333,8 @@ int l_step(lua_State* L) {
       const auto* object = results.empty() ? nullptr : std::get_if<std::shared_ptr<Object>>(&results.front());
       const auto* loss = object ? dynamic_cast<const TensorObject*>(object->get()) : nullptr;
       if (!loss || loss->tensor.numel() != 1) {
-        throw function_error(*function, "expected the function to return the loss, a tensor of one element");
+        throw function_error(*function, "expected the function to return the loss, a tensor of one element")
+            .hint(how_to_evaluate);
       }
       return loss->tensor;
     };
@@ -350,7 +360,7 @@ int set_rate(lua_State* L) {
     throw recipe_error("expected a rate ≥ 0, found " + type_text(L, 3)).in("optimizer.lr");
   }
   if (const auto of_fit = fit_optimizer_at(L, 1)) {
-    of_fit->set_rate(lua_tonumber(L, 3));
+    of_fit->set_rate({.rate = lua_tonumber(L, 3), .place = LuaState::position(L).text()});
   } else {
     optimizer_at(L, 1).rate = lua_tonumber(L, 3);
   }

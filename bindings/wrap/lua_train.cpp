@@ -9,6 +9,7 @@
 #include "bindings/lua_object.h"
 #include "bindings/lua_state.h"
 #include "bindings/marshal.h"
+#include "core/known_elsewhere.h"
 #include "objects/run_handle.h"
 #include "tensor/lua_tensor.h"
 #include "values/artifact_argument.h"
@@ -45,14 +46,16 @@ void push_objects(lua_State* L, const RunHandle::Objects& objects) {
 }
 
 struct Method {
-  void (*call)(RunHandle&, const Value& options);
+  void (*call)(lua_State* L, RunHandle&, const Value& options);
 };
 
 const std::map<std::string, Method, std::less<>>& methods() {
   static const std::map<std::string, Method, std::less<>> all{
-      {"stop", {[](RunHandle& run, const Value& o) { run.stop(o["reason"].string()); }}},
-      {"set_lr", {[](RunHandle& run, const Value& o) { run.set_lr(o["rate"].number()); }}},
-      {"save", {[](RunHandle& run, const Value& o) { run.save(o["name"].string()); }}},
+      {"stop", {[](lua_State*, RunHandle& run, const Value& o) { run.stop(o["reason"].string()); }}},
+      {"set_lr", {[](lua_State* L, RunHandle& run, const Value& o) {
+         run.set_lr({.rate = o["rate"].number(), .place = LuaState::position(L).text()});
+       }}},
+      {"save", {[](lua_State*, RunHandle& run, const Value& o) { run.save(o["name"].string()); }}},
   };
   return all;
 }
@@ -65,7 +68,7 @@ int l_method(lua_State* L) {
     auto& run = check_object<RunHandle>(L, 1, "run");
     const Registry& registry = *LuaState::of(L).host().registry;
     const Value options = registry.check(CallArguments(L, entry, CallArguments::Receiver::object).map(registry));
-    method.call(run, options);
+    method.call(L, run, options);
     return 0;
   });
 }
@@ -109,6 +112,7 @@ std::string metric_called(const std::string& name, const RunHandle& run) {
   Error error = recipe_error("run has no '" + name + "'");
   if (const std::string metric = metric_called(name, run); !metric.empty())
     throw error.hint("metrics are read by their full names: run.metrics[\"" + metric + "\"]");
+  if (const std::string_view here = member_otherwise("run", name); !here.empty()) throw error.hint(std::string(here));
   const std::string close = Registry::closest(name, names);
   if (!close.empty()) error.hint("did you mean run." + close + "?");
   throw error;

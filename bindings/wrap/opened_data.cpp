@@ -5,6 +5,7 @@
 #include "bindings/lua_error.h"
 #include "bindings/lua_object.h"
 #include "bindings/marshal.h"
+#include "core/known_elsewhere.h"
 #include "data/loader.h"
 #include "lua_loop.h"
 #include "sandbox/weak_table.h"
@@ -43,7 +44,7 @@ int l_part_batches(lua_State* L) {
 int l_part_index(lua_State* L) {
   return guarded(L, [&] {
     const auto& part = check_object<PartObject>(L, 1, "part");
-    const std::string name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "?";
+    const std::string name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : type_text(L, 2);
     if (name == "size" || name == "classes") {
       const EngineWork work(L);
       const Part& opened = part.part();
@@ -51,7 +52,9 @@ int l_part_index(lua_State* L) {
     } else if (name == "batches") {
       lua_pushvalue(L, lua_upvalueindex(1));
     } else {
-      throw recipe_error("data." + part.name() + " has no '" + name + "'").hint("it has size, classes and batches");
+      const std::string_view here = member_otherwise("part", name);
+      throw recipe_error("data." + part.name() + " has no '" + name + "'")
+          .hint(here.empty() ? "it has size, classes and batches" : std::string(here));
     }
     return 1;
   });

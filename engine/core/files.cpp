@@ -191,6 +191,11 @@ void check_regular(const fs::path& path) {
       .hint("write what it gives into a file first");
 }
 
+std::string unusual_file(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_directory(path, ignored) ? "the folder " : "a pipe, device or socket: ";
+}
+
 std::string read_file(const fs::path& path, std::int64_t limit) {
   FileReader reader(path);
   const auto memory = static_cast<std::size_t>(usable_memory());

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/registry.h"
 #include "text.h"
 
 namespace trainlab {
@@ -33,6 +34,7 @@ constexpr auto known_words = std::to_array<Word>({
     {"cosineannealinglr", "cosine"},
     {"cosineannealingwarmrestarts", "cosine_restarts"},
     {"criterion", "loss"},
+    {"current_epoch", "epoch"},
     {"crossentropyloss", "cross_entropy"},
     {"cycliclr", "cyclic"},
     {"dataset", "data"},
@@ -45,6 +47,7 @@ constexpr auto known_words = std::to_array<Word>({
     {"exponentiallr", "exponential"},
     {"f1_score", "f1"},
     {"fp16", "precision"},
+    {"global_step", "step"},
     {"grad_clip", "clip"},
     {"gradient_accumulation_steps", "accumulate"},
     {"gradient_clip_val", "clip"},
@@ -54,6 +57,7 @@ constexpr auto known_words = std::to_array<Word>({
     {"l2", "weight_decay"},
     {"learning_rate", "lr"},
     {"linearlr", "linear"},
+    {"log_metrics", "log"},
     {"log_uniform", "log"},
     {"loguniform", "log"},
     {"loss_fn", "loss"},
@@ -86,6 +90,7 @@ constexpr auto known_words = std::to_array<Word>({
     {"onecyclelr", "one_cycle"},
     {"optimiser", "optim"},
     {"optimizer", "optim"},
+    {"optimizers", "optim"},
     {"polynomiallr", "polynomial"},
     {"precision", "compute"},
     {"randint", "int"},
@@ -154,15 +159,101 @@ constexpr auto known_members = std::to_array<Word>({
     {"transforms", for_images},
 });
 
-constexpr auto known_methods = std::to_array<Word>({
-    {"T", "write t:t() for a matrix, else t:transpose(0, 1)"},
-    {"astype", "write t:to(\"float64\")"},
-    {"cpu", "write t:to(\"cpu\")"},
-    {"cuda", "write t:to(\"cuda\")"},
-    {"data", "write t:detach()"},
-    {"numpy", "the numbers as a table of Lua are t:tolist()"},
-    {"type", "t.dtype is the type; t:to(\"float64\") is the tensor in another one"},
-    {"zero_grad", "write t.grad = nil, or optimizer:zero_grad()"},
+struct Member {
+  std::string_view object, elsewhere, here;
+};
+
+constexpr std::string_view for_models_on_devices =
+    "the device is chosen when a recipe is run: trainlab RECIPE --device cuda; lab.build takes device = \"cuda\"";
+constexpr std::string_view for_types_of_models =
+    "lab.build takes dtype = \"float64\", and compute = \"bfloat16\" or \"float16\"; a fit has precision";
+constexpr std::string_view for_layers_of_models =
+    "layers are in the recipe's own description; model:named_parameters() gives the weights by name";
+constexpr std::string_view for_saving =
+    "a fit keeps its weights itself, run:save(name) writes them too; in a task ctx:save(name, model)";
+constexpr std::string_view for_states =
+    "ctx:batches(part, { save = { model, optimizer } }) keeps the states of both and restores them";
+constexpr std::string_view for_rates = "the rate is optimizer.lr, which can be read and set";
+constexpr std::string_view for_steps_of_schedules = "write optimizer.lr = rate * schedule:factor(step)";
+constexpr std::string_view for_steps = "write optimizer:zero_grad(); loss:backward(); optimizer:step()";
+constexpr std::string_view for_batches_on_devices = "batches are on the device of the run";
+
+constexpr auto known_members_of_objects = std::to_array<Member>({
+    {"batch", "cpu", for_batches_on_devices},
+    {"batch", "cuda", for_batches_on_devices},
+    {"batch", "to", for_batches_on_devices},
+    {"ctx", "device", for_devices},
+    {"ctx", "optimizer", "write local optimizer = lab.optimizer(lab.optim.SGD { lr = 0.1 }, model:parameters())"},
+    {"model", "apply", "initial weights are options of layers and of lab.fit: init = { … }"},
+    {"model", "backward", "the loss has it: loss:backward()"},
+    {"model", "bfloat16", for_types_of_models},
+    {"model", "children", for_layers_of_models},
+    {"model", "compile", for_trainers},
+    {"model", "cpu", for_models_on_devices},
+    {"model", "cuda", for_models_on_devices},
+    {"model", "double", for_types_of_models},
+    {"model", "fit", for_trainers},
+    {"model", "float", for_types_of_models},
+    {"model", "half", for_types_of_models},
+    {"model", "layers", for_layers_of_models},
+    {"model", "load_state_dict", "model:load(tensors) takes what model:tensors() gives"},
+    {"model", "modules", for_layers_of_models},
+    {"model", "named_modules", for_layers_of_models},
+    {"model", "predict", "write model:forward(x); the result of a stage has result:predict(x)"},
+    {"model", "requires_grad_", "lab.fit has freeze = { \"1.*\" }; of a tensor: t:requires_grad(false)"},
+    {"model", "save", for_saving},
+    {"model", "state_dict", "model:tensors() gives the tensors by name, model:load(tensors) takes them"},
+    {"model", "summary", "print(model) shows the layers"},
+    {"model", "to", for_models_on_devices},
+    {"model", "training", "model:train() and model:eval() set it"},
+    {"model", "zero_grad", "the optimizer has it: optimizer:zero_grad()"},
+    {"optimizer", "apply_gradients", for_steps},
+    {"optimizer", "backward", "the loss has it: loss:backward()"},
+    {"optimizer", "learning_rate", for_rates},
+    {"optimizer", "load_state_dict", for_states},
+    {"optimizer", "minimize", for_steps},
+    {"optimizer", "param_groups", for_rates},
+    {"optimizer", "set_lr", for_rates},
+    {"optimizer", "state_dict", for_states},
+    {"part", "dataset", "the samples come in batches: for batch in data.train:batches(64) do … end"},
+    {"part", "x", "the samples come in batches: for batch in data.train:batches(64) do … end"},
+    {"part", "y", "the samples come in batches: for batch in data.train:batches(64) do … end"},
+    {"run", "lr", "run.optim.lr is the rate, which can be read and set"},
+    {"run", "log_dict", "run:log(name, value) logs one value"},
+    {"run", "save_checkpoint", for_saving},
+    {"run", "trainer", for_trainers},
+    {"schedule", "get_last_lr", for_steps_of_schedules},
+    {"schedule", "step", for_steps_of_schedules},
+    {"tensor", "T", "write t:t() for a matrix, else t:transpose(0, 1)"},
+    {"tensor", "append", "write lab.ops.cat({ a, b })"},
+    {"tensor", "astype", "write t:to(\"float64\")"},
+    {"tensor", "copy", "write t:clone()"},
+    {"tensor", "cpu", "write t:to(\"cpu\")"},
+    {"tensor", "cuda", "write t:to(\"cuda\")"},
+    {"tensor", "data", "write t:detach()"},
+    {"tensor", "nelement", "write t:numel()"},
+    {"tensor", "numpy", "the numbers as a table of Lua are t:tolist()"},
+    {"tensor", "type", "t.dtype is the type; t:to(\"float64\") is the tensor in another one"},
+    {"tensor", "zero_grad", "write t.grad = nil, or optimizer:zero_grad()"},
+});
+
+// Commands of other programs, and trainlab's for the same.
+constexpr auto known_commands = std::to_array<Word>({
+    {"eval", "predict"},
+    {"evaluate", "predict"},
+    {"fit", "run"},
+    {"log", "report"},
+    {"logs", "report"},
+    {"ls", "list"},
+    {"optimize", "run"},
+    {"runs", "list"},
+    {"show", "report"},
+    {"start", "run"},
+    {"status", "list"},
+    {"test", "predict"},
+    {"train", "run"},
+    {"tune", "run"},
+    {"validate", "check"},
 });
 
 template <std::size_t N>
@@ -186,6 +277,19 @@ std::string_view said_otherwise(std::string_view option) { return saying(known_o
 
 std::string_view member_otherwise(std::string_view name) { return saying(known_members, name); }
 
-std::string_view method_otherwise(std::string_view name) { return saying(known_methods, name); }
+std::string_view member_otherwise(std::string_view object, std::string_view name) {
+  const auto known = std::ranges::find_if(known_members_of_objects, [&](const Member& member) {
+    return member.object == object && member.elsewhere == name;
+  });
+  return known == known_members_of_objects.end() ? std::string_view() : known->here;
+}
+
+std::string command_meant(std::string_view word, const std::vector<std::string>& commands) {
+  std::vector<std::string> names = commands;
+  for (const Word& known : known_commands) names.emplace_back(known.elsewhere);
+  std::string close = Registry::closest(word, names);
+  const std::string_view here = saying(known_commands, close);
+  return here.empty() ? close : std::string(here);
+}
 
 }  // namespace trainlab

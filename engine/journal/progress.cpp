@@ -177,10 +177,17 @@ class BarReporter final : public ValidationReporter {
   }
 
   void validated(const ValidationView& view) override {
-    const std::string bar = bar_;
+    const bool is_drawn = !bar_.empty();
     erase();
     ValidationReporter::validated(view);
-    show(bar);
+    if (!is_drawn) return;
+    // Epochs may be so fast that no step of theirs is drawn: the bar goes on with them all the same.
+    state_.step = {.step = view.step,
+                   .epoch = fit_.steps_per_epoch > 0 ? (view.step - 1) / fit_.steps_per_epoch : 0,
+                   .samples = view.samples,
+                   .rate = view.rate};
+    if (const auto loss = view.metrics.find("train.loss"); loss != view.metrics.end()) state_.loss = loss->second;
+    show(bar_line(fit_, state_, terminal_.columns()));
   }
 
   void finished(const Value&) override { erase(); }

@@ -4,6 +4,8 @@
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/scalar_tensor.h>
 
+#include <algorithm>
+
 #include "core/trace.h"
 
 namespace trainlab {
@@ -110,8 +112,7 @@ void OptimizerObject::zero_grad() {
 
 void OptimizerObject::step(const std::function<at::Tensor()>& again) {
   if (optimizer_->evaluates_again() && !again) {
-    throw recipe_error(name_ + " evaluates the loss more than once in a step")
-        .hint("opt:step(function() opt:zero_grad(); local loss = …; loss:backward(); return loss end)");
+    throw recipe_error(name_ + " evaluates the loss more than once in a step").hint(how_to_evaluate);
   }
   std::vector<at::Tensor> gradients(parameters_.size());
   const auto take = [&] {
@@ -130,6 +131,9 @@ void OptimizerObject::step(const std::function<at::Tensor()>& again) {
   StepInputs inputs{.rates = {&rate, 1}, .momentum = {&momentum, 1}, .weight_decay = {&weight_decay, 1}};
   if (again) inputs.loss = loss_again();
   take();
+  if (again && std::ranges::none_of(gradients, &at::Tensor::defined)) {
+    throw recipe_error("the function that evaluates the loss has left no gradients").hint(how_to_evaluate);
+  }
   const Reevaluate reevaluate = [&] {
     const at::AutoGradMode gradients_wanted(true);  // a step has switched them off
     at::Tensor loss = loss_again();

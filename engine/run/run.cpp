@@ -102,6 +102,14 @@ int Run::finish() {
     }
     const Done& last = done_.at(last_);
     if (last.folder != ".") write_atomic(*folder_ / "summary.json", to_json(last.summary, 2) + "\n");
+    const auto is_shared = [&](const StageRecord& record) {
+      return registry_.implementation<StageKind>(*registry_.find(record.kind)).is_shared;
+    };
+    if (settings_.workers.value_or(1) > 1 && std::ranges::none_of(records_, is_shared)) {
+      say_damage("warning: --workers " + std::to_string(*settings_.workers) +
+                 " has changed nothing: only the trials of lab.sweep and the members of lab.ensemble train in several "
+                 "processes");
+    }
     channel_.send(Value::Map{{"type", "result"}, {"folder", folder_->string()}});
     return 0;
   } catch (const Error& error) {

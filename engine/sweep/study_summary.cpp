@@ -2,9 +2,13 @@
 
 #include <algorithm>
 
+#include "study/failures.h"
 #include "study/ranking.h"
+#include "trials/trial_folder.h"
 
 namespace trainlab {
+
+namespace fs = std::filesystem;
 
 namespace {
 
@@ -31,6 +35,23 @@ Value::List pareto(const StudyPlan& plan, const SharedStudy& study) {
   return front;
 }
 
+// With one of the trials that failed alike, if there is one whose training has left a summary to look at.
+Value failures_value(const Failures& failures, const fs::path& folder) {
+  Value::Map map{{"count", failures.count},
+                 {"ended", failures.ended},
+                 {"alike", std::ssize(failures.alike)},
+                 {"reason", failures.reason},
+                 {"trial", failures.alike.front()}};
+  for (const std::int64_t trial : failures.alike) {
+    const fs::path left = TrialFolder(folder, trial).ended(1);
+    if (!fs::exists(left / "summary.json")) continue;
+    map["trial"] = trial;
+    map["folder"] = left.lexically_relative(folder).string();
+    break;
+  }
+  return map;
+}
+
 }  // namespace
 
 Value::List stored_warnings(const SharedStudy& study) {
@@ -44,7 +65,8 @@ Value::List stored_warnings(const SharedStudy& study) {
   return all;
 }
 
-Value sweep_summary(const StudyPlan& plan, const SharedStudy& study, const std::optional<std::string>& stopped) {
+Value sweep_summary(const StudyPlan& plan, const SharedStudy& study, const std::optional<std::string>& stopped,
+                    const fs::path& folder) {
   const Trials& trials = study.study().trials();
   Value::Map counts;
   for (const TrialState state :
@@ -70,16 +92,11 @@ Value sweep_summary(const StudyPlan& plan, const SharedStudy& study, const std::
     summary.set("goal", std::move(goals));
     summary.set("pareto", pareto(plan, study));
   }
+  const std::optional<Failures> failures = failures_of(study.stored());
+  if (failures) summary.set("failures", failures_value(*failures, folder));
   if (!study.study().best()) {
-    std::string reason = "no trial is complete";
-    for (std::int64_t t = 0; t < trials.size(); ++t) {
-      if (trials.state(t) != TrialState::failed) continue;
-      const Value& why = study.stored(t).info["reason"];
-      if (why.is_string()) reason += "; trial " + std::to_string(t) + " failed: " + why.string();
-      break;
-    }
     summary.set("status", "failed");
-    summary.set("reason", reason);
+    summary.set("reason", "no trial is complete" + (failures ? ": " + text_of(*failures) : ""));
   }
   return summary;
 }

@@ -1,6 +1,8 @@
 // The contents of a sweep's summary.json: derived from the study alone, so that every process writes the same.
 #pragma once
 
+#include <filesystem>
+
 #include "worker.h"
 
 namespace trainlab {
@@ -8,6 +10,8 @@ namespace trainlab {
 // The warnings of all trials, whichever process trained them, each once.
 Value::List stored_warnings(const SharedStudy& study);
 
-Value sweep_summary(const StudyPlan& plan, const SharedStudy& study, const std::optional<std::string>& stopped);
+// `folder`: of the stage.
+Value sweep_summary(const StudyPlan& plan, const SharedStudy& study, const std::optional<std::string>& stopped,
+                    const std::filesystem::path& folder);
 
 }  // namespace trainlab

@@ -175,8 +175,9 @@ std::string why_folder(const Options& stage) {
 StageWork prepare_sweep(const Options& stage, const RunSettings& settings) {
   const auto plan = std::make_shared<const SweepPlan>(stage, settings);
   return [plan](const StageContext& context) {
-    return work_on(*plan, context,
-                   [&](const Worker& worker, bool) { return sweep_summary(*plan, worker.study(), worker.stopped()); });
+    return work_on(*plan, context, [&](const Worker& worker, bool) {
+      return sweep_summary(*plan, worker.study(), worker.stopped(), context.folder);
+    });
   };
 }
 

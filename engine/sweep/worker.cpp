@@ -301,15 +301,8 @@ void Worker::give_back(std::span<const LeasedTrial> trials) noexcept {
 }
 
 void Worker::check_failures() const {
-  const Trials& trials = study_.study().trials();
-  const std::int64_t failed = trials.count(TrialState::failed);
-  if (failed == 0) return;
-  std::int64_t last = 0;
-  for (std::int64_t t = 0; t < trials.size(); ++t)
-    if (trials.state(t) == TrialState::failed) last = t;
-  const Value& reason = study_.stored(last).info["reason"];
-  const auto failure = plan_.failure(failed, last, reason.is_string() ? reason.string() : "unknown");
-  if (failure) throw run_error(*failure);
+  if (study_.study().trials().count(TrialState::failed) <= plan_.most_failures()) return;
+  throw run_error(plan_.failure(failures_of(study_.stored()).value()));
 }
 
 // Until no trial may begin any more: by the stage's own time, after which trials that run are brought to their end, or

@@ -41,9 +41,11 @@ TaskContext::TaskContext(const StageContext& stage, std::int64_t seed, Value ini
       is_rehearsal_(stage.is_rehearsal),
       record_(stage),
       say_(company.shows_progress ? stage.say : nullptr),
+      warn_([stage](const std::string& text) { stage.warn(text); }),
       seconds_left_(stage.seconds_left),
       judge_(company.judge) {
   list_parts();
+  record_.add(not_finite_.part(stage));
   for (const Resumable& part : company.parts) record_.add(part);
   if (stage.resumed) from_ = record_.newest("the beginning");
   if (from_) record_.resume(*from_);
@@ -154,7 +156,13 @@ void TaskContext::flush() {
   std::string text;
   for (Row& row : rows_) {
     Value::Map map{{"step", row.step}, {"epoch", row.epoch}, {"samples", row.samples}, {"seconds", row.seconds}};
-    for (const auto& [name, value] : row.values) map[name] = last_[name] = number_of(value);
+    for (const auto& [name, logged] : row.values) {
+      const double value = number_of(logged);
+      map[name] = last_[name] = value;
+      if (!not_finite_.is_first(name, value)) continue;
+      warn_("ctx:log: " + name + " is " + number_text(value) + " at epoch " + std::to_string(row.epoch) + ", step " +
+            std::to_string(row.step));
+    }
     text += to_json(Value(std::move(map))) + "\n";
   }
   if (text.empty()) return;

@@ -5,13 +5,13 @@
 
 namespace trainlab {
 
-void FitHandle::set_lr(double rate) {
+void FitHandle::set_lr(SetRate rate) {
   if (member().plan_.step) {
     throw recipe_error("run:set_lr: a fit with `step` sets the rates of its optimizers itself")
         .hint("run.optim.lr = rate");
   }
-  check_rate(rate);
-  member().rate_override_ = rate;
+  check_rate(rate.rate);
+  member().set_rate_ = std::move(rate);
 }
 
 void FitHandle::save(const std::string& name) {

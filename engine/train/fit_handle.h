@@ -17,7 +17,8 @@ class FitHandle final : public RunHandle {
   double metric(const std::string& name) const override { return member().metric(name); }
   std::vector<std::string> metric_names() const override { return member().plan_.metric_names(); }
   void stop(const std::string& reason) override { member().stop(reason); }
-  void set_lr(double rate) override;
+  void set_lr(SetRate rate) override;
+  std::optional<SetRate> set_rate() const override { return member().set_rate_; }
   void save(const std::string& name) override;
   void log(const std::string& name, Logged value) override;
   void artifact(const std::string& name, const Artifact& content) override;

@@ -386,7 +386,10 @@ void FitLoop::end(std::span<const std::size_t> members, bool interrupted) {
     const double begin = steady_seconds();
     test = measure(evaluator);
     speed_.evaluated(steady_seconds() - begin);
-    for (const std::size_t m : members) reports[m] = evaluator.reports(m);
+    for (const std::size_t m : members) {
+      reports[m] = evaluator.reports(m);
+      if (!members_[m]->failure()) members_[m]->tell_not_finite(test[m]);
+    }
   }
   const Value speed = this->speed(), memory = memory_.summary(trained_->micro_batch().samples);
   const auto summary_of = [&](std::size_t m) {

@@ -60,13 +60,13 @@ Member::~Member() { handle_->release(); }
 std::shared_ptr<Object> Member::handle() const { return handle_; }
 
 Member::StepValues Member::values(std::int64_t step) {
-  return {.rate = rate_override_ ? *rate_override_ : base_rate_ * schedules_.lr->factor(step),
+  return {.rate = set_rate_ ? set_rate_->rate : base_rate_ * schedules_.lr->factor(step),
           .momentum = schedules_.momentum ? schedules_.momentum->factor(step) : 1,
           .weight_decay = schedules_.weight_decay ? schedules_.weight_decay->factor(step) : 1};
 }
 
 double Member::rate() {
-  if (rate_override_) return *rate_override_;
+  if (set_rate_) return set_rate_->rate;
   return position_.step > 0 ? last_rate_ : base_rate_ * schedules_.lr->factor(0);
 }
 
@@ -103,7 +103,7 @@ void Member::set_total(std::int64_t total_steps) {
 }
 
 bool Member::rate_falls() const {
-  if (rate_override_ || position_.step == 0 || position_.step >= total_steps_) return false;
+  if (set_rate_ || position_.step == 0 || position_.step >= total_steps_) return false;
   const double last = schedules_.lr->factor(total_steps_ - 1);
   // The present step comes last, because a sequence of schedules remembers which of its parts was asked.
   return last < 0.9 * schedules_.lr->factor(position_.step - 1);
@@ -203,6 +203,7 @@ void Member::conclude_validation(const Position& position, bool ends_epoch) {
     take_logged(metrics_);
   }
 
+  tell_not_finite(metrics_);
   const double value = metric(plan_.monitor);
   const bool minimize = plan_.minimize(plan_.monitor);
   const bool better = std::isfinite(value) && (!best_ || (minimize ? value < best_->value : value > best_->value));
@@ -244,6 +245,20 @@ void Member::conclude_validation(const Position& position, bool ends_epoch) {
     fail("the validation loss is not finite at step " + std::to_string(position.step));
   }
   write_saves(position);
+}
+
+void Member::tell_not_finite(const MetricMap& metrics) {
+  for (const auto& [name, value] : metrics) {
+    // A fit whose loss is not finite says so when it fails, or stops for the reason that a rule gives.
+    if (name == "train.loss" || name == "val.loss" || !not_finite_.is_first(name, value)) continue;
+    std::string text = name + " is " + number_text(value) + " at epoch " + std::to_string(position_.epoch()) +
+                       ", step " + std::to_string(position_.step);
+    if (name == plan_.monitor) text += "; no such validation is the best one";
+    for (const auto& rule : stop_rules_) {
+      if (const std::string answer = rule->at_not_finite(name, value); !answer.empty()) text += "; " + answer;
+    }
+    context_.warn(plan_.options.error("", text).hint("0/0 and log(-1) are NaN, 1/0 and log(0) are infinite").what());
+  }
 }
 
 void Member::all_validated() {

@@ -105,6 +105,7 @@ void Member::list_parts() {
   record_.add({.name = "metrics",
                .state = [this] { return to_value(metrics_); },
                .restore = [this](const Value& state, const NamedTensors&) { metrics_ = to_metrics(state); }});
+  record_.add(not_finite_.part(context_));
   record_.add({.name = "logged",
                .state =
                    [this] {
@@ -162,10 +163,16 @@ void Member::list_parts() {
                .state = [this] { return curve_.state(); },
                .restore = [this](const Value& state, const NamedTensors&) { curve_.restore(state); }});
   record_.add({.name = "lr_override",
-               .state = [this] { return rate_override_ ? std::optional<Value>(*rate_override_) : std::nullopt; },
+               .state = [this] { return set_rate_ ? std::optional<Value>(set_rate_->rate) : std::nullopt; },
                .restore =
                    [this](const Value& state, const NamedTensors&) {
-                     if (!state.is_nil()) rate_override_ = state.number();
+                     if (!state.is_nil()) set_rate_ = {.rate = state.number()};
+                   }});
+  record_.add({.name = "lr_set_at",
+               .state = [this] { return set_rate_ ? std::optional<Value>(set_rate_->place) : std::nullopt; },
+               .restore =
+                   [this](const Value& state, const NamedTensors&) {
+                     if (!state.is_nil()) set_rate_->place = state.string();  // nil: of an earlier version, or not set
                    }});
   const auto read = std::make_shared<ScriptState>();  // between the two questions of one checkpoint
   const auto on_device = std::make_shared<Value>();

@@ -328,6 +328,20 @@ TEST_CASE("what other languages write is answered with what Lua and recipes writ
       {"local a = lab.tensor{1, 2}.shape[0]", "t.shape counts from 1, as all Lua tables, found 0", "t.shape[1]"},
       {"local a = lab.tensor{1, 2}.shape[-1]", "t.shape counts from 1", "t:size(-1)"},
       {"local a = lab.tensor{1} < lab.tensor{2}", "< and > do not compare tensors", "a:lt(b)"},
+      {"local a = lab.tensor{1, 2}[':']", "a tensor has no ':'", "{} is a whole axis"},
+      {"local a = lab.tensor{1, 2}['0:1']", "a tensor has no '0:1'", "a range is { from, to }"},
+      {"local a = lab.tensor{ {1, 2} }[{ ':', 0 }]", "[1]: expected a number, { from, to } or a tensor, found \":\"",
+       "{} is a whole axis"},
+      {"lab.tensor{1, 2}['0:1'] = 3", "the field '0:1' of a tensor cannot be set", "a range is { from, to }"},
+      {"local a = lab.tensor{1}:shape()", "attempt to call method 'shape'", "t:size(0)"},
+      {"local a = lab.tensor{1}:dtype()", "attempt to call method 'dtype'", "without parentheses"},
+      {"local a = lab.tensor{1}:nelement()", "a tensor has no 'nelement'", "t:numel()"},
+      {"lab.tensor{1}:sum():backward(true)", "expected a gradient and a table of options, found true",
+       "retain_graph = true"},
+      {"lab.tensor{1}:sum():backward(nil, { retain_graph = true })", "found a table", "retain_graph = true"},
+      {"local a = trainer.fit(1)", "'trainer' is not defined", "return lab.fit { … }"},
+      {"local a = tensor.zeros(3)", "'tensor' is not defined", "did you mean lab.tensor?"},
+      {"local a = ops.relu(3)", "'ops' is not defined", "did you mean lab.ops?"},
   }));
   CAPTURE(row.recipe);
   Sandbox sandbox;

@@ -23,7 +23,8 @@ class FakeRun final : public RunHandle {
   }
   std::vector<std::string> metric_names() const override { return {"val.loss"}; }
   void stop(const std::string& reason) override { calls.push_back("stop " + reason); }
-  void set_lr(double rate) override { calls.push_back("set_lr " + number_text(rate)); }
+  void set_lr(SetRate rate) override { calls.push_back("set_lr " + number_text(rate.rate) + " " + rate.place); }
+  std::optional<SetRate> set_rate() const override { return {}; }
   void save(const std::string& name) override { calls.push_back("save " + name); }
   void log(const std::string& name, Logged value) override {
     calls.push_back("log " + name + " " + number_text(number_of(value)));
@@ -74,7 +75,7 @@ TEST_CASE_METHOD(Fixture, "a callback reads where the time has gone") {
 TEST_CASE_METHOD(Fixture, "a callback acts on the run") {
   call(
       "run:stop('good enough') run:set_lr(1e-3) run:save('early') run:log('t', 0.5) run:artifact('notes.txt', 'text')");
-  CHECK(run->calls == std::vector<std::string>{"stop good enough", "set_lr 0.001", "save early", "log t 0.5",
+  CHECK(run->calls == std::vector<std::string>{"stop good enough", "set_lr 0.001 x.lua:2", "save early", "log t 0.5",
                                                "artifact notes.txt text"});
 }
 

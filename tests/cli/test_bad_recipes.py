@@ -1,9 +1,10 @@
 """Wrong recipes: exit code 1, one message with file and line that says what was expected and found, and a hint."""
 
 import os
+import signal
 import unittest
 
-from program import LINES, CliTest, fit
+from program import LINES, SLOW, CliTest, fit
 
 
 class Options(CliTest):
@@ -140,6 +141,46 @@ class Options(CliTest):
         self.recipe(data=data, model="nn.Linear(1)", loss="mse", more='  metrics = { "r2" }, monitor = "val.r2",\n')
         self.assert_said(self.train(), f"warning: r.lua:{LINES['fit']}: val.r2 was a number at no validation")
 
+    def test_a_metric_that_is_not_a_number_is_told_once(self):
+        metric = '{ name = "mine", goal = "max", update = function(out, batch, run) return VALUE end }'
+        for value, more, said in (
+                ("0 / 0", "", "val.mine is nan at epoch 1, step 4"),
+                ("run.epoch == 2 and 1 / 0 or 1", "", "val.mine is inf at epoch 2, step 8"),
+                ("0 / 0", '  monitor = "val.mine", stop = lab.stop.patience { patience = 9 },\n',
+                 "val.mine is nan at epoch 1, step 4; no such validation is the best one; stop.patience counts it as "
+                 "no improvement"),
+                ("0 / 0", '  stop = { lab.stop.threshold { metric = "val.mine", above = 2 } },\n',
+                 "val.mine is nan at epoch 1, step 4; to stop.threshold it is neither above nor below")):
+            with self.subTest(value=value, more=more):
+                self.recipe(more=f"  metrics = {{ {metric.replace('VALUE', value)} }},\n{more}",
+                            data="lab.data.blobs { samples = 120 }:split { train = 0.5, val = 0.5 }")
+                result = self.train("--json")
+                self.assertEqual(result.err.count("val.mine is "), 1, result)
+                self.assertIn(f"warning: r.lua:{LINES['fit']}: {said}\n", result.err, result)
+                (told,) = [warning for warning in result.json()["warnings"] if "val.mine is" in warning]
+                self.assertIn(said, told)
+
+    def test_values_that_are_not_numbers_elsewhere(self):
+        self.recipe(more='  metrics = { { name = "mine", update = function() return 0 / 0 end } },\n'
+                         "  on = { epoch = function(run) run:log('share', 0 / 0) end },\n")
+        self.assert_said(self.train(), "share is nan at epoch 1, step 4", "val.mine is nan at epoch 1",
+                         "test.mine is nan at epoch 3, step 12")
+        self.write("r.lua", "return lab.task { name = 't', run = function(ctx)\n"
+                            "  for step in ctx:steps(3) do ctx:log('share', 0 / 0) end\nend }\n")
+        result = self.train("--json")
+        self.assertEqual(result.json()["warnings"], ["ctx:log: share is nan at epoch 0, step 0"])
+
+    def test_a_metric_that_is_not_a_number_is_told_once_in_a_continued_run(self):
+        self.recipe(**{**SLOW, "more": SLOW["more"] + "  metrics = { { name = 'mine', update = function()\n"
+                                                      "    return 0 / 0\n  end } },\n"})
+        running = self.start("r.lua", "--threads", "1")
+        running.until_rows(self.run_folder(), 2)
+        running.send(signal.SIGINT)
+        self.assertIn("val.mine is nan at epoch 1, step 4", self.end(running, 130).err)
+        result = self.run_program("resume", self.run_folder(), "--json")
+        self.assertNotIn("val.mine is", result.err, result)
+        self.assertEqual(sum("val.mine is nan at epoch 1" in one for one in result.json()["warnings"]), 1)
+
     def test_an_average_that_the_fit_is_too_short_for(self):
         average = '  ema = lab.swa { start = "3 epochs", every = "EVERY epochs" },\n  stop = function(run) STOP end,\n'
         for every, stop, message in (
@@ -202,6 +243,91 @@ class Options(CliTest):
                 result = self.train(code=1)
                 self.assert_said(result, f"r.lua:{LINES['loss']}: ", message,
                                  "hint: a batch holds tensors: batch.x, batch.y; a function for a loss")
+
+    def test_members_of_objects_as_in_pytorch_and_lightning(self):
+        """What is written otherwise there, or takes other arguments, has a hint in the words of recipes."""
+        task = """return lab.task { name = "t", run = function(ctx)
+  local data = lab.data.blobs { samples = 8 }:split { val = 0.5 }
+  local model = lab.build(lab.nn.Linear(3), { input = { 4 }, seed = 1 })
+  local optimizer = lab.optimizer(lab.optim.SGD { lr = 0.1 }, model:parameters())
+  local schedule = lab.schedule { lab.sched.cosine(), steps = 10 }
+  local loss = model:forward(lab.tensor.zeros({ 2, 4 })):sum()
+  %s
+end }
+"""
+        for line, message, hint in (
+                ("model:cuda()", "model has no 'cuda'", "trainlab RECIPE --device cuda; lab.build takes device"),
+                ("model:cpu()", "model has no 'cpu'", "trainlab RECIPE --device cuda"),
+                ('model:to("cuda")', "model has no 'to'", "trainlab RECIPE --device cuda"),
+                ('model.to("cuda")', "model has no 'to'", "trainlab RECIPE --device cuda"),
+                ("model:half()", "model has no 'half'", 'compute = "bfloat16"'),
+                ("model:state_dict()", "model has no 'state_dict'", "model:tensors()"),
+                ("model:load_state_dict({})", "model has no 'load_state_dict'", "model:load(tensors)"),
+                ("model:zero_grad()", "model has no 'zero_grad'", "optimizer:zero_grad()"),
+                ("model:fit(data)", "model has no 'fit'", "return lab.fit { … }"),
+                ("model.train()", "expected a model object, found nothing", "methods are called with a colon"),
+                ("model:train(false)", "model:train: takes no arguments, found false", "model:eval()"),
+                ("model:parameters(true)", "model:parameters: takes no arguments, found true", ""),
+                ("optimizer:zero_grad { set_to_none = true }", "optimizer:zero_grad: takes no arguments, found a table",
+                 "as set_to_none = True does"),
+                ("optimizer:step(loss)", "optimizer:step: expected nothing, or a function that evaluates the loss",
+                 "loss:backward(); return loss end)"),
+                ("optimizer:step(function() end)", "expected the function to return the loss",
+                 "loss:backward(); return loss end)"),
+                ("optimizer:step(function() return loss end)", "has left no gradients",
+                 "loss:backward(); return loss end)"),
+                ("print(optimizer.param_groups)", "optimizer has no 'param_groups'", "the rate is optimizer.lr"),
+                ("optimizer:state_dict()", "optimizer has no 'state_dict'", "save = { model, optimizer }"),
+                ("schedule:step()", "schedule has no 'step'", "optimizer.lr = rate * schedule:factor(step)"),
+                ("loss:backward(true)", "tensor:backward: expected a gradient and a table of options, found true",
+                 "loss:backward({ retain_graph = true })"),
+                ("loss:backward { inputs = 1 }", "tensor:backward: there is no argument 'inputs'",
+                 "it takes retain_graph"),
+                ('loss.to("cuda")', 'expected a tensor', "t:to("),
+                ("print(#data.train)", "attempt to get length of field 'train'", "data.train.size"),
+                ("print(data.train.x)", "data.train has no 'x'", "data.train:batches(64)"),
+                ("for batch in data.train:batches(4) do batch:to('cuda') end", "this batch has no 'to'",
+                 "batches are on the device of the run"),
+                ("ctx:device()", "ctx has no 'device'", "--device cuda")):
+            with self.subTest(line):
+                self.write("r.lua", task % line)
+                result = self.run_program("r.lua", code=1)
+                self.assert_said(result, "r.lua:7: ", message, hint)
+
+    def test_names_of_lightning_in_a_callback(self):
+        for line, message, hint in (
+                ("print(run.global_step)", "run has no 'global_step'", "did you mean run.step?"),
+                ("print(run.current_epoch)", "run has no 'current_epoch'", "did you mean run.epoch?"),
+                ("print(run.lr)", "run has no 'lr'", "run.optim.lr"),
+                ("run:log_dict {}", "run has no 'log_dict'", "run:log(name, value)"),
+                ("run.optim:step()", "this fit takes the steps of its optimizer itself",
+                 "step = function(run, batch)")):
+            with self.subTest(line):
+                self.recipe(more=f"  on = {{ epoch = function(run)\n    {line}\n  end }},\n")
+                self.assert_said(self.train(code=1), f"r.lua:{LINES['more'] + 1}: {message}", hint)
+
+    def test_a_function_that_calls_itself_without_end(self):
+        self.write("r.lua", """local function outer(n)
+  local function again(k)
+    return 1 + again(k + 1)
+  end
+
+  return again(n)
+end
+local _ = outer(1)
+""")
+        self.refused(3, "stack overflow", "a function calls itself without an end")
+        self.recipe(more="""  on = { epoch = function(run)
+    local t = {}
+    function t.again(k)
+      local x = t.again(k + 1)
+      return x
+    end
+    t.again(1)
+  end },
+""")
+        self.assert_said(self.train(code=1), f"r.lua:{LINES['more'] + 3}: stack overflow",
+                         "a function calls itself without an end")
 
     def test_a_list_in_place_of_a_layer(self):
         for model in ("nn.Sequential { { nn.Linear(3), nn.ReLU() } }", "{ nn.Linear(3), nn.ReLU() }"):

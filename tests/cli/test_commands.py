@@ -55,6 +55,53 @@ class Line(CliTest):
         self.refused(["r.lua", "--lr"], "--lr needs a value: --lr VALUE or --lr=VALUE")
         self.refused(["r.lua", "--lr", "1", "--lr", "2"], "--lr is given twice")
 
+    def test_commands_of_other_programs_and_swapped_letters(self):
+        for word, close in (("train", "run"), ("trian", "run"), ("fit", "run"), ("chekc", "check"),
+                            ("reprot", "report"), ("status", "list"), ("evaluate", "predict"), ("resmue", "resume")):
+            self.refused([word, "r.lua"], f"unknown command or recipe {word}", f"did you mean {close}?")
+
+    def test_a_recipe_whose_name_begins_with_a_dash(self):
+        self.write("-dash.lua", fit(epochs="1"))
+        for line in (["--", "-dash.lua"], ["-dash.lua"], ["check", "--", "-dash.lua"]):
+            self.refused(line, f"expected a flag, found {next(word for word in line if word.startswith('-'))}",
+                         "a recipe whose name begins with a dash is named with its folder: trainlab ./-NAME.lua")
+        self.run_program("./-dash.lua", "--quiet")
+
+    def test_other_files_in_place_of_a_recipe(self):
+        parameters = "values of a recipe's parameters: trainlab RECIPE.lua --params FILE.toml"
+        for name, content, what, hint in (
+                ("p.toml", "lr = 1\n", "TOML", parameters), ("p.json", "{}", "JSON", parameters),
+                ("t.csv", "a,b\n", "a table",
+                 'a recipe reads a table: lab.data.csv { path = "FILE.csv", target = "COLUMN" }'),
+                ("m.py", "import torch\n", "a program in Python", "a recipe is written in Lua: docs/guide.md and "
+                                                                  "docs/lua.md"),
+                ("w.safetensors", b"\0\0", "tensors",
+                 'a fit begins with stored weights by init = lab.init.weights "FILE.safetensors"'),
+                ("w.bin", b"\x7fELF\0\1", "a binary file", None), ("r.lua", b"local a = 1\0", "a binary file", None)):
+            self.write(name, content)
+            for line in ([name], ["check", name]):
+                self.refused(line, f"expected a recipe, a text in Lua, found {what}: {name}", hint)
+
+    def test_a_run_in_place_of_a_recipe(self):
+        self.recipe(epochs="1")
+        self.run_program("r.lua", "--quiet")
+        self.refused(["runs/r/001"], "expected a recipe, which is a regular file, found the folder runs/r/001",
+                     "it is a run: trainlab report runs/r/001 shows it, trainlab resume runs/r/001 continues it")
+
+    def test_parameters_from_what_is_no_file(self):
+        self.recipe()
+        os.mkfifo(self.folder / "pipe.toml")
+        self.refused(["r.lua", "--params", "pipe.toml"],
+                     "--params: expected a file in TOML, found a pipe, device or socket: pipe.toml")
+        self.refused(["r.lua", "--params", "."], "--params: expected a file in TOML, found the folder .")
+
+    def test_workers_for_a_recipe_without_trials(self):
+        self.recipe(epochs="1")
+        result = self.run_program("r.lua", "--workers", "2", "--quiet")
+        self.assertEqual(result.err, "warning: --workers 2 has changed nothing: only the trials of lab.sweep and the "
+                                     "members of lab.ensemble train in several processes\n")
+        self.assertEqual(self.run_program("r.lua", "--workers", "1", "--quiet").err, "")
+
     def test_parameter_with_the_name_of_a_flag(self):
         for name in ("seed", "step"):
             self.write("r.lua", f'local n = lab.param {{ "{name}", 3 }}\n' + fit())
@@ -70,6 +117,12 @@ class Line(CliTest):
         (self.folder / "dir.lua").mkdir()
         for name, what in (("pipe.lua", "a pipe, device or socket: "), ("dir.lua", "the folder ")):
             self.refused([name], f"expected a recipe, which is a regular file, found {what}{name}")
+        os.mkfifo(self.folder / "pipe")
+        (self.folder / "folder").mkdir()
+        for name, what in (("pipe", "a pipe, device or socket: "), ("folder", "the folder "),
+                           ("./folder", "the folder ")):
+            self.refused([name], f"expected a recipe, which is a regular file, found {what}{name}")
+        self.refused(["recipes/nope"], "there is no recipe recipes/nope")
         self.refused(["check"], "`trainlab check` needs one recipe")
         self.refused(["list", "--seed", "3"], "--seed means nothing to `trainlab list`")
         self.refused([], "expected a recipe or a command", "trainlab --help")
@@ -168,6 +221,16 @@ class Help(CliTest):
             self.assertTrue(lines[1].startswith(first), result)
             self.assertIn(found, result.out, result)
         self.assertEqual(self.run_program("help", "sqlite", "--json").json()["text"], result.out)
+
+    def test_of_several_words(self):
+        result = self.run_program("help", "gradient", "clipping").out
+        self.assertIn("docs/optimizers.md: Large batches in small memory, and gradient clipping",
+                      result.splitlines()[1])
+        self.assertEqual(self.run_program("help", "gradient clipping").out, result)
+        self.assertIn("sched.cosine", self.run_program("help", "linear", "warmup").out)
+        result = self.run_program("help", "gradient", "xyzzy", code=2)
+        self.assert_message(result, 'trainlab: there is no entry or command "gradient xyzzy"')
+        self.assert_said(result, "hint: a page or an entry has all of the words: fewer words find more")
 
     def test_what_a_word_finds_is_a_list_that_fits_the_terminal(self):
         result = self.run_program("help", "warmup").out

@@ -2,7 +2,7 @@
 
 import unittest
 
-from program import CliTest
+from program import LINES, CliTest
 
 DIGITS = "lab.data.digits():split { train = 0.6, val = 0.2, seed = 1 }"
 MLP = "nn.Sequential { nn.Flatten(), nn.Linear(64), nn.ReLU(), nn.Linear(10) }"
@@ -69,6 +69,27 @@ class Health(CliTest):
         (verdict,) = self.summary(self.run_folder(name="layer"))["health"]
         self.assertEqual(verdict["kind"], "not_finite", result)
         self.assertIn("model[3].Module", verdict["evidence"])
+
+    def test_the_remedy_names_the_place_that_sets_the_rate(self):
+        for name, setting in (("set_lr", "run:set_lr(5)"), ("optim", "run.optim.lr = 5")):
+            with self.subTest(setting):
+                more = f"  on = {{\n    start = function(run) {setting} end,\n  }},\n"
+                self.run_fit(name, more=more)
+                (verdict,) = self.summary(self.run_folder(name=name))["health"]
+                self.assertEqual(verdict["kind"], "rate_too_high")
+                self.assertRegex(verdict["remedy"],
+                                 rf"^a rate of \S+ in place of 5, which {name}.lua:{LINES['more'] + 1} sets$")
+
+    def test_the_place_that_sets_the_rate_outlives_an_interruption(self):
+        self.recipe("r.lua", data=DIGITS, model=MLP, optim="lab.optim.SGD { lr = 0.05 }", batch="50", epochs="8",
+                    more="  on = { start = function(run) run:set_lr(0.00005) end, epoch = function(run)\n"
+                         "    if run.epoch == 1 then error('on purpose') end\n  end },\n")
+        self.train(code=1)
+        mended = (self.folder / "r.lua").read_text().replace("error('on purpose')", "run:log('mended', 1)")
+        self.write("r.lua", mended)
+        self.run_program("resume", self.run_folder(), "--recipe", "r.lua")
+        (verdict,) = self.summary(self.run_folder())["health"]
+        self.assertIn(f"in place of 5e-05, which r.lua:{LINES['more']} sets", verdict["remedy"])
 
     def test_healthy_trainings_are_silent(self):
         for name, options in {

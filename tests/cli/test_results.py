@@ -38,6 +38,11 @@ local one = { name = "one", space = space, metric = "val.loss", trials = 2, seed
 local found = lab.run(lab.sweep(one))
 lab.run(lab.sweep { name = "two", space = space, metric = { "val.loss", "val.accuracy" }, trials = 2, seeds = 2,
                     build = build })
+lab.run(lab.sweep { name = "failing", space = space, metric = "val.loss", trials = 2, build = function(hp)
+  return lab.fit { name = "member", data = data:map("x", function(x) return x * 1000 end), model = nn.Linear(3),
+                   loss = "cross_entropy", optim = lab.optim.SGD { lr = hp.trial == 1 and 1e38 or hp.lr }, batch = 15,
+                   epochs = 1 }
+end })
 local longer = lab.fit { name = "longer", data = data, model = nn.Linear(3), loss = "cross_entropy", epochs = 60,
                          optim = lab.optim.SGD { lr = 0.1 }, batch = 15 }
 for _, search in ipairs { "lr", "batch", "optimizer" } do lab.run(lab.find[search] { fit = longer }) end
@@ -160,9 +165,9 @@ end }
     def test_objects_are_documented(self):
         self.recipe()
         self.train()
-        self.write("x.csv", "x0,x1\n1,2\n")
+        self.write("x.txt", "x0,x1\n1,2\n")
         objects = [self.run_program(*arguments, "--json", code=code).json() for code, *arguments in (
-            (0, "list"), (0, "check", "r.lua"), (0, "help"), (0, "r.lua", "--help"), (1, "check", "x.csv"),
+            (0, "list"), (0, "check", "r.lua"), (0, "help"), (0, "r.lua", "--help"), (1, "check", "x.txt"),
             (2, "resume", "nowhere"))]
         self.write("none.lua", "print(1)\n")
         objects.append(self.run_program("none.lua", "--json").json())

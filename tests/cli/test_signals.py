@@ -40,7 +40,8 @@ class Signals(CliTest):
         running, run = self.begun()
         running.send(number)
         result = self.end(running, code)
-        self.assert_said(result, "trainlab: stopping at the next step, after a checkpoint", "trainlab resume cut")
+        self.assert_said(result, "trainlab: stopping at the next step, after a checkpoint",
+                         "\nto continue: trainlab resume cut\n")
         self.assertIn("f (fit): interrupted", result.out, result)
         self.assert_status(run, "interrupted")
         steps = self.summary(run)["steps"]
@@ -59,6 +60,7 @@ class Signals(CliTest):
         result = self.end(running, 130)
         self.assertEqual(result.json(), self.summary(run))
         self.assertEqual(result.json()["status"], "interrupted", result)
+        self.assertTrue(result.err.endswith("\nto continue: trainlab resume cut\n"), result)
 
     def test_second_signal_kills(self):
         # The engine sleeps, so that it cannot come to its checkpoint.
@@ -71,7 +73,8 @@ class Signals(CliTest):
             running.send(signal.SIGINT)                  # request
             running.read(0.02)
         result = self.end(running, 130)
-        self.assert_said(result, "stopped at once by a second signal, without a checkpoint", "trainlab resume")
+        self.assert_said(result, "stopped at once by a second signal, without a checkpoint\n",
+                         "to continue: trainlab resume cut\n")
         self.assertEqual(result.err.count("trainlab resume"), 1, result)
         self.assert_status(run, "interrupted")
         self.resumed(run)
@@ -93,7 +96,7 @@ class Signals(CliTest):
         running.send(signal.SIGTERM)
         result = self.end(running, 143)
         self.assert_said(result, "stopped without a checkpoint: the step, callback or file under way took longer than "
-                                 "--grace", "trainlab resume")
+                                 "--grace\n", "to continue: trainlab resume cut\n")
         self.assert_status(run, "interrupted")
         self.resumed(run)
 
@@ -156,7 +159,8 @@ class Signals(CliTest):
         result = self.end(running, 3)
         self.assert_message(result, "trainlab: the engine was killed from outside (SIGKILL), often by the system when "
                                     "memory runs out")
-        self.assert_said(result, "hint: everything saved is intact; to continue: trainlab resume ")
+        self.assertIn("\nto continue: trainlab resume ", result.err, result)
+        self.assertNotIn("hint: ", result.err, result)
         self.assert_status(run, "failed")
         self.resumed(run)
 

@@ -481,6 +481,31 @@ class Sweep(CliTest):
         self.assert_said(self.run_program("resume", self.run_folder(), code=3), "more than max_failures = 2")
         self.assertEqual(len(trials(self.run_folder())), count)
 
+    def test_the_commonest_reason_of_failed_trials_is_told(self):
+        luck = "if hp.trial > 3 then error(hp.trial == 5 and 'rain' or 'no such luck') end"
+        cases = (
+            (dict(before=luck), 0, "  failed 8 of 12 trials, 7 of them with: r.lua:4: no such luck\n"
+                                   "         such as trial 4: trainlab report runs/r/001 --csv has its parameters\n"),
+            (dict(lr="lab.space.log(1e30, 1e35)", more="enqueue = { { lr = 2e30 } },"), 3,
+             "no trial is complete: 12 of 12 trials failed, all of them with: the training loss is not finite at "
+             "step "),
+        )
+        for options, code, said in cases:
+            with self.subTest(options):
+                shutil.rmtree(self.folder / "runs", ignore_errors=True)
+                self.sweep(**options)
+                result = self.run_program("r.lua", code=code)
+                self.assertIn(said, result.out, result)
+                self.assertIn(said, self.run_program("report", self.run_folder()).out)
+                failures = self.summary(self.run_folder())["failures"]
+                self.assertEqual(failures["ended"], 12)
+                if code == 0:
+                    self.assertNotIn("folder", failures)
+                    continue
+                self.assertIn("such as trial 0: trainlab report runs/r/001/trials/0000/seed-1\n", result.out)
+                self.assertEqual((failures["folder"], failures["count"]), ("trials/0000/seed-1", 12))
+                self.assertIn("not finite", self.run_program("report", self.run_folder() / failures["folder"]).out)
+
     def test_another_structure_in_each_trial(self):
         text = sweep().replace("nn.Linear(8)", "nn.Linear(4 + hp.trial)")
         self.write("r.lua", text)

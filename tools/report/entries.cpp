@@ -73,7 +73,9 @@ std::string entry_help(const Registry& registry, const std::string& given, int w
   if (!close.empty()) {
     error.hint("did you mean " + close + "?");
   } else {
-    error.hint("`trainlab help` lists them all");
+    const bool are_words = given.find(' ') != std::string::npos;
+    error.hint(are_words ? "a page or an entry has all of the words: fewer words find more"
+                         : "`trainlab help` lists them all");
   }
   throw error;
 }

@@ -49,7 +49,7 @@ std::string part_text(const Topic::Part& part) {
   return part.name.empty() ? part.text : part.kind + " " + part.name + ": " + part.text;
 }
 
-std::optional<Hit> look(const Topic& topic, const std::string& word) {
+std::optional<Hit> look_for_word(const Topic& topic, const std::string& word) {
   const std::string name = lower_case(topic.name);
   if (is_last_part(name, word)) return Hit{Closeness::its_name, topic.name, topic.line};
   for (const Topic::Part& part : topic.parts) {
@@ -71,6 +71,22 @@ std::optional<Hit> look(const Topic& topic, const std::string& word) {
     return Hit{Closeness::in_text, topic.name, part.name.empty() ? sentence(part.text, at) : part_text(part)};
   }
   return std::nullopt;
+}
+
+// The words as one text, or else each of them somewhere: the topic is as close as its least close word.
+std::optional<Hit> look(const Topic& topic, const std::string& words) {
+  if (std::optional<Hit> whole = look_for_word(topic, words)) return whole;
+  std::optional<Hit> least_close;
+  for (std::size_t begin = 0; begin <= words.size();) {
+    const std::size_t end = std::min(words.find(' ', begin), words.size());
+    const std::string word = words.substr(begin, end - begin);
+    begin = end + 1;
+    if (word.empty()) continue;
+    std::optional<Hit> hit = look_for_word(topic, word);
+    if (!hit) return std::nullopt;
+    if (!least_close || hit->closeness > least_close->closeness) least_close = std::move(hit);
+  }
+  return least_close;
 }
 
 // The name, then the text in a column of its own, of which two lines are shown. A name that reaches into this column

@@ -265,7 +265,7 @@ std::string study_text(const StudyReport& study) {
     text += line("best", with_deviation(value_of(study.leader(0)), study.seed_deviations.front()) + ", trial " +
                              std::to_string(study.leader(0).number));
   }
-  text += line("trials", counts_text(study));
+  text += line("trials", counts_text(study)) + failure_text(summary, study.stage.folder);
   if (study.stage.kind != "ensemble") {
     std::string search = on_one_line(name_of(study.description["sampler"]));
     if (study.description["scheduler"].is_string())

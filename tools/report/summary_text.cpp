@@ -10,6 +10,7 @@
 
 #include "core/words.h"
 #include "report/texts.h"
+#include "run/shell_word.h"
 
 namespace trainlab::report {
 
@@ -237,6 +238,22 @@ std::string warnings_text(const Value& warnings) {
   return text;
 }
 
+std::string failure_text(const Value& summary, const std::filesystem::path& folder) {
+  const Value& told = summary["failures"];
+  if (!told.is_map()) return "";
+  const std::string reason = text_of(told["reason"]);
+  const bool is_told = summary["reason"].is_string() && summary["reason"].string().find(reason) != std::string::npos;
+  std::string text = "  failed " + text_of(told["count"]) + " of " + text_of(told["ended"]) + " trials";
+  if (!is_told) {
+    const bool are_all = told["alike"] == told["count"];
+    if (told["count"] != Value(1)) text += ", " + (are_all ? "all" : text_of(told["alike"])) + " of them";
+    text += " with: " + reason;
+  }
+  const std::string look = told["folder"].is_string() ? shell_word(shown_path(folder / told["folder"].string()))
+                                                      : shell_word(shown_path(folder)) + " --csv has its parameters";
+  return text + "\n         such as trial " + text_of(told["trial"]) + ": trainlab report " + look + "\n";
+}
+
 std::string summary_text(const Value& summary) {
   std::string text = text_of(summary["name"]) + " (" + text_of(summary["kind"]) + "): " + text_of(summary["status"]);
   if (summary["reason"].is_string() && !summary["reason"].string().empty()) text += ": " + summary["reason"].string();
@@ -246,7 +263,7 @@ std::string summary_text(const Value& summary) {
             "\n";
   }
   text += front_text(summary);
-  text += trials_text(summary) + found_text(summary);
+  text += trials_text(summary) + failure_text(summary, text_of(summary["out"])) + found_text(summary);
   if (summary["metrics"].is_map()) text += metrics_text(summary["metrics"].map());
 
   text += promotion_text(summary["promotion"]);

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/error.h"
+#include "core/known_elsewhere.h"
 #include "core/registry.h"
 #include "core/words.h"
 
@@ -12,14 +13,16 @@ namespace trainlab::cli {
 
 namespace {
 
-bool is_recipe(const std::string& word) {
+// Whether a word in the place of a command names a file, which is then to be a recipe: recipe_at() says what else the
+// file may be.
+bool names_file(const std::string& word) {
   std::error_code ignored;
-  return word.ends_with(".lua") || std::filesystem::is_regular_file(word, ignored);
+  return word.ends_with(".lua") || word.find('/') != std::string::npos || std::filesystem::exists(word, ignored);
 }
 
-Error unknown(const std::string& what, const std::string& word, const std::vector<std::string>& known) {
+// `close`: what is meant, as far as one can tell.
+Error unknown(const std::string& what, const std::string& word, const std::string& close) {
   Error error = usage_error("unknown " + what + " " + word);
-  const std::string close = Registry::closest(word, known);
   if (!close.empty()) {
     error.hint("did you mean " + close + "?");
   } else {
@@ -57,7 +60,7 @@ class Parser {
   void take_command(const std::string& word) {
     result_.command = command_named(commands_, word);
     if (result_.command) return;
-    if (!is_recipe(word)) throw unknown("command or recipe", word, names_of(commands_));
+    if (!names_file(word)) throw unknown("command or recipe", word, command_meant(word, names_of(commands_)));
     const auto by_default = std::ranges::find(commands_, true, &Command::is_default);
     result_.command = by_default == commands_.end() ? nullptr : &*by_default;
     result_.words.push_back(word);
@@ -132,7 +135,10 @@ class Parser {
     } else {
       known = every_flag();
     }
-    Error error = unknown("flag", name, known);
+    Error error = unknown("flag", name, Registry::closest(name, known));
+    if (name == "--" || name.ends_with(".lua"))
+      return usage_error("expected a flag, found " + name)
+          .hint("a recipe whose name begins with a dash is named with its folder: trainlab ./-NAME.lua");
     if (!result_.command && name.starts_with("--") && Registry::closest(name, known).empty()) {
       error.hint(place_of_parameters(name));
     }

@@ -118,8 +118,9 @@ int tell(const Outcome& outcome, bool json, const std::string& kind) {
 
   if (outcome.error && !interrupted) {
     tell(*outcome.error, json, outcome.folder);
-    if (outcome.code == 3) complain(go_on);
-    if (outcome.code == 1 && !told && has_rows(outcome.folder)) {
+    if (outcome.code == 3 || outcome.may_go_on) {
+      complain(go_on);
+    } else if (outcome.code == 1 && !told && has_rows(outcome.folder)) {
       complain("everything saved until then is in " + shown_path(outcome.folder) + "\n");
     }
   } else if (outcome.result["object"].is_map()) {
@@ -129,7 +130,7 @@ int tell(const Outcome& outcome, bool json, const std::string& kind) {
   } else if (has_summary(outcome.folder)) {
     tell_summary(outcome.folder, read_summary(outcome.folder), json);
     if (outcome.error) complain(error_text(*outcome.error));
-    if (interrupted && !json) complain(go_on);
+    if (interrupted) complain(go_on);
     // The stage itself has decided that it failed, as for a loss that is not finite.
     if (outcome.code == 3) {
       complain("resumed, it would most likely fail again; how it went: trainlab report " + shown_path(outcome.folder) +
@@ -138,7 +139,7 @@ int tell(const Outcome& outcome, bool json, const std::string& kind) {
   } else {
     if (json) print(to_json(Value::Map{{"kind", "none"}, {"status", interrupted ? "interrupted" : "done"}}) + "\n");
     if (outcome.error) complain(error_text(*outcome.error));
-    if (interrupted && !json) complain(go_on);
+    if (interrupted) complain(go_on);
   }
   return outcome.code;
 }

@@ -3,9 +3,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 
 #include "core/error.h"
+#include "core/files.h"
 #include "run/folder.h"
+#include "run/manifest.h"
+#include "run/shell_word.h"
 
 namespace trainlab::cli {
 
@@ -48,6 +53,47 @@ Request common(const Arguments& arguments) {
   return request;
 }
 
+// Kinds of files that are taken for recipes by mistake.
+struct OtherFile {
+  std::string_view ending, what, hint;
+};
+
+constexpr std::string_view for_parameters = "values of a recipe's parameters: trainlab RECIPE.lua --params FILE.toml";
+constexpr std::string_view for_tables =
+    "a recipe reads a table: lab.data.csv { path = \"FILE.csv\", target = \"COLUMN\" }";
+constexpr std::string_view for_weights =
+    "a fit begins with stored weights by init = lab.init.weights \"FILE.safetensors\"";
+constexpr std::string_view for_pickles =
+    "in Python safetensors.torch.save_model(model, \"FILE.safetensors\") writes weights that lab.init.weights reads";
+constexpr std::string_view for_python = "a recipe is written in Lua: docs/guide.md and docs/lua.md";
+
+constexpr auto other_files = std::to_array<OtherFile>({
+    {".csv", "a table", for_tables},
+    {".ipynb", "a notebook", for_python},
+    {".json", "JSON", for_parameters},
+    {".npz", "arrays", "a recipe reads arrays: lab.data.npz { \"FILE.npz\", x = \"NAME\" }"},
+    {".pt", "weights of PyTorch", for_pickles},
+    {".pth", "weights of PyTorch", for_pickles},
+    {".py", "a program in Python", for_python},
+    {".safetensors", "tensors", for_weights},
+    {".toml", "TOML", for_parameters},
+    {".tsv", "a table", for_tables},
+    {".yaml", "YAML", for_parameters},
+    {".yml", "YAML", for_parameters},
+});
+
+// Raises an error for a file that cannot be a recipe. `word`: the file as the user named it.
+void check_recipe(const fs::path& file, const std::string& word) {
+  const auto other = std::ranges::find(other_files, file.extension().string(), &OtherFile::ending);
+  if (other != other_files.end()) {
+    throw usage_error("expected a recipe, a text in Lua, found " + std::string(other->what) + ": " + word)
+        .hint(std::string(other->hint));
+  }
+  constexpr std::size_t beginning = 4096;
+  if (first_bytes(file, beginning).find('\0') != std::string::npos)
+    throw usage_error("expected a recipe, a text in Lua, found a binary file: " + word);
+}
+
 }  // namespace
 
 fs::path recipe_at(const std::string& word) {
@@ -55,10 +101,13 @@ fs::path recipe_at(const std::string& word) {
   fs::path recipe = absolute_path(word);
   if (!fs::exists(recipe, ignored)) throw usage_error("there is no recipe " + word);
   if (!fs::is_regular_file(recipe, ignored)) {
-    throw usage_error("expected a recipe, which is a regular file, found " +
-                      std::string(fs::is_directory(recipe, ignored) ? "the folder " : "a pipe, device or socket: ") +
-                      word);
+    Error error = usage_error("expected a recipe, which is a regular file, found " + unusual_file(recipe) + word);
+    const std::string run = shell_word(word);
+    if (fs::exists(manifest_path(recipe), ignored))
+      error.hint("it is a run: trainlab report " + run + " shows it, trainlab resume " + run + " continues it");
+    throw error;
   }
+  check_recipe(recipe, word);
   return recipe;
 }
 

@@ -81,13 +81,22 @@ bool was_rate_high(const HealthFigures& figures) {
   return began_high || largest > 0.1 || (largest > 1e-2 && loss_rose(figures));
 }
 
+std::string rate_setter(const HealthFigures& figures) {
+  if (std::isnan(figures.set_rate)) return {};
+  return figures.set_at.empty() ? "run:set_lr" : figures.set_at;
+}
+
 std::string lr_text(const HealthFigures& figures, double factor) {
-  double rate = 0;
-  for (const MeasuredStep& row : figures.measured) rate = std::max(rate, row.rate);
-  if (rate <= 0)
-    return factor < 1 ? fmt::format("a rate {:.3g} times smaller", 1 / factor)
-                      : fmt::format("a rate {:.3g} times larger", factor);
-  return fmt::format("lr = {:.2g} in place of {:.4g}", rate * factor, rate);
+  const std::string setter = rate_setter(figures);
+  const double now = setter.empty() ? figures.run.lr : figures.set_rate;
+  if (!(now > 0)) return setter.empty() ? "lr above 0" : "a rate above 0, which " + setter + " sets to 0";
+  if (!setter.empty())
+    return fmt::format("a rate of {:.2g} in place of {:.4g}, which {} sets", now * factor, now, setter);
+  // A fit that fails in its warm-up has failed at a smaller rate than lr.
+  double largest = 0;
+  for (const MeasuredStep& row : figures.measured) largest = std::max(largest, row.rate);
+  const bool warms_up = largest > 0 && largest < now && figures.measured.back().rate == largest;
+  return fmt::format("lr = {:.2g} in place of {:.4g}", (warms_up && factor < 1 ? largest : now) * factor, now);
 }
 
 }  // namespace trainlab

@@ -31,7 +31,10 @@ bool loss_rose(const HealthFigures& figures);
 // Whether updates were a large part of the weights; a smaller part is enough where the loss rose.
 bool was_rate_high(const HealthFigures& figures);
 
-// The advice to multiply the recipe's learning rate by a factor: "lr = 0.00075 in place of 0.003".
+// Where a function of the recipe sets the rate: "r.lua:16"; empty if the rate is schedule × lr.
+std::string rate_setter(const HealthFigures& figures);
+// The advice to multiply the recipe's learning rate by a factor: "lr = 0.00075 in place of 0.003", or "a rate of
+// 0.00075 in place of 0.003, which r.lua:16 sets".
 std::string lr_text(const HealthFigures& figures, double factor);
 
 }  // namespace trainlab

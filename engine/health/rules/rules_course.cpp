@@ -112,13 +112,15 @@ Finding find_plateau(const HealthFigures& figures) {
   const double train_now = mean_of(rows, &MeasuredEvaluation::train_loss, last, width);
   if (!(train_now > 0.2 * start)) return {};  // the loss is so low that nothing is left to learn
   const double worth = 0.01 * (rows.front().val_loss - now);
+  const std::string setter = rate_setter(figures);
   if (then - now + 1.645 * error > std::max(worth, 1e-3 * start) || train_then - train_now > 0.02 * start) return {};
   return HealthVerdict{
       .kind = HealthKind::plateau,
       .confidence = "medium",
       .evidence =
           fmt::format("the validation loss was {:.4g} half of the run ago and is {:.4g}, at the same rate", then, now),
-      .remedy = "schedule = sched.cosine {} or sched.plateau {}, which lower the rate; or fewer epochs"};
+      .remedy = setter.empty() ? "schedule = sched.cosine {} or sched.plateau {}, which lower the rate; or fewer epochs"
+                               : "a rate that falls in place of the one which " + setter + " sets; or fewer epochs"};
 }
 
 Finding find_one_class_chosen(const HealthFigures& figures) {

@@ -18,11 +18,12 @@ constexpr double usual_update = 5e-3;
 HealthVerdict too_high(const HealthFigures& figures, std::string confidence, const std::string& evidence) {
   const double update = upper_median(column(figures, &MeasuredStep::median_update));
   const double factor = std::isfinite(update) ? std::clamp(usual_update / update, 1e-3, 0.25) : 0.1;
-  return {.kind = HealthKind::rate_too_high,
-          .confidence = std::move(confidence),
-          .evidence = fmt::format("{}; an update is {:.2g} of a weight", evidence, update),
-          .remedy = fmt::format("{}, with a warm-up: schedule = sched.cosine {{ warmup = \"5%\" }}",
-                                lr_text(figures, factor))};
+  return {
+      .kind = HealthKind::rate_too_high,
+      .confidence = std::move(confidence),
+      .evidence = fmt::format("{}; an update is {:.2g} of a weight", evidence, update),
+      .remedy = lr_text(figures, factor) +
+                (rate_setter(figures).empty() ? ", with a warm-up: schedule = sched.cosine { warmup = \"5%\" }" : "")};
 }
 
 }  // namespace
@@ -119,7 +120,8 @@ Finding find_noisy_gradients(const HealthFigures& figures) {
                        .evidence = fmt::format("{:.2g} of a gradient's square is common to two batches, and the loss "
                                                "has not fallen in {} steps",
                                                std::max(signal, 0.0), figures.losses.steps()),
-                       .remedy = fmt::format("accumulate = {:.0f}, or a batch as many times larger", factor)};
+                       .remedy = fmt::format("accumulate = {:.0f}, or a batch {:.0f} times larger",
+                                             factor * static_cast<double>(figures.run.accumulate), factor)};
 }
 
 }  // namespace trainlab

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "not_finite.h"
+#include "objects/run_handle.h"
 #include "run_facts.h"
 #include "samples.h"
 #include "tensor/device.h"
@@ -185,6 +186,11 @@ void HealthWatch::fetch() {
 }
 
 void HealthWatch::look() {
+  if (const auto run = std::dynamic_pointer_cast<RunHandle>(run_.lock())) {
+    const std::optional<RunHandle::SetRate> set = run->set_rate();
+    figures_.set_rate = set ? set->rate : unmeasured;
+    figures_.set_at = set ? set->place : "";
+  }
   for (const HealthVerdict& verdict : add_verdicts(told_, judge(figures_))) say_(text_of(verdict));
 }
 

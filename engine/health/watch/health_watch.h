@@ -33,6 +33,7 @@ class HealthWatch final : public Observer, public LoopObserver, public GradientP
 
   void add_to(Value& summary) override;
   bool wants_step(std::int64_t step) override { return is_measured(step - 1); }
+  void started(const FitView& view) override { run_ = view.run; }
   void stepped(const StepView& view) override;
   void validated(const ValidationView& view) override;
 
@@ -47,7 +48,6 @@ class HealthWatch final : public Observer, public LoopObserver, public GradientP
 
  private:
   using Observer::finished;
-  using Observer::started;
 
   // Whether samples are read in this step: in the steps 0, 1, 2, 4, 8 … and in each 20th part of the run, where the
   // distance is at least 5 and at most 500 steps.
@@ -67,6 +67,7 @@ class HealthWatch final : public Observer, public LoopObserver, public GradientP
   LayerReader layers_;
   std::unique_ptr<Reading> open_;    // the step whose layers are read now
   std::unique_ptr<Reading> paired_;  // the step whose weights will be compared with those of the next step
+  std::weak_ptr<Object> run_;
   std::deque<Reading> complete_;
   std::vector<at::Tensor> losses_;  // losses that were not read yet, in the order of their steps
   std::int64_t first_loss_ = 0;     // the step of the first of these losses

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "objective/loss.h"
+#include "optim/optimizer.h"
 
 namespace trainlab {
 namespace {
@@ -81,7 +82,8 @@ void compare_parts(const FitPlan& plan, RunFacts& facts) {
 }  // namespace
 
 RunFacts run_facts(const FitPlan& plan) {
-  RunFacts facts{.total_steps = plan.length.total_steps, .batch = plan.length.batch};
+  RunFacts facts{.total_steps = plan.length.total_steps, .batch = plan.loader.batch, .accumulate = plan.accumulate};
+  if (!plan.step) facts.lr = learning_rate(plan.options.child("optim"));
   const KnownLoss loss = loss_of(plan);
   facts.is_never_negative = loss.is_never_negative;
   if (!plan.step) count_labels(plan, loss, facts);

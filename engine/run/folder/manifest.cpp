@@ -189,7 +189,9 @@ Manifest manifest_from(const Value& map, const fs::path& place) {
 
 std::vector<GivenParameter> read_parameters(const fs::path& file) {
   std::error_code ignored;
-  if (!fs::is_regular_file(file, ignored)) throw usage_error("--params: there is no file " + file.string());
+  if (!fs::exists(file, ignored)) throw usage_error("--params: there is no file " + file.string());
+  if (!fs::is_regular_file(file, ignored))
+    throw usage_error("--params: expected a file in TOML, found " + unusual_file(file) + file.string());
   std::vector<GivenParameter> given;
   for (const TomlMember& member : parse_toml_members(read_file(file, largest_toml), file.string())) {
     const Value& value = member.value;

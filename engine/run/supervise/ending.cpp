@@ -4,7 +4,6 @@
 
 #include "core/files.h"
 #include "run/manifest.h"
-#include "run/shell_word.h"
 
 namespace trainlab {
 
@@ -96,14 +95,13 @@ Outcome outcome(const Ending& ending) {
   if (!ending.folder.empty() && fs::exists(manifest_path(ending.folder), ignored)) outcome.folder = ending.folder;
 
   if (std::optional<Error> words = own_words(ending)) {
-    if (!outcome.folder.empty()) {
+    outcome.may_go_on = !outcome.folder.empty();
+    if (outcome.may_go_on) {
       try {
         record(outcome.folder, *words);
       } catch (const std::exception&) {
         // A full disk, perhaps: the words reach the user all the same.
       }
-      const std::string before = words->hint().empty() ? "" : words->hint() + "; ";
-      words->hint(before + "everything saved is intact; to continue: trainlab resume " + shell_word(outcome.folder));
     }
     outcome.error = std::move(words);
     outcome.result = {};

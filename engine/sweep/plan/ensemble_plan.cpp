@@ -76,10 +76,10 @@ void EnsemblePlan::check_example(const FitPlan& fit, const Study&) const {
   if (!options().given("from")) check_stack(fit);
 }
 
-std::optional<std::string> EnsemblePlan::failure(std::int64_t failed, std::int64_t last,
-                                                 const std::string& reason) const {
-  if (failed == 0) return std::nullopt;
-  return fmt::format("the member of trial {} failed: {}", last, reason);
+std::int64_t EnsemblePlan::most_failures() const { return 0; }
+
+std::string EnsemblePlan::failure(const Failures& failures) const {
+  return fmt::format("the member of trial {} failed: {}", failures.alike.front(), failures.reason);
 }
 
 std::string EnsemblePlan::text() const { return fmt::format("{} members\n", terms().trials); }

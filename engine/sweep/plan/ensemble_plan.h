@@ -9,7 +9,8 @@ class EnsemblePlan final : public StudyPlan {
  public:
   EnsemblePlan(const Options& stage, const RunSettings& settings);
 
-  std::optional<std::string> failure(std::int64_t failed, std::int64_t last, const std::string& reason) const override;
+  std::int64_t most_failures() const override;
+  std::string failure(const Failures& failures) const override;
   std::string text() const override;
   Options build(std::span<const double> point, std::int64_t trial, std::int64_t repeat) const override;
 

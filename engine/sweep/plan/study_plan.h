@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "run/stage.h"
+#include "study/failures.h"
 #include "study/pruner.h"
 #include "study/shared_study.h"
 #include "study/study.h"
@@ -81,10 +82,9 @@ class StudyPlan {
 
   double time_budget() const { return time_budget_; }                 // seconds; 0: none
   virtual std::unique_ptr<Pruner> pruner() const { return nullptr; }  // null: none
-  // Why the stage ends now that `failed` trials have failed, trial `last` with this reason; nullopt: the stage
-  // continues.
-  virtual std::optional<std::string> failure(std::int64_t failed, std::int64_t last,
-                                             const std::string& reason) const = 0;
+  // The number of trials that may fail, and why the stage ends when one more has failed.
+  virtual std::int64_t most_failures() const = 0;
+  virtual std::string failure(const Failures& failures) const = 0;
   // The lines that `trainlab check` prints about the trials.
   virtual std::string text() const = 0;
 

@@ -187,10 +187,12 @@ Value SweepPlan::description(const Study& study) const {
   return description;
 }
 
-std::optional<std::string> SweepPlan::failure(std::int64_t failed, std::int64_t last, const std::string& reason) const {
-  if (!options().given("max_failures") || failed <= options().integer("max_failures")) return std::nullopt;
-  return fmt::format("{} trials failed, more than max_failures = {}; the last one, trial {}: {}", failed,
-                     options().integer("max_failures"), last, reason);
+std::int64_t SweepPlan::most_failures() const {
+  return options().given("max_failures") ? options().integer("max_failures") : no_limit;
+}
+
+std::string SweepPlan::failure(const Failures& failures) const {
+  return fmt::format("more than max_failures = {}: {}", most_failures(), text_of(failures));
 }
 
 std::string SweepPlan::text() const {

@@ -429,8 +429,8 @@ TrialEnd TrialFits::end_of(const Built& trial) const {
     end.info.set("reason", *trial.trial->pruned);
   } else {
     for (const auto& all : values) end.values.push_back(plan_.terms().aggregate(all));
-    if (std::ranges::any_of(end.values, [](double x) { return std::isnan(x); })) {
-      end.info.set("reason", "a value that is not a number");
+    for (std::size_t k = 0; k < objectives; ++k) {
+      if (std::isnan(end.values[k])) end.info.set("reason", plan_.objectives()[k].metric + " is not a number");
     }
   }
   return end;

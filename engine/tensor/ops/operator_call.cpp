@@ -267,10 +267,17 @@ const Overload& Operator::choose(const OperatorArguments& arguments) const {
     if (misfit.fitting > best.fitting) best = std::move(misfit);
   }
   Error error = recipe_error(best.text).in("lab.ops." + name_);
+  // t.to("cuda") in place of t:to("cuda").
+  const std::vector<Parameter>& first = overloads_.front().parameters();
+  const bool lacks_self = !first.empty() && first.front().name == "self" && !arguments.positional.empty() &&
+                          arguments.positional.front().kind != Kind::tensor;
+  const std::string colon = lacks_self ? "a method of a tensor is called with a colon, t:" + name_ + "(…)" : "";
   if (!best.hint.empty()) {
     error.hint(best.hint);
-  } else if (overloads_.size() > 1) {
-    std::string forms = "its forms are";
+  } else if (overloads_.size() == 1) {
+    error.hint(colon);
+  } else {
+    std::string forms = colon + (lacks_self ? "; " : "") + "its forms are";
     for (const Overload& overload : overloads_) forms += "\n    " + overload.text();
     error.hint(forms);
   }

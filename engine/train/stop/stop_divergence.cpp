@@ -35,6 +35,10 @@ class Divergence final : public StopRule {
            validations_text(bad_) + " in a row (best " + number_text(best_) + ")";
   }
 
+  std::string at_not_finite(const std::string& metric, double) const override {
+    return metric == metric_.name() ? "stop.divergence stops the fit" : "";
+  }
+
   Value state() const override {
     return first_ ? Value(Value::Map{{"bad", bad_}, {"best", best_}, {"first", *first_}}) : Value();
   }

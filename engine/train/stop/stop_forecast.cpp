@@ -39,6 +39,10 @@ class ForecastRule final : public StopRule {
                        metric_.name(), gain, at, number_text(worth_), best);
   }
 
+  std::string at_not_finite(const std::string& metric, double) const override {
+    return metric == metric_.name() ? "stop.forecast leaves it out" : "";
+  }
+
   Value state() const override { return curve_.state(); }
   void restore(const Value& state) override { curve_.restore(state); }
 

@@ -29,6 +29,10 @@ class Patience final : public StopRule {
     return best_ ? reason + " (best " + number_text(*best_) + ")" : reason + " (it was never finite)";
   }
 
+  std::string at_not_finite(const std::string& metric, double) const override {
+    return metric == metric_.name() ? "stop.patience counts it as no improvement" : "";
+  }
+
   Value state() const override { return Value::Map{{"bad", bad_}, {"best", best_ ? Value(*best_) : Value()}}; }
   void restore(const Value& state) override {
     bad_ = state["bad"].integer();

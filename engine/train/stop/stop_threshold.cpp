@@ -26,6 +26,10 @@ class Threshold final : public StopRule {
     return metric_.name() + " is " + number_text(value) + (above_ ? ", above " : ", below ") + number_text(limit_);
   }
 
+  std::string at_not_finite(const std::string& metric, double value) const override {
+    return metric == metric_.name() && std::isnan(value) ? "to stop.threshold it is neither above nor below" : "";
+  }
+
  private:
   WatchedMetric metric_;
   bool above_ = false;

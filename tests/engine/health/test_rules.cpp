@@ -27,6 +27,7 @@ struct Run {
     HealthFigures figures;
     figures.run = {.total_steps = steps,
                    .batch = 50,
+                   .lr = 0.01,
                    .classes = 10,
                    .entropy = ten_classes,
                    .largest_share = 0.11,
@@ -243,6 +244,75 @@ TEST_CASE("each fault has its own verdict") {
     run.val = run.loss;
     CHECK(kinds_of(run.figures()) == Kinds{"underfitting"});
   }
+}
+
+TEST_CASE("the advice on a rate names the place at which the recipe sets this rate") {
+  Run low;
+  low.update = 1e-5;
+  low.loss = [](int i) { return 2.31 - 1e-5 * i; };
+  low.val = low.loss;
+  Run high;
+  high.update = 0.05;
+  high.loss = [](int i) { return i < 3 ? 2.3 : 4 + std::sin(i); };
+  high.val = high.loss;
+  const auto remedy = [](const Run& run, auto&& change) {
+    const std::vector<HealthVerdict> found = judge(changed(run, change));
+    REQUIRE(found.size() == 1);
+    return found.front().remedy;
+  };
+  const auto set = [](HealthFigures& f) {
+    f.set_rate = 0.01;
+    f.set_at = "r.lua:16";
+  };
+  CHECK(remedy(low, set) == "a rate of 5 in place of 0.01, which r.lua:16 sets");
+  CHECK(remedy(high, set) == "a rate of 0.001 in place of 0.01, which r.lua:16 sets");
+  CHECK(remedy(high, [](HealthFigures& f) { f.set_rate = 0.01; }) ==
+        "a rate of 0.001 in place of 0.01, which run:set_lr sets");
+  CHECK(remedy(low, [](HealthFigures& f) { f.set_rate = 0, f.set_at = "r.lua:16"; }) ==
+        "a rate above 0, which r.lua:16 sets to 0");
+  // A schedule multiplies the option: the advice is about the option, whatever the factor is.
+  CHECK(remedy(low, [](HealthFigures& f) { f.run.lr = 1; }) == "lr = 5e+02 in place of 1");
+  CHECK_THAT(remedy(high,
+                    [](HealthFigures& f) {
+                      f.run.lr = 1;
+                      f.measured.front().rate = 0.02;
+                    }),
+             Catch::StartsWith("lr = 0.1 in place of 1, with a warm-up"));
+  CHECK_THAT(remedy(high, [](HealthFigures& f) { f.run.lr = 1; }), Catch::StartsWith("lr = 0.001 in place of 1, "));
+}
+
+TEST_CASE("a plateau under a rate that a function sets") {
+  Run flat;
+  flat.loss = [](int i) { return 1 + 1.3 * std::exp(-i / 20.0); };
+  flat.val = flat.loss;
+  const auto plateau = [&](auto&& change) {
+    return judge(changed(flat, [&](HealthFigures& f) {
+      f.evaluations.clear();
+      for (int i = 4; i < steps; i += 5)
+        f.add(MeasuredEvaluation{.step = i + 1.0, .train_loss = flat.loss(i), .val_loss = flat.val(i)});
+      change(f);
+    }));
+  };
+  const std::vector<HealthVerdict> by_schedule = plateau([](HealthFigures&) {});
+  const std::vector<HealthVerdict> by_function = plateau([](HealthFigures& f) {
+    f.set_rate = 0.01;
+    f.set_at = "r.lua:16";
+  });
+  REQUIRE((by_schedule.size() == 1 && by_function.size() == 1));
+  CHECK_THAT(by_schedule.front().remedy, Catch::StartsWith("schedule = "));
+  CHECK_THAT(by_function.front().remedy, Catch::Contains("which r.lua:16 sets") && !Catch::Contains("schedule"));
+}
+
+TEST_CASE("the advice on a batch counts the batches of a step") {
+  Run run;
+  run.loss = [](int i) { return 2.303 + 0.05 * std::sin(1.3 * i); };
+  run.val = run.loss;
+  const std::vector<HealthVerdict> found = judge(changed(run, [](HealthFigures& f) {
+    f.run.accumulate = 4;
+    for (MeasuredStep& row : f.measured) row.product = 5e-3;
+  }));
+  REQUIRE(found.size() == 1);
+  CHECK(found.front().remedy == "accumulate = 256, or a batch 64 times larger");
 }
 
 TEST_CASE("a symptom that was told leaves the list when its cause is found") {

@@ -260,15 +260,31 @@ TEST_CASE("the bar makes way for a line and comes back below it") {
   const auto bar = screen.bar();
   bar->started(fit());
   walk(screen, *bar, 1, 69, 0.01);
-  const std::string shown = screen.line;
-  REQUIRE_FALSE(shown.empty());
+  REQUIRE_FALSE(screen.line.empty());
   bar->validated(validation());
   CHECK_FALSE(screen.dirty_when_said);
   REQUIRE(screen.said.size() == 1);
   CHECK_THAT(screen.said[0], Catch::StartsWith("epoch 3  step 69"));
-  CHECK(screen.line == shown);
+  CHECK_THAT(screen.line, Catch::Contains("epoch 3/40") && Catch::Contains("step 69/920"));
   bar->finished(Value());
   CHECK(screen.line.empty());
+}
+
+TEST_CASE("the bar goes on with epochs that are too short for a drawing") {
+  Screen screen;
+  const auto bar = screen.bar();
+  bar->started(fit());
+  walk(screen, *bar, 1, 20, 0.01);
+  CHECK_THAT(screen.line, Catch::Contains("epoch 1/40"));
+  for (std::int64_t epoch = 1; epoch <= 40; ++epoch) {
+    walk(screen, *bar, 23 * (epoch - 1) + 1, 23 * epoch, 1e-6);
+    ValidationView view = validation();
+    view.epoch = epoch;
+    view.step = 23 * epoch;
+    bar->validated(view);
+    const std::string shown = "epoch " + std::to_string(epoch) + "/40  step " + std::to_string(view.step) + "/920";
+    CHECK_THAT(screen.line, Catch::Contains(shown));
+  }
 }
 
 TEST_CASE("a bar whose fit failed does not stay on the terminal") {

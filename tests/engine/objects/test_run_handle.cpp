@@ -22,7 +22,8 @@ class CheckedRun final : public RunHandle {
   double metric(const std::string&) const override { return 0; }
   std::vector<std::string> metric_names() const override { return {"train.loss", "val.loss"}; }
   void stop(const std::string&) override {}
-  void set_lr(double rate) override { check_rate(rate); }
+  void set_lr(SetRate rate) override { check_rate(rate.rate); }
+  std::optional<SetRate> set_rate() const override { return {}; }
   void save(const std::string&) override {}
   void log(const std::string& name, Logged) override { check_log_name(name); }
   void artifact(const std::string&, const Artifact&) override {}
@@ -36,10 +37,11 @@ class CheckedRun final : public RunHandle {
 
 TEST_CASE("a learning rate is a number of at least 0") {
   CheckedRun run;
-  CHECK(error_of([&] { run.set_lr(0); }) == "");
-  CHECK(error_of([&] { run.set_lr(1e-3); }) == "");
+  CHECK(error_of([&] { run.set_lr({.rate = 0}); }) == "");
+  CHECK(error_of([&] { run.set_lr({.rate = 1e-3}); }) == "");
   for (const double rate : {-1e-3, std::nan(""), std::numeric_limits<double>::infinity()})
-    CHECK_THAT(error_of([&] { run.set_lr(rate); }), Catch::StartsWith("run:set_lr: expected a rate ≥ 0, found "));
+    CHECK_THAT(error_of([&] { run.set_lr({.rate = rate}); }),
+               Catch::StartsWith("run:set_lr: expected a rate ≥ 0, found "));
 }
 
 TEST_CASE("a logged value has another name than what the fit itself writes into its rows") {

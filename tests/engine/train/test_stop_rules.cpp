@@ -77,6 +77,19 @@ TEST_CASE("the metric's direction decides what an improvement is") {
   CHECK(stops_at(*rule(accuracy), {0.5, 0.4, 0.3}, "val.accuracy") == 3);
 }
 
+TEST_CASE("a rule says what it does where its metric is not finite") {
+  const auto said = [](const std::string& json, double value = nan_value, const std::string& metric = "val.loss") {
+    return rule(json)->at_not_finite(metric, value);
+  };
+  CHECK(said(R"({"@": "stop.patience"})") == "stop.patience counts it as no improvement");
+  CHECK(said(R"({"@": "stop.patience"})", nan_value, "val.accuracy").empty());
+  CHECK(said(R"({"@": "stop.threshold", "below": 1})") == "to stop.threshold it is neither above nor below");
+  CHECK(said(R"({"@": "stop.threshold", "below": 1})", infinite).empty());
+  CHECK(said(R"({"@": "stop.divergence", "metric": "val.loss"})", infinite) == "stop.divergence stops the fit");
+  CHECK(said(R"({"@": "stop.divergence"})").empty());
+  CHECK(said(R"({"@": "stop.forecast", "worth": 0.1})") == "stop.forecast leaves it out");
+}
+
 TEST_CASE("values that are not finite are never improvements") {
   const std::string two = R"({"@": "stop.patience", "patience": 2})";
   CHECK(stops_at(*rule(two), {nan_value, nan_value}) == 2);

@@ -6,6 +6,7 @@
 
 #include "cli/arguments.h"
 #include "cli/ending.h"
+#include "core/words.h"
 #include "report/search.h"
 #include "report/texts.h"
 
@@ -135,9 +136,9 @@ Command help_command() {
       .text =
           "NAME is an entry (nn.Linear, optim.AdamW, data:split), a group of them (nn, loss, data, ops) or a "
           "command.\n"
-          "Any other word is searched for in entries, options, commands and the documentation. Without a NAME: all\n"
+          "Any other words are searched for in entries, options, commands and the documentation. Without a NAME: all\n"
           "entries by kind.\n",
-      .words = {.operand = "NAME", .what = "one name", .most = 1, .names = FlagType::Names::nothing},
+      .words = {.operand = "NAME", .what = "a name or words", .most = Words::any, .names = FlagType::Names::nothing},
       .flags = {{.name = "man", .type = switch_type(), .help = "the manual page of this program, for `man -l -`"}},
       .check =
           [](const Arguments& given) {
@@ -146,7 +147,7 @@ Command help_command() {
           },
       .run =
           [](const Program& program, const Arguments& given) {
-            const std::string name = given.words.empty() ? "" : given.words.front();
+            const std::string name = joined(given.words, " ");
             const std::string text = given.has("man") ? man_page(program.commands) : help_on(program, name);
             print_text(text, given.has("json"), "help");
             return 0;

@@ -63,6 +63,8 @@ void write_atomic(const std::filesystem::path& path, const std::function<void(co
 // Raises Error{recipe} when a pipe, a device or a socket is there, from which reading might wait or never end. Whoever
 // opens a file that a user or a recipe names asks first.
 void check_regular(const std::filesystem::path& path);
+// "the folder " or "a pipe, device or socket: ", before the name of something that is there and is no regular file.
+std::string unusual_file(const std::filesystem::path& path);
 
 // Whole file. Raises Error{recipe} when missing, unreadable, not regular, longer than `limit` bytes or larger than the
 // memory of this machine.

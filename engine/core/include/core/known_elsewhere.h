@@ -16,7 +16,12 @@ std::string_view said_otherwise(std::string_view option);
 // How recipes do what a member of a library of this name does elsewhere ("DataLoader"); or empty.
 std::string_view member_otherwise(std::string_view name);
 
-// How recipes do what a method of a tensor of this name does elsewhere ("numpy"); or empty.
-std::string_view method_otherwise(std::string_view name);
+// How recipes do what a member of an object does elsewhere: of a "tensor" ("numpy"), a "model" ("state_dict"), …; or
+// empty.
+std::string_view member_otherwise(std::string_view object, std::string_view name);
+
+// The command of trainlab for what other programs call so ("train"), or for a word near to such a name or to one of
+// `commands`; or empty.
+std::string command_meant(std::string_view word, const std::vector<std::string>& commands);
 
 }  // namespace trainlab

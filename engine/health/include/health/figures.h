@@ -17,7 +17,9 @@ inline constexpr double unmeasured = std::numeric_limits<double>::quiet_NaN();
 // Facts that are known when the fit starts.
 struct RunFacts {
   std::int64_t total_steps = 0;       // 0: only time bounds the training
-  std::int64_t batch = 0;             // samples in an optimizer step
+  std::int64_t batch = 0;             // samples in a batch
+  std::int64_t accumulate = 1;        // batches in an optimizer step
+  double lr = unmeasured;             // learning rate of the optimizer's options, without a schedule
   std::int64_t classes = 0;           // 0: the samples do not have one class label each
   double entropy = unmeasured;        // entropy of the training part's labels, in nats
   double largest_share = unmeasured;  // share of the training part's most frequent label
@@ -129,6 +131,9 @@ struct HealthFigures {
   std::vector<BatchNormFigures> norms = {};
   std::vector<MeasuredEvaluation> evaluations = {};  // in order of steps
   std::optional<NotFinite> not_finite = {};
+  // The rate that a function of the recipe has set in place of schedule × lr, and where in the recipe. NaN: none has.
+  double set_rate = unmeasured;
+  std::string set_at = {};
 
   // add() keeps at most most_rows rows of each list. Beyond this number, older rows become sparser.
   static constexpr std::size_t most_rows = 512;
@@ -139,7 +144,8 @@ struct HealthFigures {
   double progress() const;
 };
 
-// The figures without `run`, as a checkpoint keeps them; and the conversion back.
+// The figures as a checkpoint keeps them, without `run` and the rate that was set, which the fit itself knows; and the
+// conversion back.
 Value to_value(const HealthFigures& figures);
 void restore(HealthFigures& figures, const Value& value);
 

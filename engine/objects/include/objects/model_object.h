@@ -56,6 +56,10 @@ class ModelObject final : public Stateful {
   ModelState state_;
 };
 
+// How a recipe calls OptimizerObject::step() with a function.
+constexpr const char* how_to_evaluate =
+    "opt:step(function() opt:zero_grad(); local loss = …; loss:backward(); return loss end)";
+
 class OptimizerObject final : public Stateful {
  public:
   // `spec`: an optimizer's entry. Parameters are leaves that require gradients.
@@ -89,7 +93,7 @@ class FitOptimizer final : public Object {
   explicit FitOptimizer(std::shared_ptr<RunHandle> run) : run_(std::move(run)) {}
   std::string_view type_name() const override { return "optimizer"; }
   double rate() const { return run_->rate(); }
-  void set_rate(double rate) { run_->set_lr(rate); }
+  void set_rate(RunHandle::SetRate rate) { run_->set_lr(std::move(rate)); }
 
  private:
   std::shared_ptr<RunHandle> run_;

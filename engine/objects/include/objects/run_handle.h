@@ -29,8 +29,15 @@ class RunHandle : public Object {
 
   // Ends the run at the next step boundary with status "stopped".
   virtual void stop(const std::string& reason) = 0;
+  // A learning rate that a function of the recipe sets, and the place in the recipe: "r.lua:16"; empty if not known.
+  struct SetRate {
+    double rate = 0;
+    std::string place = {};
+  };
   // Sets the learning rate itself (not a factor) from the next step on; replaces schedule × lr until the next call.
-  virtual void set_lr(double rate) = 0;
+  virtual void set_lr(SetRate rate) = 0;
+  // What the latest set_lr() has set; nullopt while the rate is schedule × lr.
+  virtual std::optional<SetRate> set_rate() const = 0;
   // Writes the present weights as checkpoints/NAME.safetensors at the next step boundary.
   virtual void save(const std::string& name) = 0;
   // Adds a value to the next row of metrics.jsonl, under `name`; at the end of the run, to the last row.

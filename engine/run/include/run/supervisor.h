@@ -22,6 +22,7 @@ struct Outcome {
   std::filesystem::path folder;  // the run's, empty where none was opened
   std::optional<Error> error;    // what went wrong, unless the run's summary.json tells it
   Value result;                  // the engine's result message (see control.h), nil when there was none
+  bool may_go_on = false;        // whether the run may be resumed as it is: the engine was stopped, or has died
 };
 
 class Supervisor {

@@ -25,6 +25,7 @@
 #include "journal/artifact.h"
 #include "journal/checkpoint_rule.h"
 #include "journal/logged.h"
+#include "journal/not_finite_values.h"
 #include "journal/record.h"
 #include "journal/script_state.h"
 #include "journal/speed.h"
@@ -218,7 +219,8 @@ class TaskContext : public Object, public std::enable_shared_from_this<TaskConte
   Record record_;
   SpeedMeter speed_;
   std::function<void(const std::string&)> say_;  // empty where the task shows no progress
-  std::function<double()> seconds_left_;         // see StageContext
+  std::function<void(const std::string&)> warn_;
+  std::function<double()> seconds_left_;  // see StageContext
   double longest_step_ = 0, commit_seconds_ = 0.05;
   bool is_cut_short_ = false;  // a loop has ended because the time was over
 
@@ -227,6 +229,7 @@ class TaskContext : public Object, public std::enable_shared_from_this<TaskConte
   std::int64_t epoch_ = 0, samples_ = 0;  // of the latest row
   bool to_show_ = false;                  // rows were written since the last progress line
   std::map<std::string, double> last_;    // of each name
+  NotFiniteValues not_finite_;
   std::vector<FinishedLoop> finished_;
   std::shared_ptr<TaskLoop> loop_;   // the durable one under way
   std::size_t loops_ = 0;            // begun

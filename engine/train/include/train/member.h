@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "forecast/forecast.h"
+#include "journal/not_finite_values.h"
 #include "journal/record.h"
 #include "objects/run_handle.h"
 #include "run/stage.h"
@@ -72,6 +73,8 @@ class Member {
   std::string left_out() const;
   // All members of the group have been validated: asks the stop rules again, by StopRule::all_validated().
   void all_validated();
+  // A warning for each of these metrics that is NaN or infinite for the first time.
+  void tell_not_finite(const MetricMap& metrics);
   // Calls on.epoch, at most once at a step.
   void epoch_ended(const Position& position);
   // The next checkpoint; nothing in a fit without a folder, where nothing is written.
@@ -168,10 +171,11 @@ class Member {
   MetricMap metrics_;                     // of the latest validation
   Value reports_;                         // of metrics in it, by full name; nil without
   std::map<std::string, Logged> logged_;  // run:log since the latest validation
+  NotFiniteValues not_finite_;
   std::optional<Best> best_;
   LearningCurve curve_;       // of the monitored metric
   std::int64_t total_steps_;  // of the run, an estimate under a budget of time; 0: unknown
-  std::optional<double> rate_override_;
+  std::optional<RunHandle::SetRate> set_rate_;
   std::optional<std::string> stop_reason_, failure_, broken_off_;
   std::vector<std::string> saves_;
   std::int64_t validated_step_ = -1, epoch_step_ = -1;  // of the latest calls

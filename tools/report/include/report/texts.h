@@ -16,6 +16,9 @@ namespace trainlab::report {
 std::string summary_text(const Value& summary);
 // A line for each of the warnings in a summary, which are a list or nil.
 std::string warnings_text(const Value& warnings);
+// Why trials of a sweep have failed, and how to look at one of them; empty where none has. A reason that the summary's
+// own `reason` has is left out. `folder`: of the sweep.
+std::string failure_text(const Value& summary, const std::filesystem::path& folder);
 
 // The runs in these folders, at most three levels below (DIR/runs/NAME/NNN), a line for each, oldest first; and as
 // data. Without a folder, the runs in runs/. Raises Error{usage} for a missing folder.
