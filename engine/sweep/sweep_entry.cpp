@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "confirm.h"
 #include "plan/sweep_plan.h"
 #include "study_summary.h"
 #include "sweep/sweep.h"
@@ -55,7 +56,7 @@ Value work_on(const StudyPlan& plan, const StageContext& context,
   }
   StageContext of_trials = context;
   if (context.seconds_left) {
-    of_trials.seconds_left = [&context, at_end = plan.terms().share_at_end * std::max(context.seconds_left(), 0.0)] {
+    of_trials.seconds_left = [&context, at_end = plan.terms().share_at_end * context.seconds_in_all] {
       return context.seconds_left() - at_end;
     };
   }
@@ -68,7 +69,8 @@ Value work_on(const StudyPlan& plan, const StageContext& context,
   Value summary = summarise(worker, interrupted);
   if (Value::List warnings = stored_warnings(worker.study()); !warnings.empty())
     summary.set("warnings", std::move(warnings));
-  if (const std::optional<double> seconds = worker.used_seconds()) summary.set("seconds", *seconds);
+  if (const std::optional<double> seconds = worker.used_seconds(); seconds && summary["seconds"].is_nil())
+    summary.set("seconds", *seconds);
   if (interrupted) {
     summary.set("status", "interrupted");
     summary.set("reason", "asked to stop");
@@ -120,6 +122,11 @@ Entry sweep_entry() {
       .with(Option("aggregate", "how the values of the seeds give the value of a trial")
                 .choice({"mean", "median"})
                 .or_default("mean"))
+      .with(Option("confirm",
+                   "after the search, trains the best trials again on fresh seeds, and quotes only these trainings for "
+                   "the winner; they have the last third of the sweep's time, or come on top of `trials`")
+                .fields({Option("top", "how many of the best trials").integer().at_least(1).or_default(8),
+                         Option("seeds", "fresh seeds of each").integer().at_least(2).at_most(1000).or_default(5)}))
       .with(storage_option())
       .with(workers_option())
       .with(study_threads_option())
@@ -175,8 +182,13 @@ std::string why_folder(const Options& stage) {
 StageWork prepare_sweep(const Options& stage, const RunSettings& settings) {
   const auto plan = std::make_shared<const SweepPlan>(stage, settings);
   return [plan](const StageContext& context) {
-    return work_on(*plan, context,
-                   [&](const Worker& worker, bool) { return sweep_summary(*plan, worker.study(), worker.stopped()); });
+    Value summary = work_on(*plan, context, [&](const Worker& worker, bool interrupted) {
+      Value found = sweep_summary(*plan, worker.study(), worker.stopped());
+      if (!interrupted) confirm(*plan, worker, context, found);
+      return found;
+    });
+    if (context.helps && !stop_requested()) help_to_confirm(*plan, context);
+    return summary;
   };
 }
 
