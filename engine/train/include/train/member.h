@@ -35,6 +35,7 @@ struct Position {
   std::int64_t samples() const { return epoch() * samples_per_epoch + in_epoch(); }
 };
 
+class FinishedCurves;
 class FitHandle;
 
 class Member {
@@ -166,8 +167,10 @@ class Member {
   Value reports_;                         // of metrics in it, by full name; nil without
   std::map<std::string, Logged> logged_;  // run:log since the latest validation
   std::optional<Best> best_;
-  LearningCurve curve_;       // of the monitored metric
-  std::int64_t total_steps_;  // of the run, an estimate under a budget of time; 0: unknown
+  LearningCurve curve_;  // of the monitored metric
+  std::unique_ptr<FinishedCurves> kept_curves_;
+  std::vector<LearningCurve> finished_curves_;  // of earlier runs of this fit
+  std::int64_t total_steps_;                    // of the run, an estimate under a budget of time; 0: unknown
   std::optional<double> rate_override_;
   std::optional<std::string> stop_reason_, failure_, broken_off_;
   std::vector<std::string> saves_;
