@@ -47,6 +47,19 @@ Option stack_option() {
       .or_default("auto");
 }
 
+namespace {
+
+// What a stage keeps of its time in the run's budget for what follows its trials: its share, or less where the
+// trainings that follow probably take less, if each takes as long as the longest so far.
+double seconds_at_end(const StudyPlan& plan, const StageContext& context, double longest) {
+  const StudyTerms& terms = plan.terms();
+  const double share = terms.share_at_end * context.seconds_in_all;
+  if (terms.trainings_at_end == 0 || longest == 0) return share;
+  return std::min(share, longest * static_cast<double>(terms.trainings_at_end));
+}
+
+}  // namespace
+
 Value work_on(const StudyPlan& plan, const StageContext& context,
               const std::function<Value(const Worker&, bool interrupted)>& summarise) {
   for (const Objective& one : plan.objectives()) {
@@ -55,12 +68,14 @@ Value work_on(const StudyPlan& plan, const StageContext& context,
                    ", so that the test part says nothing of new data any more");
   }
   StageContext of_trials = context;
+  const Worker* at_work = nullptr;
   if (context.seconds_left) {
-    of_trials.seconds_left = [&context, at_end = plan.terms().share_at_end * context.seconds_in_all] {
-      return context.seconds_left() - at_end;
+    of_trials.seconds_left = [&plan, &context, &at_work] {
+      return context.seconds_left() - seconds_at_end(plan, context, at_work ? at_work->longest() : 0);
     };
   }
   Worker worker(plan, of_trials);
+  at_work = &worker;
   // Each worker has a trial at least.
   if (context.ask_for_workers)
     context.ask_for_workers(static_cast<int>(std::min<std::int64_t>(plan.workers(), plan.terms().trials)));
