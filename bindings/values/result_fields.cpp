@@ -67,6 +67,10 @@ void of_trainings(Registry& registry) {
                        "whether the learning rate still falls until then, so that the forecast is "
                        "more often too bad than too good")
                     .boolean())
+          .with(Option("references",
+                       "finished runs of the same recipe and schedule from which the forecast comes; 0: it comes from "
+                       "the curve itself")
+                    .integer())
           .returns("table"));
   registry.add(
       Entry("result.promotion", "field",
@@ -147,16 +151,23 @@ void of_trainings(Registry& registry) {
           .with(Option("evidence", "the figures, in a sentence").string())
           .with(Option("remedy", "what to write in the recipe").string())
           .returns("list of tables"));
-  registry.add(Entry("result.best", "field",
-                     "Of a fit: the best validation, if there was one. Of a sweep with one metric: the best trial.")
-                   .with(Option("metric", "of a fit: name of the metric that `monitor` watches").string())
-                   .with(Option("value", "value of the metric").number())
-                   .with(Option("epoch", "of a fit: epochs completed at this validation").integer())
-                   .with(Option("step", "of a fit: optimizer steps done at this validation").integer())
-                   .with(Option("trial", "of a sweep: number of the trial, from 0").integer())
-                   .with(params_of_trial())
-                   .with(values_of_seeds())
-                   .returns("table"));
+  registry.add(
+      Entry("result.best", "field",
+            "Of a fit: the best validation, if there was one. Of a sweep with one metric: the best trial.")
+          .with(Option("metric", "of a fit: name of the metric that `monitor` watches").string())
+          .with(Option("value", "value of the metric").number())
+          .with(Option("epoch", "of a fit: epochs completed at this validation").integer())
+          .with(Option("step", "of a fit: optimizer steps done at this validation").integer())
+          .with(Option("trial", "of a sweep: number of the trial, from 0").integer())
+          .with(params_of_trial())
+          .with(values_of_seeds())
+          .with(Option("observed",
+                       "of a sweep that confirms its best trials: the value in the search, while `value` is "
+                       "that of the fresh seeds")
+                    .number())
+          .with(Option("interval", "of such a sweep: half the 95 % interval of the value on fresh seeds (Student's t)")
+                    .number())
+          .returns("table"));
 }
 
 void of_studies(Registry& registry) {
@@ -181,6 +192,18 @@ void of_studies(Registry& registry) {
                    .with(Option("trial", "number of one of these trials").integer())
                    .with(Option("folder", "its folder below that of the sweep, if it has left a summary").string())
                    .returns("table"));
+  registry.add(
+      Entry("result.confirmed", "field",
+            "Of a sweep with the option confirm: its best trials on fresh seeds, in the order of the mean over all "
+            "their trainings. A training that the budget of the run cut short does not count.")
+          .with(Option("trial", "number of the trial, from 0").integer())
+          .with(Option("value", "by the fresh seeds alone; nil where none of them gave one").number())
+          .with(Option("interval", "half the 95 % interval of the value (Student's t); nil below two seeds").number())
+          .with(Option("observed", "the value in the search").number())
+          .with(Option("failed", "fresh seeds on which the training failed").integer())
+          .with(params_of_trial())
+          .with(Option("seed_values", "the value of each fresh seed").number().many())
+          .returns("list of tables"));
   registry.add(Entry("result.pareto", "field",
                      "Of a sweep with several metrics: the trials that no other trial beats, in order of number.")
                    .with(Option("trial", "number of the trial, from 0").integer())

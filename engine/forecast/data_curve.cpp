@@ -10,6 +10,7 @@
 
 #include "core/statistics.h"
 #include "families.h"
+#include "student.h"
 
 namespace trainlab {
 namespace {
@@ -23,10 +24,7 @@ struct Reach {
 };
 constexpr std::array<Reach, 2> reaches = {{{2, 0.6}, {4, 1.0}}};
 
-// The quantile 0.9 of Student's distribution for 1 to 9 degrees of freedom.
-constexpr std::array<double, 9> student = {3.0777, 1.8856, 1.6377, 1.5332, 1.4759, 1.4398, 1.4149, 1.3968, 1.3830};
-
-double student_for(std::size_t seeds) { return student[std::min(seeds - 2, student.size() - 1)]; }
+double student_for(std::size_t seeds) { return student_quantile_90(seeds - 1); }
 
 // The curve in the form that the fits take: smaller values are better.
 struct Results {

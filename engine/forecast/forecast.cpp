@@ -9,14 +9,14 @@
 #include <vector>
 
 #include "families.h"
+#include "finished.h"
+#include "student.h"
 
 namespace trainlab {
 namespace {
 
 // The factor of the interval's half-width that holds 80 % of trainings; docs/forecasts.md has the measurement.
 constexpr double per_doubling = 3;
-// The deviate of the normal distribution that holds 80 %, for the noise of single validations.
-constexpr double deviate = 1.2816;
 // Weight of the oldest validation; the newest has the weight 1.
 constexpr double oldest_weight = 0.3;
 
@@ -124,12 +124,24 @@ double come_true(const std::vector<FittedPoint>& points, double reach, LimitBoun
   return then.change < 0 ? std::clamp((level - then.level) / then.change, 0.0, 1.0) : 1;
 }
 
+// The standard deviation of single validations around their trend.
+double noise_of(const LearningCurve& curve) {
+  const Oriented values = oriented(curve, false);
+  return std::abs(values.unit) * fitted(values.points, 1, values.bounds).deviation;
+}
+
+// Half the width of the interval for the noise of single validations and the fall that the curve itself shows.
+double half_width(const Oriented& all, double reach, double deviation) {
+  const double fallen = std::abs(mean_between(all.points, 0.4, 0.6) - mean_between(all.points, 0.85, 1));
+  return std::hypot(per_doubling * fallen * std::log2(reach), normal_quantile_90 * deviation);
+}
+
 std::string short_text(double x) { return fmt::format("{:.3g}", x); }
 
 }  // namespace
 
 std::optional<Forecast> forecast_of(const LearningCurve& curve, const std::string& metric,
-                                    const ForecastQuestion& question) {
+                                    const ForecastQuestion& question, std::span<const LearningCurve> finished) {
   if (curve.validations() == 0) return std::nullopt;
   const CurvePoint& last = curve.points().back();
   const double now = question.keeps_best ? last.best : last.value;
@@ -140,10 +152,13 @@ std::optional<Forecast> forecast_of(const LearningCurve& curve, const std::strin
 
   const Oriented all = oriented(curve, question.keeps_best);
   const double reach = at / last.step;
-  const Averaged found = fitted(all.points, reach, all.bounds);
-  const double value = found.level + come_true(all.points, reach, all.bounds, found.level) * found.change;
-  const double fallen = std::abs(mean_between(all.points, 0.4, 0.6) - mean_between(all.points, 0.85, 1));
-  const double half = std::hypot(per_doubling * fallen * std::log2(reach), deviate * found.deviation);
+  const FromFinished before = from_finished(finished, 1 / reach, now, question.keeps_best, noise_of(curve));
+  double value = before.value / all.unit, half = before.half / std::abs(all.unit);
+  if (before.references == 0) {
+    const Averaged found = fitted(all.points, reach, all.bounds);
+    value = found.level + come_true(all.points, reach, all.bounds, found.level) * found.change;
+    half = half_width(all, reach, found.deviation);
+  }
   // A best value never becomes worse.
   const double worst = question.keeps_best ? all.points.back().y : std::numeric_limits<double>::infinity();
   const auto possible = [&](double y) { return std::clamp(y, all.bounds.low, worst); };
@@ -153,19 +168,28 @@ std::optional<Forecast> forecast_of(const LearningCurve& curve, const std::strin
                     .low = in_metric(value - half),
                     .high = in_metric(value + half),
                     .at = question.at,
-                    .rate_falls = question.rate_falls};
+                    .rate_falls = question.rate_falls && before.references == 0,  // a finished curve has seen the fall
+                    .references = before.references};
   if (forecast.low > forecast.high) std::swap(forecast.low, forecast.high);
   return forecast;
 }
 
 Value to_value(const Forecast& forecast) {
-  return Value::Map{{"metric", forecast.metric}, {"value", forecast.value}, {"low", forecast.low},
-                    {"high", forecast.high},     {"at", forecast.at},       {"rate_falls", forecast.rate_falls}};
+  return Value::Map{{"metric", forecast.metric},
+                    {"value", forecast.value},
+                    {"low", forecast.low},
+                    {"high", forecast.high},
+                    {"at", forecast.at},
+                    {"rate_falls", forecast.rate_falls},
+                    {"references", forecast.references}};
 }
 
 std::string text_of(const Forecast& forecast) {
   return forecast.metric + " " + short_text(forecast.value) + " (" + short_text(forecast.low) + " to " +
-         short_text(forecast.high) + ")" + (forecast.rate_falls ? ", or better" : "");
+         short_text(forecast.high) + ")" + (forecast.rate_falls ? ", or better" : "") +
+         (forecast.references == 0   ? ""
+          : forecast.references == 1 ? ", from a finished run"
+                                     : fmt::format(", from {} finished runs", forecast.references));
 }
 
 }  // namespace trainlab

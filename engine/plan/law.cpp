@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/statistics.h"
 #include "core/value.h"
 
 namespace trainlab {
@@ -94,6 +95,10 @@ KnownLaw read_law(const std::string& file) {
   if (value["samples"].is_list()) {
     for (const Value& sample : value["samples"].list()) known.samples.push_back(law_from(sample, file));
   }
+  constexpr double constants = 5;  // which the fit has chosen so that the runs deviate least
+  const Value &deviation = value["deviation"], &runs = value["runs"];
+  if (deviation.is_number() && runs.is_number() && runs.number() > constants)
+    known.deviation = std::abs(deviation.number()) * std::sqrt(runs.number() / (runs.number() - constants));
   return known;
 }
 
@@ -107,6 +112,20 @@ Allocation effective(const Law& law, const Allocation& allocation, double unique
 double loss_of(const Law& law, const Allocation& allocation, double unique_tokens) {
   const auto [n, d] = std::isfinite(unique_tokens) ? effective(law, allocation, unique_tokens) : allocation;
   return law.e + law.a / std::pow(n, law.alpha) + law.b / std::pow(d, law.beta);
+}
+
+std::optional<LossInterval> interval_of(const KnownLaw& law, const Allocation& allocation, double unique_tokens) {
+  if (law.samples.empty()) return std::nullopt;
+  constexpr double tail = 0.1, deviate = 1.2816;  // of the normal distribution, for 80 %
+  const double middle = std::log(loss_of(law.law, allocation, unique_tokens));
+  std::vector<double> logs;
+  for (const Law& sample : law.samples) logs.push_back(std::log(loss_of(sample, allocation, unique_tokens)));
+  std::ranges::sort(logs);
+  const double of_run = deviate * law.deviation;
+  const double below = std::max(middle - linear_quantile(logs, tail), 0.0),
+               above = std::max(linear_quantile(logs, 1 - tail) - middle, 0.0);
+  return LossInterval{.low = std::exp(middle - std::hypot(below, of_run)),
+                      .high = std::exp(middle + std::hypot(above, of_run))};
 }
 
 Allocation best_allocation(const Law& law, double flops, double unique_tokens) {

@@ -115,6 +115,7 @@ Plan make_plan(const PlanQuestion& question) {
 
   plan.is_given = question.parameters || question.tokens || question.transformer;
   plan.loss = loss_of(plan.law.law, plan.chosen, plan.unique_tokens);
+  plan.loss_interval = interval_of(plan.law, plan.chosen, plan.unique_tokens);
   plan.judgement = judged(plan.law.law, plan.chosen, plan.unique_tokens);
   plan.answers = answers_for(plan, question, budget);
   if (plan.speed.rate) plan.seconds = plan.flops / *plan.speed.rate;

@@ -46,6 +46,8 @@ Value to_value(const Plan& plan) {
       {"parameters", plan.chosen.parameters},
       {"tokens", plan.chosen.tokens},
       {"loss", plan.loss},
+      {"loss_low", plan.loss_interval ? Value(plan.loss_interval->low) : Value()},
+      {"loss_high", plan.loss_interval ? Value(plan.loss_interval->high) : Value()},
       {"approaches", std::move(answers)},
       {"flags", flags_of(plan.judgement)},
       {"compute_share", plan.judgement.compute_share},

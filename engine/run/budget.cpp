@@ -161,10 +161,11 @@ std::optional<BudgetPause> budget_pause(const std::filesystem::path& run) {
   return BudgetPause{.stage = name.string(), .seconds = seconds.number()};
 }
 
-std::optional<double> seconds_left_of(const std::string& stage, const std::filesystem::path& file, double now) {
+std::optional<StageTime> time_of_stage(const std::string& stage, const std::filesystem::path& file, double now) {
   const std::optional<Stored> stored = read_stored(file);
   if (!stored || stored->stage != stage) return std::nullopt;
-  return stored->until - stored->used - std::max(now - stored->wall, 0.0);
+  return StageTime{.left = stored->until - stored->used - std::max(now - stored->wall, 0.0),
+                   .in_all = stored->until - stored->from};
 }
 
 }  // namespace trainlab

@@ -57,15 +57,16 @@ StageRecord Run::await_stage(const Options& stage) {
 }
 
 // The engine that executes the run writes when a stage begins, and its helpers may be there sooner.
-std::function<double()> Run::seconds_left_as_helper(const StageRecord& record) const {
-  if (budget_terms().seconds == 0) return {};
-  std::optional<double> left;
-  while (!(left = seconds_left_of(record.name, budget_path(*folder_), wall_seconds()))) {
+void Run::set_time_as_helper(const StageRecord& record, StageContext& context) const {
+  if (budget_terms().seconds == 0) return;
+  std::optional<StageTime> time;
+  while (!(time = time_of_stage(record.name, budget_path(*folder_), wall_seconds()))) {
     if (stop_requested() || !run_goes_on()) throw NothingLeft();
     std::this_thread::sleep_for(poll);
   }
-  const double until = environment_.clock() + *left;
-  return [this, until] { return until - environment_.clock(); };
+  const double until = environment_.clock() + time->left;
+  context.seconds_left = [this, until] { return until - environment_.clock(); };
+  context.seconds_in_all = time->in_all;
 }
 
 Value Run::help(const Options& stage) {
@@ -95,7 +96,8 @@ Value Run::help(const Options& stage) {
     context.resumed = true;
     context.helps = true;
     context.manifest = &manifest_;
-    context.seconds_left = seconds_left_as_helper(record);
+    set_time_as_helper(record, context);
+    context.run_goes_on = [this] { return run_goes_on(); };
     if (!request_.joins) context.supervisor = host_name() + ":" + std::to_string(request_.supervisor);
     context.say = [this](const std::string& line) { say(line); };
     context.say_damage = [this](const std::string& line) { say_damage(line); };

@@ -280,7 +280,10 @@ Value Run::run_kind(const Options& stage, const StageRecord& record, bool resume
     write_manifest(*folder_, manifest_);
   };
   context.seconds_before = seconds_before;
-  if (budget_) context.seconds_left = [this] { return budget_->seconds_left(); };
+  if (budget_) {
+    context.seconds_left = [this] { return budget_->seconds_left(); };
+    context.seconds_in_all = budget_->seconds_of_stage();
+  }
   context.supervisor = host_name() + ":" + std::to_string(request_.supervisor);
   context.ask_for_workers = [this](int count) {
     if (count > 1) channel_.send(Value::Map{{"type", "workers"}, {"count", count}});

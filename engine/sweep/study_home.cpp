@@ -115,6 +115,7 @@ Value run_description(const StageContext& context) {
 StudyHome find_home(const StudyPlan& plan, const StageContext& context) {
   const fs::path file = context.folder / "database.json";
   const StudyPlace in_folder = StudyPlace::of_stage(context.folder);
+  if (plan.terms().is_confirmation) return {.place = in_folder};
   const std::string& joined = context.settings->study;
   const bool asks = !joined.empty() || storage_of(plan.options());
   Value kept = read_json(file);

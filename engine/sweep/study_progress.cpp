@@ -109,7 +109,7 @@ void StudyProgress::show() {
   for (const TrialState state : {TrialState::pruned, TrialState::failed, TrialState::running}) {
     if (trials.count(state) > 0) text += fmt::format(", {} {}", trials.count(state), trial_state_name(state));
   }
-  if (study_.best() && plan_.objectives().size() == 1) {
+  if (study_.best() && plan_.objectives().size() == 1 && !plan_.terms().is_confirmation) {
     text += fmt::format(", best {} {:.5g} (trial {})", plan_.objectives().front().metric, trials.value(*study_.best()),
                         *study_.best());
   }

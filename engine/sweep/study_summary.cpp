@@ -10,8 +10,6 @@ namespace trainlab {
 
 namespace fs = std::filesystem;
 
-namespace {
-
 Value trial_value(const StudyPlan& plan, const SharedStudy& study, std::int64_t trial) {
   const Trials& trials = study.study().trials();
   Value::Map map{{"trial", trial}, {"params", plan.terms().space.params(trials.point(trial))}};
@@ -25,6 +23,8 @@ Value trial_value(const StudyPlan& plan, const SharedStudy& study, std::int64_t 
   if (plan.terms().repeats > 1) map["seed_values"] = study.stored(trial).info["seed_values"];
   return map;
 }
+
+namespace {
 
 // In order of number.
 Value::List pareto(const StudyPlan& plan, const SharedStudy& study) {

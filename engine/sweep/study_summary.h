@@ -7,6 +7,9 @@
 
 namespace trainlab {
 
+// A trial as a summary has it: number, parameters and values. With several repeats `seed_values` has the value of each.
+Value trial_value(const StudyPlan& plan, const SharedStudy& study, std::int64_t trial);
+
 // The warnings of all trials, whichever process trained them, each once.
 Value::List stored_warnings(const SharedStudy& study);
 

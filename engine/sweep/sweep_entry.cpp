@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "confirm.h"
 #include "plan/sweep_plan.h"
 #include "study_summary.h"
 #include "sweep/sweep.h"
@@ -46,6 +47,19 @@ Option stack_option() {
       .or_default("auto");
 }
 
+namespace {
+
+// What a stage keeps of its time in the run's budget for what follows its trials: its share, or less where the
+// trainings that follow probably take less, if each takes as long as the longest so far.
+double seconds_at_end(const StudyPlan& plan, const StageContext& context, double longest) {
+  const StudyTerms& terms = plan.terms();
+  const double share = terms.share_at_end * context.seconds_in_all;
+  if (terms.trainings_at_end == 0 || longest == 0) return share;
+  return std::min(share, longest * static_cast<double>(terms.trainings_at_end));
+}
+
+}  // namespace
+
 Value work_on(const StudyPlan& plan, const StageContext& context,
               const std::function<Value(const Worker&, bool interrupted)>& summarise) {
   for (const Objective& one : plan.objectives()) {
@@ -54,12 +68,14 @@ Value work_on(const StudyPlan& plan, const StageContext& context,
                    ", so that the test part says nothing of new data any more");
   }
   StageContext of_trials = context;
+  const Worker* at_work = nullptr;
   if (context.seconds_left) {
-    of_trials.seconds_left = [&context, at_end = plan.terms().share_at_end * std::max(context.seconds_left(), 0.0)] {
-      return context.seconds_left() - at_end;
+    of_trials.seconds_left = [&plan, &context, &at_work] {
+      return context.seconds_left() - seconds_at_end(plan, context, at_work ? at_work->longest() : 0);
     };
   }
   Worker worker(plan, of_trials);
+  at_work = &worker;
   // Each worker has a trial at least.
   if (context.ask_for_workers)
     context.ask_for_workers(static_cast<int>(std::min<std::int64_t>(plan.workers(), plan.terms().trials)));
@@ -68,7 +84,8 @@ Value work_on(const StudyPlan& plan, const StageContext& context,
   Value summary = summarise(worker, interrupted);
   if (Value::List warnings = stored_warnings(worker.study()); !warnings.empty())
     summary.set("warnings", std::move(warnings));
-  if (const std::optional<double> seconds = worker.used_seconds()) summary.set("seconds", *seconds);
+  if (const std::optional<double> seconds = worker.used_seconds(); seconds && summary["seconds"].is_nil())
+    summary.set("seconds", *seconds);
   if (interrupted) {
     summary.set("status", "interrupted");
     summary.set("reason", "asked to stop");
@@ -120,6 +137,11 @@ Entry sweep_entry() {
       .with(Option("aggregate", "how the values of the seeds give the value of a trial")
                 .choice({"mean", "median"})
                 .or_default("mean"))
+      .with(Option("confirm",
+                   "after the search, trains the best trials again on fresh seeds, and quotes only these trainings for "
+                   "the winner; they have the last third of the sweep's time, or come on top of `trials`")
+                .fields({Option("top", "how many of the best trials").integer().at_least(1).or_default(8),
+                         Option("seeds", "fresh seeds of each").integer().at_least(2).at_most(1000).or_default(5)}))
       .with(storage_option())
       .with(workers_option())
       .with(study_threads_option())
@@ -175,9 +197,13 @@ std::string why_folder(const Options& stage) {
 StageWork prepare_sweep(const Options& stage, const RunSettings& settings) {
   const auto plan = std::make_shared<const SweepPlan>(stage, settings);
   return [plan](const StageContext& context) {
-    return work_on(*plan, context, [&](const Worker& worker, bool) {
-      return sweep_summary(*plan, worker.study(), worker.stopped(), context.folder);
+    Value summary = work_on(*plan, context, [&](const Worker& worker, bool interrupted) {
+      Value found = sweep_summary(*plan, worker.study(), worker.stopped(), context.folder);
+      if (!interrupted) confirm(*plan, worker, context, found);
+      return found;
     });
+    if (context.helps && !stop_requested()) help_to_confirm(*plan, context);
+    return summary;
   };
 }
 

@@ -27,8 +27,9 @@ std::optional<UsedTime> used_time(const StudyPlan& plan, const StageContext& con
   if (budget == 0 || context.helps) return std::nullopt;
   UsedTime used(context.folder, context.seconds_before, seconds);
   if (plan.extends() && used.seconds() >= budget) {
+    const bool is_part = plan.terms().share_of_time < 1;
     throw usage_error("the sweep has used all of its " + to_text(Duration{budget, Unit::seconds}) +
-                      ": no trial would begin")
+                      (is_part ? " for the search" : "") + ": no trial would begin")
         .hint("trainlab extend RUN --time TIME");
   }
   return used;
@@ -91,7 +92,8 @@ Worker::Worker(const StudyPlan& plan, const StageContext& context, std::function
       keeper_(study_.storage()),
       fits_(plan, context, study_, [this] { reported(); }),
       progress_(plan, context, study_.study(), seconds, used_ ? used_->seconds() : 0),
-      seconds_(std::move(seconds)) {
+      seconds_(std::move(seconds)),
+      longest_(plan.terms().longest) {
   begin_time();
 }
 

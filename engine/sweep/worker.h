@@ -30,6 +30,9 @@ class Worker {
   const std::optional<std::string>& stopped() const { return stopped_; }
   // The seconds of a budget of time that the study has used; nullopt without a budget, or in an engine that helps.
   std::optional<double> used_seconds() const;
+  // The most seconds that a training of this process took for each of its trials; 0: none has ended.
+  double longest() const { return longest_; }
+  const std::function<double()>& clock() const { return seconds_; }
 
  private:
   End work();
@@ -64,8 +67,8 @@ class Worker {
   TrialFits fits_;
   StudyProgress progress_;
   std::function<double()> seconds_;
-  double longest_ = 0;  // the most seconds that a training of this process took for each of its trials
-  bool wait_ = false;   // the last ask() found no trial now, because others are at work
+  double longest_;
+  bool wait_ = false;  // the last ask() found no trial now, because others are at work
   std::optional<std::string> stopped_;
 };
 

@@ -6,6 +6,7 @@
 
 #include "core/printable.h"
 #include "core/trace.h"
+#include "finished_curves.h"
 #include "fit_handle.h"
 #include "journal/reporters.h"
 #include "metric_values.h"
@@ -27,6 +28,7 @@ Member::Member(const FitPlan& plan, const FitMember& fit, Trained& trained, std:
       record_(context_),
       handle_(std::make_shared<FitHandle>(this)),
       curve_(plan.minimize(plan.monitor)),
+      kept_curves_(std::make_unique<FinishedCurves>(plan_, options_, context_)),
       total_steps_(plan.length.total_steps) {
   list_parts();
   for (const Resumable& part : fit.parts) record_.add(part);
@@ -113,7 +115,8 @@ std::optional<Forecast> Member::forecast() const {
   if (total_steps_ == 0) return std::nullopt;
   return forecast_of(
       curve_, plan_.monitor,
-      {.at = std::max(total_steps_, position_.step), .keeps_best = plan_.keep_best, .rate_falls = rate_falls()});
+      {.at = std::max(total_steps_, position_.step), .keeps_best = plan_.keep_best, .rate_falls = rate_falls()},
+      finished_curves_);
 }
 
 void Member::call(const char* callback, const Position& position) {
@@ -146,6 +149,7 @@ void Member::start(const Position& position) {
   position_ = position;
   position_.step = step;
   record_.begin();
+  finished_curves_ = kept_curves_->found();
   if (record_.is_kept()) write_models(plan_, options_, context_.folder);
   double budget = plan_.time_budget;
   if (context_.seconds_left) {

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <utility>
 
+#include "finished_curves.h"
 #include "metric_values.h"
 #include "tensor/types.h"
 #include "train/member.h"
@@ -87,6 +88,7 @@ void Member::say_what_the_average_lacks() const {
 void Member::finished(Value& summary) {
   for (const auto& observer : record_.observers()) observer->finished(summary);
   if (summary["status"] == Value("interrupted")) return;
+  if (summary["status"] == Value("done")) kept_curves_->keep(curve_);
   if (plan_.keep_best && !best_ && !failure_ && !metrics_.empty()) say_that_no_best_was_kept();
   if (!failure_) say_what_the_average_lacks();
   if (validated_step_ != position_.step) logged_.clear();  // of steps after the last row, in a fit that has failed

@@ -13,7 +13,7 @@ class Forecast(CliTest):
         self.train()
         summary = self.summary(self.run_folder())
         forecast = summary["forecast"]
-        self.assertEqual(set(forecast), {"metric", "value", "low", "high", "at", "rate_falls"})
+        self.assertEqual(set(forecast), {"metric", "value", "low", "high", "at", "rate_falls", "references"})
         self.assertEqual((forecast["metric"], forecast["at"]), ("val.loss", summary["steps"]))
         self.assertEqual({forecast[name] for name in ("value", "low", "high")}, {summary["metrics"]["val.loss"]})
         self.assertNotIn("would", self.run_program("report", self.run_folder()).out)
@@ -36,6 +36,23 @@ class Forecast(CliTest):
         falls = self.stopped("falls", more="\n  schedule = lab.sched.cosine(),")
         self.assertTrue(falls["forecast"]["rate_falls"])
         self.assertIn("or better, by step", self.run_program("report", "falls").out)
+
+    def test_finished_runs_of_the_same_recipe_tell_where_a_fit_goes(self):
+        """Whatever their seeds; not a run of another rate, and no file that is damaged."""
+        rule = 'stop = function(run) if run.epoch >= 20 and lab.seed == 99 then return "enough" end end,'
+        self.recipe(epochs="40", more=f'  keep = "last", {rule}\n')
+        for seed in (1, 2, 3):
+            self.train("--seed", seed, "--out", f"runs/r/{seed:03}")
+        self.train("--seed", "4", "--set", "optim.lr=0.03", "--out", "runs/r/004")
+        (self.folder / "runs/r/003/curve.json").write_text("{")
+        self.train("--seed", "99", "--out", "runs/r/005")
+        forecast = self.summary(self.folder / "runs/r/005")["forecast"]
+        self.assertEqual((forecast["references"], forecast["rate_falls"]), (2, False))
+        self.assertLess(forecast["low"], forecast["value"])
+        self.assertFalse((self.folder / "runs/r/005/curve.json").exists())  # it has not reached its length
+        self.assertIn("as 2 finished runs tell", self.run_program("report", "runs/r/005").out)
+        self.train("--seed", "99", "--out", "alone/r/001")
+        self.assertEqual(self.summary(self.folder / "alone/r/001")["forecast"]["references"], 0)
 
     def test_a_resumed_fit_has_the_same_forecast(self):
         whole = self.stopped("whole")

@@ -134,6 +134,9 @@ class Plan(PlanTest):
         self.write("law.json", fitted.out)
         plan = self.plan("--flops", "1e21", "--law", "law.json")
         self.assertEqual([one["name"] for one in plan["approaches"]], ["fit"])
+        self.assertLessEqual(plan["loss_low"], plan["loss"])
+        self.assertLessEqual(plan["loss"], plan["loss_high"])
+        self.assertIsNone(self.plan("--flops", "1e21")["loss_low"])
         self.assertAlmostEqual(plan["parameters"] / self.plan("--flops", "1e21")["parameters"], 1, delta=0.02)
 
     def test_a_law_is_fitted_to_runs(self):

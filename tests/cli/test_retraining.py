@@ -46,6 +46,22 @@ class Retraining(CliTest):
         manifest = (self.folder / "w" / "manifest.toml").read_text()
         self.assertRegex(manifest, r"runs/f' = '.*runs/f/002'")
 
+    def test_the_recipe_of_the_newest_run_is_run_again(self):
+        (self.folder / "elsewhere").mkdir()
+        self.write("elsewhere/f.lua", 'local width = lab.param { "width", 3 }\n' + fit(model="lab.nn.Linear(width)"))
+        self.assert_message(self.run_program("run", "--latest", "f", code=2),
+                            f"trainlab: --latest f: no run in {self.folder / 'runs/f'} has ended")
+        self.run_program("elsewhere/f.lua")
+        summary = self.summary("run", "--latest", "f", "--width", "3", "--set", "epochs=2")
+        self.assertEqual((summary["out"], summary["status"]), (str(self.folder / "runs/f/002"), "done"))
+        self.assertIn("width", self.run_program("run", "--latest=f", "--help").out)
+        self.assert_message(self.run_program("run", "elsewhere/f.lua", "--latest", "f", code=2),
+                            'trainlab: --latest stands in place of one recipe, found "elsewhere/f.lua" '
+                            "beside it")
+        shutil.rmtree(self.folder / "elsewhere")
+        self.assert_said(self.run_program("run", "--latest", "f", code=2), "--latest f: the recipe of",
+                         "runs/f/002 is gone: ", "hint: the run has a copy: ")
+
     def test_a_resumed_run_gets_the_answer_with_which_it_began(self):
         self.write("r.lua", 'local before = lab.latest "f"\nprint("before", before)\n'
                             f'lab.run(lab.fit {{ name = "a", {self.options()} }})\n'

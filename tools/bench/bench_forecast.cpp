@@ -1,8 +1,11 @@
-// How good the forecasts of stored learning curves are: bench_forecast RUN, a folder with metrics.jsonl below it.
+// How good the forecasts of stored learning curves are: bench_forecast FOLDER, with runs of one sweep below it, which
+// have the same points and other seeds.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <map>
+#include <span>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -23,8 +26,17 @@ namespace fs = std::filesystem;
 constexpr const char* metric = "val.loss";
 
 struct Curve {
+  int trial = 0;  // the same recipe in each run
   std::vector<double> steps, values;
   bool rate_falls = false;
+
+  // The curve until a share of its validations is done.
+  std::size_t cut(double share) const { return static_cast<std::size_t>(share * static_cast<double>(steps.size())); }
+  LearningCurve until(std::size_t end) const {
+    LearningCurve seen(true);
+    for (std::size_t i = 0; i < end; ++i) seen.add(steps[i], values[i]);
+    return seen;
+  }
 };
 
 std::vector<Curve> stored_curves(const fs::path& folder) {
@@ -36,6 +48,7 @@ std::vector<Curve> stored_curves(const fs::path& folder) {
   std::vector<Curve> curves;
   for (const fs::path& file : files) {
     Curve curve;
+    curve.trial = std::stoi(file.parent_path().parent_path().filename().string());  // trials/0007/seed-1
     std::istringstream lines(read_file(file));
     double first_rate = 0, last_rate = 0;
     for (std::string line; std::getline(lines, line);) {
@@ -75,14 +88,13 @@ struct Errors {
   std::vector<double> factor;                 // error over the interval's half-width
   int held = 0;
 
-  void add(const Curve& curve, double share, bool keeps_best) {
-    const auto cut = static_cast<std::size_t>(share * static_cast<double>(curve.steps.size()));
-    LearningCurve seen(true);
-    for (std::size_t i = 0; i < cut; ++i) seen.add(curve.steps[i], curve.values[i]);
-    const auto found = forecast_of(seen, metric,
-                                   {.at = static_cast<std::int64_t>(curve.steps.back()),
-                                    .keeps_best = keeps_best,
-                                    .rate_falls = curve.rate_falls});
+  void add(const Curve& curve, double share, bool keeps_best, std::span<const LearningCurve> finished = {}) {
+    const std::size_t cut = curve.cut(share);
+    const LearningCurve seen = curve.until(cut);
+    const auto found = forecast_of(
+        seen, metric,
+        {.at = static_cast<std::int64_t>(curve.steps.back()), .keeps_best = keeps_best, .rate_falls = curve.rate_falls},
+        finished);
     const double reached = keeps_best ? *std::ranges::min_element(curve.values) : curve.values.back();
     const CurvePoint& now = seen.points().back();
     forecast.push_back(std::abs(found->value / reached - 1));
@@ -103,7 +115,7 @@ void print(const std::vector<Curve>& curves, bool keeps_best) {
       for (std::size_t i = 0; i < curves.size(); ++i) {
         if (kind == 0 && curves[i].rate_falls) continue;
         if (kind == 1 && !curves[i].rate_falls) continue;
-        (i % 2 ? reported : chosen_on).add(curves[i], share, keeps_best);
+        (curves[i].trial % 2 ? reported : chosen_on).add(curves[i], share, keeps_best);
       }
       if (reported.forecast.empty()) continue;
       const auto count = reported.forecast.size();
@@ -118,20 +130,53 @@ void print(const std::vector<Curve>& curves, bool keeps_best) {
   }
 }
 
+// Each curve by curves of the same trial in other runs.
+void print_finished(const std::vector<Curve>& curves, bool keeps_best) {
+  std::map<int, std::vector<const Curve*>> by_trial;
+  for (const Curve& one : curves) by_trial[one.trial].push_back(&one);
+  std::printf("\n%s, from finished runs\n%-22s %5s %7s %10s %10s %10s\n",
+              keeps_best ? "the best value until the end" : "the last value", "finished", "seen", "curves", "forecast",
+              "held", "factor");
+  for (const std::size_t count : {1, 3, 9}) {
+    for (const double share : {0.25, 0.5, 0.75}) {
+      Errors reported, chosen_on;
+      for (const auto& [trial, all] : by_trial) {
+        if (all.size() <= count) continue;
+        for (std::size_t i = 0; i < all.size(); ++i) {
+          std::vector<LearningCurve> finished;
+          for (std::size_t k = 1; k <= count; ++k) {
+            const Curve& other = *all[(i + k) % all.size()];
+            finished.push_back(other.until(other.steps.size()));
+          }
+          (trial % 2 ? reported : chosen_on).add(*all[i], share, keeps_best, finished);
+        }
+      }
+      if (reported.forecast.empty()) continue;
+      const auto size = reported.forecast.size();
+      std::printf("%-22zu %4.0f%% %7zu %10.4f %9.0f%% %10.2f\n", count, 100 * share, size,
+                  quantile(reported.forecast, 0.5), 100.0 * reported.held / static_cast<double>(size),
+                  quantile(chosen_on.factor, 0.8));
+    }
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc != 2) {
-    std::fprintf(stderr, "bench_forecast RUN\n");
+    std::fprintf(stderr, "bench_forecast FOLDER\n");
     return 2;
   }
   try {
     const std::vector<Curve> curves = stored_curves(argv[1]);
     std::printf(
-        "%zu curves of %s with 20 validations or more; medians of relative errors on every second curve;\n"
+        "%zu curves of %s with 20 validations or more; medians of relative errors on every second trial;\n"
         "held: values inside the interval; factor: by which the half-width would hold 80 %% of the others\n",
         curves.size(), metric);
-    for (const bool keeps_best : {true, false}) print(curves, keeps_best);
+    for (const bool keeps_best : {true, false}) {
+      print(curves, keeps_best);
+      print_finished(curves, keeps_best);
+    }
   } catch (const Error& error) {
     std::fprintf(stderr, "%s\n", error.headline().c_str());
     return 1;

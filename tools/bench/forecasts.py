@@ -1,10 +1,12 @@
 """The forecasts of learning curves, on many stored ones: error, and how often the interval holds the value.
 
-    python3 tools/bench/forecasts.py [--trials 240] [--epochs 60] [--seed N] [--run FOLDER]
+    python3 tools/bench/forecasts.py [--trials 40] [--runs 10] [--epochs 60] [--seed N] [--folder FOLDER]
 
-Trains small fits of recipes/forecast.lua (or takes those of a run that is there), cuts each curve at 25, 50 and 75 %,
-and prints the median relative error of the forecast, of the last value and of a power law, and the share of intervals
-that hold the value. The interval's factor is chosen on curves of even number; those of odd number are reported.
+Trains small fits of recipes/forecast.lua, the same points in each run and each run with another seed (or takes the runs
+that are in FOLDER), cuts each curve at 25, 50 and 75 %, and prints the median relative error of the forecast, of the
+last value and of a power law, and the share of intervals that hold the value: from the curve alone, and from 1, 3 and 9
+finished curves of the same point. The interval's factors are chosen on points of even number; those of odd number are
+reported.
 """
 
 import argparse
@@ -17,18 +19,23 @@ from programs import BUILD, HERE, TRAINLAB
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--trials", type=int, default=240)
+    parser.add_argument("--trials", type=int, default=40, help="points")
+    parser.add_argument("--runs", type=int, default=10, help="seeds of each point")
     parser.add_argument("--epochs", type=int, default=60)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--run", help="the folder of a run with stored curves")
+    parser.add_argument("--seed", type=int, default=1, help="of the points")
+    parser.add_argument("--folder", help="a folder with stored runs, or for them")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        run = options.run or os.path.join(folder, "run")
-        if not options.run:
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.folder or temporary
+        for number in range(1, options.runs + 1):
+            run = os.path.join(folder, f"{number:03}")
+            if os.path.exists(run):
+                continue
             subprocess.run([TRAINLAB, os.path.join(HERE, "recipes", "forecast.lua"), "--trials", str(options.trials),
-                            "--epochs", str(options.epochs), "--seed", str(options.seed), "--workers", "1",
-                            "--quiet", "--json", "--out", run], check=True, stdout=subprocess.DEVNULL)
-        subprocess.run([os.path.join(BUILD, "bench", "bench_forecast"), run], check=True)
+                            "--epochs", str(options.epochs), "--draw", str(options.seed), "--seed", str(number),
+                            "--workers", "1", "--quiet", "--json", "--out", run],
+                           check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([os.path.join(BUILD, "bench", "bench_forecast"), folder], check=True)
 
 
 if __name__ == "__main__":

@@ -140,6 +140,22 @@ std::int64_t StudyReport::count(TrialState state) const {
   return std::count_if(trials.begin(), trials.end(), [&](const StoredTrial& trial) { return trial.state == state; });
 }
 
+// If all configurations were equally good, the best value would be that of the luckiest seeds.
+std::optional<double> StudyReport::optimism() const {
+  if (stage.kind != "sweep" || has_front() || is_confirmed() || best.size() < 2) return std::nullopt;
+  const Value& seeds = description["seeds"];
+  const double count = seeds.is_number() ? std::max(seeds.number(), 1.0) : 1;
+  return expected_maximum(std::ssize(best)) / std::sqrt(count);
+}
+
+const StoredTrial& StudyReport::winner() const {
+  if (is_confirmed()) {
+    const auto named = std::ranges::find(trials, stage.summary["best"]["trial"].integer(), &StoredTrial::number);
+    if (named != trials.end()) return *named;
+  }
+  return leader(0);
+}
+
 StudyReport read_study_report(StageView stage, bool all) {
   StudyReport study;
   const StudyPlace place = StudyPlace::of_stage(stage.folder);

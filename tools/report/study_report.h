@@ -51,6 +51,13 @@ struct StudyReport {
   std::int64_t count(TrialState state) const;
   std::size_t shown() const { return std::min(best.size(), leaders); }
   const StoredTrial& leader(std::size_t rank) const { return trials[best[rank]]; }
+  // Whether the best trials were trained again on fresh seeds, of which the summary's `best` has the value.
+  bool is_confirmed() const { return stage.summary["best"]["observed"].is_number(); }
+  // By how many standard deviations of a seed the best value may be too good, at most, because it is the best of many;
+  // nullopt where it is known better, or where nothing was chosen.
+  std::optional<double> optimism() const;
+  // The trial that the stage names as its best; of a stage without a summary the first of the leaderboard.
+  const StoredTrial& winner() const;
 };
 
 // `all`: `info` of all trials, not only of the leaders and of those in `failed`. Raises what StudyPlace::read does.

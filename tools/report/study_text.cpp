@@ -100,6 +100,53 @@ std::string order_text(const StudyReport& study) {
       "", "which trials are " + what + " depends on the order in which results came; not so with deterministic = true");
 }
 
+std::string numbered(const StoredTrial& trial) { return ", trial " + std::to_string(trial.number); }
+
+// The value that holds for the winner: that of fresh seeds, or the one that was observed, with what luck may have
+// added.
+std::string best_text(const StudyReport& study) {
+  const Value& best = study.stage.summary["best"];
+  if (study.is_confirmed()) {
+    const double interval = best["interval"].is_number() ? best["interval"].number() : std::nan("");
+    return line("best", with_deviation(best["value"].number(), interval) + " on fresh seeds (95 % interval)" +
+                            numbered(study.winner())) +
+           line("", "the search has seen " + short_number(best["observed"].number()) +
+                        ", which is the luck of a winner, too");
+  }
+  const double value = value_of(study.leader(0));
+  std::string text = line("best", with_deviation(value, study.seed_deviations.front()) + numbered(study.leader(0)));
+  const std::optional<double> optimism = study.optimism();
+  if (!optimism) return text;
+  std::string luck = "as the best of " + std::to_string(study.best.size()) + " up to " + short_number(*optimism) +
+                     " standard deviations of a seed too good";
+  if (std::isnan(study.seed_deviation)) {
+    luck += ": confirm = { top = 8, seeds = 5 } measures";
+  } else {
+    const double worse = value + (study.objectives.front().maximize ? -1 : 1) * *optimism * study.seed_deviation;
+    luck += ": on fresh seeds expect " + short_number(value) + " to " + short_number(worse);
+  }
+  return text + line("", luck);
+}
+
+// The best trials on fresh seeds.
+std::string confirmed_text(const StudyReport& study) {
+  const Value& all = study.stage.summary["confirmed"];
+  if (!all.is_list() || all.list().empty()) return "";
+  std::vector<std::vector<std::string>> cells = {
+      {"  trial", study.objectives.front().metric, "in the search", "seeds"}};
+  for (const Value& one : all.list()) {
+    const double interval = one["interval"].is_number() ? one["interval"].number() : std::nan("");
+    const double failed = one["failed"].is_number() ? one["failed"].number() : 0;
+    cells.push_back({"  " + short_number(one["trial"].number()),
+                     one["value"].is_number() ? with_deviation(one["value"].number(), interval) : "none",
+                     short_number(one["observed"].number()),
+                     std::to_string(one["seed_values"].list().size()) +
+                         (failed > 0 ? ", " + short_number(failed) + " failed" : "")});
+  }
+  return "\nconfirmed on fresh seeds (± is the 95 % interval), in the order of all trainings together\n" +
+         columns(cells, {true, true, true, false});
+}
+
 // The parameters that have a column: all, or the most important ones, in the space's order.
 std::vector<std::size_t> columns_of(const StudyReport& study) {
   std::vector<std::size_t> places(study.space.size());
@@ -153,7 +200,7 @@ std::string leaders_text(const StudyReport& study) {
 
 std::string paste_text(const StudyReport& study) {
   if (study.space.size() == 0) return "";
-  const StoredTrial& best = study.leader(0);
+  const StoredTrial& best = study.winner();
   const Value::Map params = study.space.params(best.point);
   std::string table = lua_table(params), indented;
   for (const char c : table) indented += c == '\n' ? "\n  " : std::string(1, c);
@@ -261,10 +308,7 @@ std::string study_text(const StudyReport& study) {
     return text + (members.empty() ? "  no trial has begun\n" : members);
   }
   text += line("goal", goal_text(study));
-  if (!study.best.empty() && !study.has_front()) {
-    text += line("best", with_deviation(value_of(study.leader(0)), study.seed_deviations.front()) + ", trial " +
-                             std::to_string(study.leader(0).number));
-  }
+  if (!study.best.empty() && !study.has_front()) text += best_text(study);
   text += line("trials", counts_text(study)) + failure_text(summary, study.stage.folder);
   if (study.stage.kind != "ensemble") {
     std::string search = on_one_line(name_of(study.description["sampler"]));
@@ -277,7 +321,8 @@ std::string study_text(const StudyReport& study) {
   text += line("in", shown_line(study.stage.folder));
   if (study.stage.kind == "ensemble") text += ensemble_text(study);
   if (!study.best.empty()) {
-    text += leaders_text(study) + paste_text(study) + importance_text(study) + seeds_text(study) + curves_text(study);
+    text += confirmed_text(study) + leaders_text(study) + paste_text(study) + importance_text(study) +
+            seeds_text(study) + curves_text(study);
   }
   return text + failures_text(study);
 }

@@ -90,6 +90,7 @@ Value curves_of(const StudyReport& study) {
 
 Value spread_of(const StudyReport& study) {
   Value::Map value = {{"deviation", finite_or_nil(study.seed_deviation)}};
+  if (const std::optional<double> optimism = study.optimism()) value.emplace("optimism", *optimism);
   if (!study.best.empty()) {
     const Spread best = spread(seed_values(study.leader(0)));
     value.emplace("best", Value::Map{{"seeds", static_cast<std::int64_t>(best.count)},
@@ -118,7 +119,7 @@ Value study_value(const StudyReport& study) {
   for (const std::size_t place : study.best) best.push_back(study.trials[place].number);
   value.set(study.has_front() ? "front" : "leaderboard", std::move(best));
   if (!study.best.empty() && study.space.size() > 0) {
-    const StoredTrial& first = study.leader(0);
+    const StoredTrial& first = study.winner();
     const Value::Map params = study.space.params(first.point);
     value.set("paste", Value::Map{{"trial", first.number}, {"lua", lua_table(params)}, {"flags", flags(params)}});
   }

@@ -28,7 +28,9 @@ std::string best_text(const Value& best, const Value& metric) {
   if (best["metric"].is_string()) text += best["metric"].string() + " ";
   if (metric.is_string()) text += metric.string() + " ";
   text += text_of(best["value"]);
+  if (best["observed"].is_number()) text += " on fresh seeds";
   if (best["trial"].is_number()) text += ", trial " + text_of(best["trial"]);
+  if (best["observed"].is_number()) text += "; the search has seen " + text_of(best["observed"]);
   if (best["epoch"].is_number()) text += " at epoch " + text_of(best["epoch"]);
   if (best["step"].is_number()) text += ", step " + text_of(best["step"]);
   return text;
@@ -193,7 +195,11 @@ std::string forecast_text(const Value& summary) {
   if (!forecast.is_map() || forecast["at"] == summary["steps"]) return "";
   return "  would  reach " + text_of(forecast["metric"]) + " " + text_of(forecast["value"]) + " (" +
          text_of(forecast["low"]) + " to " + text_of(forecast["high"]) + ")" +
-         (forecast["rate_falls"] == Value(true) ? ", or better," : "") + " by step " + text_of(forecast["at"]) + "\n";
+         (forecast["rate_falls"] == Value(true) ? ", or better," : "") + " by step " + text_of(forecast["at"]) +
+         (forecast["references"].is_number() && forecast["references"].number() > 0
+              ? ", as " + text_of(forecast["references"]) + " finished runs tell"
+              : "") +
+         "\n";
 }
 
 // "  served promoted: val.accuracy 0.968, and 0.964 of runs/daily/004 on the same data"

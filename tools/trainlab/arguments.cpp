@@ -107,6 +107,13 @@ class Parser {
     if (is_switch && value) throw usage_error(name + " takes no value, found \"" + *value + "\"");
     if (!is_switch && !flag.repeats && result_.has(flag.name)) throw usage_error(name + " is given twice");
     Value read = flag.type.read(name, is_switch ? "" : value_of(name, value));
+    if (result_.command && flag.name == result_.command->found_by && own_flag(*result_.command, flag.name)) {
+      if (!result_.words.empty()) {
+        throw usage_error(name + " stands in place of " + result_.command->words.what + ", found \"" +
+                          result_.words.front() + "\" beside it");
+      }
+      result_.words.push_back(result_.command->find_recipe(read.string()));
+    }
     if (!flag.repeats) {
       result_.flags.set(flag.name, std::move(read));
     } else if (result_.has(flag.name)) {

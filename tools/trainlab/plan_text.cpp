@@ -127,7 +127,9 @@ std::string constant_row(const char* name, const Value& fit) {
 
 std::string plan_text(const Plan& plan) {
   std::string text = "plan for " + flops_text(plan.flops) + ": estimates\n\n" + table(plan) + "\n";
-  text += line("loss", fmt::format("{:.3f} by ", plan.loss) + law_text(plan.law.law));
+  const std::string interval =
+      plan.loss_interval ? fmt::format(" ({:.3f} to {:.3f})", plan.loss_interval->low, plan.loss_interval->high) : "";
+  text += line("loss", fmt::format("{:.3f}{} by ", plan.loss, interval) + law_text(plan.law.law));
   text += line("", plan.law.source);
   if (plan.transformer) text += transformer_text(plan);
   if (std::isfinite(plan.unique_tokens)) text += repeats_text(plan);

@@ -3,6 +3,7 @@
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <utility>
 #include <vector>
 
@@ -39,6 +40,17 @@ double usual_deviation(std::span<const Spread> spreads) {
     if (one.count >= 2) deviations.push_back(one.deviation);
   }
   return median(std::move(deviations));
+}
+
+// The integral of 1 − Φ(x)ⁿ − Φ(−x)ⁿ over x > 0, by the trapezoidal rule.
+double expected_maximum(std::int64_t count) {
+  constexpr double step = 1e-3, end = 12;
+  const auto n = static_cast<double>(count);
+  const auto below = [](double x) { return std::erfc(-x / std::numbers::sqrt2) / 2; };
+  const auto integrand = [&](double x) { return 1 - std::pow(below(x), n) - std::pow(below(-x), n); };
+  double sum = integrand(0) / 2;
+  for (double x = step; x < end; x += step) sum += integrand(x);
+  return sum * step;
 }
 
 }  // namespace trainlab

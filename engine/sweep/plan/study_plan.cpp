@@ -71,6 +71,17 @@ StudyPlan::StudyPlan(const Options& stage, const RunSettings& settings, StudyTer
   plan_objectives();
 }
 
+StudyPlan::StudyPlan(const StudyPlan& other, StudyTerms terms)
+    : options_(other.options_),
+      settings_(other.settings_),
+      workers_(other.workers_),
+      time_budget_(other.time_budget_),
+      terms_(std::move(terms)),
+      objectives_(other.objectives_),
+      example_(other.example_),
+      build_(other.build_),
+      data_(other.data_) {}
+
 // The option `time`, or the total that `trainlab extend` gave.
 void StudyPlan::plan_time_budget(const RunSettings& settings) {
   const bool extends_time = settings.extends_now && settings.extended.back().is_time();
@@ -214,7 +225,7 @@ Value StudyPlan::description(const Study& study) const {
 
 StageTrainings StudyPlan::trainings() const {
   const bool is_bounded = terms_.trials < StudyTerms::no_limit;
-  return {.first = example(), .count = is_bounded ? terms_.trials * terms_.repeats : 0};
+  return {.first = example(), .count = is_bounded ? terms_.trials * terms_.repeats + terms_.trainings_at_end : 0};
 }
 
 std::int64_t StudyPlan::repeat_seed(std::int64_t repeat) const {
@@ -292,7 +303,7 @@ FitPlan StudyPlan::plan_fit(const Options& fit) const {
                "have the options of the memory that is free at the time")
         .hint("`trainlab check` of the fit by itself prints the options; the fit of the study can have these");
   }
-  return trainlab::plan_fit(fit, settings_, data_.open(fit, settings_));
+  return trainlab::plan_fit(fit, settings_, data_->open(fit, settings_));
 }
 
 }  // namespace trainlab

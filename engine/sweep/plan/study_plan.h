@@ -55,6 +55,13 @@ struct StudyTerms {
   std::int64_t repeats = 1;        // fits of a trial
   // The share of the time that the stage has in its run's budget which it needs when all trials have ended.
   double share_at_end = 0;
+  // The share of the stage's own time (the option `time`) in which trials begin.
+  double share_of_time = 1;
+  std::int64_t trainings_at_end = 0;  // those that follow when all trials have ended
+  // The trials are trainings that confirm what another study has found: their study lies in the folder of the stage,
+  // whatever the option `storage` says, and a single one of them is no result.
+  bool is_confirmation = false;
+  double longest = 0;  // seconds that a trial is known to take; 0: nothing is known
   bool is_deterministic = false;
   bool reuses_duplicates = false;         // a trial takes over the result of an earlier trial at the same point
   bool ends_without_improvement = false;  // the stage ends when no more improvement is expected
@@ -80,8 +87,8 @@ class StudyPlan {
   // Whether trials are tasks, loops by hand, and not fits.
   bool runs_tasks() const { return example_->entry().name == "task"; }
 
-  double time_budget() const { return time_budget_; }                 // seconds; 0: none
-  virtual std::unique_ptr<Pruner> pruner() const { return nullptr; }  // null: none
+  double time_budget() const { return terms_.share_of_time * time_budget_; }  // seconds; 0: none
+  virtual std::unique_ptr<Pruner> pruner() const { return nullptr; }          // null: none
   // The number of trials that may fail, and why the stage ends when one more has failed.
   virtual std::int64_t most_failures() const = 0;
   virtual std::string failure(const Failures& failures) const = 0;
@@ -110,6 +117,8 @@ class StudyPlan {
 
  protected:
   StudyPlan(const Options& stage, const RunSettings& settings, StudyTerms terms);
+  // A plan of other trials of the same fits, which `other` has checked.
+  StudyPlan(const StudyPlan& other, StudyTerms terms);
   // Builds the first trials until one can be planned, to learn its metrics. Error{recipe} names the path of a wrong
   // option. The last step of a constructor.
   void find_directions();
@@ -138,7 +147,7 @@ class StudyPlan {
   std::vector<Objective> objectives_;
   std::optional<Options> example_;
   std::shared_ptr<Callable> build_;
-  mutable OpenedData data_;
+  std::shared_ptr<OpenedData> data_ = std::make_shared<OpenedData>();
 };
 
 }  // namespace trainlab

@@ -32,7 +32,7 @@ Checked describe_study(const StudyPlan& plan, const CheckedToo& too) {
   for (const Objective& one : plan.objectives())
     objectives.push_back(Value::Map{{"metric", one.metric}, {"goal", one.maximize ? "max" : "min"}});
   facts["objectives"] = std::move(objectives);
-  for (const char* option : {"space", "sampler", "scheduler", "pruner"}) {
+  for (const char* option : {"space", "sampler", "scheduler", "pruner", "confirm"}) {
     if (std::ranges::find(stage.entry().options, option, &Option::name) != stage.entry().options.end() &&
         stage.has(option))
       facts[option] = stage.get(option);

@@ -15,6 +15,9 @@ namespace trainlab {
 namespace {
 
 constexpr std::int64_t no_limit = StudyTerms::no_limit;
+// The share of a sweep's time that fresh seeds of its best trials have. In simulated searches of 30, 100 and 300 runs,
+// two thirds for the search and one third for fresh seeds found the best configurations.
+constexpr double share_of_confirmation = 1.0 / 3;
 
 double median_of_repeats(const std::vector<double>& values) {
   return std::ranges::any_of(values, [](double x) { return std::isnan(x); }) ? std::nan("") : median(values);
@@ -38,6 +41,12 @@ std::int64_t most_trials(const Options& sweep, const RunSettings& settings) {
   return trials;
 }
 
+std::optional<SweepPlan::Confirm> confirm_of(const Options& sweep) {
+  if (!sweep.given("confirm")) return std::nullopt;
+  const Options confirm = sweep.child("confirm");
+  return SweepPlan::Confirm{.top = confirm.integer("top"), .seeds = confirm.integer("seeds")};
+}
+
 bool ends_without_improvement(const Options& sweep) {
   if (!sweep.given("improvement")) return false;
   return sweep.get("improvement").is_number() || sweep.boolean("improvement");
@@ -54,6 +63,11 @@ StudyTerms terms_of_sweep(const Options& sweep, const RunSettings& settings) {
                    .ends_without_improvement = ends_without_improvement(sweep)};
   terms.enqueued = enqueued_points(sweep, terms.space);
   if (sweep.string("aggregate") != "mean") terms.aggregate = median_of_repeats;
+  if (const auto confirm = confirm_of(sweep)) {
+    terms.share_at_end = share_of_confirmation;
+    terms.share_of_time = 1 - share_of_confirmation;
+    terms.trainings_at_end = std::min(confirm->top, terms.trials) * confirm->seeds;
+  }
   return terms;
 }
 
@@ -69,6 +83,31 @@ SweepPlan::SweepPlan(const Options& stage, const RunSettings& settings)
   }
   check_scheduler();
   find_directions();
+  check_confirm();
+}
+
+std::optional<SweepPlan::Confirm> SweepPlan::confirms() const { return confirm_of(options()); }
+
+void SweepPlan::check_confirm() const {
+  const std::optional<Confirm> confirm = confirms();
+  if (!confirm) return;
+  if (objectives().size() > 1)
+    throw options().error("confirm", "names one winner by fresh seeds; it goes with one metric, found several");
+  if (options().given("scheduler") && options().child("scheduler").entry().name == "scheduler.pbt") {
+    throw options().error("confirm",
+                          "scheduler.pbt changes parameters while a model trains, and a training on a fresh seed has "
+                          "the same parameters from beginning to end; it goes without confirm");
+  }
+  if (options().child("confirm").given("top") && confirm->top > terms().trials) {
+    throw options().child("confirm").error("top", "expected at most the " + std::to_string(terms().trials) +
+                                                      " trials, found " + std::to_string(confirm->top));
+  }
+  if (example().given("seed") && example().integer("seed") != repeat_seed(1)) {
+    throw example().error("seed",
+                          "expected none, or seed = hp.seed, where the sweep confirms its best trials on fresh seeds; "
+                          "found " +
+                              std::to_string(example().integer("seed")));
+  }
 }
 
 void SweepPlan::check_bounds() const {
@@ -207,6 +246,9 @@ std::string SweepPlan::text() const {
     if (options().has(option))
       text += fmt::format("{:<14} {}\n", option, registry.print(options().child(option).value()));
   }
+  if (const std::optional<Confirm> confirm = confirms())
+    text += fmt::format("{:<14} the best {} trials again, each on {} fresh seeds\n", "confirm", confirm->top,
+                        confirm->seeds);
   return text;
 }
 

@@ -9,6 +9,11 @@ class SweepPlan final : public StudyPlan {
  public:
   SweepPlan(const Options& stage, const RunSettings& settings);
 
+  // The option `confirm`: how many of the best trials are trained again, each on how many fresh seeds.
+  struct Confirm {
+    std::int64_t top = 0, seeds = 0;
+  };
+  std::optional<Confirm> confirms() const;
   std::unique_ptr<Pruner> pruner() const override;
   std::int64_t most_failures() const override;
   std::string failure(const Failures& failures) const override;
@@ -19,6 +24,7 @@ class SweepPlan final : public StudyPlan {
  private:
   void check_bounds() const;
   void check_scheduler() const;
+  void check_confirm() const;
   void check_example(const FitPlan& fit, const Study& study) const override;
   void check_tasks() const override;
   std::unique_ptr<Sampler> sampler() const override;

@@ -102,6 +102,68 @@ TEST_CASE("a curve with few validations, and one that has arrived") {
   }
 }
 
+TEST_CASE("a finished curve says more than the families") {
+  // A fall of the rate at three fifths, which no curve shows before.
+  const auto with_drop = [](double size) {
+    return [size](double x) { return size * (0.4 + std::exp(-x / 300) - (x > 600 ? 0.2 : 0)); };
+  };
+  const LearningCurve before = curve_of(with_drop(1), 100);
+  const LearningCurve now = curve_of(with_drop(1.1), 50);
+  const ForecastQuestion question{.at = 1000, .keeps_best = false, .rate_falls = true};
+  const Forecast alone = *forecast_of(now, "val.loss", question);
+  CHECK(alone.references == 0);
+  CHECK(alone.rate_falls);
+  const Forecast found = *forecast_of(now, "val.loss", question, {&before, 1});
+  CHECK(found.value == Approx(with_drop(1.1)(1000)));
+  CHECK(found.references == 1);
+  CHECK_FALSE(found.rate_falls);
+  CHECK(found.high - found.value == Approx(0.6 * (with_drop(1.1)(500) - with_drop(1.1)(1000))).epsilon(0.01));
+  CHECK(text_of(found).ends_with("), from a finished run"));
+  // Shares, of which larger ones are better, change by the same amount; so does the last quarter.
+  const auto share = [&](double size) { return [=](double x) { return 1 - with_drop(size)(x) / 2; }; };
+  const LearningCurve shares = curve_of(share(1), 100, false);
+  const Forecast of_share = *forecast_of(curve_of(share(1.1), 50, false), "val.accuracy", question, {&shares, 1});
+  CHECK(of_share.value == Approx(share(1.1)(500) + share(1)(1000) - share(1)(500)));
+  CHECK(forecast_of(curve_of(with_drop(1.1), 80), "val.loss", question, {&before, 1})->value ==
+        Approx(with_drop(1.1)(800) + with_drop(1)(1000) - with_drop(1)(800)));
+  // A finished curve of another length, of which the course is the same.
+  LearningCurve shorter(true);
+  for (int i = 1; i <= 50; ++i) shorter.add(i, with_drop(1)(20 * i));
+  CHECK(forecast_of(now, "val.loss", question, {&shorter, 1})->value == Approx(found.value));
+}
+
+TEST_CASE("the same training twice says no more than once") {
+  const std::vector<LearningCurve> twice(2, curve_of(exponential, 100));
+  const auto found = forecast_of(curve_of(exponential, 50), "val.loss", {.at = 1000}, twice);
+  CHECK(found->references == 1);
+  CHECK(found->value == Approx(exponential(1000)));
+  CHECK(found->high > found->value);
+}
+
+TEST_CASE("four of five intervals from finished curves hold the value") {
+  const std::size_t count = GENERATE(3, 7, 9, 30);
+  int held = 0;
+  constexpr int repeats = 400;
+  for (int repeat = 0; repeat < repeats; ++repeat) {
+    std::vector<LearningCurve> all;
+    for (std::size_t i = 0; i <= count; ++i) {
+      Stream random(Key(static_cast<std::uint64_t>(repeat)).fold(i));
+      const double level = 0.02 * random.normal(), slope = 0.05 * random.normal();
+      LearningCurve curve(true);
+      for (int v = 1; v <= 40; ++v)
+        curve.add(v, 1 + level + std::exp(-v / 10.0) + slope * v / 40 + 0.005 * random.normal());
+      all.push_back(curve);
+    }
+    LearningCurve seen(true);
+    for (std::size_t i = 0; i < 20; ++i) seen.add(all[0].points()[i].step, all[0].points()[i].value);
+    const auto found = forecast_of(seen, "val.loss", {.at = 40}, std::span(all).subspan(1));
+    const double last = all[0].points().back().value;
+    held += found->low <= last && last <= found->high;
+  }
+  CHECK(held > 0.75 * repeats);
+  CHECK(held < 0.88 * repeats);
+}
+
 TEST_CASE("a curve that has ended is forecast to stay, and one that falls evenly to fall on") {
   const auto ended = [](double x) { return 0.3 + std::max(0.0, 1 - x / 150); };
   CHECK(forecast_at(curve_of(ended, 40), 800).value == Approx(0.3).margin(0.005));

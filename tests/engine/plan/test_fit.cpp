@@ -11,11 +11,13 @@
 #include "core/random.h"
 #include "plan/approaches.h"
 #include "support/error_of.h"
+#include "support/temporary_folder.h"
 
 namespace trainlab::fit_test {
 
 using Catch::Contains;
 using trainlab::test::error_of;
+using trainlab::test::TemporaryFolder;
 
 namespace {
 
@@ -92,6 +94,21 @@ TEST_CASE("with noise the intervals hold the constants") {
   holds("alpha", refit().alpha);
   holds("beta", refit().beta);
   holds("exponent", refit().beta / (refit().alpha + refit().beta));
+}
+
+TEST_CASE("a law predicts the loss of a larger run with an interval") {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "law.json";
+  write_atomic(file, to_json(to_value(fit_law(synthetic(refit(), 0.004)))));
+  const KnownLaw law = read_law(file.string());
+  CHECK(law.deviation > 0.003);
+  CHECK(law.deviation < 0.006);
+  const Allocation larger{.parameters = 1e11, .tokens = 2e12};
+  const LossInterval interval = interval_of(law, larger).value();
+  CHECK(interval.low < loss_of(refit(), larger));
+  CHECK(interval.high > loss_of(refit(), larger));
+  CHECK(std::log(interval.high / interval.low) >= 2 * 1.2816 * law.deviation * (1 - 1e-9));
+  CHECK_FALSE(interval_of(known_law("besiroglu"), larger));
 }
 
 TEST_CASE("runs without a limit of the loss have E = 0") {

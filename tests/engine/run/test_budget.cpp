@@ -120,14 +120,16 @@ TEST_CASE("the time used counts in all processes of a run, and the time between 
 TEST_CASE("helpers learn from the file how long a stage has") {
   const TemporaryFolder folder;
   const auto file = folder.path() / "budget.json";
-  CHECK_FALSE(seconds_left_of("search", file, 0));
+  CHECK_FALSE(time_of_stage("search", file, 0));
   Clock clock;
   Budget budget({.seconds = 100, .reserve = 10}, file, clock.now, clock.reader());
   budget.begin_stage("search", search);
   const double written = parse_json(read_file(file), "file")["wall"].number();
-  CHECK(seconds_left_of("search", file, written + 4).value() == Approx(56));
-  CHECK(seconds_left_of("search", file, written - 3600).value() == Approx(60));  // the wall clock was set back
-  CHECK_FALSE(seconds_left_of("final", file, written));
+  CHECK(time_of_stage("search", file, written + 4).value().left == Approx(56));
+  CHECK(time_of_stage("search", file, written + 4).value().in_all == Approx(60));
+  CHECK(budget.seconds_of_stage() == Approx(60));
+  CHECK(time_of_stage("search", file, written - 3600).value().left == Approx(60));  // the wall clock was set back
+  CHECK_FALSE(time_of_stage("final", file, written));
 }
 
 TEST_CASE("a damaged file of a budget is named") {

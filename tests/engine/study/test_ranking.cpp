@@ -55,6 +55,14 @@ TEST_CASE("the Pareto front in the order of the first objective") {
   CHECK(pareto_front({}, {true, true}).empty());
 }
 
+TEST_CASE("the largest of several normal values") {
+  // Royston 1982, expected normal order statistics.
+  CHECK(expected_maximum(1) == Approx(0).margin(1e-6));
+  CHECK(expected_maximum(2) == Approx(0.56419).epsilon(1e-4));
+  CHECK(expected_maximum(20) == Approx(1.86748).epsilon(1e-4));
+  CHECK(expected_maximum(100) == Approx(2.50759).epsilon(1e-4));
+}
+
 TEST_CASE("the spread of repeats") {
   const Spread three = spread(std::vector<double>{1, 2, 6, std::nan("")});
   CHECK(three.count == 3);

@@ -2,6 +2,7 @@
 local nn, optim, sched, space = lab.nn, lab.optim, lab.sched, lab.space
 
 local trials = lab.param { "trials", 240, doc = "trainings", min = 2 }
+local draw = lab.param { "draw", 1, doc = "seed of the points that are tried" }
 local epochs = lab.param { "epochs", 60, doc = "validations of each", min = 8 }
 
 local schedules = {
@@ -33,7 +34,7 @@ return lab.sweep {
     schedule = space.choice { "constant", "cosine", "step" },
     noise = space.choice { "none", "some" },
   },
-  sampler = lab.sampler.random { seed = lab.seed },
+  sampler = lab.sampler.random { seed = draw },
   metric = "val.loss",
   trials = trials,
   build = function(hp)

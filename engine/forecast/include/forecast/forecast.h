@@ -1,15 +1,18 @@
 // The forecast of a learning curve: the value of a metric at a later step, with an interval.
 //
-// Four families of falling curves are fitted to the validations so far, and their changes until the later step are
-// averaged with weights by the Bayesian information criterion (Mohr and van Rijn 2022: LCDB, which has the families).
-// A forecast from an earlier point of the curve shows which share of a forecast change has come true; the new change is
-// multiplied by this share. The interval does not come from the fits, because theirs would be too narrow: its
-// half-width is 3 · |y(m/2) − y(m)| · log2(T / m), where m is the last step, T the later one, and y the curve. How many
-// of these intervals hold the final value of a training was measured: see docs/forecasts.md.
+// Where the same training has ended before, with other seeds for example, its curves tell where this one goes: one of
+// them says more than all formulas. Otherwise four families of falling curves are fitted to the validations so far, and
+// their changes until the later step are averaged with weights by the Bayesian information criterion (Mohr and van Rijn
+// 2022: LCDB, which has the families). A forecast from an earlier point of the curve shows which share of a forecast
+// change has come true; the new change is multiplied by this share. The interval does not come from the fits, because
+// theirs would be too narrow: its half-width is 3 · |y(m/2) − y(m)| · log2(T / m), where m is the last step, T the
+// later one, and y the curve. How many of these intervals hold the final value of a training was measured: see
+// docs/forecasts.md.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "core/value.h"
@@ -20,10 +23,11 @@ namespace trainlab {
 struct Forecast {
   std::string metric;
   double value = 0;
-  double low = 0, high = 0;  // the bounds hold the value in about 80 % of trainings
-  std::int64_t at = 0;       // optimizer steps done at the forecast value
-  bool rate_falls = false;   // the learning rate will fall, which the curve so far does not show: then the forecast
-                             // value is more often too bad than too good
+  double low = 0, high = 0;     // the bounds hold the value in about 80 % of trainings
+  std::int64_t at = 0;          // optimizer steps done at the forecast value
+  bool rate_falls = false;      // the learning rate will fall, which the curve so far does not show: then the forecast
+                                // value is more often too bad than too good
+  std::int64_t references = 0;  // the finished curves from which the forecast comes; 0: from this curve alone
 };
 
 struct ForecastQuestion {
@@ -35,16 +39,18 @@ struct ForecastQuestion {
 // A curve with fewer validations is not forecast.
 inline constexpr std::int64_t fewest_validations = 5;
 
-// A pure function. nullopt where the curve has too few validations. If `at` is not after the curve's last step, the
-// forecast and both bounds are the last value. Values are never forecast beyond a bound that the metric seems to have:
-// 0 for a metric to minimise that was never negative, 1 for a metric to maximise that was always between 0 and 1.
+// `finished`: curves of the same training that have ended, from its first step to its last; as long as this curve will
+// be, or of another length that has the same course. A pure function. nullopt where the curve has too few validations.
+// If `at` is not after the curve's last step, the forecast and both bounds are the last value. Values are never
+// forecast beyond a bound that the metric seems to have: 0 for a metric to minimise that was never negative, 1 for a
+// metric to maximise that was always between 0 and 1.
 std::optional<Forecast> forecast_of(const LearningCurve& curve, const std::string& metric,
-                                    const ForecastQuestion& question);
+                                    const ForecastQuestion& question, std::span<const LearningCurve> finished = {});
 
-// { metric, value, low, high, at, rate_falls }, as in summary.json.
+// { metric, value, low, high, at, rate_falls, references }, as in summary.json.
 Value to_value(const Forecast& forecast);
 
-// "val.loss 0.312 (0.290 to 0.331)", and ", or better" where the rate falls.
+// "val.loss 0.312 (0.290 to 0.331)", with ", or better" where the rate falls, or with ", from 3 finished runs".
 std::string text_of(const Forecast& forecast);
 
 }  // namespace trainlab

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,8 @@ struct KnownLaw {
   std::string name, source;
   Law law;
   std::vector<Law> samples = {};
+  // The standard deviation of the logarithm of a single run's loss from such a law.
+  double deviation = 0;
 };
 
 // A published law: "besiroglu", which is the default, or "muennighoff". Raises Error{usage} for another name; for
@@ -49,6 +52,15 @@ Allocation effective(const Law& law, const Allocation& allocation, double unique
 
 // The loss of an allocation; for a finite number of unique tokens, the loss of effective().
 double loss_of(const Law& law, const Allocation& allocation, double unique_tokens = all_unique);
+
+// Where the loss of a training is expected in 80 of 100 cases. In logarithms, the half-width joins two errors like the
+// sides of a right angle: that of the law, as the laws of resampled runs differ, and that of a single run. nullopt for
+// a law without samples.
+struct LossInterval {
+  double low = 0, high = 0;
+};
+std::optional<LossInterval> interval_of(const KnownLaw& law, const Allocation& allocation,
+                                        double unique_tokens = all_unique);
 
 // The allocation with the least loss for a number of FLOPs. Without repeats N = G (C/6)^(beta/(alpha+beta)), D = C /
 // 6N, with G = (alpha a / (beta b))^(1/(alpha+beta)) (Hoffmann et al. 2022, equation 4); with repeats it is found by

@@ -58,7 +58,8 @@ struct Plan {
   Allocation chosen;
   double flops = 0;  // FLOPs of the training: by the paper's count for a transformer, else 6 N D
   double loss = 0;
-  bool is_given = false;  // whether the question chose parameters or tokens, rather than the law
+  std::optional<LossInterval> loss_interval{};  // of a law that was fitted to runs
+  bool is_given = false;                        // whether the question chose parameters or tokens, rather than the law
   Judgement judgement;
   std::vector<Answer> answers;
   KnownLaw law;

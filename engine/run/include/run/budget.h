@@ -51,6 +51,8 @@ class Budget {
   void begin_stage(const std::string& name, double share, bool extends = false);
   // Seconds until the present stage must have ended; negative afterwards. Saves now and then.
   double seconds_left();
+  // The length of the present stage's share.
+  double seconds_of_stage() const { return until_ - from_; }
   void save();
 
   // {seconds, used, reserve}, for summaries.
@@ -66,9 +68,12 @@ class Budget {
 };
 
 // For an engine that helps with a stage of a run: the seconds that the stage has left, as the run's `file` says, less
-// those since the file was written (`now`, wall seconds); nullopt before the stage has begun. Error{run} where the file
-// is damaged.
-std::optional<double> seconds_left_of(const std::string& stage, const std::filesystem::path& file, double now);
+// those since the file was written (`now`, wall seconds), and the length of the stage's share; nullopt before the stage
+// has begun. Error{run} where the file is damaged.
+struct StageTime {
+  double left = 0, in_all = 0;
+};
+std::optional<StageTime> time_of_stage(const std::string& stage, const std::filesystem::path& file, double now);
 
 // A run whose last stage the budget has ended is not finished for good: in a larger budget the stage goes on. `seconds`
 // is the budget in which the stage ended. A task is no such stage, because its function has returned.

@@ -163,7 +163,7 @@ class Run {
 
   // run_help.cpp
   void join();
-  std::function<double()> seconds_left_as_helper(const StageRecord& record) const;
+  void set_time_as_helper(const StageRecord& record, StageContext& context) const;
   Value help(const Options& stage);
   StageRecord await_stage(const Options& stage);
   bool run_goes_on() const;

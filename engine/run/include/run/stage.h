@@ -48,6 +48,7 @@ struct StageContext {
   // Seconds until the stage must have ended, of the budget of time of its run; negative afterwards. Null without such a
   // budget. Called by the recipe's thread, and often: the run keeps account of the time that is used.
   std::function<double()> seconds_left = {};
+  double seconds_in_all = 0;  // the length of the stage's share of that budget; 0 without such a budget
   // `trainlab check --callbacks`: there is no folder, and the recipe's functions are called all the same. Loops end
   // after a few steps.
   bool is_rehearsal = false;
@@ -57,6 +58,8 @@ struct StageContext {
   // For stages on which several processes work. `helps`: the stage belongs to another engine; this engine only takes
   // trials, and the value that its stage returns is ignored.
   bool helps = false;
+  // For an engine that helps: whether the engine that owns the stage still works on the run. Reads files.
+  std::function<bool()> run_goes_on = {};
   std::string supervisor = {};         // "HOST:PID" of the run's; empty: this engine joined from outside
   const Manifest* manifest = nullptr;  // what the run was begun with
   // Asks for engines, so that `count` work on this stage, this one included.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 namespace trainlab {
@@ -19,5 +20,9 @@ Spread spread(std::span<const double> values);
 // The usual deviation: the median of the deviations, because bad configurations often vary far more than good ones and
 // would dominate a mean. NaN if no trial has two values.
 double usual_deviation(std::span<const Spread> spreads);
+
+// The expected largest of `count` values of a standard normal distribution: by how many standard deviations the best of
+// `count` equally good configurations looks better than it is. `count`: at least 1.
+double expected_maximum(std::int64_t count);
 
 }  // namespace trainlab

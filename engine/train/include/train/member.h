@@ -36,6 +36,7 @@ struct Position {
   std::int64_t samples() const { return epoch() * samples_per_epoch + in_epoch(); }
 };
 
+class FinishedCurves;
 class FitHandle;
 
 class Member {
@@ -173,8 +174,10 @@ class Member {
   std::map<std::string, Logged> logged_;  // run:log since the latest validation
   NotFiniteValues not_finite_;
   std::optional<Best> best_;
-  LearningCurve curve_;       // of the monitored metric
-  std::int64_t total_steps_;  // of the run, an estimate under a budget of time; 0: unknown
+  LearningCurve curve_;  // of the monitored metric
+  std::unique_ptr<FinishedCurves> kept_curves_;
+  std::vector<LearningCurve> finished_curves_;  // of earlier runs of this fit
+  std::int64_t total_steps_;                    // of the run, an estimate under a budget of time; 0: unknown
   std::optional<RunHandle::SetRate> set_rate_;
   std::optional<std::string> stop_reason_, failure_, broken_off_;
   std::vector<std::string> saves_;

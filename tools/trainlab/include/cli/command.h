@@ -66,6 +66,10 @@ struct Command {
   // The name of a flag of the command's own which says in place of the words what a line works on. A line with this
   // flag has no words, and no recipe is executed.
   std::string instead = {};
+  // The name of a flag of the command's own whose value leads to the recipe, so that a line with this flag has no word
+  // for the recipe, and how. Raises Error{usage} where there is no recipe.
+  std::string found_by = {};
+  std::string (*find_recipe)(const std::string& value) = nullptr;
   bool trains = false;         // the command trains in the folder of a run
   bool continues_run = false;  // the command continues an existing run; messages then list what cannot change
 

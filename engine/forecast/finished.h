@@ -1,0 +1,27 @@
+// Forecasts from curves that have ended. Private to the module.
+#pragma once
+
+#include <span>
+
+#include "forecast/forecast.h"
+
+namespace trainlab {
+
+struct FromFinished {
+  double value = 0, half = 0;   // half the width of the interval
+  std::int64_t references = 0;  // the curves that were used; 0: none suits
+};
+
+// The last value of a curve whose `share` (0 … 1) is done and whose value now is `now`, from finished curves of the
+// same training. `keeps_best`: of the best values.
+//
+// What happened to each finished curve from the same share to its end happens to this curve: its value is multiplied by
+// the same factor (metrics that are minimised and positive, up to three quarters), or changes by the same amount. From
+// eight curves on, the last value is a regression on the value at this share, so that a training that is ahead by
+// chance is expected to fall back. With several curves the half-width comes from forecasts of each of them by the
+// others, by Student's distribution. With one curve it joins six tenths of the change that is forecast with a part of
+// `noise`, the standard deviation of single validations around a fitted curve.
+FromFinished from_finished(std::span<const LearningCurve> finished, double share, double now, bool keeps_best,
+                           double noise);
+
+}  // namespace trainlab

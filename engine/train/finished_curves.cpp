@@ -1,0 +1,77 @@
+#include "finished_curves.h"
+
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
+#include "core/files.h"
+#include "run/folder.h"
+#include "run/manifest.h"
+#include "train/model_file.h"
+
+namespace trainlab {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// More curves would say hardly more, and reading these takes a few milliseconds.
+constexpr std::size_t most_curves = 32;
+// Beside a run that was begun with --out there may be anything.
+constexpr std::size_t most_folders = 10'000;
+
+constexpr const char* file_name = "curve.json";
+
+// The fit as it is printed, without its seed. What a function computes is known from the recipe's text alone.
+std::string key_of(const FitPlan& plan, const Options& fit, const StageContext& context) {
+  if (context.folder.empty() || !context.manifest || context.is_rehearsal) return "";
+  if (plan.length.total_steps == 0 || !context.settings->extended.empty()) return "";
+  Value spec = fit.value();
+  spec.set("seed", Value());
+  std::string text = fit.registry().print(spec) + "\n" + plan.monitor;
+  if (holds_function(spec)) text += "\n" + context.manifest->recipe_hash();
+  return hash_bytes(text);
+}
+
+// Folders beside the run, the newest name first.
+std::vector<fs::path> folders_beside(const fs::path& run) {
+  std::vector<fs::path> folders;
+  std::error_code error;
+  for (fs::directory_iterator each(run.parent_path(), error), end; !error && each != end; each.increment(error)) {
+    if (each->path() != run && folders.size() < most_folders) folders.push_back(each->path());
+  }
+  std::ranges::sort(folders, std::ranges::greater());
+  return folders;
+}
+
+}  // namespace
+
+FinishedCurves::FinishedCurves(const FitPlan& plan, const Options& fit, const StageContext& context)
+    : plan_(plan), context_(context), key_(key_of(plan, fit, context)) {}
+
+std::vector<LearningCurve> FinishedCurves::found() const {
+  std::vector<LearningCurve> curves;
+  if (key_.empty()) return curves;
+  const fs::path run = find_run(context_.folder);
+  const fs::path stage = context_.folder.lexically_relative(run);
+  for (const fs::path& folder : folders_beside(run)) {
+    if (curves.size() == most_curves) break;
+    try {
+      const Value stored = read_json(folder / stage / file_name);
+      if (stored.is_nil() || stored["key"] != Value(key_)) continue;
+      LearningCurve curve(plan_.minimize(plan_.monitor));
+      curve.restore(stored["curve"]);
+      curves.push_back(std::move(curve));
+    } catch (const std::exception&) {
+      // A damaged file, or a folder that may not be read: a forecast is no reason to end a training.
+    }
+  }
+  return curves;
+}
+
+void FinishedCurves::keep(const LearningCurve& curve) const {
+  if (key_.empty()) return;
+  write_atomic(context_.folder / file_name, to_json(Value::Map{{"key", key_}, {"curve", curve.state()}}) + "\n");
+}
+
+}  // namespace trainlab

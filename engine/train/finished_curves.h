@@ -1,0 +1,30 @@
+// The finished learning curves of a fit: each run keeps the curve of a fit that has reached its length, in curve.json
+// of the stage's folder, and later runs of the same recipe and schedule forecast by the curves that lie beside them.
+// Private to the module.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "forecast/learning_curve.h"
+#include "run/stage.h"
+#include "train/fit_plan.h"
+
+namespace trainlab {
+
+class FinishedCurves {
+ public:
+  // Only a fit that a recipe runs by itself keeps its curve and finds others.
+  FinishedCurves(const FitPlan& plan, const Options& fit, const StageContext& context);
+
+  // The curves of the newest runs beside this one, in no order. What cannot be read is left out.
+  std::vector<LearningCurve> found() const;
+  void keep(const LearningCurve& curve) const;
+
+ private:
+  const FitPlan& plan_;
+  const StageContext& context_;
+  std::string key_;  // equal for fits of the same recipe and schedule, whatever their seeds; empty where none is kept
+};
+
+}  // namespace trainlab
