@@ -10,6 +10,7 @@
 #include "plan/precision.h"
 #include "run/budget.h"
 #include "tensor/file_memory.h"
+#include "tensor/memory.h"
 #include "tensor/named_tensors.h"
 #include "train/member.h"
 
@@ -290,8 +291,9 @@ std::optional<Checkpoint> newest_in_file(Record& record, const std::filesystem::
 
 std::int64_t Member::resume() {
   const char* const otherwise = "the first step";
+  const bool is_short_of_memory = plan_.offload_optimizer || tensor_memory_limit() > 0;
   const std::optional<Checkpoint> found =
-      plan_.offload_optimizer ? newest_in_file(record_, context_.folder, otherwise) : record_.newest(otherwise);
+      is_short_of_memory ? newest_in_file(record_, context_.folder, otherwise) : record_.newest(otherwise);
   if (!found) return 0;
   check_data(*found);
   record_.resume(*found);

@@ -97,6 +97,19 @@ class Limit(CliTest):
         self.run_program("resume", "killed")
         self.assert_same_end(self.folder / "killed", self.folder / "whole")
 
+    def test_a_run_whose_state_takes_most_of_the_limit_goes_on_within_it(self):
+        more = ('  keep = "last", memory = { fuse_step = true }, checkpoint = "1 epochs",\n'
+                "  on = { validate = function() for i = 1, 1000000 do end end },\n")
+        model = "nn.Sequential { nn.Linear(512), nn.Repeat(3, nn.Linear(512)), nn.Linear(3) }"
+        self.recipe(model=model, more=more, epochs="12")
+        self.train("--out", "whole")
+        running = self.start("r.lua", "--threads", "1", "--memory", "18MB", "--out", "killed")
+        running.until_rows(self.folder / "killed", 4)
+        running.kill()
+        self.run_program("resume", "killed")
+        self.assertLessEqual(self.summary(self.folder / "killed")["memory"]["peak"], 18_000_000)
+        self.assert_same_end(self.folder / "killed", self.folder / "whole")
+
     def test_what_does_not_fit_names_the_layer_and_what_would(self):
         self.limited(batch="8", model="nn.Sequential { nn.Linear(2000), nn.ReLU(), nn.Linear(2000), nn.Linear(3) }")
         result = self.train("--memory", "10MB", code=1)
