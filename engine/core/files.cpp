@@ -20,6 +20,7 @@
 #include "core/reader.h"
 #include "core/reading.h"
 #include "core/temporaries.h"
+#include "file_failure.h"
 
 namespace trainlab {
 
@@ -33,13 +34,11 @@ int FileCalls::rename(const fs::path& from, const fs::path& to) { return ::renam
 int FileCalls::remove(const fs::path& path) { return ::remove(path.c_str()); }
 int FileCalls::make_directory(const fs::path& path) { return ::mkdir(path.c_str(), 0777); }
 int FileCalls::truncate(const fs::path& path, std::int64_t length) { return ::truncate(path.c_str(), length); }
+int FileCalls::reserve(int fd, std::int64_t offset, std::int64_t bytes) {
+  errno = ::posix_fallocate(fd, offset, bytes);
+  return errno == 0 ? 0 : -1;
+}
 
-namespace {
-
-FileCalls system_calls;
-std::atomic<FileCalls*> current_calls{&system_calls};
-
-// The error of the call that has just failed, from errno.
 Error failure(const std::string& operation, const fs::path& path) {
   const int code = errno;
   std::string message = "cannot " + operation + " " + path.string() + ": " + std::strerror(code);
@@ -58,6 +57,11 @@ Error failure(const std::string& operation, const fs::path& path) {
     default: return run_error(std::move(message));
   }
 }
+
+namespace {
+
+FileCalls system_calls;
+std::atomic<FileCalls*> current_calls{&system_calls};
 
 void write_all(int fd, const fs::path& path, std::string_view bytes) {
   while (!bytes.empty()) {

@@ -22,6 +22,7 @@
 #include "core/trace.h"
 #include "model/layer_listener.h"
 #include "model/recompute.h"
+#include "offload_hooks.h"
 
 namespace trainlab {
 namespace {
@@ -254,7 +255,7 @@ class HookingEngine final : public torch::autograd::Engine {
     return engine;
   }
   std::unique_ptr<SavedVariableHooks> get_default_saved_variable_hooks() override {
-    if (!within.frame) return nullptr;
+    if (!within.frame) return offload_hooks();
     if (within.is_again) return std::make_unique<Remember>(within.frame);
     return std::make_unique<Forget>(within.frame->shared_from_this(), within.outer);
   }

@@ -30,6 +30,7 @@ RunSettings settled(const Request& request) {
   if (request.has("study")) settings.study = request.options["study"].string();
   settings.device = given["device"].string();
   settings.quiet = request.has("quiet");
+  settings.folder = request.path("out").value_or(request.working_folder);
   return settings;
 }
 

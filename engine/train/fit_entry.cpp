@@ -110,9 +110,9 @@ Entry fit_entry() {
                             "is free). A step that comes to this limit goes on in smaller parts")
                          .string(),
                      Option("allow",
-                            "what a budget may choose: \"exact\": recompute, fuse_step and chunk_loss; \"close\": also "
-                            "the optimizer's state, and products, in bfloat16; \"any\": also a state of 8 bits, and "
-                            "smaller batches with the same effective batch")
+                            "what a budget may choose: \"exact\": recompute, fuse_step, chunk_loss and offload; "
+                            "\"close\": also the optimizer's state, and products, in bfloat16; \"any\": also a "
+                            "state of 8 bits, and smaller batches with the same effective batch")
                          .choice({"exact", "close", "any"})
                          .or_default("exact"),
                      Option("recompute",
@@ -132,7 +132,13 @@ Entry fit_entry() {
                             "the last layer, an nn.Linear, and the loss, cross_entropy, are computed together a few "
                             "rows at a time in training, so that the scores of all classes are never held")
                          .boolean()
-                         .or_default(false)}))
+                         .or_default(false),
+                     Option("offload",
+                            "what lies in a file in place of memory, with weights of the same bits: \"optimizer\": the "
+                            "optimizer's state, which is read and written while the optimizer steps; \"activations\": "
+                            "what the forward pass keeps for the backward pass")
+                         .choice({"optimizer", "activations"})
+                         .many()}))
       .with(precision_option())
       .with(Option("loader", "how batches are prepared; only drop_last changes results")
                 .fields({Option("threads", "worker threads; with 0 the training thread prepares the batches")

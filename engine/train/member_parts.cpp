@@ -9,6 +9,8 @@
 #include "plan/fit_plan_parts.h"
 #include "plan/precision.h"
 #include "run/budget.h"
+#include "tensor/file_memory.h"
+#include "tensor/memory.h"
 #include "tensor/named_tensors.h"
 #include "train/member.h"
 
@@ -279,8 +281,31 @@ void Member::check_extension(std::int64_t before) const {
   throw wanted.no_more_than(count_text(static_cast<double>(before) / unit) + " " + wanted.unit);
 }
 
+namespace {
+
+// The newest checkpoint, read into a file without a name: what a fit and its checkpoint hold together may be more than
+// memory may take. What the fit keeps of the checkpoint is in memory.
+std::optional<Checkpoint> newest_in_file(Record& record, const std::filesystem::path& folder, const char* otherwise) {
+  std::optional<Checkpoint> found;
+  {
+    const TensorsInFile guard(std::make_shared<ScratchFile>(folder));
+    found = record.newest(otherwise);
+  }
+  if (!found) return found;
+  for (auto& [name, tensor] : found->tensors)
+    if (name.starts_with("state.")) tensor = tensor.clone();
+  if (!found->best) return found;
+  for (auto& [name, tensor] : found->best->tensors) tensor = tensor.clone();
+  return found;
+}
+
+}  // namespace
+
 std::int64_t Member::resume() {
-  const std::optional<Checkpoint> found = record_.newest("the first step");
+  const char* const otherwise = "the first step";
+  const bool is_short_of_memory = plan_.offload_optimizer || tensor_memory_limit() > 0;
+  const std::optional<Checkpoint> found =
+      is_short_of_memory ? newest_in_file(record_, context_.folder, otherwise) : record_.newest(otherwise);
   if (!found) return 0;
   check_data(*found);
   record_.resume(*found);

@@ -1,9 +1,10 @@
 """The option `memory` of lab.fit in the real program."""
 
+import os
 import re
 import unittest
 
-from program import LINES, CliTest, fit
+from program import LINES, CliTest, fit, small_disk
 
 # A layer of the recipe's own, with a random operator, between layers of the engine.
 MODULE = """local calls = { forward = 0 }
@@ -94,6 +95,19 @@ class Limit(CliTest):
         running.until_rows(self.folder / "killed", 4)
         running.kill()
         self.run_program("resume", "killed")
+        self.assert_same_end(self.folder / "killed", self.folder / "whole")
+
+    def test_a_run_whose_state_takes_most_of_the_limit_goes_on_within_it(self):
+        more = ('  keep = "last", memory = { fuse_step = true }, checkpoint = "1 epochs",\n'
+                "  on = { validate = function() for i = 1, 1000000 do end end },\n")
+        model = "nn.Sequential { nn.Linear(512), nn.Repeat(3, nn.Linear(512)), nn.Linear(3) }"
+        self.recipe(model=model, more=more, epochs="12")
+        self.train("--out", "whole")
+        running = self.start("r.lua", "--threads", "1", "--memory", "18MB", "--out", "killed")
+        running.until_rows(self.folder / "killed", 4)
+        running.kill()
+        self.run_program("resume", "killed")
+        self.assertLessEqual(self.summary(self.folder / "killed")["memory"]["peak"], 18_000_000)
         self.assert_same_end(self.folder / "killed", self.folder / "whole")
 
     def test_what_does_not_fit_names_the_layer_and_what_would(self):
@@ -203,6 +217,75 @@ class Budget(CliTest):
         result = self.train(code=1)
         self.assert_said(result, "memory.budget: chooses options for a fit that trains by itself, found a fit that a "
                                  "study builds")
+
+
+class Offload(CliTest):
+    WIDE = "nn.Sequential { nn.Linear(512), nn.Repeat(3, nn.Linear(512)), nn.Linear(3) }"  # a state of 6.3 MB
+    IN_FILE = '  memory = { offload = "optimizer" },\n'
+    SLOW = '  checkpoint = "1 epochs", on = { validate = function() for i = 1, 1000000 do end end },\n'
+
+    def wide(self, memory, more="", **options):
+        return self.recipe(model=self.WIDE, more='  keep = "last",\n' + memory + more, **options)
+
+    def test_a_state_above_the_limit_is_trained_in_a_file_killed_and_resumed(self):
+        self.wide("", self.SLOW, epochs="12")
+        result = self.train("--memory", "13MB", code=1)
+        self.assert_said(result, "out of memory: ", 'offload = "optimizer"')
+        self.train("--out", "plain")
+        self.wide(self.IN_FILE, self.SLOW, epochs="12")
+        checked = self.run_program("check", "r.lua")
+        self.assertRegex(checked.out, r"in a file +6\.\d+ MiB of the optimizer")
+        running = self.start("r.lua", "--threads", "1", "--memory", "13MB", "--out", "killed")
+        running.until_rows(self.folder / "killed", 4)
+        running.kill()
+        self.run_program("resume", "killed")
+        names = [{path.name.split(".")[0] for path in (self.folder / run).iterdir()} for run in ("killed", "plain")]
+        self.assertEqual(*names)
+        memory = self.summary(self.folder / "killed")["memory"]
+        self.assertLessEqual(memory["peak"], 13_000_000)
+        self.assertGreater(memory["offloaded"], 6_000_000)
+        self.assertEqual(memory["chosen"], ["memory.offload=optimizer"])
+        self.assertIn(" in a file, mostly ", self.run_program("report", "killed").out)
+        self.assert_same_end(self.folder / "killed", self.folder / "plain")
+
+    def test_a_full_disk_is_told_before_the_first_step(self):
+        disk = small_disk(self, 4)
+        self.wide(self.IN_FILE)
+        result = self.train("--out", disk / "run", code=3)
+        self.assert_said(result, "disk full or failing: cannot reserve 1048576 bytes of a file in ",
+                         "free space, then resume the run")
+        self.assertEqual(result.err.count("disk full"), 1, result)
+
+    def test_a_run_that_finds_no_space_goes_on_later_to_the_byte(self):
+        disk = small_disk(self, 80)
+        self.wide(self.IN_FILE, self.SLOW, epochs="12")
+        self.train("--out", "plain")
+        running = self.start("r.lua", "--threads", "1", "--out", disk / "run")
+        running.until_rows(disk / "run", 4)
+        running.kill()
+        filler = disk / "filler"
+        with filler.open("wb") as file, self.assertRaises(OSError):
+            while True:
+                file.write(bytes(1 << 16))
+                file.flush()
+        os.truncate(filler, filler.stat().st_size - (2 << 20))
+        result = self.run_program("resume", disk / "run", code=3)
+        self.assert_said(result, "disk full or failing: cannot reserve ")
+        filler.unlink()
+        self.run_program("resume", disk / "run")
+        self.assert_same_end(disk / "run", self.folder / "plain")
+
+    def test_trials_with_a_state_in_a_file_train_one_by_one(self):
+        self.write("r.lua", "return lab.sweep { name = \"s\", space = { lr = lab.space.log(1e-3, 1e-1) }, trials = 2,\n"
+                            "  STACK metric = \"val.loss\", build = function(hp)\n local nn = lab.nn\n"
+                            + fit(more=self.IN_FILE).split("\n", 1)[1] + "end }\n")
+        text = (self.folder / "r.lua").read_text()
+        self.write("r.lua", text.replace("STACK", "stack = 2,"))
+        self.assert_said(self.train(code=1), "stack = 2: expected fits that can train together, found that the "
+                                             "optimizer's state lies in a file of one trial")
+        self.write("r.lua", text.replace("STACK", ""))
+        self.train("--out", "alone")
+        self.assertEqual(self.summary(self.folder / "alone")["status"], "done")
 
 
 if __name__ == "__main__":

@@ -170,6 +170,8 @@ std::string memory_text(const Value& memory) {
   if (!memory["peak"].is_number() || memory["peak"].number() == 0) return "";
   std::string text = "  memory " + bytes_text(memory["peak"]) + " of tensors at most";
   if (memory["budget"].is_number()) text += ", allowed " + bytes_text(memory["budget"]);
+  if (const Value& offloaded = memory["offloaded"]; offloaded.is_number() && offloaded.number() > 0)
+    text += ", besides " + bytes_text(offloaded) + " in a file";
   std::vector<std::pair<double, std::string>> kinds;
   if (memory["categories"].is_map()) {
     for (const auto& [name, bytes] : memory["categories"].map())

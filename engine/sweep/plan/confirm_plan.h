@@ -22,7 +22,7 @@ class ConfirmPlan final : public StudyPlan {
 
   const std::vector<FreshFit>& fits() const { return fits_; }
   // A seed on which a configuration fails counts against it, and ends nothing.
-  std::int64_t most_failures() const override { return no_limit; }
+  std::int64_t most_failures() const override { return StudyTerms::no_limit; }
   std::string failure(const Failures&) const override { return ""; }
   std::string text() const override { return ""; }
   Options build(std::span<const double> point, std::int64_t trial, std::int64_t repeat) const override;

@@ -79,6 +79,8 @@ std::string why_alone(const FitPlan& plan) {
   const Options& fit = plan.options;
   if (const std::string why = why_unique(fit); !why.empty()) return why;
   if (plan.chunk_loss) return "the last layer and the loss of a fit with chunk_loss take no member axis";
+  if (plan.offload_optimizer) return "the optimizer's state lies in a file of one trial";
+  if (plan.offload_activations) return "the activations lie in a file of one trial";
   if (plan.plans_for_one) return "what the fit computes again is chosen for one trial";
   if (const std::string layer = plan.model->not_stackable(); !layer.empty()) return layer + " takes no member axis";
   if (!takes_members(fit.child("optim"))) return fit.child("optim").entry().name + " takes no member axis";

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "core/host.h"
+#include "file_blocks.h"
 #include "tensor/dry_run.h"
 #include "tensor/free_memory.h"
 #include "tensor/memory_events.h"
@@ -109,6 +110,8 @@ class CountingAllocator final : public c10::Allocator {
  public:
   c10::DataPtr allocate(std::size_t bytes) override {
     if (bytes == 0) return {nullptr, nullptr, free_block, c10::Device(c10::kCPU)};
+    if (lies_in_file(bytes)) [[unlikely]]
+      return allocate_in_file(bytes);
     const MemoryUse use = current_use;
     cpu.check(use, static_cast<std::int64_t>(bytes));
     if (bytes >= static_cast<std::size_t>(large_memory)) check_large(use, static_cast<double>(bytes));

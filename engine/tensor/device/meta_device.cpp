@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <unordered_map>
 
+#include "file_blocks.h"
 #include "tensor/dry_run.h"
 #include "tensor/generator.h"
 
@@ -55,7 +56,7 @@ void free_block_of_meta(void* context) {
 class MetaAllocator final : public c10::Allocator {
  public:
   c10::DataPtr allocate(std::size_t bytes) override {
-    if (bytes == 0 || !dry_listener) return {nullptr, at::kMeta};
+    if (bytes == 0 || !dry_listener || lies_in_file(bytes)) return {nullptr, at::kMeta};
     auto* const block = new Block{block_bytes(static_cast<std::int64_t>(bytes)), current_memory_use(), dry_listener};
     dry_listener->allocated(block, block->bytes, block->use);
     return {nullptr, block, free_block_of_meta, at::kMeta};

@@ -183,6 +183,12 @@ double sum_of(const std::vector<ChainCost>& costs, std::size_t begin, std::size_
 
 }  // namespace
 
+double forward_seconds(const FitPlan& plan) {
+  double sum = 0;
+  for (const double seconds : measured_seconds(plan, plan.model->chain())) sum += seconds;
+  return sum;
+}
+
 RecomputePrice recompute_within(FitPlan& plan, std::int64_t budget, const Options& memory, bool nests) {
   const MemoryPrediction plain = predict_memory(plan);
   if (!plain.estimated_because.empty()) {

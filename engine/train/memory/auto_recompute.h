@@ -15,6 +15,9 @@ struct RecomputePrice {
   double forward = 0, again = 0;     // seconds of a forward pass, and of the layers computed again in a step
 };
 
+// Seconds of a forward pass through the model's chain, the least of some passes on zeros.
+double forward_seconds(const FitPlan& plan);
+
 // Sets plan.recompute; it becomes empty where the plain step fits, and where no recomputation fits. The candidates are
 // the plans of SegmentSearch, and plans with segments of equal size. The memory of each is predicted by a dry run, the
 // time by forward passes on zeros. With `nests`, segments may lie within others, which patterns of layers cannot

@@ -54,6 +54,9 @@ FitPlan step_plan(const FitPlan& plan, at::Device device) {
   one.recompute = plan.recompute;
   one.fuse_step = plan.fuse_step;
   one.chunk_loss = plan.chunk_loss;
+  one.offload_optimizer = plan.offload_optimizer;
+  one.offload_activations = plan.offload_activations;
+  one.folder = plan.folder;
   return one;
 }
 

@@ -35,7 +35,7 @@ Value plain_bytes(const FitPlan& plan, const MeasuredMemory& measured) {
 MemoryPrediction plain_step(const FitPlan& plan) {
   return predict_memory(plan, 1, [](FitPlan& dry) {
     dry.recompute = {};
-    dry.fuse_step = dry.chunk_loss = false;
+    dry.fuse_step = dry.chunk_loss = dry.offload_optimizer = dry.offload_activations = false;
     dry.micro_batch = 0;
   });
 }
@@ -66,6 +66,15 @@ std::vector<std::string> memory_options_in_use(const FitPlan& plan, std::int64_t
   if (!plan.recompute.empty()) lines.push_back("memory.recompute=" + recompute_text(plan));
   if (plan.fuse_step) lines.emplace_back("memory.fuse_step=true");
   if (plan.chunk_loss) lines.emplace_back("memory.chunk_loss=true");
+  if (plan.chosen["memory.offload"].is_nil()) {
+    if (plan.offload_optimizer && plan.offload_activations) {
+      lines.emplace_back(R"(memory.offload=["optimizer", "activations"])");
+    } else if (plan.offload_optimizer) {
+      lines.emplace_back("memory.offload=optimizer");
+    } else if (plan.offload_activations) {
+      lines.emplace_back("memory.offload=activations");
+    }
+  }
   if (is_chosen) {
     for (const auto& [path, value] : plan.chosen.map())
       if (value.is_string()) lines.push_back(path + "=" + value.string());
@@ -90,6 +99,7 @@ Value memory_summary(const FitPlan& plan, const MeasuredMemory& measured) {
                     {"plain", std::move(plain)},
                     {"budget", limit > 0 ? Value(limit) : Value()},
                     {"categories", std::move(categories)},
+                    {"offloaded", measured.offloaded},
                     {"chosen", Value::List(chosen.begin(), chosen.end())}};
 }
 

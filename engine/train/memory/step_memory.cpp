@@ -6,6 +6,7 @@
 #include "core/trace.h"
 #include "tensor/device.h"
 #include "tensor/dry_run.h"
+#include "tensor/file_memory.h"
 #include "train/memory_prediction.h"
 #include "what_fits.h"
 
@@ -53,6 +54,7 @@ Value StepMemory::summary(std::int64_t micro_batch) const {
   MeasuredMemory all = measured_;
   all.peak = device_at(plan_.device).memory().peak;
   all.micro_batch = micro_batch;
+  all.offloaded = tensor_bytes_in_files();
   return memory_summary(plan_, all);
 }
 

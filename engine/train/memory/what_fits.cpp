@@ -49,6 +49,10 @@ class Search {
       if (auto way = tried("chunk_loss = true", [](FitPlan& dry) { dry.chunk_loss = true; }))
         ways.push_back(std::move(*way));
     }
+    if (!plan_.offload_optimizer && why_not_offloaded(plan_).empty()) {
+      if (auto way = tried("offload = \"optimizer\"", [](FitPlan& dry) { dry.offload_optimizer = true; }))
+        ways.push_back(std::move(*way));
+    }
     return ways;
   }
 

@@ -11,9 +11,11 @@
 #include "core/words.h"
 #include "machine/product_times.h"
 #include "memory_summary.h"
+#include "offload_price.h"
 #include "optim/optimizer.h"
 #include "plan/fit_plan_parts.h"
 #include "tensor/dry_run.h"
+#include "tensor/file_memory.h"
 #include "tensor/free_memory.h"
 #include "train/memory_prediction.h"
 
@@ -23,8 +25,8 @@ namespace {
 // A twentieth of the budget stays free for what a prediction leaves out.
 constexpr double usable_share = 0.95;
 
-// Estimated prices, as shares of the time of a step. Computing again has a measured price; memory.fuse_step and
-// memory.chunk_loss have none to speak of.
+// Estimated prices, as shares of the time of a step. Computing again and a file have measured prices; memory.fuse_step
+// and memory.chunk_loss have none to speak of.
 constexpr double price_of_bfloat16_state = 0.02;
 constexpr double price_of_8bit_state = 0.04;
 constexpr double price_of_half_a_batch = 0.05;
@@ -64,6 +66,17 @@ struct Variant {
   double price = 0;
 };
 using Variants = std::vector<Variant>;
+
+// The optimizer's state in a file, with the same bits.
+Variants files(const FitPlan& plan) {
+  if (plan.offload_optimizer || plan.state_bytes < smallest_in_file || !why_not_offloaded(plan).empty()) return {};
+  try {
+    return {{.lines = {{"memory.offload", "optimizer"}}, .price = offload_price(plan)}};
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::recipe) throw;
+    return {};  // the disk is full
+  }
+}
 
 // Forms of the optimizer's state.
 Variants states(const FitPlan& plan, bool any) {
@@ -112,6 +125,7 @@ Variants variants(const FitPlan& plan, const std::string& allow) {
       }
     }
   };
+  multiply(files(plan));
   if (allow != "exact") {
     multiply(states(plan, allow == "any"));
     multiply(precisions(plan));

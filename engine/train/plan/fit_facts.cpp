@@ -69,9 +69,10 @@ Value flops_facts(const FitPlan& plan) {
   return facts;
 }
 
-Value memory_facts(const MemoryPrediction& memory) {
+Value memory_facts(const FitPlan& plan, const MemoryPrediction& memory) {
   Value facts = memory.ledger.to_value();
   for (const char* recorded : {"curve", "layers"}) facts.map().erase(recorded);
+  if (plan.offload_optimizer) facts.set("offloaded", plan.state_bytes);
   if (!memory.estimated_because.empty()) facts.set("estimated_because", memory.estimated_because);
   return facts;
 }
@@ -88,7 +89,7 @@ Value fit_facts(const FitPlan& plan, const MemoryPrediction& memory, const std::
                            {"models", model_facts(plan)},
                            {"parameters", plan.parameter_count()},
                            {"length", length_facts(plan)},
-                           {"memory", memory_facts(memory)},
+                           {"memory", memory_facts(plan, memory)},
                            {"precision", precision_text(plan.precision)},
                            {"monitor", plan.monitor},
                            {"goal", plan.minimize(plan.monitor) ? "min" : "max"},

@@ -316,6 +316,15 @@ std::unique_ptr<Optimizer> probe_optimizer(const Model& model, const Options& op
   return make_optimizer({&optimizer, 1}, std::move(parameters), 0);
 }
 
+// Measured on an optimizer of its spec instead of tabulated per kind. The counts of steps take no memory to speak of.
+std::int64_t state_bytes(Optimizer& optimizer) {
+  std::int64_t sum = 0;
+  for (const auto& [name, tensor, per_member] : optimizer.state()) {
+    if (name != "step") sum += static_cast<std::int64_t>(tensor.nbytes());
+  }
+  return sum;
+}
+
 // The models and optimizers that a step changes, in one form for both kinds of fit.
 std::vector<FitPlan::StepModel> trained_models(const FitPlan& plan) {
   if (plan.step) return plan.step_models;
@@ -370,6 +379,7 @@ FitPlan plan_fit(const Options& options, const RunSettings& settings, const Data
   plan.seed = options.given("seed") ? options.integer("seed") : settings.seed;
   plan.precision = precision_of(options);
   plan.device = parse_device(settings.device);
+  plan.folder = settings.folder;
   // Splits use the run's seed, not the fit's: fits that are compared or averaged share a split.
   plan.data = opened ? *opened : open_data(options.child("data"), {.seed = settings.seed});
   const Dataset& data = *plan.data.train.data;
@@ -401,6 +411,7 @@ FitPlan plan_fit(const Options& options, const RunSettings& settings, const Data
   for (const FitPlan::StepModel& one : trained_models(plan)) {
     const auto probe = probe_optimizer(*one.model, one.optimizer, plan.precision.weights);
     plan.steps_by_parameter = plan.steps_by_parameter && probe->steps_by_parameter();
+    plan.state_bytes += state_bytes(*probe);
   }
   for (const FitPlan::StepModel& one : plan.step_models) {
     if (keeps_average(one.optimizer))
@@ -436,13 +447,8 @@ Batch next_batch(const FitPlan& plan, Loader& loader) {
 MemoryEstimate estimate_memory(const FitPlan& plan) {
   const auto value = static_cast<double>(c10::elementSize(plan.precision.weights));
   const double weights = static_cast<double>(plan.parameter_count()) * value;
-  // The optimizer's state, measured on an optimizer of this spec instead of tabulated per kind.
-  double gradients = 0, optimizer = 0, activations = 0;
+  double gradients = 0, optimizer = plan.offload_optimizer ? 0 : static_cast<double>(plan.state_bytes), activations = 0;
   for (const FitPlan::StepModel& one : trained_models(plan)) {
-    const auto probe = probe_optimizer(*one.model, one.optimizer, plan.precision.weights);
-    for (const auto& [name, tensor, per_member] : probe->state()) {
-      if (name != "step") optimizer += static_cast<double>(tensor.nbytes());
-    }
     double trained = 0;
     for (const ParameterInfo& parameter : one.model->parameters()) {
       if (parameter.trains) trained += static_cast<double>(element_count(parameter.shape)) * value;

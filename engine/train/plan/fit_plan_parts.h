@@ -15,9 +15,11 @@ void plan_objective(FitPlan& plan);
 void plan_memory(FitPlan& plan);
 // The bytes of the option memory.budget; 0 without.
 std::int64_t memory_budget(const Options& memory);
-// Why the options memory.fuse_step and memory.chunk_loss are not for this fit; an empty text where they are.
+// Why the options memory.fuse_step, memory.chunk_loss and memory.offload are not for this fit; an empty text where they
+// are.
 std::string why_not_fused(const FitPlan& plan);
 std::string why_not_chunked(const FitPlan& plan);
+std::string why_not_offloaded(const FitPlan& plan);
 
 // The batch of a fit with batch = "auto": the largest whose training step is predicted to fit into the option
 // memory.budget or into what is free. `plan` is complete, with some other batch. Error{recipe} where a step cannot be

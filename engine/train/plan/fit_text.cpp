@@ -113,6 +113,8 @@ Checked describe(const FitPlan& plan) {
   }
   if (!plan.recompute.empty()) line("computed again", recompute_text(plan));
   line(memory.estimated_because.empty() ? "memory (predicted)" : "memory (estimate)", memory_line(memory));
+  if (plan.offload_optimizer)
+    line("in a file", bytes_text(static_cast<double>(plan.state_bytes)) + " of the optimizer");
   if (const std::int64_t limit = tensor_memory_limit(); limit > 0 && memory.ledger.peak > limit) {
     line("above the limit", "a step in parts may fit into " + bytes_text(static_cast<double>(limit)) + "; as a whole " +
                                 what_fits(plan, 1, limit - live_tensor_bytes()));

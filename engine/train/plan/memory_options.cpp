@@ -1,6 +1,7 @@
 // The option `memory`.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 
@@ -108,6 +109,12 @@ std::string why_not_chunked(const FitPlan& plan) {
   return "";
 }
 
+std::string why_not_offloaded(const FitPlan& plan) {
+  if (!plan.device.is_cpu()) return "the state is on the device " + plan.device.str();
+  if (plan.state_bytes == 0) return plan.options.child("optim").entry().name + " keeps none";
+  return "";
+}
+
 void plan_memory(FitPlan& plan) {
   if (!plan.options.given("memory")) return;
   if (plan.step) throw plan.options.error("memory", "a fit with a step of its own has no such option");
@@ -134,6 +141,16 @@ void plan_memory(FitPlan& plan) {
   if (const std::string why = plan.chunk_loss ? why_not_chunked(plan) : ""; !why.empty()) {
     throw memory.error("chunk_loss", "computes the cross-entropy of labels with the nn.Linear before it, and " + why);
   }
+  if (memory.given("offload")) {
+    const Value::List& offload = memory.get("offload").list();
+    plan.offload_optimizer = std::ranges::find(offload, Value("optimizer")) != offload.end();
+    plan.offload_activations = std::ranges::find(offload, Value("activations")) != offload.end();
+  }
+  if (plan.offload_activations && !plan.device.is_cpu())
+    throw memory.error("offload",
+                       "copies the host's activations into a file, and these are on the device " + plan.device.str());
+  if (const std::string why = plan.offload_optimizer ? why_not_offloaded(plan) : ""; !why.empty())
+    throw memory.error("offload", "keeps the optimizer's state in a file, and " + why);
   if (is_auto) return plan_auto(plan, memory);
   if (names_layers) check_recomputable(*plan.model, plan.recompute, memory, "recompute", !plan.device.is_cpu());
 }

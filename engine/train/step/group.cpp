@@ -4,6 +4,7 @@
 #include <ATen/ops/full_like.h>
 
 #include <algorithm>
+#include <array>
 
 #include "accumulation.h"
 #include "batch_view.h"
@@ -13,6 +14,8 @@
 #include "loss_scaler.h"
 #include "member_slice.h"
 #include "micro_batches.h"
+#include "model/offload.h"
+#include "optim/offloaded.h"
 #include "tensor/memory.h"
 #include "tensor/operator_errors.h"
 
@@ -48,10 +51,13 @@ Group::Group(const FitPlan& plan, std::span<const Key> keys, std::span<const Opt
     passes_.insert(passes_.begin(), scaler_);
     may_skip_ = true;
   }
-  optimizer_ = make_optimizer(optimizers, std::move(parameters), state_.members);
+  optimizer_ = plan.offload_optimizer ? make_offloaded_optimizer(optimizers.front(), std::move(parameters), plan.folder)
+                                      : make_optimizer(optimizers, std::move(parameters), state_.members);
   if (!averages.empty())
     average_ = std::make_unique<WeightAverage>(averages, plan.length, std::move(tensors), state_.members);
   gradients_.resize(trained_.size());
+  if (plan.offload_activations)
+    activations_ = std::make_unique<ActivationFile>(std::make_shared<ScratchFile>(plan.folder));
   if (plan.fuse_step) fused_ = std::make_unique<FusedStep>(trained_, *optimizer_, plan.clip.value);
 }
 
@@ -74,6 +80,11 @@ LossValue Group::forward(const Batch& batch, std::int64_t step, std::size_t micr
                   .leaves_out_last = plan_.chunk_loss};
   std::vector<at::Tensor> moved;
   const BatchView view = view_of(plan_, batch, state_.members, keyed(keys_.front(), "loss"), run_, moved);
+  std::optional<OffloadActivations> offload;
+  if (activations_) {
+    const std::array<std::span<const at::Tensor>, 3> stay = {state_.parameters, state_.buffers, batch.columns};
+    offload.emplace(*activations_, stay);
+  }
   const at::Tensor out = plan_.model->forward(model_inputs(plan_, view), pass);
   if (!plan_.chunk_loss) return loss_of(plan_, [&] { return (*plan_.loss)(out, view); });
   const Layer::Linear last = *plan_.model->chain().back()->linear();

@@ -39,7 +39,8 @@ fs::path empty_folder(const std::string& name) {
 const char* const summary_json = R"({"name":"digits","kind":"fit","status":"stopped","reason":"good enough",
   "out":"/x/runs/digits/001","seconds":75.5,"resumed":[12,40],"steps":391,"samples":12345,
   "speed":{"shares":{"training":0.752,"input":0.004,"evaluation":0.05,"checkpoint":0.054,"other":0.14}},
-  "memory":{"peak":67108864,"plain":134217728,"budget":70000000,"chosen":["memory.recompute=every 4"],
+  "memory":{"peak":67108864,"plain":134217728,"budget":70000000,"offloaded":33554432,
+    "chosen":["memory.recompute=every 4"],
     "categories":{"activations":41943040,"weights":12582912,"other":1048576,"program":300000000}},
   "best":{"metric":"val.loss","value":0.08123456,"epoch":2,"step":46},
   "metrics":{"val.loss":0.08123456,"test.accuracy":0.97777778,"test.loss":0.1,"train.loss":null,"lr":0.001}})";
@@ -56,7 +57,8 @@ TEST_CASE("a summary in a few lines") {
         "         lr 0.001\n"
         "  took   391 steps, 12345 samples, 1 min 15 s (75 % training, 14 % other work, 5 % checkpoints, 5 % "
         "evaluation)\n"
-        "  memory 64 MiB of tensors at most, allowed 66.76 MiB, mostly activations 40 MiB, weights 12 MiB\n"
+        "  memory 64 MiB of tensors at most, allowed 66.76 MiB, besides 32 MiB in a file, mostly activations "
+        "40 MiB, weights 12 MiB\n"
         "         with memory.recompute=every 4; a step without takes 128 MiB (predicted)\n"
         "  resumed from step 12, 40\n"
         "  in     /x/runs/digits/001\n");

@@ -29,6 +29,7 @@ class FileCalls {
   virtual int remove(const std::filesystem::path& path);
   virtual int make_directory(const std::filesystem::path& path);
   virtual int truncate(const std::filesystem::path& path, std::int64_t length);
+  virtual int reserve(int fd, std::int64_t offset, std::int64_t bytes);  // posix_fallocate
 };
 
 FileCalls& file_calls();

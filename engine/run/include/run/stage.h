@@ -33,6 +33,8 @@ struct RunSettings {
   std::optional<int> workers;  // --workers: processes that work on a study's trials
   // `trainlab worker --study URL`: this run helps with studies that another run has begun in this database. Else empty.
   std::string study = {};
+  // Where the files of the run lie or will lie, or the working folder of a command that makes no run; empty: unknown.
+  std::filesystem::path folder = {};
   // The values that this stage chose when it began, by option, where an option leaves the choice to the stage; nil
   // before. A stage that goes on keeps its choice.
   Value chosen = {};

@@ -57,14 +57,18 @@ struct FitPlan {
   std::int64_t validate_every = 0;  // steps
   CheckpointRule checkpoint;
   Clip clip;
-  std::int64_t accumulate = 1;      // number of micro-batches in an optimizer step
-  std::int64_t micro_batch = 0;     // the most samples of a batch that go through the model at a time; 0: all
-  std::int64_t budget = 0;          // the most bytes that tensors may take in a training step; 0: no limit
-  Recompute recompute;              // the option memory.recompute
-  bool plans_for_one = false;       // whether `recompute` was chosen for a trial that trains alone
-  bool steps_by_parameter = false;  // whether the optimizer can step a parameter as soon as its gradient is there
-  bool fuse_step = false;           // the option memory.fuse_step
-  bool chunk_loss = false;          // the option memory.chunk_loss
+  std::int64_t accumulate = 1;       // number of micro-batches in an optimizer step
+  std::int64_t micro_batch = 0;      // the most samples of a batch that go through the model at a time; 0: all
+  std::int64_t budget = 0;           // the most bytes that tensors may take in a training step; 0: no limit
+  Recompute recompute;               // the option memory.recompute
+  bool plans_for_one = false;        // whether `recompute` was chosen for a trial that trains alone
+  bool steps_by_parameter = false;   // whether the optimizer can step a parameter as soon as its gradient is there
+  bool fuse_step = false;            // the option memory.fuse_step
+  bool chunk_loss = false;           // the option memory.chunk_loss
+  std::int64_t state_bytes = 0;      // of the optimizer
+  bool offload_optimizer = false;    // the option memory.offload: the optimizer's state lies in a file
+  bool offload_activations = false;  // the same of what autograd keeps for the backward pass
+  std::filesystem::path folder;      // RunSettings::folder, where these files lie
 
   // A training step of the recipe's own, and the models that it trains, in order of name; the name of a single model is
   // empty.

@@ -21,6 +21,7 @@
 
 namespace trainlab {
 
+class ActivationFile;
 class FusedStep;
 class LossScaler;
 
@@ -101,7 +102,8 @@ class Group final : public Trained {
   DropRates drop_rates_;
   ModelState state_;
   std::unique_ptr<Optimizer> optimizer_;
-  std::unique_ptr<FusedStep> fused_;  // null unless the plan says so
+  std::unique_ptr<FusedStep> fused_;             // null unless the plan says so
+  std::unique_ptr<ActivationFile> activations_;  // ditto
   MicroBatch micro_batch_;
   std::unique_ptr<WeightAverage> average_;
   std::vector<std::uint8_t> is_final_;  // by member: whether its final weights are loaded
