@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/isfinite.h>
+#include <ATen/ops/isnan.h>
 
 #include <algorithm>
 #include <cmath>
@@ -20,6 +21,12 @@ using Stack = torch::jit::Stack;
 
 bool is_finite(const Stack& arguments, std::size_t place) {
   return at::isfinite(arguments[place].toTensor().detach()).all().item<bool>();
+}
+// A tensor or a number.
+bool is_no_nan(const Stack& arguments, std::size_t place) {
+  const c10::IValue& given = arguments[place];
+  if (!given.isTensor()) return !std::isnan(given.toScalar().toDouble());
+  return !at::isnan(given.toTensor().detach()).any().item<bool>();
 }
 bool is_dense(const Stack& arguments, std::size_t place) {
   return arguments[place].toTensor().layout() == at::kStrided;
@@ -255,6 +262,7 @@ bool are_few_matrices(const Stack& arguments, std::size_t place) {
 }
 
 constexpr ArgumentRule finite{"elements that are neither NaN nor infinite", is_finite};
+constexpr ArgumentRule no_nan{"no NaN, for which LibTorch computes nothing and returns what memory holds", is_no_nan};
 constexpr ArgumentRule filled{"at least one element", is_filled};
 constexpr ArgumentRule dense{"a dense tensor", is_dense};
 constexpr ArgumentRule indices{"a sparse tensor with as many sparse dimensions as the first one has",
@@ -370,6 +378,7 @@ const ArgumentRule* argument_rule(std::string_view operator_name, std::string_vi
       {{"vsplit", "sections"}, &parts},
   };
   if (operator_name.starts_with("upsample_") && parameter.starts_with("scale")) return &scale;
+  if (operator_name.find("_polynomial_") != std::string_view::npos && parameter == "x") return &no_nan;
   if (parameter == "layout" && !operator_name.starts_with("sparse_") && !operator_name.starts_with("to"))
     return &written_layout;
   const auto found = all.find({operator_name, parameter});

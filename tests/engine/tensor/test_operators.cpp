@@ -347,6 +347,11 @@ TEST_CASE("labels, pivots, offsets, lengths and modes with which a kernel would 
     refused(make, given, {{"layout", "sparse_csr"}}, "'layout': expected \"strided\" or \"sparse_coo\"");
   }
   refused("randn", {Numbers{3, 3}}, {{"layout", "sparse_csc"}}, "'layout': expected \"strided\" or \"sparse_coo\"");
+  for (const char* polynomial : {"special_chebyshev_polynomial_t", "special_shifted_chebyshev_polynomial_w"}) {
+    refused(polynomial, {at::full({2}, std::nan("")), 2}, {}, "(x): expected no NaN");
+    refused(polynomial, {std::nan(""), at::full({2}, 2.F)}, {}, "(x): expected no NaN");
+    CHECK(Call(polynomial, {at::zeros({2}), 2}).tensor().isfinite().all().item<bool>());
+  }
   CHECK(Call("to_sparse", {x}, {{"layout", "sparse_csr"}}).tensor().layout() == at::kSparseCsr);
 
   const at::Tensor image = at::ones({1, 1, 4, 4}), places = at::zeros({1, 2, 2, 2});
