@@ -122,8 +122,8 @@ void of_trainings(Registry& registry) {
                        "held beside tensors. Nil where no step was measured")
                     .any())
           .with(Option("offloaded",
-                       "bytes of tensors that lay in a file in place of memory, which the other numbers leave out "
-                       "(memory.offload)")
+                       "most bytes of tensors at a time that lay in a file in place of memory, which the other numbers "
+                       "leave out (memory.offload)")
                     .integer())
           .with(Option("chosen",
                        "what saves memory in its steps, as the texts after --set that say the same: \"batch=32\", "

@@ -16,11 +16,11 @@
 
 #include "core/as_error.h"
 #include "core/error.h"
+#include "core/file_failure.h"
 #include "core/host.h"
 #include "core/reader.h"
 #include "core/reading.h"
 #include "core/temporaries.h"
-#include "file_failure.h"
 
 namespace trainlab {
 
@@ -39,7 +39,7 @@ int FileCalls::reserve(int fd, std::int64_t offset, std::int64_t bytes) {
   return errno == 0 ? 0 : -1;
 }
 
-Error failure(const std::string& operation, const fs::path& path) {
+Error file_failure(const std::string& operation, const fs::path& path) {
   const int code = errno;
   std::string message = "cannot " + operation + " " + path.string() + ": " + std::strerror(code);
   switch (code) {
@@ -70,7 +70,7 @@ void write_all(int fd, const fs::path& path, std::string_view bytes) {
     if (written > 0) {
       bytes.remove_prefix(static_cast<std::size_t>(written));
     } else if (errno != EINTR) {
-      throw failure("write", path);
+      throw file_failure("write", path);
     }
   }
 }
@@ -79,7 +79,7 @@ void sync_all(int fd, const fs::path& path) {
   while (file_calls().sync(fd) != 0) {
     // EINVAL: a file system that cannot sync this (a folder, a pipe).
     if (errno == EINVAL) return;
-    if (errno != EINTR) throw failure("sync", path);
+    if (errno != EINTR) throw file_failure("sync", path);
   }
 }
 
@@ -94,7 +94,7 @@ class Descriptor {
 
   void close() {
     // After EINTR Linux has closed it; a second call could close another thread's file.
-    if (file_calls().close(std::exchange(fd_, -1)) != 0 && errno != EINTR) throw failure("close", path_);
+    if (file_calls().close(std::exchange(fd_, -1)) != 0 && errno != EINTR) throw file_failure("close", path_);
   }
 
  private:
@@ -105,7 +105,7 @@ class Descriptor {
 // Makes a rename or a new name in the folder durable.
 void sync_folder(const fs::path& folder) {
   const int fd = file_calls().open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-  if (fd < 0) throw failure("open the folder", folder);
+  if (fd < 0) throw file_failure("open the folder", folder);
   Descriptor descriptor(fd, folder);
   sync_all(fd, folder);
   descriptor.close();
@@ -128,7 +128,7 @@ std::pair<int, fs::path> open_temporary(const fs::path& path) {
     fs::path temporary = next_temporary(folder_of(path) / path.filename());
     const int fd = file_calls().open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd >= 0) return {fd, std::move(temporary)};
-    if (errno != EEXIST && errno != EINTR) throw failure("create", path);
+    if (errno != EEXIST && errno != EINTR) throw file_failure("create", path);
   }
 }
 
@@ -139,7 +139,7 @@ Error as_error(const std::exception& exception) {
   if (dynamic_cast<const std::bad_alloc*>(&exception)) return run_error("out of memory");
   if (const auto* error = dynamic_cast<const fs::filesystem_error*>(&exception); error && !error->path1().empty()) {
     errno = error->code().value();
-    return failure("use", error->path1());
+    return file_failure("use", error->path1());
   }
   if (const auto* error = dynamic_cast<const std::system_error*>(&exception)) {
     if (error->code() != std::errc::resource_unavailable_try_again)
@@ -167,7 +167,7 @@ void write_atomic(const fs::path& path, const std::function<void(const Append&)>
     write([&, out = fd](std::string_view bytes) { write_all(out, path, bytes); });
     sync_all(fd, path);
     file.close();
-    if (file_calls().rename(temporary, path) != 0) throw failure("rename a finished temporary to", path);
+    if (file_calls().rename(temporary, path) != 0) throw file_failure("rename a finished temporary to", path);
   } catch (...) {
     file_calls().remove(temporary);
     throw;
@@ -254,26 +254,26 @@ void make_directories(const fs::path& path) {
   const int code = errno;
   if (code == EEXIST && fs::is_directory(path, ignored)) return;  // another process was faster
   errno = code == EEXIST ? ENOTDIR : code;
-  throw failure("make the folder", path);
+  throw file_failure("make the folder", path);
 }
 
 void remove_file(const fs::path& path) {
-  if (file_calls().remove(path) != 0 && errno != ENOENT) throw failure("remove", path);
+  if (file_calls().remove(path) != 0 && errno != ENOENT) throw file_failure("remove", path);
 }
 
 bool rename_folder(const fs::path& from, const fs::path& to) {
   if (file_calls().rename(from, to) == 0) return true;
   if (errno == ENOENT) return false;
-  throw failure("rename " + from.string() + " to", to);
+  throw file_failure("rename " + from.string() + " to", to);
 }
 
 void truncate_file(const fs::path& path, std::int64_t length) {
-  if (file_calls().truncate(path, length) != 0) throw failure("shorten", path);
+  if (file_calls().truncate(path, length) != 0) throw file_failure("shorten", path);
 }
 
 AppendFile::AppendFile(const fs::path& path) : path_(path) {
   fd_ = file_calls().open(path_, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  if (fd_ < 0) throw failure("open", path_);
+  if (fd_ < 0) throw file_failure("open", path_);
   size_ = ::lseek(fd_, 0, SEEK_END);
   if (size_ > 0) return;
   try {

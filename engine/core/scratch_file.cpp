@@ -7,9 +7,9 @@
 #include <cerrno>
 #include <system_error>
 
+#include "core/file_failure.h"
 #include "core/files.h"
 #include "core/temporaries.h"
-#include "file_failure.h"
 
 namespace trainlab {
 
@@ -41,10 +41,10 @@ void ScratchFile::open() {
   if (fd_ >= 0) return;
   // Not every file system makes files without names. There the name is given and taken away, and the folder's next
   // run removes the name of a process that was killed in between.
-  if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL) throw failure("make a file in", folder_);
+  if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL) throw file_failure("make a file in", folder_);
   const fs::path name = next_temporary(folder_ / "scratch");
   fd_ = file_calls().open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (fd_ < 0) throw failure("make a file in", folder_);
+  if (fd_ < 0) throw file_failure("make a file in", folder_);
   file_calls().remove(name);
 }
 
@@ -60,11 +60,11 @@ ScratchFile::Block ScratchFile::take(std::int64_t bytes) {
   }
   if (fd_ < 0) open();
   while (file_calls().reserve(fd_, block.offset, block.bytes) != 0) {
-    if (errno != EINTR) throw failure("reserve " + std::to_string(bytes) + " bytes of a file in", folder_);
+    if (errno != EINTR) throw file_failure("reserve " + std::to_string(bytes) + " bytes of a file in", folder_);
   }
   block.address = ::mmap(nullptr, static_cast<std::size_t>(block.bytes), PROT_READ | PROT_WRITE, MAP_SHARED, fd_,
                          static_cast<off_t>(block.offset));
-  if (block.address == MAP_FAILED) throw failure("map a file into memory in", folder_);
+  if (block.address == MAP_FAILED) throw file_failure("map a file into memory in", folder_);
   end_ += block.bytes;
   return block;
 }
@@ -91,7 +91,7 @@ void ScratchFile::forget(const Block& block) const noexcept {
 void ScratchFile::check() const {
   if (fd_ < 0 || ::sync_file_range(fd_, 0, 0, SYNC_FILE_RANGE_WAIT_BEFORE) == 0) return;
   // Other errors are those of a file system that does not know the call.
-  if (errno == EIO || errno == ENOSPC || errno == EDQUOT) throw failure("write a file in", folder_);
+  if (errno == EIO || errno == ENOSPC || errno == EDQUOT) throw file_failure("write a file in", folder_);
 }
 
 }  // namespace trainlab

@@ -14,6 +14,7 @@
 #include "rows.h"
 #include "run/budget.h"
 #include "tensor/device.h"
+#include "tensor/file_memory.h"
 
 namespace trainlab {
 namespace {
@@ -342,6 +343,7 @@ std::vector<Value> FitLoop::run() {
   last_commit_ = steady_seconds();
   pace_.begin(position_.step);
   if (plan_.device.is_cpu()) reset_tensor_peak();
+  reset_peak_in_files();
   speed_.begin(last_commit_);
   for (const auto& member : members_) of_one(*member, [&] { member->start(position_); });
   for (const auto& observer : company_.observers) observer->started(position_.step, members_.size());

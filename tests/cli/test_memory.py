@@ -275,6 +275,23 @@ class Offload(CliTest):
         self.run_program("resume", disk / "run")
         self.assert_same_end(disk / "run", self.folder / "plain")
 
+    def test_activations_above_the_limit_lie_in_a_file_with_the_same_bytes(self):
+        chosen = {"data": DATA, "model": LAYERS, "optim": "lab.optim.SGD { lr = 0.01 }", "batch": "512", "epochs": "6"}
+        self.recipe(**chosen, more='  keep = "last",\n' + self.SLOW)
+        self.train("--out", "plain")
+        self.recipe(**chosen, more='  keep = "last", memory = { offload = "activations" },\n' + self.SLOW)
+        self.assertRegex(self.run_program("check", "r.lua").out, r"in a file +activations")
+        running = self.start("r.lua", "--threads", "1", "--memory", "16MB", "--out", "killed")
+        running.until_rows(self.folder / "killed", 2)
+        running.kill()
+        self.run_program("resume", "killed")
+        memory = self.summary(self.folder / "killed")["memory"]
+        self.assertEqual(memory["chosen"], ["memory.offload=activations"])
+        self.assertGreater(memory["plain"], 16_000_000)
+        self.assertLessEqual(memory["peak"], 16_000_000)
+        self.assertGreater(memory["offloaded"], 4_000_000)
+        self.assert_same_end(self.folder / "killed", self.folder / "plain")
+
     def test_trials_with_a_state_in_a_file_train_one_by_one(self):
         self.write("r.lua", "return lab.sweep { name = \"s\", space = { lr = lab.space.log(1e-3, 1e-1) }, trials = 2,\n"
                             "  STACK metric = \"val.loss\", build = function(hp)\n local nn = lab.nn\n"

@@ -1,16 +1,16 @@
 #include "tensor/file_memory.h"
 
-#include <atomic>
 #include <utility>
 
 #include "file_blocks.h"
+#include "tensor/memory.h"
 
 namespace trainlab {
 
 namespace {
 
 thread_local constinit const std::shared_ptr<ScratchFile>* current = nullptr;
-std::atomic<std::int64_t> in_files{0};
+MemoryCount in_files;
 
 struct Owner {
   std::shared_ptr<ScratchFile> file;
@@ -19,7 +19,7 @@ struct Owner {
 
 void free_in_file(void* context) {
   const std::unique_ptr<const Owner> owner(static_cast<const Owner*>(context));
-  in_files.fetch_sub(owner->block.bytes, std::memory_order_relaxed);
+  in_files.remove(MemoryUse::other, owner->block.bytes);
   owner->file->give_back(owner->block);
 }
 
@@ -37,14 +37,16 @@ TensorsInFile::TensorsInFile(std::shared_ptr<ScratchFile> file) : file_(std::mov
 
 TensorsInFile::~TensorsInFile() { current = outer_; }
 
-std::int64_t tensor_bytes_in_files() { return in_files.load(std::memory_order_relaxed); }
+std::int64_t tensor_bytes_in_files() { return in_files.live(); }
+std::int64_t peak_in_files() { return in_files.now().peak; }
+void reset_peak_in_files() { in_files.reset_peak(); }
 
 bool lies_in_file(std::size_t bytes) { return bytes >= static_cast<std::size_t>(smallest_in_file) && current; }
 
 c10::DataPtr allocate_in_file(std::size_t bytes) {
   auto owner = std::make_unique<Owner>(Owner{.file = *current, .block = {}});
   owner->block = owner->file->take(static_cast<std::int64_t>(bytes));
-  in_files.fetch_add(owner->block.bytes, std::memory_order_relaxed);
+  in_files.add(MemoryUse::other, owner->block.bytes);
   void* const address = owner->block.address;
   return {address, owner.release(), free_in_file, c10::Device(c10::kCPU)};
 }

@@ -19,7 +19,7 @@ struct MeasuredMemory {
   std::int64_t program = 0;               // bytes that the process held beside tensors at the end of this step
   std::int64_t held_before = 0;           // bytes of tensors before the fit's first tensor
   std::int64_t micro_batch = 0;           // MicroBatch::samples
-  std::int64_t offloaded = 0;             // bytes of tensors in files (tensor/file_memory.h), which `peak` leaves out
+  std::int64_t offloaded = 0;             // most bytes in files (tensor/file_memory.h), which `peak` leaves out
 };
 
 // The options in use that save memory, and all that a budget has chosen, written as for --set: "batch=512",

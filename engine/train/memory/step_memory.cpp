@@ -54,7 +54,7 @@ Value StepMemory::summary(std::int64_t micro_batch) const {
   MeasuredMemory all = measured_;
   all.peak = device_at(plan_.device).memory().peak;
   all.micro_batch = micro_batch;
-  all.offloaded = tensor_bytes_in_files();
+  all.offloaded = peak_in_files();
   return memory_summary(plan_, all);
 }
 

@@ -115,6 +115,7 @@ Checked describe(const FitPlan& plan) {
   line(memory.estimated_because.empty() ? "memory (predicted)" : "memory (estimate)", memory_line(memory));
   if (plan.offload_optimizer)
     line("in a file", bytes_text(static_cast<double>(plan.state_bytes)) + " of the optimizer");
+  if (plan.offload_activations) line("in a file", "activations");
   if (const std::int64_t limit = tensor_memory_limit(); limit > 0 && memory.ledger.peak > limit) {
     line("above the limit", "a step in parts may fit into " + bytes_text(static_cast<double>(limit)) + "; as a whole " +
                                 what_fits(plan, 1, limit - live_tensor_bytes()));

@@ -28,8 +28,11 @@ class TensorsInFile {
 
 constexpr std::int64_t smallest_in_file = std::int64_t{64} << 10;
 
-// Bytes of this process's tensors that lie in files. Thread-safe.
+// Bytes of this process's tensors that lie in files, and the most at a time since the start or
+// reset_peak_in_files(). Thread-safe.
 std::int64_t tensor_bytes_in_files();
+std::int64_t peak_in_files();
+void reset_peak_in_files();
 
 // ScratchFile::read_ahead() and write_behind() for the block of a tensor; nothing for a tensor that lies in memory.
 void read_ahead(const at::Tensor& tensor);

@@ -8,6 +8,6 @@
 namespace trainlab {
 
 // The error of a call on a file that has just failed, from errno: "cannot OPERATION PATH: reason".
-Error failure(const std::string& operation, const std::filesystem::path& path);
+Error file_failure(const std::string& operation, const std::filesystem::path& path);
 
 }  // namespace trainlab
