@@ -1,6 +1,6 @@
 """The loss of a large run of recipes/chargpt.lua, predicted from a ladder of small ones.
 
-    python3 tools/bench/scaling.py [--flops 8e12] [--sizes 8,16,32,64] [--text FILE] [--threads N] [--folder FOLDER]
+    python3 tools/bench/scaling.py [--flops 8e12] [--sizes 16,32,48,64] [--text FILE] [--threads N] [--folder FOLDER]
 
 `trainlab plan sweep` trains the ladder, models of several widths on three budgets each, which together have --flops.
 The law that it fits then predicts the loss of a run with 8 times the FLOPs of the ladder's largest run, of a width that
@@ -25,8 +25,8 @@ FACTOR = 8  # times the FLOPs of the ladder's largest run
 MOST_BYTES = 24_000_000
 # Every size has the same shape but for its width. Short windows make many steps of few FLOPs.
 SHAPE = {"context": 32, "layers": 2, "heads": 2, "batch": 32}
-# In shares of the run, because the ladder's shortest runs have a few hundred steps.
-LENGTHS = ["--set", "schedule.warmup=10%", "--set", "validate=50%"]
+# In shares of the run, because the runs differ in length; a validation takes as long as many steps.
+LENGTHS = ["--set", "schedule.warmup=10%", "--set", "validate=100%"]
 
 
 def standard_library(path):
@@ -54,7 +54,7 @@ def trainlab(*words, folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--flops", type=float, default=8e12, help="of the ladder")
-    parser.add_argument("--sizes", default="8,16,32,64", help="widths of the ladder")
+    parser.add_argument("--sizes", default="16,32,48,64", help="widths of the ladder")
     parser.add_argument("--width", type=int, default=96, help="of the large run")
     parser.add_argument("--text", help="a text file")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
