@@ -1,31 +1,72 @@
--- One to four stages, each of which would go on for far longer than any budget: what `--within` makes of them.
-local nn, stages = lab.nn, lab.param { "stages", 1, min = 1, max = 4 }
+-- One to four stages, each of which would go on for far longer than any budget, in ten kinds: what `--within` makes of
+-- them. A recipe of one stage is a fit or, of the later kinds, a search.
+local nn, optim, sched = lab.nn, lab.optim, lab.sched
+local stages = lab.param { "stages", 1, min = 1, max = 4 }
+local kind = lab.param { "kind", 1, min = 1, max = 10 }
 local data = lab.data.digits():split { train = 0.8, val = 0.1, test = 0.1, seed = 7 }
 
-local function fit(name, width, lr, epochs)
-  return lab.fit {
-    name = name, data = data, loss = "cross_entropy", metrics = { "accuracy" }, epochs = epochs,
-    model = nn.Sequential { nn.Flatten(), nn.Linear(width), nn.ReLU(), nn.Linear(10) },
-    optim = lab.optim.AdamW { lr = lr },
+local function perceptron(...)
+  local layers = { nn.Flatten() }
+  for _, width in ipairs { ... } do
+    layers[#layers + 1] = nn.Linear(width)
+    layers[#layers + 1] = nn.ReLU()
+  end
+  layers[#layers + 1] = nn.Linear(10)
+  return nn.Sequential(layers)
+end
+
+local function convolutions()
+  return nn.Sequential {
+    nn.Conv2d(8, 3, { padding = 1 }), nn.ReLU(), nn.Conv2d(16, 3, { padding = 1 }), nn.ReLU(), nn.MaxPool2d(2),
+    nn.Flatten(), nn.Linear(10),
   }
 end
-local function build(hp) return fit("member", 32, hp.lr, 4) end
+
+local kinds = {
+  { model = function() return perceptron(64) end },
+  { model = function() return perceptron(512, 512) end, fit = { schedule = sched.cosine { warmup = "5%" } } },
+  { model = convolutions },
+  { model = function() return perceptron(32) end, fit = { validate = "25 steps", keep = "last" } },
+  { model = convolutions, fit = { batch = 256, checkpoint = "1 epochs" } },
+  { model = function() return perceptron(64) end, search = { pruner = lab.pruner.asha { min = 1 } } },
+  { model = function() return perceptron(32) end, search = { seeds = 3, stack = false } },
+  { model = function() return perceptron(64) end, search = { scheduler = lab.scheduler.asha { max = 4 } } },
+  { model = function() return perceptron(32) end, search = { confirm = { top = 4, seeds = 3 } } },
+  { model = function() return perceptron(64) end, search = { workers = 2 } },
+}
+local this = kinds[kind]
+
+local function with(options, more)
+  for name, value in pairs(more or {}) do options[name] = value end
+  return options
+end
+
+local function fit(name, lr, epochs)
+  return lab.fit(with({
+    name = name, data = data, loss = "cross_entropy", metrics = { "accuracy" }, epochs = epochs, model = this.model(),
+    optim = optim.AdamW { lr = lr },
+  }, this.fit))
+end
+local function build(hp) return fit("member", hp.lr, 4) end
+local function search()
+  return lab.sweep(with({
+    name = "search", space = { lr = lab.space.log(1e-4, 1e-1) }, metric = "val.loss", trials = 1000000, build = build,
+  }, this.search))
+end
 
 if stages > 3 then
   lab.run(lab.task { name = "loop", run = function(ctx)
     local model = lab.build(nn.Sequential { nn.Flatten(), nn.Linear(10) }, { input = { 1, 8, 8 }, seed = ctx.seed })
-    local opt = lab.optimizer(lab.optim.SGD { lr = 0.1 }, model:parameters())
+    local opt = lab.optimizer(optim.SGD { lr = 0.1 }, model:parameters())
     for batch in ctx:batches(data.train, { size = 64, epochs = 1000000, save = { model, opt } }) do
       local loss = lab.ops.cross_entropy_loss(model:forward(batch.x), batch.y)
       opt:zero_grad(); loss:backward(); opt:step()
     end
   end })
 end
-if stages > 2 then lab.run(fit("first", 64, 1e-2, 1000000)) end
-if stages == 1 then return fit("only", 64, 1e-3, 1000000) end
-local found = lab.run(lab.sweep {
-  name = "search", space = { lr = lab.space.log(1e-4, 1e-1) }, metric = "val.loss", trials = 1000000, build = build,
-})
+if stages > 2 then lab.run(fit("first", 1e-2, 1000000)) end
+if stages == 1 then return this.search and search() or fit("only", 1e-3, 1000000) end
+local found = lab.run(search())
 return lab.ensemble {
   name = "final", params = found.best.params, seeds = 100000, keep = 4, metric = "val.loss", build = build,
 }
