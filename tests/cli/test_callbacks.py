@@ -413,8 +413,8 @@ end }
                 saved = max((run / "checkpoints").glob("last-*.json"))
                 self.assertEqual(saved.stem, "last-000000008")
                 self.assertEqual(json.loads(saved.read_text())["loops"][0]["state"], {"seen": 512})
-        for given, found in (("{ 1, print }", "task.state[2]: expected data, found a function"),
-                             ("{ layer = lab.nn.ReLU() }", "task.state.layer: expected data, found nn.ReLU { … }")):
+        for given, found in (("{ 1, print }", "state[2]: expected data, found a function"),
+                             ("{ layer = lab.nn.ReLU() }", "state.layer: expected data, found nn.ReLU { … }")):
             self.write("r.lua", (task % (9999, "")).replace('name = "t",', f'name = "t", state = {given},'))
             for command in (("check",), ()):
                 self.assert_said(self.run_program(*command, "r.lua", code=1), f"r.lua:2: {found}")
