@@ -390,6 +390,18 @@ class State(CliTest):
         self.recipe(more=f"  on = {{ finish = {self.BAD} }},\n")
         self.train()
 
+    def test_one_of_a_stack_fails_and_the_others_go_on(self):
+        self.write("r.lua", """return lab.sweep { name = "s", metric = "val.loss", trials = 4, stack = true,
+  space = { lr = lab.space.log(1e-3, 1e-1) }, sampler = lab.sampler.random { seed = 1 },
+  build = function(hp) return lab.fit { name = "m", data = lab.data.blobs { samples = 60 }:split { val = 0.5 },
+    model = lab.nn.Linear(3), loss = "cross_entropy", optim = lab.optim.SGD { lr = hp.lr }, epochs = 3,
+    on = { step = function(run) if hp.lr > 0.01 then run.state.f = print end end } } end }
+""")
+        self.run_program("r.lua", "--quiet", "--out", "run")
+        said = self.run_program("report", "run").out
+        self.assertIn("trials 4: 3 complete, 1 failed", said)
+        self.assertEqual(said.count("r.lua:5: run.state.f: expected data or a tensor, found a function"), 1, said)
+
     def test_in_a_task(self):
         task = """local data = lab.data.digits():split { train = 0.8, val = 0.2 }
 return lab.task { name = "t", run = function(ctx)
