@@ -130,8 +130,9 @@ void Member::call(const char* callback, const Position& position) {
           std::static_pointer_cast<Object>(std::static_pointer_cast<RunHandle>(handle_))};
       found->second->call(arguments);
     }
-    // Also that of a loss, a metric, a stop rule or a step of the recipe's own. After the end nothing is saved.
-    if (!at_end && handle_->state_fault()) throw Error(*handle_->state_fault());
+    // Also that of a loss, a metric, a stop rule or a step of the recipe's own. After the end nothing is saved, and a
+    // member that has failed is saved as far as it can be.
+    if (!at_end && !failure_ && handle_->state_fault()) throw Error(*handle_->state_fault());
   } catch (...) {
     // Before the first step there is nothing to save, and at the end all is saved.
     if (std::string_view(callback) != "start" && !at_end) broken_off_ = callback;

@@ -182,8 +182,8 @@ void Member::list_parts() {
                .state =
                    [this, read, on_device] {
                      *read = handle_->present_state();
-                     // A member that has broken off is saved as far as it can be.
-                     if (read->fault && !broken_off_) {
+                     // A member that has broken off or failed is saved as far as it can be.
+                     if (read->fault && !broken_off_ && !failure_) {
                        broken_off_ = "checkpoint";
                        throw Error(*handle_->state_fault());
                      }

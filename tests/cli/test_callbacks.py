@@ -390,6 +390,18 @@ class State(CliTest):
         self.recipe(more=f"  on = {{ finish = {self.BAD} }},\n")
         self.train()
 
+    def test_one_of_a_stack_fails_and_the_others_go_on(self):
+        self.write("r.lua", """return lab.sweep { name = "s", metric = "val.loss", trials = 4, stack = true,
+  space = { lr = lab.space.log(1e-3, 1e-1) }, sampler = lab.sampler.random { seed = 1 },
+  build = function(hp) return lab.fit { name = "m", data = lab.data.blobs { samples = 60 }:split { val = 0.5 },
+    model = lab.nn.Linear(3), loss = "cross_entropy", optim = lab.optim.SGD { lr = hp.lr }, epochs = 3,
+    on = { step = function(run) if hp.lr > 0.01 then run.state.f = print end end } } end }
+""")
+        self.run_program("r.lua", "--quiet", "--out", "run")
+        said = self.run_program("report", "run").out
+        self.assertIn("trials 4: 3 complete, 1 failed", said)
+        self.assertEqual(said.count("r.lua:5: run.state.f: expected data or a tensor, found a function"), 1, said)
+
     def test_in_a_task(self):
         task = """local data = lab.data.digits():split { train = 0.8, val = 0.2 }
 return lab.task { name = "t", run = function(ctx)
@@ -413,8 +425,8 @@ end }
                 saved = max((run / "checkpoints").glob("last-*.json"))
                 self.assertEqual(saved.stem, "last-000000008")
                 self.assertEqual(json.loads(saved.read_text())["loops"][0]["state"], {"seen": 512})
-        for given, found in (("{ 1, print }", "task.state[2]: expected data, found a function"),
-                             ("{ layer = lab.nn.ReLU() }", "task.state.layer: expected data, found nn.ReLU { … }")):
+        for given, found in (("{ 1, print }", "state[2]: expected data, found a function"),
+                             ("{ layer = lab.nn.ReLU() }", "state.layer: expected data, found nn.ReLU { … }")):
             self.write("r.lua", (task % (9999, "")).replace('name = "t",', f'name = "t", state = {given},'))
             for command in (("check",), ()):
                 self.assert_said(self.run_program(*command, "r.lua", code=1), f"r.lua:2: {found}")

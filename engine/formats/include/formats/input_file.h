@@ -47,7 +47,7 @@ class InputFile final : public ByteSource {
 
   std::string name_;
   std::unique_ptr<FileReader> reader_;  // null for bytes in memory, and at the end of the file
-  std::unique_ptr<char[]> buffer_;  // of the file: rest_ lies in it
+  std::unique_ptr<char[]> buffer_;      // of the file: rest_ lies in it
   std::string_view rest_;
   std::unique_ptr<Inflater> inflater_;  // null for plain bytes
 };
