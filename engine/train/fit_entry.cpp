@@ -107,7 +107,8 @@ Entry fit_entry() {
                             "bytes that a training step may take at its peak: \"2 GB\", \"500 MiB\", or \"80%\" of "
                             "what is free when the fit begins. Where a step takes more, the options that make it fit "
                             "are chosen; with recompute = \"auto\" or batch = \"auto\" only those (default: all that "
-                            "is free). A step that comes to this limit goes on in smaller parts")
+                            "is free). A step that comes to this limit goes on in smaller parts, but not with "
+                            "fuse_step")
                          .string(),
                      Option("allow",
                             "what a budget may choose: \"exact\": recompute, fuse_step, chunk_loss and offload; "

@@ -25,8 +25,10 @@ namespace {
 // A twentieth of the budget stays free for what a prediction leaves out.
 constexpr double usable_share = 0.95;
 
-// Estimated prices, as shares of the time of a step. Computing again and a file have measured prices; memory.fuse_step
-// and memory.chunk_loss have none to speak of.
+// Estimated prices, as shares of the time of a step; memory.fuse_step and memory.chunk_loss have none to speak of.
+// Where all candidates give the same bytes, a file has a measured price instead; else a measured time would decide
+// about the numbers.
+constexpr double price_of_a_file = 1;
 constexpr double price_of_bfloat16_state = 0.02;
 constexpr double price_of_8bit_state = 0.04;
 constexpr double price_of_half_a_batch = 0.05;
@@ -68,10 +70,10 @@ struct Variant {
 using Variants = std::vector<Variant>;
 
 // The optimizer's state in a file, with the same bits.
-Variants files(const FitPlan& plan) {
+Variants files(const FitPlan& plan, bool exact) {
   if (plan.offload_optimizer || plan.state_bytes < smallest_in_file || !why_not_offloaded(plan).empty()) return {};
   try {
-    return {{.lines = {{"memory.offload", "optimizer"}}, .price = offload_price(plan)}};
+    return {{.lines = {{"memory.offload", "optimizer"}}, .price = exact ? offload_price(plan) : price_of_a_file}};
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::recipe) throw;
     return {};  // the disk is full
@@ -125,7 +127,7 @@ Variants variants(const FitPlan& plan, const std::string& allow) {
       }
     }
   };
-  multiply(files(plan));
+  multiply(files(plan, allow == "exact"));
   if (allow != "exact") {
     multiply(states(plan, allow == "any"));
     multiply(precisions(plan));
@@ -220,15 +222,16 @@ class MixtureSearch {
     MemoryPrediction step;
     std::array<std::int64_t, 2> peaks{};  // without and with the loss in chunks
     for (const bool chunks : {false, true}) {
-      for (const bool fuses : {false, true}) {
-        if ((fuses && !may_fuse) || (chunks && !may_chunk)) continue;
-        set(fuses, chunks);
-        step = predict_memory(plan);
-        if (!step.estimated_because.empty()) return;
-        peaks[chunks ? 1 : 0] = step.ledger.peak;
-        if (fits(step.ledger.peak + kept_after_validation(plan) + watched(plan)))
-          return take(variant, plan, variant.price);
-      }
+      if (chunks && !may_chunk) continue;
+      set(true, chunks);
+      step = predict_memory(plan);
+      if (!step.estimated_because.empty()) return;
+      peaks[chunks ? 1 : 0] = step.ledger.peak;
+      // A step that is not fused takes no less.
+      if (!fits(step.ledger.peak + kept_after_validation(plan) + watched(plan))) continue;
+      set(false, chunks);
+      if (predicted_peak(plan) + watched(plan) > room_) set(true, chunks);
+      return take(variant, plan, variant.price);
     }
     // Smaller batches save activations themselves.
     if (variant.lines.contains("batch")) return;
