@@ -2,6 +2,7 @@
 // been written, and the bytes in which fits with such a budget end.
 #include <catch2/catch.hpp>
 
+#include "core/bytes.h"
 #include "core/files.h"
 #include "memory/within_budget.h"
 #include "support/fit_support.h"
