@@ -34,7 +34,7 @@ Value searched(const Options& stage, const fs::path& folder, const std::function
   context.seconds_left = seconds_left;
   Worker search(plan, context, clock);
   search.run();
-  Value summary = sweep_summary(plan, search.study(), search.stopped());
+  Value summary = sweep_summary(plan, search.study(), search.stopped(), folder);
   if (between) between();
   confirm(plan, search, context, summary);
   return summary;
