@@ -95,8 +95,8 @@ def balanced(options):
         is_alarm = result["otherwise"] not in ("compute", "bandwidth", "none")
         alarms += is_alarm
         count += 1
-        print(f"| {model} | {width} | {batch} | {'**' if is_alarm else ''}{result['otherwise']}{'**' if is_alarm else ''} "
-              f"{100 * result['share']:.0f} % |", flush=True)
+        verdict = f"**{result['otherwise']}**" if is_alarm else result["otherwise"]
+        print(f"| {model} | {width} | {batch} | {verdict} {100 * result['share']:.0f} % |", flush=True)
     return alarms, count
 
 

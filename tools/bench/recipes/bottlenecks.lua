@@ -10,7 +10,9 @@ local model = lab.param {
   "model", "mlp", type = "choice", doc = "what is trained; the loop is an MLP in a lab.task",
   choices = { "mlp", "cnn", "gpt", "loop" },
 }
-local size = lab.param { "size", 1, doc = "how much the steps wait: 1 for about as long as they train", min = 1, max = 3 }
+local size = lab.param {
+  "size", 1, doc = "how much the steps wait: 1 for about as long as they train", min = 1, max = 3,
+}
 local width = lab.param { "width", 1, doc = "factor of the widths of the model", min = 1 }
 local batch = lab.param { "batch", 0, doc = "samples in a batch; 0: the model's usual number", min = 0 }
 local images = lab.param { "images", "", doc = "archive of JPEG files: train/CLASS/FILE" }
@@ -39,7 +41,9 @@ local function gpt(context, features, layers)
   }
 end
 
-local fit = { name = case, loss = "cross_entropy", optim = optim.SGD { lr = 1e-4 }, steps = 1e6, validate = "500 steps" }
+local fit = {
+  name = case, loss = "cross_entropy", optim = optim.SGD { lr = 1e-4 }, steps = 1e6, validate = "500 steps",
+}
 if model == "mlp" then
   fit.data, fit.batch = blobs(64):split { val = 0.1 }, 128
   fit.model = nn.Sequential { nn.Linear(512 * width), nn.ReLU(), nn.Linear(128 * width), nn.ReLU(), nn.Linear(4) }
