@@ -16,7 +16,6 @@
 
 #include "core/as_error.h"
 #include "core/error.h"
-#include "core/file_failure.h"
 #include "core/host.h"
 #include "core/reader.h"
 #include "core/reading.h"

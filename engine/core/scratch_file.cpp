@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <system_error>
 
-#include "core/file_failure.h"
+#include "core/as_error.h"
 #include "core/files.h"
 #include "core/temporaries.h"
 

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <exception>
+#include <filesystem>
+#include <string>
 
 #include "core/error.h"
 
@@ -10,5 +12,8 @@ namespace trainlab {
 // the system's reason, a failed allocation as "out of memory", another std::system_error, such as that of a thread
 // which cannot be started, with the system's reason, all others as internal errors. Thread-safe.
 Error as_error(const std::exception& exception);
+
+// The error of a call on a file that has just failed, from errno: "cannot OPERATION PATH: reason".
+Error file_failure(const std::string& operation, const std::filesystem::path& path);
 
 }  // namespace trainlab
