@@ -400,7 +400,7 @@ class State(CliTest):
         self.run_program("r.lua", "--quiet", "--out", "run")
         said = self.run_program("report", "run").out
         self.assertIn("trials 4: 3 complete, 1 failed", said)
-        self.assertEqual(said.count("r.lua:5: run.state.f: expected data or a tensor, found a function"), 1, said)
+        self.assertEqual(said.count("  r.lua:5: run.state.f: expected data or a tensor, found a function"), 1, said)
 
     def test_in_a_task(self):
         task = """local data = lab.data.digits():split { train = 0.8, val = 0.2 }

@@ -471,7 +471,7 @@ class Sweep(PlanTest):
     def test_trainings_that_fail_are_left_out(self):
         self.write("r.lua", 'local width = lab.param { "width", 8, min = 1 }\n' + fit(**{
             **DIGITS, "model": "nn.Sequential { nn.Flatten(), nn.Linear(width), nn.ReLU(), nn.Linear(10) }",
-            "optim": "optim.SGD { lr = width == 32 and 1e30 or 0.1 }"}))
+            "optim": "lab.optim.SGD { lr = width == 32 and 1e30 or 0.1 }"}))
         result = self.run_program("plan", "sweep", "r.lua", "--threads", "1", "--flops", 1e8, "--size",
                                   "width=4,8,16,32")
         self.assert_said(result, "run 4 of 12: width=32 with ", " FLOPs, failed, by a loss that is not finite")

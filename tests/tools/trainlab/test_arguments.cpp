@@ -179,7 +179,7 @@ TEST_CASE("help") {
   }
   for (const Flag& flag : common_flags()) CHECK_THAT(program, Catch::Contains("\n  --" + flag.name));
   const auto line_of = [](const char* name) { return usage_line(*command_named(commands_of_program(), name)); };
-  CHECK(line_of("run") == "trainlab [run] RECIPE.lua [--apply FILE] [--PARAMETER VALUE…] [flags]");
+  CHECK(line_of("run") == "trainlab [run] RECIPE.lua [--apply FILE] [--latest NAME] [--PARAMETER VALUE…] [flags]");
   CHECK(line_of("check") == "trainlab check RECIPE.lua [--step] [--PARAMETER VALUE…] [flags]");
   CHECK(line_of("extend") ==
         "trainlab extend RUN --epochs N | --steps N | --time TIME | --trials N [--within TIME] [flags]");
