@@ -265,8 +265,7 @@ TEST_CASE("an engine that ends itself because the recipe is silent leaves a fold
   CHECK(run.wait() == 1);
   CHECK(run.message() == "no answer for 60 s");
   CHECK(run.outcome()["error"]["line"] == Value(12));
-  CHECK_THAT(run.outcome()["error"]["hint"].string(),
-             Catch::StartsWith("a shorter text; ") && Catch::EndsWith("trainlab resume " + run.folder().string()));
+  CHECK(run.outcome()["error"]["hint"] == Value("a shorter text"));
   CHECK(read_summary(run.folder())["status"] == Value("failed"));
   CHECK(read_summary(run.folder())["reason"] == Value("digits.lua:12: no answer for 60 s"));
 }
