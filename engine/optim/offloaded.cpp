@@ -16,6 +16,7 @@ class Offloaded final : public Optimizer {
   Offloaded(const Options& spec, std::vector<OptimizedParameter> parameters, const std::filesystem::path& folder)
       : file_(std::make_shared<ScratchFile>(folder)), states_(parameters.size()) {
     std::vector<std::string> names;
+    names.reserve(parameters.size());
     for (const OptimizedParameter& one : parameters) names.push_back(one.name + ".");
     {
       const TensorsInFile guard(file_);
