@@ -11,6 +11,7 @@
 #include "sandbox/weak_table.h"
 #include "tensor/names.h"
 #include "values/call_arguments.h"
+#include "values/entry_table.h"
 
 namespace trainlab {
 
