@@ -113,10 +113,12 @@ constexpr auto known_words = std::to_array<Word>({
     {"weight", "pos_weight"},
 });
 
+constexpr std::string_view for_devices = "the device is chosen when a recipe is run: trainlab RECIPE --device cuda";
+
 constexpr auto known_options = std::to_array<Word>({
-    {"accelerator", "the device is chosen when a recipe is run: trainlab RECIPE --device cuda"},
-    {"device", "the device is chosen when a recipe is run: trainlab RECIPE --device cuda"},
-    {"gpus", "the device is chosen when a recipe is run: trainlab RECIPE --device cuda"},
+    {"accelerator", for_devices},
+    {"device", for_devices},
+    {"gpus", for_devices},
     {"learning_rate", "the rate belongs to the optimizer: optim = lab.optim.AdamW { lr = 1e-3 }"},
     {"lr", "the rate belongs to the optimizer: optim = lab.optim.AdamW { lr = 1e-3 }"},
     {"num_workers", "threads that prepare batches: loader = { threads = N }"},
@@ -132,7 +134,6 @@ constexpr auto known_options = std::to_array<Word>({
 });
 
 constexpr std::string_view for_batches = "a fit makes batches itself: lab.fit { batch = 64, loader = { threads = 2 } }";
-constexpr std::string_view for_devices = "the device is chosen when a recipe is run: trainlab RECIPE --device cuda";
 constexpr std::string_view for_functions = "functions of tensors are in lab.ops: lab.ops.relu(x)";
 constexpr std::string_view for_images =
     "images are changed by methods of the data: data:normalize(), data:augment { … }";

@@ -28,9 +28,6 @@ OptimizerKind optimizer_kind(RateGrowth rate_growth = RateGrowth::slow) {
           .rate_growth = rate_growth};
 }
 
-// The innermost spec of wrappers such as optim.SAM.
-Options unwrapped(const Options& spec);
-
 // Error{recipe} if the optimizer in `option` keeps an average of the weights, which a wrapper would pass over.
 void refuse_average(const Options& spec, const std::string& option);
 

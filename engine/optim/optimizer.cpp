@@ -32,10 +32,10 @@ void Optimizer::averaged_weights(std::int64_t, std::span<const at::Tensor>) cons
 
 double learning_rate(const Options& spec) { return unwrapped(spec).number("lr"); }
 
-std::string rate_option_of(const Value& optimizer) {
+std::string option_path_of(const Value& optimizer, std::string_view option) {
   std::string path = "optim.";
   for (const Value* inner = &optimizer["base"]; inner->is_map(); inner = &(*inner)["base"]) path += "base.";
-  return path + "lr";
+  return path.append(option);
 }
 
 Value with_rate(Value optimizer, double rate) {

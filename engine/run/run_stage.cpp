@@ -117,10 +117,7 @@ void Run::check_joining(const Options& stage, const std::string& name) const {
       .hint("on a machine that sees the run's folder: trainlab worker RUN");
 }
 
-fs::path Run::stage_folder(const std::string& name) const {
-  const std::string& folder = done_.at(name).folder;
-  return folder == "." ? *folder_ : *folder_ / folder;
-}
+fs::path Run::stage_folder(const std::string& name) const { return stage_path(*folder_, done_.at(name).folder); }
 
 StageRecord Run::place(const Options& stage, const std::string& name, bool returned, bool& resumed) {
   const std::string& kind = stage.entry().name;
@@ -318,9 +315,7 @@ Value Run::complete(Value summary, const StageRecord& record, const Value& befor
   return as_stored(summary);
 }
 
-fs::path Run::folder_of(const StageRecord& record) const {
-  return record.folder == "." ? *folder_ : *folder_ / record.folder;
-}
+fs::path Run::folder_of(const StageRecord& record) const { return stage_path(*folder_, record.folder); }
 
 void Run::save_summary(const StageRecord& record, const Value& summary) {
   if (budget_) budget_->save();

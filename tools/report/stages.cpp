@@ -34,7 +34,7 @@ std::vector<StageView> stages_of(const fs::path& given) {
   const bool is_held = holder(run).has_value();
   std::vector<StageView> stages;
   for (const StageRecord& record : records) {
-    const fs::path own = record.folder == "." ? run : run / record.folder;
+    const fs::path own = stage_path(run, record.folder);
     stages.push_back(view(record, own, is_held && record == records.back()));
   }
   return stages;

@@ -39,7 +39,7 @@ StageRecord training_fit(const fs::path& run) {
         .hint("to continue: trainlab resume " + shell_word(shown));
   }
   const std::vector<StageRecord> stages = read_stages(run);
-  const fs::path folder = stages.empty() || stages.back().folder == "." ? run : run / stages.back().folder;
+  const fs::path folder = stages.empty() ? run : stage_path(run, stages.back().folder);
   if (stages.empty() || is_finished(read_summary(folder)))
     throw usage_error("--attach: the run in " + shown + " is between two stages").hint("try again in a moment");
   const StageRecord& stage = stages.back();

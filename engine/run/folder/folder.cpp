@@ -105,7 +105,7 @@ StageRecord find_stage(const fs::path& folder, const std::optional<std::string>&
   std::string all;
   for (const StageRecord& stage : stages) {
     if (stage.name == name) {
-      if (with_trial.empty()) return {name, stage.kind, (stage.folder == "." ? run : run / stage.folder).string()};
+      if (with_trial.empty()) return {name, stage.kind, stage_path(run, stage.folder).string()};
       const Value kind = read_summary(own)["kind"];
       return {name, kind.is_string() ? kind.string() : "fit", own.string()};
     }

@@ -65,7 +65,7 @@ void record(const fs::path& run, const Error& error) {
   const std::vector<StageRecord> stages = read_stages(run);
   if (stages.empty()) return;
   const StageRecord& last = stages.back();
-  const fs::path folder = last.folder == "." ? run : run / last.folder;
+  const fs::path folder = stage_path(run, last.folder);
   const Value before = read_summary(folder);
   const bool same = before["name"] == Value(last.name);
   const bool finished = same && is_finished(before);

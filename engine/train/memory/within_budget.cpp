@@ -82,11 +82,9 @@ Variants files(const FitPlan& plan, bool exact) {
 
 // Forms of the optimizer's state.
 Variants states(const FitPlan& plan, bool any) {
-  Options optimizer = plan.options.child("optim");
-  while (optimizer.entry().find("base")) optimizer = optimizer.child("base");
+  const Options optimizer = unwrapped(plan.options.child("optim"));
   if (!optimizer.entry().find("state") || optimizer.given("state")) return {};
-  std::string path = rate_option_of(plan.options.get("optim"));
-  path.replace(path.rfind("lr"), 2, "state");
+  const std::string path = option_path_of(plan.options.get("optim"), "state");
   Variants all{{.lines = {{path, "bfloat16"}}, .price = price_of_bfloat16_state}};
   if (any) all.push_back({.lines = {{path, "8bit"}}, .price = price_of_8bit_state});
   return all;

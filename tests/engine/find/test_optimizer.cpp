@@ -83,8 +83,8 @@ TEST_CASE("optimizers are tuned and compared for a small fit, twice the same") {
 }
 
 TEST_CASE("the rate of a wrapped optimizer is found") {
-  CHECK(rate_option_of(parse_json(R"({"@": "optim.AdamW"})", "test")) == "optim.lr");
-  CHECK(rate_option_of(parse_json(R"({"@": "optim.SAM", "base": {"@": "optim.SGD", "lr": 1}})", "test")) ==
+  CHECK(option_path_of(parse_json(R"({"@": "optim.AdamW"})", "test"), "lr") == "optim.lr");
+  CHECK(option_path_of(parse_json(R"({"@": "optim.SAM", "base": {"@": "optim.SGD", "lr": 1}})", "test"), "lr") ==
         "optim.base.lr");
   const RunSettings settings = test_settings();
   prepare_arithmetic(1);

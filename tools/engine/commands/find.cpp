@@ -35,7 +35,7 @@ struct Found {
 };
 
 std::string rate_set(const Options& fit, double rate) {
-  return rate_option_of(fit.value()["optim"]) + "=" + number_text(rate);
+  return option_path_of(fit.value()["optim"], "lr") + "=" + number_text(rate);
 }
 
 Found rate(const Search& search) {

@@ -15,6 +15,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -87,8 +88,10 @@ std::unique_ptr<Optimizer> make_optimizer(std::span<const Options> specs, std::v
 
 // The learning rate in a spec; for a wrapper, that of the wrapped optimizer.
 double learning_rate(const Options& spec);
-// The path of this rate in a fit with the optimizer: "optim.lr", or "optim.base.lr" for a wrapper such as optim.SAM.
-std::string rate_option_of(const Value& optimizer);
+// The path of an option in a fit with the optimizer: "optim.lr", or "optim.base.lr" for a wrapper such as optim.SAM.
+std::string option_path_of(const Value& optimizer, std::string_view option);
+// The innermost spec of wrappers such as optim.SAM.
+Options unwrapped(const Options& spec);
 // The spec of an optimizer with another such rate.
 Value with_rate(Value optimizer, double rate);
 // Whether there is a momentum (or a first beta), or a weight decay, that a schedule could act on.

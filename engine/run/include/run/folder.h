@@ -79,6 +79,10 @@ struct StageRecord {
 
   bool operator==(const StageRecord&) const = default;
 };
+// The path of such a folder.
+inline std::filesystem::path stage_path(const std::filesystem::path& run, const std::string& folder) {
+  return folder == "." ? run : run / folder;
+}
 std::vector<StageRecord> read_stages(const std::filesystem::path& run);  // empty where none has begun; damaged_file
 // The stage that the command line means: with `name`, this stage of the run in the folder `given`; without, the stage
 // whose own folder is `given`, or the stage that the recipe returned if `given` is a run's folder. For the folder of an
