@@ -23,8 +23,8 @@ std::string fit_of(const std::string& layers, const std::string& more) {
          layers + R"(, {"@": "nn.Linear", "out_features": 10}]}, "precision": "float32")" + more + "}";
 }
 
-// Activations take most of a step.
-std::string deep(const std::string& more, int batch = 512) {
+// Activations take most of a step: neither the gradients nor the room for `watch` decide about a choice.
+std::string deep(const std::string& more, int batch = 1024) {
   return fit_of(R"({"@": "nn.Repeat", "times": 12, "layer": {"@": "nn.Sequential", "layers":
       [{"@": "nn.Linear", "out_features": 64}, {"@": "nn.LayerNorm"}, {"@": "nn.Dropout", "p": 0.1}]}})",
                 R"(, "optim": {"@": "optim.SGD", "lr": 0.1}, "batch": )" + std::to_string(batch) + more);
@@ -172,12 +172,12 @@ TEST_CASE("what changes the numbers needs to be allowed") {
 }
 
 TEST_CASE("a smaller batch keeps the effective batch") {
-  const double small = peak_of(deep(R"(, "accumulate": 16)", 32));
+  const double small = peak_of(deep(R"(, "accumulate": 32)", 32));
   const std::string text = deep(within(small / 0.94 + watch, "any"));
   const FitPlan plan = planned(text);
-  CHECK(plan.loader.batch < 512);
-  CHECK(plan.loader.batch * plan.accumulate == 512);
-  CHECK(plan.length.batch == 512);
+  CHECK(plan.loader.batch < 1024);
+  CHECK(plan.loader.batch * plan.accumulate == 1024);
+  CHECK(plan.length.batch == 1024);
   CHECK(static_cast<double>(predicted_peak(plan)) <= small / 0.94 + watch);
 }
 
