@@ -42,15 +42,19 @@ double usual_deviation(std::span<const Spread> spreads) {
   return median(std::move(deviations));
 }
 
-// The integral of 1 − Φ(x)ⁿ − Φ(−x)ⁿ over x > 0, by the trapezoidal rule.
+// The integral of x n φ(x) Φ(x)ⁿ⁻¹ over all x. The trapezoidal rule with this step errs by less than 1e-8, because the
+// integrand is smooth and vanishes at both ends (Trefethen and Weideman, SIAM Review 2014, section 5).
 double expected_maximum(std::int64_t count) {
-  constexpr double step = 1e-3, end = 12;
+  constexpr double step = 0.05;
+  constexpr int steps = 240;  // to each side: to twelve standard deviations
   const auto n = static_cast<double>(count);
-  const auto below = [](double x) { return std::erfc(-x / std::numbers::sqrt2) / 2; };
-  const auto integrand = [&](double x) { return 1 - std::pow(below(x), n) - std::pow(below(-x), n); };
-  double sum = integrand(0) / 2;
-  for (double x = step; x < end; x += step) sum += integrand(x);
-  return sum * step;
+  double sum = 0;
+  for (int i = -steps; i <= steps; ++i) {
+    const double x = i * step;
+    const double below = std::erfc(-x / std::numbers::sqrt2) / 2;
+    sum += x * std::exp(-x * x / 2) * std::pow(below, n - 1);
+  }
+  return sum * step * n * std::numbers::inv_sqrtpi / std::numbers::sqrt2;
 }
 
 }  // namespace trainlab

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 #include "study/spread.h"
 
@@ -57,8 +58,9 @@ TEST_CASE("the Pareto front in the order of the first objective") {
 
 TEST_CASE("the largest of several normal values") {
   // Royston 1982, expected normal order statistics.
-  CHECK(expected_maximum(1) == Approx(0).margin(1e-6));
-  CHECK(expected_maximum(2) == Approx(0.56419).epsilon(1e-4));
+  CHECK(expected_maximum(1) == Approx(0).margin(1e-12));
+  CHECK(expected_maximum(2) == Approx(std::numbers::inv_sqrtpi).epsilon(1e-12));
+  CHECK(expected_maximum(3) == Approx(1.5 * std::numbers::inv_sqrtpi).epsilon(1e-12));
   CHECK(expected_maximum(20) == Approx(1.86748).epsilon(1e-4));
   CHECK(expected_maximum(100) == Approx(2.50759).epsilon(1e-4));
 }
