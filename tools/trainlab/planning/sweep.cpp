@@ -122,7 +122,7 @@ int plan_sweep(const Arguments& given) {
     const Outcome outcome = train_with_seed(request_of(given, rung), rung.folder, 1);
     if (!has_trained(outcome)) {
       const int code = tell(outcome, json, "plan_fit");
-      if (!points.empty() && !json) print("the runs that have ended lie in " + shown_path(folder) + "\n");
+      if (!points.empty()) say(given, "the runs that have ended lie in " + shown_path(folder));
       return code;
     }
     if (outcome.code != 0) {
