@@ -316,6 +316,22 @@ class ReportSweep(CliTest):
         self.assertEqual(len(self.report(run / "stages" / "search", "--csv").out.splitlines()), 8)
         self.assertEqual(self.report(run, run).out.count("search (sweep)"), 2)
 
+    @unittest.skipUnless(NODE, "there is no node")
+    def test_confirmed_trials_on_the_page(self):
+        one = {"params": {}, "seed_values": [0.91, 0.93]}
+        summary = {**SUMMARY, "best": {"trial": 4, "value": 0.92, "params": {}, "observed": 0.95, "interval": 0.127},
+                   "confirmed": [{"trial": 4, "value": 0.92, "interval": 0.127, "observed": 0.95, **one},
+                                 {"trial": 2, "observed": 0.96, "failed": 2, "params": {}, "seed_values": []}]}
+        run = self.make(stage(summary=summary, study={"description": description(), "trials": TRIALS}))
+        self.report(run, "--html", "page.html")
+        done = subprocess.run([NODE, RUN_PAGE, self.folder / "page.html"], capture_output=True, text=True, timeout=100,
+                              check=True)
+        shown = json.loads(done.stdout)
+        texts = shown["texts"]
+        self.assertEqual(texts[texts.index("best, trial 4") + 1], "0.92 ± 0.13 on fresh seeds")
+        (table,) = [one for one in shown["tables"] if "in the search" in one["heads"]]
+        self.assertEqual(table["rows"], [["4", "0.92 ± 0.13", "0.95", "2", ""], ["2", "none", "0.96", "0", "2"]])
+
     def test_page(self):
         run = self.two_stages()
         self.assertEqual(self.report(run, "--html", "page.html").out, "page.html\n")

@@ -6,6 +6,11 @@ function heading(stage) {
   if (stage.status) make(title, 'span', stage.status, {class: `status ${stage.status}`});
   make(page, 'p', [stage.kind, stage.reason].filter(Boolean).join(': '), {class: 'quiet'});
   for (const warning of stage.warnings ?? []) make(page, 'p', `Warning: ${warning}`);
+  for (const fix of stage.fixes ?? []) {
+    const change = fix.value === undefined ? fix.option : `${fix.option} = ${shown(fix.value)}`;
+    const from = fix.from === 0 ? 'from the beginning' : `from step ${fix.from} on`;
+    make(page, 'p', `Fixed: ${change} because of ${fix.kind} at step ${fix.step}, ${from}. ${fix.evidence}.`);
+  }
   for (const verdict of stage.health ?? []) {
     const found = `${verdict.kind} (${verdict.confidence} confidence, step ${verdict.step}): ${verdict.evidence}.`;
     make(page, 'p', `${found} Remedy: ${verdict.remedy}`);
@@ -60,6 +65,24 @@ function members(stage) {
   for (const metric of metrics) chart(cards, metric, () => together(stage, metric));
 }
 
+// The best trials of a search, trained again on fresh seeds.
+function confirmed(stage) {
+  if (!stage.confirmed || !stage.confirmed.length) return;
+  const card = make(page, 'section', '', {class: 'card'});
+  make(card, 'h3', 'The best trials on fresh seeds');
+  make(card, 'p', 'In the order of all trainings together; ± is the 95 % interval.', {class: 'quiet'});
+  const value = one => one.value === undefined ? 'none' : plusMinus(one.value, one.interval);
+  table(
+      card, ['trial', stage.metric, 'in the search', 'seeds', 'failed'],
+      stage.confirmed.map(
+          one => [one.trial, value(one), one.observed ?? null, one.seed_values.length, one.failed || null]),
+      {sortable: false});
+}
+
+function plusMinus(value, interval) {
+  return interval === undefined ? number(value) : `${number(value)} ± ${interval.toPrecision(2)}`;
+}
+
 function study(stage) {
   heading(stage);
   if (!stage.study) {
@@ -79,6 +102,7 @@ function study(stage) {
   const several = objectives.length > 1;
   const best = stage.leaders[0];
   const deviation = stage.spread.best?.deviation;
+  const isConfirmed = stage.best?.observed !== undefined;
   const counts = ['complete', 'pruned', 'failed', 'running', 'waiting']
                      .filter(state => stage.trials[state])
                      .map(state => `${stage.trials[state]} ${state}`)
@@ -86,10 +110,11 @@ function study(stage) {
   facts(page, [
     ['goal', objectives.map(one => `${one.goal} ${one.metric}`).join(', ')],
     [
-      several ? 'Pareto front' : `best, trial ${best?.trial}`,
-      !best       ? '' :
-          several ? `${stage.front.length} trials` :
-                    number(best.value) + (deviation ? ` ± ${deviation.toPrecision(2)}` : '')
+      several ? 'Pareto front' : `best, trial ${isConfirmed ? stage.best.trial : best?.trial}`,
+      !best           ? '' :
+          several     ? `${stage.front.length} trials` :
+          isConfirmed ? `${plusMinus(stage.best.value, stage.best.interval)} on fresh seeds` :
+                        plusMinus(best.value, deviation || undefined)
     ],
     ['trials', counts],
     ['seeds for each', stage.study.seeds > 1 ? stage.study.seeds : ''],
@@ -98,6 +123,7 @@ function study(stage) {
     ['chosen by', [stage.study.sampler, stage.study.pruner].filter(Boolean).join(', ')],
   ]);
   members(stage);
+  confirmed(stage);
   if (best) {
     const cards = make(page, 'div', '', {class: 'cards'});
     if (several)
