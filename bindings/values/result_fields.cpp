@@ -155,6 +155,19 @@ void of_trainings(Registry& registry) {
           .with(Option("evidence", "the figures, in a sentence").string())
           .with(Option("remedy", "what to write in the recipe").string())
           .returns("list of tables"));
+  registry.add(Entry("result.fixes", "field",
+                     "Of a fit with health.action = \"fix\" whose options were changed: the changes, the oldest first.")
+                   .with(Option("kind", "the fault").string())
+                   .with(Option("step", "optimizer steps done when the fault was seen").integer())
+                   .with(Option("evidence", "the figures, in a sentence").string())
+                   .with(Option("option",
+                                "what was changed: \"lr\", \"clip.norm\", \"accumulate\", \"batch\", "
+                                "\"data:normalize\" or \"init\"")
+                             .string())
+                   .with(Option("value", "the new value; nil for \"data:normalize\"").any())
+                   .with(Option("from", "the step to which the training went back; 0: it began anew").integer())
+                   .with(Option("seconds", "of training until then").number())
+                   .returns("list of tables"));
   registry.add(
       Entry("result.best", "field",
             "Of a fit: the best validation, if there was one. Of a sweep with one metric: the best trial.")

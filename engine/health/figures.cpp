@@ -1,5 +1,6 @@
 #include "health/figures.h"
 
+#include <algorithm>
 #include <array>
 
 namespace trainlab {
@@ -60,7 +61,8 @@ void HealthFigures::add(const MeasuredEvaluation& row) {
 
 double HealthFigures::progress() const {
   if (run.total_steps <= 0) return losses.steps() > 0 ? 0.5 : 0;
-  return static_cast<double>(losses.steps()) / static_cast<double>(run.total_steps);
+  return static_cast<double>(losses.steps()) /
+         static_cast<double>(std::max<std::int64_t>(run.total_steps - first_step, 1));
 }
 
 Value to_value(const HealthFigures& figures) {
@@ -79,6 +81,7 @@ Value to_value(const HealthFigures& figures) {
                            {"units", std::move(units)},
                            {"norms", std::move(norms)},
                            {"evaluations", std::move(evaluations)}};
+  if (!figures.from_start()) value.set("first_step", figures.first_step);
   if (figures.not_finite) {
     const NotFinite& one = *figures.not_finite;
     value.set("not_finite",
@@ -89,6 +92,7 @@ Value to_value(const HealthFigures& figures) {
 
 void restore(HealthFigures& figures, const Value& value) {
   figures.losses = LossCurve::of_value(value["losses"]);
+  figures.first_step = value["first_step"].is_integer() ? value["first_step"].integer() : 0;
   read_list(figures.input, value["input"], input_members);
   figures.input.is_normalised = value["is_normalised"].boolean();
   const auto rows = [&]<class Row>(const char* name, std::vector<Row>& all, auto&& read) {

@@ -9,18 +9,23 @@
 namespace trainlab {
 namespace {
 
-// The rule of action = "stop": ends the fit at the first validation after a verdict.
+// Ends the fit at the first validation after a verdict: action = "stop" after any, action = "fix" after that of
+// overfitting, whose remedy is the end.
 class StopAtVerdict final : public StopRule {
  public:
-  explicit StopAtVerdict(std::shared_ptr<const HealthWatch> watch) : watch_(std::move(watch)) {}
+  StopAtVerdict(std::shared_ptr<const HealthWatch> watch, std::optional<HealthKind> kind)
+      : watch_(std::move(watch)), kind_(kind) {}
   std::optional<std::string> validated(const Progress&) override {
-    if (watch_->verdicts().empty()) return {};
-    const HealthVerdict& first = watch_->verdicts().front();
-    return "health: " + std::string(name_of(first.kind)) + ": " + first.evidence;
+    for (const HealthVerdict& verdict : watch_->verdicts()) {
+      if (!kind_ || verdict.kind == *kind_)
+        return "health: " + std::string(name_of(verdict.kind)) + ": " + verdict.evidence;
+    }
+    return {};
   }
 
  private:
   std::shared_ptr<const HealthWatch> watch_;
+  std::optional<HealthKind> kind_;
 };
 
 // Calls the recipe's function once for each verdict, at the first validation after the verdict or at the end.
@@ -57,8 +62,23 @@ class CallsRecipe final : public Observer {
   std::set<HealthKind> called_;
 };
 
+std::string action_of(const Options& fit) {
+  return fit.given("health") ? fit.child("health").string("action") : "tell";
+}
+
+void check(const FitPlan& plan) {
+  if (action_of(plan.options) != "fix") return;
+  const char* const without = plan.step ? "step" : plan.fuse_step ? "memory.fuse_step" : nullptr;
+  if (!without) return;
+  throw plan.options.child("health")
+      .error("action", std::string("\"fix\" needs the gradients of each step, found the option ") + without)
+      .hint("action = \"stop\" ends the fit after a verdict");
+}
+
 void join(const FitPlan& plan, FitMember& member, FitCompany& company) {
-  const auto watch = std::make_shared<HealthWatch>(plan, member.context.say);
+  const std::string action = action_of(member.options);
+  const auto watch =
+      std::make_shared<HealthWatch>(plan, member.context.say, action == "fix" ? member.context.settings : nullptr);
   member.observers.push_back(watch);
   member.parts.push_back(watch->part());
   // In a step of the recipe's own, and in a step within the backward pass, all gradients never exist at the same time.
@@ -66,8 +86,8 @@ void join(const FitPlan& plan, FitMember& member, FitCompany& company) {
     company.observers.push_back(watch);
     company.passes.push_back(watch);
   }
-  if (member.options.given("health") && member.options.child("health").string("action") == "stop")
-    member.rules.push_back(std::make_shared<StopAtVerdict>(watch));
+  if (action == "stop") member.rules.push_back(std::make_shared<StopAtVerdict>(watch, std::nullopt));
+  if (action == "fix") member.rules.push_back(std::make_shared<StopAtVerdict>(watch, HealthKind::overfitting));
   if (member.options.given("on") && member.options.child("on").given("health")) {
     const Key key = Key(static_cast<std::uint64_t>(plan.seed)).fold("callback").fold(member.context.name);
     member.observers.push_back(
@@ -78,17 +98,20 @@ void join(const FitPlan& plan, FitMember& member, FitCompany& company) {
 }  // namespace
 
 FitAddition health_addition() {
-  return {.options = {Option("health", "how the fit reacts to a fault that is found in its training (docs/health.md)")
-                          .fields({Option("action",
-                                          "\"tell\" says it in the log, the summary and the report; \"stop\" also ends "
-                                          "the fit at the next validation")
-                                       .choice({"tell", "stop"})
-                                       .or_default("tell")})},
-          .callbacks = {Option("health",
-                               "at the first validation after a fault of the training was found, and at the "
-                               "end; receives the run and { kind, step, confidence, evidence, remedy }")
-                            .function("function(run, verdict)")},
-          .join = join};
+  return {
+      .options = {Option("health", "how the fit reacts to a fault that is found in its training (docs/health.md)")
+                      .fields({Option("action",
+                                      "\"tell\" says it in the log, the summary and the report; \"stop\" also ends "
+                                      "the fit at the next validation; \"fix\" goes back to the last good checkpoint, "
+                                      "or begins anew, and goes on with the remedy, at most three times")
+                                   .choice({"tell", "stop", "fix"})
+                                   .or_default("tell")})},
+      .callbacks = {Option("health",
+                           "at the first validation after a fault of the training was found, and at the "
+                           "end; receives the run and { kind, step, confidence, evidence, remedy }")
+                        .function("function(run, verdict)")},
+      .check = check,
+      .join = join};
 }
 
 }  // namespace trainlab

@@ -81,7 +81,7 @@ std::vector<HealthVerdict> judge(const HealthFigures& figures) {
     if (hidden & bit(rule.kind)) continue;
     Finding verdict = rule.find(figures);
     if (!verdict) continue;
-    if (verdict->step == 0) verdict->step = figures.losses.steps();
+    if (verdict->step == 0) verdict->step = figures.steps_done();
     hidden |= rule.symptoms | bit(rule.kind);
     found.push_back(std::move(*verdict));
   }

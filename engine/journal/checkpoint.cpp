@@ -20,6 +20,10 @@ std::string stem_of(const char* kind, std::int64_t step) {
   return std::string(kind) + "-" + digits;
 }
 
+std::int64_t step_of(const fs::path& commit) {
+  return std::stoll(commit.stem().string().substr(std::string_view("last-").size()));
+}
+
 Checkpoint load(const fs::path& folder, Commit commit) {
   const auto tensors = [&](const Value& info) { return load_safetensors(folder / info["file"].string()).tensors; };
   Checkpoint checkpoint;
@@ -77,7 +81,7 @@ std::optional<Commit> newest_complete(const fs::path& folder, const std::functio
 
 std::int64_t CheckpointFolder::newest_step(const fs::path& folder) {
   const std::vector<fs::path> all = commits(folder);
-  return all.empty() ? 0 : std::stoll(all.front().stem().string().substr(std::string_view("last-").size()));
+  return all.empty() ? 0 : step_of(all.front());
 }
 
 bool CheckpointFolder::has_complete(const fs::path& folder) {
@@ -188,6 +192,15 @@ void CheckpointFolder::remove_old(const std::string& newest) const {
     return (a.extension() == ".json") > (b.extension() == ".json");
   });
   for (const fs::path& path : old) remove_file(path);
+}
+
+std::int64_t CheckpointFolder::go_back(std::int64_t step) {
+  for (const fs::path& commit : commits(folder_)) {
+    if (step == 0 || step_of(commit) > step) remove_file(commit);
+  }
+  remove_old("");
+  best_on_disk_.reset();
+  return newest_step(folder_);
 }
 
 std::optional<Checkpoint> CheckpointFolder::newest() {

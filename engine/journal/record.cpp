@@ -99,7 +99,8 @@ Error Record::misfit(const std::string& what, const std::string& hint) const {
                       "; a clone cannot have parameters that change the model, the optimizer or the data");
 }
 
-void Record::begin() {
+void Record::begin(double least_seconds) {
+  seconds_before_ = std::max(seconds_before_, least_seconds);
   started_ = last_commit_ = steady_seconds();
   if (is_kept()) rows_ = std::make_unique<AppendFile>(rows_path());
 }

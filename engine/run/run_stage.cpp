@@ -251,6 +251,8 @@ RunSettings Run::settings_for(const Options& stage, const StageRecord& record) c
   settings.is_mended = !manifest_.mended.empty();
   if (const auto chosen = manifest_.chosen.find(record.name); chosen != manifest_.chosen.end())
     settings.chosen = chosen->second;
+  if (const auto fixes = manifest_.fixes.find(record.name); fixes != manifest_.fixes.end())
+    settings.fixes = fixes->second.list();
   return settings;
 }
 
@@ -274,6 +276,10 @@ Value Run::run_kind(const Options& stage, const StageRecord& record, bool resume
   };
   context.choose = [this, name = record.name](const Value& chosen) {
     manifest_.chosen.insert_or_assign(name, chosen);
+    write_manifest(*folder_, manifest_);
+  };
+  context.keep_fixes = [this, name = record.name](const Value::List& fixes) {
+    manifest_.fixes.insert_or_assign(name, fixes);
     write_manifest(*folder_, manifest_);
   };
   context.seconds_before = seconds_before;

@@ -1,6 +1,8 @@
 // The declaration of lab.fit, and its two sides: run and check.
 #include <algorithm>
+#include <utility>
 
+#include "fixing.h"
 #include "memory/within_budget.h"
 #include "objective/metrics.h"
 #include "optim/clip.h"
@@ -183,8 +185,9 @@ void check_additions(const FitPlan& plan, const std::vector<FitAddition>& additi
   }
 }
 
-FitPlan plan_with(const Options& stage, const RunSettings& settings, const std::vector<FitAddition>& additions) {
-  FitPlan plan = plan_fit(stage, settings);
+FitPlan plan_with(const Options& stage, const RunSettings& settings, const std::vector<FitAddition>& additions,
+                  const DataParts* opened = nullptr) {
+  FitPlan plan = plan_fit(stage, settings, opened);
   check_additions(plan, additions);
   return plan;
 }
@@ -201,12 +204,11 @@ std::shared_ptr<const FitPlan> corrected(const std::shared_ptr<const FitPlan>& p
 
 // LibTorch's errors become ours here: the code that runs stages does not know LibTorch.
 StageWork prepare_fit(const Options& stage, const RunSettings& settings, const std::vector<FitAddition>& additions) {
-  const auto first =
+  auto first =
       with_torch_errors([&] { return std::make_shared<const FitPlan>(plan_with(stage, settings, additions)); });
-  return [first, stage, settings, additions](const StageContext& context) {
-    const auto plan = with_torch_errors([&] { return corrected(first, stage, settings, additions); });
-    FitMember member{.options = plan->options, .context = context};
-    FitCompany company;
+  // The work is done once, and does not hold the data of the first plan beyond its own training.
+  return [first, stage, settings, additions](const StageContext& context) mutable {
+    auto plan = with_torch_errors([&] { return corrected(std::exchange(first, nullptr), stage, settings, additions); });
     for (const std::string& warning : plan->warnings) context.warn(warning);
     if (const auto warning = slow_products(*plan)) context.warn(*warning);
     for (const std::string& note : plan->notes) context.say(note);
@@ -218,10 +220,17 @@ StageWork prepare_fit(const Options& stage, const RunSettings& settings, const s
                             "\", in which this processor multiplies faster; another machine may choose otherwise");
       }
     }
-    return with_torch_errors([&] {
-      for (const FitAddition& addition : additions) addition.join(*plan, member, company);
-      return run_fits(*plan, {&member, 1}, false, company).front();
-    });
+    const FitAttempts attempts{
+        .plan = [&](const RunSettings& fixed,
+                    const DataParts* opened) { return plan_with(stage, fixed, additions, opened); },
+        .train =
+            [&](const FitPlan& attempted, const StageContext& attempt) {
+              FitMember member{.options = attempted.options, .context = attempt};
+              FitCompany company;
+              for (const FitAddition& addition : additions) addition.join(attempted, member, company);
+              return run_fits(attempted, {&member, 1}, false, company).front();
+            }};
+    return with_torch_errors([&] { return train_with_fixes(std::move(plan), context, attempts); });
   };
 }
 

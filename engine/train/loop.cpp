@@ -15,6 +15,7 @@
 #include "run/budget.h"
 #include "tensor/device.h"
 #include "tensor/file_memory.h"
+#include "train/fix.h"
 
 namespace trainlab {
 namespace {
@@ -350,6 +351,9 @@ std::vector<Value> FitLoop::run() {
   if (is_group_) return train();
   try {
     return train();
+  } catch (FixWanted& wanted) {
+    wanted.fix.seconds = members_.front()->seconds();
+    throw;
   } catch (const LateError&) {
     throw;
   } catch (const Error& error) {
@@ -358,13 +362,23 @@ std::vector<Value> FitLoop::run() {
   }
 }
 
+void FitLoop::offer_to_go_back(bool has_ended) {
+  if (is_group_ || (has_ended && !members_.front()->failure())) return;
+  // With less time than this, the training that goes back would not come as far as it is now.
+  if (seconds_left() < members_.front()->seconds()) return;
+  for (const auto& observer : company_.observers) observer->may_go_back();
+}
+
 std::vector<Value> FitLoop::train() {
   go_on_from_callback();
-  while (!finished()) {
-    if (stop_requested()) {
+  for (;;) {
+    const bool has_ended = finished();
+    if (!has_ended && stop_requested()) {
       commit_all();
       return end_all(true);
     }
+    offer_to_go_back(has_ended);
+    if (has_ended) break;
     recorded_step_ == position_.step ? memory_.record([this] { train_step(); }) : train_step();
     speed_.tell_notes([&](const std::string& note) {
       if (fits_.front().shows_progress) fits_.front().context.say(note);

@@ -31,6 +31,8 @@ class FitLoop {
   void compact();
   // Steps to the end, or to the step boundary after a stop request.
   std::vector<Value> train();
+  // Tells the loop's observers that a training whose fault was found can go back.
+  void offer_to_go_back(bool has_ended);
   void train_step();
   // What comes after a step: callbacks, a validation, a checkpoint.
   void end_step();

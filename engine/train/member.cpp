@@ -149,7 +149,7 @@ void Member::start(const Position& position) {
   const std::int64_t step = active() ? position.step : position_.step;  // a resumed member may have stopped before
   position_ = position;
   position_.step = step;
-  record_.begin();
+  record_.begin(plan_.fixes.empty() ? 0 : plan_.fixes.back().seconds);
   finished_curves_ = kept_curves_->found();
   if (record_.is_kept()) write_models(plan_, options_, context_.folder);
   double budget = plan_.time_budget;

@@ -114,6 +114,78 @@ class Health(CliTest):
         self.assertTrue(summary["reason"].startswith("health: rate_too_low: "), summary["reason"])
         self.assertEqual(result.err.count("\trate_too_low\t"), 1, result)
 
+    def fixes(self, name):
+        return [fix["option"] for fix in self.summary(self.run_folder(name=name)).get("fixes", [])]
+
+    def test_faults_are_fixed(self):
+        # The only checkpoint is that of the end, so that each training begins anew on every machine.
+        fix = '  health = { action = "fix" }, checkpoint = "1000 epochs",\n'
+        for kind, option in {"rate_too_high": "lr", "rate_too_low": "lr", "unnormalised_inputs": "data:normalize",
+                             "dead_units": "init", "small_batch_statistics": "batch"}.items():
+            with self.subTest(kind):
+                options = {**FAULTS[kind], "epochs": "12"}
+                if kind == "small_batch_statistics":
+                    options["optim"] = "lab.optim.SGD { lr = 0.05 }"
+                more = options.pop("more", "") + fix + '  metrics = { "accuracy" },\n'
+                result = self.run_fit(kind, more=more, **options)
+                summary = self.summary(self.run_folder(name=kind))
+                self.assertEqual(set(self.fixes(kind)), {option}, result)
+                self.assertEqual(summary["fixes"][0]["kind"], kind)
+                # With low confidence a verdict names a probe; what it suspects is not fixed.
+                self.assertEqual({verdict["confidence"] for verdict in summary["health"]} - {"low"}, set(), result)
+                self.assertGreater(summary["metrics"]["val.accuracy"], 0.85)
+                self.assertEqual(result.err.count("; the training begins anew"), len(summary["fixes"]), result)
+                report = self.run_program("report", self.run_folder(name=kind)).out
+                self.assertIn(f"fixed  {option}", report)
+                self.assertIn(f" because of {kind} at step ", report)
+
+    def test_what_no_fix_heals_is_told(self):
+        result = self.run_fit("leakage", more='  health = { action = "fix" },\n', **FAULTS["leakage"])
+        self.assertEqual(self.kinds("leakage"), ["leakage"], result)
+        self.assertEqual(self.fixes("leakage"), [])
+
+    def test_overfitting_is_fixed_by_the_end(self):
+        result = self.run_fit("over", more='  health = { action = "fix" },\n', **FAULTS["overfitting"])
+        summary = self.summary(self.run_folder(name="over"))
+        self.assertEqual(summary["status"], "stopped", result)
+        self.assertTrue(summary["reason"].startswith("health: overfitting: "), summary["reason"])
+
+    def test_a_fixed_training_goes_back_to_its_last_checkpoint(self):
+        more = '  health = { action = "fix" },\n  checkpoint = "1 epochs",\n'
+        result = self.run_fit("back", more=more, **{**FAULTS["rate_too_low"], "epochs": "16"})
+        summary = self.summary(self.run_folder(name="back"))
+        self.assertEqual(self.fixes("back"), ["lr"], result)
+        fix = summary["fixes"][0]
+        self.assertEqual(fix["from"] % 22, 0)
+        self.assertTrue(0 < fix["from"] <= fix["step"], fix)
+        self.assertEqual(summary["resumed"], [fix["from"]])
+        steps = [row["step"] for row in self.rows(self.run_folder(name="back"))]
+        self.assertEqual(steps, sorted(set(steps)))
+        self.assertIn("exact = false", (self.run_folder(name="back") / "manifest.toml").read_text())
+        # A run that has ended goes on with its fixes.
+        self.run_program("extend", self.run_folder(name="back"), "--epochs", "18")
+        self.assertEqual(self.fixes("back"), ["lr"])
+
+    def test_a_killed_run_goes_on_with_its_fixes(self):
+        more = '  health = { action = "fix" },\n  checkpoint = "1 epochs",\n'
+        self.recipe("r.lua", data=DIGITS, model=MLP, batch="50", epochs="30", more=more,
+                    **FAULTS["rate_too_high"])
+        self.run_program("r.lua", "--threads", "1", "--out", "whole")
+        running = self.start("r.lua", "--threads", "1", "--out", "killed")
+        running.until_said("the training begins anew")
+        running.kill()
+        result = self.run_program("resume", "killed")
+        self.assertIn("health: goes on with lr = ", result.err)
+        self.assert_same_end(self.folder / "killed", self.folder / "whole")
+        fixes = [{**fix, "seconds": 0} for fix in self.summary(self.folder / "killed")["fixes"]]
+        self.assertEqual(fixes, [{**fix, "seconds": 0} for fix in self.summary(self.folder / "whole")["fixes"]])
+
+    def test_a_fix_needs_gradients(self):
+        more = '  health = { action = "fix" },\n  memory = { fuse_step = true },\n'
+        result = self.run_fit("fused", code=1, more=more)
+        self.assert_said(result, 'action: "fix" needs the gradients of each step, found the option memory.fuse_step',
+                         "hint: ")
+
     def test_a_verdict_outlives_an_interruption(self):
         self.recipe("r.lua", data=DIGITS, model=MLP, optim="lab.optim.SGD { lr = 0.00005 }", batch="50", epochs="400",
                     more='  checkpoint = "1 epochs",\n')

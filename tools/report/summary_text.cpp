@@ -150,6 +150,19 @@ std::string shares_text(const Value& speed) {
   return text.empty() ? text : text + ")";
 }
 
+// What health.action = "fix" has changed, two lines each.
+std::string fixes_text(const Value& fixes) {
+  std::string text;
+  if (!fixes.is_list()) return text;
+  for (const Value& fix : fixes.list()) {
+    text += "  fixed  " + text_of(fix["option"]) + (fix["value"].is_nil() ? "" : " = " + text_of(fix["value"])) +
+            " because of " + text_of(fix["kind"]) + " at step " + text_of(fix["step"]) + ", " +
+            (fix["from"] == Value(0) ? "from the beginning" : "from step " + text_of(fix["from"]) + " on") +
+            "\n         " + text_of(fix["evidence"]) + "\n";
+  }
+  return text;
+}
+
 // The verdicts on the health of a training, two lines each.
 std::string health_text(const Value& health) {
   std::string text;
@@ -276,7 +289,7 @@ std::string summary_text(const Value& summary) {
 
   text += promotion_text(summary["promotion"]);
   text += warnings_text(summary["warnings"]);
-  text += health_text(summary["health"]);
+  text += fixes_text(summary["fixes"]) + health_text(summary["health"]);
   text += forecast_text(summary);
 
   std::string work;

@@ -20,6 +20,15 @@ std::vector<const MeasuredStep*> warm_rows(const HealthFigures& figures) {
   return rows;
 }
 
+// A fit that fails in its warm-up has failed at a smaller rate than lr.
+double advised_lr(const HealthFigures& figures, double factor) {
+  const double now = figures.run.lr;
+  double largest = 0;
+  for (const MeasuredStep& row : figures.measured) largest = std::max(largest, row.rate);
+  const bool warms_up = largest > 0 && largest < now && figures.measured.back().rate == largest;
+  return (warms_up && factor < 1 ? largest : now) * factor;
+}
+
 }  // namespace
 
 bool has_seen(const HealthFigures& figures, std::int64_t steps, double share) {
@@ -92,11 +101,20 @@ std::string lr_text(const HealthFigures& figures, double factor) {
   if (!(now > 0)) return setter.empty() ? "lr above 0" : "a rate above 0, which " + setter + " sets to 0";
   if (!setter.empty())
     return fmt::format("a rate of {:.2g} in place of {:.4g}, which {} sets", now * factor, now, setter);
-  // A fit that fails in its warm-up has failed at a smaller rate than lr.
-  double largest = 0;
-  for (const MeasuredStep& row : figures.measured) largest = std::max(largest, row.rate);
-  const bool warms_up = largest > 0 && largest < now && figures.measured.back().rate == largest;
-  return fmt::format("lr = {:.2g} in place of {:.4g}", (warms_up && factor < 1 ? largest : now) * factor, now);
+  return fmt::format("lr = {:.2g} in place of {:.4g}", advised_lr(figures, factor), now);
+}
+
+std::optional<Cure> lr_cure(const HealthFigures& figures, double factor, std::int64_t good_until) {
+  if (!rate_setter(figures).empty() || !(figures.run.lr > 0)) return std::nullopt;
+  return Cure{.option = FixedOption::lr,
+              .value = std::stod(fmt::format("{:.2g}", advised_lr(figures, factor))),
+              .good_until = good_until};
+}
+
+Cure init_cure(const HealthFigures& figures) {
+  const bool is_bounded = std::ranges::any_of(
+      figures.units, [](const UnitFigures& unit) { return unit.kind == "Tanh" || unit.kind == "Sigmoid"; });
+  return {.option = FixedOption::init, .value = is_bounded ? "init.xavier_normal" : "init.kaiming_normal"};
 }
 
 }  // namespace trainlab

@@ -1,9 +1,11 @@
 // Measures that several rules compute from the figures.
 #pragma once
 
+#include <optional>
+#include <string>
 #include <vector>
 
-#include "health/figures.h"
+#include "health/verdict.h"
 
 namespace trainlab {
 
@@ -36,5 +38,9 @@ std::string rate_setter(const HealthFigures& figures);
 // The advice to multiply the recipe's learning rate by a factor: "lr = 0.00075 in place of 0.003", or "a rate of
 // 0.00075 in place of 0.003, which r.lua:16 sets".
 std::string lr_text(const HealthFigures& figures, double factor);
+// The same as a cure; nullopt where lr is not what sets the rate.
+std::optional<Cure> lr_cure(const HealthFigures& figures, double factor, std::int64_t good_until = 0);
+// Initial weights that fit the model's activations.
+Cure init_cure(const HealthFigures& figures);
 
 }  // namespace trainlab

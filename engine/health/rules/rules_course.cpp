@@ -134,7 +134,8 @@ Finding find_one_class_chosen(const HealthFigures& figures) {
       .evidence = fmt::format("the model chooses one class for {:.0f} % of a batch, which {:.0f} % of the samples have "
                               "at most",
                               100 * shares.back(), 100 * figures.run.largest_share),
-      .remedy = fmt::format("{}; then check the loss and the labels", lr_text(figures, 0.25))};
+      .remedy = fmt::format("{}; then check the loss and the labels", lr_text(figures, 0.25)),
+      .cure = lr_cure(figures, 0.25)};
 }
 
 }  // namespace trainlab

@@ -27,7 +27,8 @@ Finding find_unnormalised_inputs(const HealthFigures& figures) {
       .evidence =
           fmt::format("the inputs have mean {:.3g} and standard deviation {:.3g}{}", input.mean, input.deviation,
                       is_shifted ? fmt::format(": the mean is {:.3g} deviations away from 0", offset) : ""),
-      .remedy = "data = DATA:split { … }:normalize(), which takes mean and deviation from the training part"};
+      .remedy = "data = DATA:split { … }:normalize(), which takes mean and deviation from the training part",
+      .cure = Cure{.option = FixedOption::normalize}};
 }
 
 Finding find_leakage(const HealthFigures& figures) {
@@ -92,15 +93,16 @@ Finding find_small_batch_statistics(const HealthFigures& figures) {
   if (least == figures.norms.end() || !(least->values < 16)) return {};
   // The relative standard deviation of the variance of m normal values is √(2 / (m − 1)).
   const double m = std::max(least->values, 1.0);
+  const auto batch =
+      static_cast<std::int64_t>(std::ceil(32 / m * static_cast<double>(std::max<std::int64_t>(figures.run.batch, 1))));
   return HealthVerdict{
       .kind = HealthKind::small_batch_statistics,
       .confidence = m <= 8 ? "high" : "medium",
       .evidence =
           fmt::format("{} takes mean and variance of {:.0f} values{}", least->path, m,
                       m > 1 ? fmt::format(": a variance that is {:.0f} % off", 100 * std::sqrt(2 / (m - 1))) : ""),
-      .remedy = fmt::format("batch = {} or more, or nn.GroupNorm or nn.LayerNorm in place of nn.BatchNorm",
-                            static_cast<std::int64_t>(std::ceil(
-                                32 / m * static_cast<double>(std::max<std::int64_t>(figures.run.batch, 1)))))};
+      .remedy = fmt::format("batch = {} or more, or nn.GroupNorm or nn.LayerNorm in place of nn.BatchNorm", batch),
+      .cure = Cure{.option = FixedOption::batch, .value = batch}};
 }
 
 }  // namespace trainlab

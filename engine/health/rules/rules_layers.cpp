@@ -36,24 +36,26 @@ Finding find_exploding_gradients(const HealthFigures& figures) {
   // each sample, or with options of the loss, there is no such bound.
   if (run.classes > 1 && !std::isnan(run.prior_loss)) {
     const double most = std::log(static_cast<double>(run.classes));
-    if (first > 2 * most) {
+    if (figures.from_start() && first > 2 * most) {
       return HealthVerdict{
           .kind = HealthKind::exploding_gradients,
           .confidence = first > 4 * most ? "high" : "medium",
           .evidence = fmt::format("the loss of the first step is {:.3g}, while a model that knows nothing has {:.3g}: "
                                   "outputs are too large at the beginning",
                                   first, most),
-          .remedy = fmt::format("{}; or a normalisation between the layers", he_init)};
+          .remedy = fmt::format("{}; or a normalisation between the layers", he_init),
+          .cure = init_cure(figures)};
     }
   }
   const std::vector<double> spreads = column(figures, &MeasuredStep::spread_ratio);
-  if (!spreads.empty() && spreads.front() > 20) {
+  if (figures.from_start() && !spreads.empty() && spreads.front() > 20) {
     return HealthVerdict{.kind = HealthKind::exploding_gradients,
                          .confidence = spreads.front() > 100 ? "high" : "medium",
                          .evidence = fmt::format("the outputs of the last hidden layer spread {:.3g} times as far as "
                                                  "those of the first, at the beginning",
                                                  spreads.front()),
-                         .remedy = he_init};
+                         .remedy = he_init,
+                         .cure = init_cure(figures)};
   }
   if (was_rate_high(figures)) return {};
   const std::vector<double> norms = column(figures, &MeasuredStep::gradient_norm);
@@ -64,7 +66,8 @@ Finding find_exploding_gradients(const HealthFigures& figures) {
       .kind = HealthKind::exploding_gradients,
       .confidence = "medium",
       .evidence = fmt::format("the norm of the gradients is {:.3g} at most and {:.3g} usually", largest, usual),
-      .remedy = fmt::format("clip = {{ norm = {:.2g} }}", 2 * usual)};
+      .remedy = fmt::format("clip = {{ norm = {:.2g} }}", 2 * usual),
+      .cure = Cure{.option = FixedOption::clip, .value = std::stod(fmt::format("{:.2g}", 2 * usual))}};
 }
 
 Finding find_vanishing_gradients(const HealthFigures& figures) {
@@ -75,8 +78,8 @@ Finding find_vanishing_gradients(const HealthFigures& figures) {
   // Adaptive rates make up for small gradients, so the gradients alone prove nothing: a layer must hardly change, or
   // nothing must be learnt.
   const bool is_slow = least < 1e-3;
-  const bool shrinks =
-      !spreads.empty() && spreads.front() > 0 && spreads.front() < 1.0 / 20 && (is_slow || learnt(figures) < 0.1);
+  const bool shrinks = figures.from_start() && !spreads.empty() && spreads.front() > 0 && spreads.front() < 1.0 / 20 &&
+                       (is_slow || learnt(figures) < 0.1);
   if (!shrinks && !(ratio < 0.03 && is_slow && !was_rate_high(figures))) return {};
   return HealthVerdict{
       .kind = HealthKind::vanishing_gradients,
@@ -90,18 +93,20 @@ Finding find_vanishing_gradients(const HealthFigures& figures) {
                                     ratio, least),
       .remedy = fmt::format("nn.ReLU() or nn.SiLU() in place of a sigmoid, {}; a normalisation between the layers, or "
                             "nn.Residual around them",
-                            he_init)};
+                            he_init),
+      .cure = init_cure(figures)};
 }
 
 Finding find_dead_units(const HealthFigures& figures) {
   const UnitFigures* first = worst_layer(figures, &UnitFigures::dead_at_start);
-  if (first && first->dead_at_start > most_dead) {
+  if (figures.from_start() && first && first->dead_at_start > most_dead) {
     return HealthVerdict{
         .kind = HealthKind::dead_units,
         .confidence = first->dead_at_start > 0.9 ? "high" : "medium",
         .evidence = fmt::format("{:.3g} % of the units of {} were above 0 for no sample, from the beginning",
                                 100 * first->dead_at_start, first->path),
-        .remedy = "biases that begin at 0, and initial weights for a ReLU: init.kaiming_normal(); else nn.LeakyReLU()"};
+        .remedy = "biases that begin at 0, and initial weights for a ReLU: init.kaiming_normal(); else nn.LeakyReLU()",
+        .cure = init_cure(figures)};
   }
   const UnitFigures* now = worst_layer(figures, &UnitFigures::dead);
   if (!now || !(now->dead > most_dead) || was_rate_high(figures) || !(learnt(figures) < 0.5)) return {};
@@ -110,12 +115,13 @@ Finding find_dead_units(const HealthFigures& figures) {
       .confidence = now->dead > 0.9 ? "high" : "medium",
       .evidence = fmt::format("{:.3g} % of the units of {} are above 0 for no sample; {:.3g} % at the beginning",
                               100 * now->dead, now->path, 100 * now->dead_at_start),
-      .remedy = fmt::format("{}, then nn.LeakyReLU() in place of nn.ReLU()", lr_text(figures, 0.25))};
+      .remedy = fmt::format("{}, then nn.LeakyReLU() in place of nn.ReLU()", lr_text(figures, 0.25)),
+      .cure = lr_cure(figures, 0.25)};
 }
 
 Finding find_saturated_units(const HealthFigures& figures) {
   const UnitFigures* first = worst_layer(figures, &UnitFigures::saturated_at_start);
-  const bool at_start = first && first->saturated_at_start > 0.6;
+  const bool at_start = figures.from_start() && first && first->saturated_at_start > 0.6;
   const UnitFigures* worst = at_start ? first : worst_layer(figures, &UnitFigures::saturated);
   if (!worst) return {};
   const double share = at_start ? worst->saturated_at_start : worst->saturated;
@@ -127,7 +133,8 @@ Finding find_saturated_units(const HealthFigures& figures) {
       .evidence = fmt::format("{:.3g} % of the outputs of {} are near a limit of the function{}, where its slope is "
                               "almost 0",
                               100 * share, worst->path, at_start ? " from the beginning" : ""),
-      .remedy = fmt::format("inputs of mean 0 and deviation 1 (data:normalize()), and {}", he_init)};
+      .remedy = fmt::format("inputs of mean 0 and deviation 1 (data:normalize()), and {}", he_init),
+      .cure = at_start ? std::optional(init_cure(figures)) : std::nullopt};
 }
 
 }  // namespace trainlab

@@ -15,7 +15,8 @@ namespace {
 // A usual update relative to the weights. In healthy runs updates are 0.0025 to 0.037 of the weights.
 constexpr double usual_update = 5e-3;
 
-HealthVerdict too_high(const HealthFigures& figures, std::string confidence, const std::string& evidence) {
+HealthVerdict too_high(const HealthFigures& figures, std::string confidence, const std::string& evidence,
+                       std::int64_t good_until = 0) {
   const double update = upper_median(column(figures, &MeasuredStep::median_update));
   const double factor = std::isfinite(update) ? std::clamp(usual_update / update, 1e-3, 0.25) : 0.1;
   return {
@@ -23,7 +24,8 @@ HealthVerdict too_high(const HealthFigures& figures, std::string confidence, con
       .confidence = std::move(confidence),
       .evidence = fmt::format("{}; an update is {:.2g} of a weight", evidence, update),
       .remedy = lr_text(figures, factor) +
-                (rate_setter(figures).empty() ? ", with a warm-up: schedule = sched.cosine { warmup = \"5%\" }" : "")};
+                (rate_setter(figures).empty() ? ", with a warm-up: schedule = sched.cosine { warmup = \"5%\" }" : ""),
+      .cure = lr_cure(figures, factor, good_until)};
 }
 
 }  // namespace
@@ -50,10 +52,17 @@ Finding find_rate_too_high(const HealthFigures& figures) {
   }
   // Second sign: the loss rises again far above the best loss so far.
   double best = std::numeric_limits<double>::infinity();
-  for (int i = 0; i < 9; ++i) best = std::min(best, figures.losses.mean(0.1 * i, 0.1 * (i + 1)));
+  std::int64_t best_until = 0;
+  for (int i = 0; i < 9; ++i) {
+    const double mean = figures.losses.mean(0.1 * i, 0.1 * (i + 1));
+    if (!(mean < best)) continue;
+    best = mean;
+    best_until = figures.first_step + figures.losses.steps() * (i + 1) / 10;
+  }
   const double now = figures.losses.mean(0.9, 1);
   if (best > 0 && now > 2 * best && now > 0.3 * start_loss(figures) && update > 1e-2) {
-    return too_high(figures, "medium", fmt::format("the loss fell to {:.3g} and is {:.3g} again", best, now));
+    return too_high(figures, "medium", fmt::format("the loss fell to {:.3g} and is {:.3g} again", best, now),
+                    best_until);
   }
   return {};
 }
@@ -79,7 +88,8 @@ Finding find_rate_too_low(const HealthFigures& figures) {
           fmt::format("an update is {:.2g} of a weight{}, and the loss went from {:.3g} to {:.3g} in {} steps", update,
                       meets_nothing ? fmt::format(" and changes {:.0f} % of the slope", 100 * (1 + overshoot)) : "",
                       figures.losses.first(), figures.losses.mean(0.8, 1), figures.losses.steps()),
-      .remedy = lr_text(figures, factor)};
+      .remedy = lr_text(figures, factor),
+      .cure = lr_cure(figures, factor, figures.steps_done())};
 }
 
 Finding find_not_finite(const HealthFigures& figures) {
@@ -96,7 +106,9 @@ Finding find_not_finite(const HealthFigures& figures) {
                                                   : "; the first layer whose output is not finite is " + lost.path),
       .remedy = is_loss ? "check the targets and the loss: logarithms and quotients of 0"
                         : "clip = { norm = 1 }, and a check of the layer's arithmetic: roots, logarithms and quotients "
-                          "of 0"};
+                          "of 0",
+      .cure = is_loss ? std::nullopt
+                      : std::optional(Cure{.option = FixedOption::clip, .value = 1.0, .good_until = lost.step - 1})};
 }
 
 Finding find_noisy_gradients(const HealthFigures& figures) {
@@ -115,13 +127,15 @@ Finding find_noisy_gradients(const HealthFigures& figures) {
   // The noise scale is 1 / signal − 1 batches. Up to a third of the noise scale, a larger batch saves steps nearly in
   // proportion.
   const double factor = std::clamp(std::exp2(std::ceil(std::log2(0.3 / std::max(signal, 1e-3)))), 4.0, 64.0);
-  return HealthVerdict{.kind = HealthKind::noisy_gradients,
-                       .confidence = "medium",
-                       .evidence = fmt::format("{:.2g} of a gradient's square is common to two batches, and the loss "
-                                               "has not fallen in {} steps",
-                                               std::max(signal, 0.0), figures.losses.steps()),
-                       .remedy = fmt::format("accumulate = {:.0f}, or a batch {:.0f} times larger",
-                                             factor * static_cast<double>(figures.run.accumulate), factor)};
+  const std::int64_t accumulate = std::llround(factor) * figures.run.accumulate;
+  return HealthVerdict{
+      .kind = HealthKind::noisy_gradients,
+      .confidence = "medium",
+      .evidence = fmt::format("{:.2g} of a gradient's square is common to two batches, and the loss has not fallen in "
+                              "{} steps",
+                              std::max(signal, 0.0), figures.losses.steps()),
+      .remedy = fmt::format("accumulate = {}, or a batch {:.0f} times larger", accumulate, factor),
+      .cure = Cure{.option = FixedOption::accumulate, .value = accumulate}};
 }
 
 }  // namespace trainlab

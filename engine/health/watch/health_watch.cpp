@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "not_finite.h"
 #include "objects/run_handle.h"
 #include "run_facts.h"
 #include "samples.h"
 #include "tensor/device.h"
+#include "wanted_fix.h"
 
 namespace trainlab {
 namespace {
@@ -67,7 +69,8 @@ void sample_both(std::span<at::Tensor> gradients, std::span<const at::Tensor> we
 
 }  // namespace
 
-HealthWatch::HealthWatch(const FitPlan& plan, std::function<void(const std::string&)> say)
+HealthWatch::HealthWatch(const FitPlan& plan, std::function<void(const std::string&)> say,
+                         const RunSettings* fixes_with)
     : plan_(plan),
       say_(std::move(say)),
       is_synchronous_(device_at(plan.device).is_synchronous()),
@@ -75,19 +78,30 @@ HealthWatch::HealthWatch(const FitPlan& plan, std::function<void(const std::stri
       names_(trained_names(plan)),
       figures_{.run = run_facts(plan)},
       reading_figures_(parameter_facts(plan), reads_numbers(plan)),
-      layers_(figures_, plan.model && !plan.step ? plan.model->root().path : "", plan.head.classes) {}
+      layers_(figures_, plan.model && !plan.step ? plan.model->root().path : "", plan.head.classes) {
+  if (fixes_with) fixes_with_ = *fixes_with;
+}
 
 Resumable HealthWatch::part() {
   return {.name = "health",
           .state =
               [this] {
                 Value::List told;
-                for (const HealthVerdict& verdict : told_) told.push_back(to_value(verdict));
-                return Value(Value::Map{{"figures", to_value(figures_)}, {"told", std::move(told)}});
+                for (const HealthVerdict& verdict : told_) {
+                  // A run that is killed now finds the fault again, and fixes it then.
+                  if (std::ranges::find(unfixed_, verdict.kind, &HealthVerdict::kind) == unfixed_.end())
+                    told.push_back(to_value(verdict));
+                }
+                Value state = Value::Map{{"figures", to_value(figures_)}, {"told", std::move(told)}};
+                if (!plan_.fixes.empty()) state.set("fixes", std::ssize(plan_.fixes));
+                return state;
               },
           .restore =
               [this](const Value& state, const NamedTensors&) {
                 if (state.is_nil()) return;  // a checkpoint of an earlier version
+                // The training before a fix says nothing about the training with the fix.
+                const std::int64_t fixes = state["fixes"].is_integer() ? state["fixes"].integer() : 0;
+                if (fixes != std::ssize(plan_.fixes)) return;
                 restore(figures_, state["figures"]);
                 told_.clear();
                 for (const Value& verdict : state["told"].list()) told_.push_back(verdict_of_value(verdict));
@@ -104,6 +118,10 @@ void HealthWatch::add_to(Value& summary) {
   Value::List all;
   for (const HealthVerdict& verdict : told_) all.push_back(to_value(verdict));
   summary.set("health", std::move(all));
+  if (plan_.fixes.empty()) return;
+  Value::List fixes;
+  for (const Fix& fix : plan_.fixes) fixes.push_back(to_value(fix));
+  summary.set("fixes", std::move(fixes));
 }
 
 void HealthWatch::stepped(const StepView& view) {
@@ -121,7 +139,16 @@ void HealthWatch::validated(const ValidationView& view) {
   look();
 }
 
-void HealthWatch::started(std::int64_t step, std::size_t) { stepped(step); }
+void HealthWatch::started(std::int64_t step, std::size_t) {
+  if (figures_.losses.steps() == 0) figures_.first_step = step;
+  stepped(step);
+}
+
+void HealthWatch::may_go_back() {
+  for (const HealthVerdict& verdict : std::exchange(unfixed_, {})) {
+    if (std::optional<Fix> fix = wanted_fix(verdict, plan_, *fixes_with_)) throw FixWanted{*std::move(fix)};
+  }
+}
 
 void HealthWatch::stepped(std::int64_t step) {
   if (figures_.not_finite || !is_measured(step)) return;
@@ -191,7 +218,10 @@ void HealthWatch::look() {
     figures_.set_rate = set ? set->rate : unmeasured;
     figures_.set_at = set ? set->place : "";
   }
-  for (const HealthVerdict& verdict : add_verdicts(told_, judge(figures_))) say_(text_of(verdict));
+  for (const HealthVerdict& verdict : add_verdicts(told_, judge(figures_))) {
+    say_(text_of(verdict));
+    if (fixes_with_) unfixed_.push_back(verdict);
+  }
 }
 
 }  // namespace trainlab

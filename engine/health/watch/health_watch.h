@@ -24,8 +24,11 @@ namespace trainlab {
 // its own, or whose optimizer steps within the backward pass, only the validations are read.
 class HealthWatch final : public Observer, public LoopObserver, public GradientPass {
  public:
-  // `plan` outlives the object. `say` gets a line for each verdict.
-  HealthWatch(const FitPlan& plan, std::function<void(const std::string&)> say);
+  // `plan` outlives the object. `say` gets a line for each verdict. `fixes_with`: the settings of a fit whose faults
+  // are fixed, by FixWanted, before the step after the one that has shown the fault; null: verdicts are only told. A
+  // fault that is seen at the end of the fit is only told.
+  HealthWatch(const FitPlan& plan, std::function<void(const std::string&)> say,
+              const RunSettings* fixes_with = nullptr);
 
   // The part of the watch that a checkpoint keeps.
   Resumable part();
@@ -38,6 +41,7 @@ class HealthWatch final : public Observer, public LoopObserver, public GradientP
   void validated(const ValidationView& view) override;
 
   void started(std::int64_t step, std::size_t members) override;
+  void may_go_back() override;
   void stepped(std::int64_t step) override;
   void validated(std::int64_t step) override;
   void finished(std::int64_t step) override;
@@ -72,6 +76,8 @@ class HealthWatch final : public Observer, public LoopObserver, public GradientP
   std::vector<at::Tensor> losses_;  // losses that were not read yet, in the order of their steps
   std::int64_t first_loss_ = 0;     // the step of the first of these losses
   std::vector<HealthVerdict> told_;
+  std::optional<RunSettings> fixes_with_;
+  std::vector<HealthVerdict> unfixed_;  // told, and not looked at for a fix yet; empty without fixes_with_
 };
 
 }  // namespace trainlab

@@ -111,6 +111,7 @@ Value to_value(const Manifest& manifest) {
   }
   if (!manifest.study.empty()) map["study"] = manifest.study;
   if (!manifest.chosen.empty()) map["chosen"] = manifest.chosen;
+  if (!manifest.fixes.empty()) map["fixes"] = manifest.fixes;
   if (!manifest.latest.empty()) map["latest"] = manifest.latest;
   if (!manifest.mended.empty()) map["mended"] = list_of(manifest.mended);
   if (manifest.extension) {
@@ -166,6 +167,14 @@ Manifest manifest_from(const Value& map, const fs::path& place) {
     if (!map["chosen"].is_nil()) {
       manifest.chosen = stored_value(map, "chosen", Value::Map{}).map();
       for (const auto& [stage, options] : manifest.chosen) stored_value(map["chosen"], stage, Value::Map{});
+    }
+    if (!map["fixes"].is_nil()) {
+      manifest.fixes = stored_value(map, "fixes", Value::Map{}).map();
+      for (const auto& [stage, fixes] : manifest.fixes) {
+        if (!fixes.is_list()) throw Damage("fixes." + stage + " is " + fixes.brief());
+        for (const Value& fix : fixes.list())
+          if (!fix.is_map()) throw Damage("fixes." + stage + " has " + fix.brief());
+      }
     }
     if (!map["latest"].is_nil()) {
       manifest.latest = stored_value(map, "latest", Value::Map{}).map();

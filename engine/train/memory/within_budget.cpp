@@ -14,6 +14,7 @@
 #include "offload_price.h"
 #include "optim/optimizer.h"
 #include "plan/fit_plan_parts.h"
+#include "plan/option_lines.h"
 #include "tensor/dry_run.h"
 #include "tensor/file_memory.h"
 #include "tensor/free_memory.h"
@@ -36,31 +37,6 @@ constexpr double price_of_faster_products = -0.2;
 // A processor is called faster with a type where a product takes less than this share of the time of float32: the
 // choice must not depend on how busy the machine is.
 constexpr double clearly_faster = 0.8;
-
-// Options in place of a fit's own, by path: { "optim.state" = "bfloat16" }. Nil removes an option.
-using Lines = Value::Map;
-
-void put(Value& table, std::string_view path, const Value& value) {
-  const std::size_t dot = path.find('.');
-  if (dot != std::string_view::npos) {
-    Value inner = table[path.substr(0, dot)];
-    if (!inner.is_map()) inner = Value::Map{};
-    put(inner, path.substr(dot + 1), value);
-    return put(table, path.substr(0, dot), inner.map().empty() ? Value() : inner);
-  }
-  if (!value.is_nil()) {
-    table.set(path, value);
-  } else if (const auto found = table.map().find(path); found != table.map().end()) {
-    table.map().erase(found);
-  }
-}
-
-Options with_lines(const Options& fit, const Lines& lines) {
-  auto spec = std::make_shared<Spec>(fit.spec());
-  for (const auto& [path, value] : lines) put(spec->value, path, value);
-  spec->value = fit.registry().check(spec->value, fit.path());
-  return Options(fit.registry(), std::move(spec), fit.path());
-}
 
 // Options that change the numbers of a training, with their price.
 struct Variant {

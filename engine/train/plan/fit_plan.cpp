@@ -368,11 +368,25 @@ FitPlan plan_auto_batch(const Options& options, const RunSettings& settings, con
   return plan;
 }
 
+FitPlan plan_with_fixes(const Options& options, const RunSettings& settings, const DataParts* opened) {
+  std::vector<Fix> fixes;
+  for (const Value& one : settings.fixes) fixes.push_back(fix_of_value(one));
+  RunSettings without = settings;
+  without.fixes.clear();
+  FitPlan plan = plan_fit(with_fixes(options, fixes), without, opened);
+  for (const Fix& fix : fixes)
+    plan.notes.push_back("health: goes on with " + text_of(fix) + ", because of " + fix.kind + " at step " +
+                         std::to_string(fix.step));
+  plan.fixes = std::move(fixes);
+  return plan;
+}
+
 }  // namespace
 
 bool is_auto_batch(const Options& fit) { return fit.get("batch") == Value("auto"); }
 
 FitPlan plan_fit(const Options& options, const RunSettings& settings, const DataParts* opened) {
+  if (!settings.fixes.empty()) return plan_with_fixes(options, settings, opened);
   if (is_auto_batch(options) && settings.chosen["batch"].is_nil()) return plan_auto_batch(options, settings, opened);
   if (is_auto_memory(options)) return plan_within_budget(options, settings, opened);
   FitPlan plan(options);

@@ -68,6 +68,10 @@ std::vector<std::string> kinds_of(const HealthFigures& figures) {
     kinds.emplace_back(name_of(verdict.kind));
     CHECK_FALSE(verdict.evidence.empty());
     CHECK_FALSE(verdict.remedy.empty());
+    if (verdict.cure && verdict.cure->option == FixedOption::lr) {
+      REQUIRE_THAT(verdict.remedy, Catch::StartsWith("lr = "));
+      CHECK(std::stod(verdict.remedy.substr(5)) == verdict.cure->value.number());
+    }
     CHECK((verdict.confidence == "high" || verdict.confidence == "medium" || verdict.confidence == "low"));
   }
   return kinds;
@@ -183,6 +187,19 @@ TEST_CASE("each fault has its own verdict") {
     CHECK(kinds_of(figures) == Kinds{"rate_too_low"});
     CHECK_THAT(judge(figures).front().remedy, Catch::Contains("lr = 5 in place of 0.01"));
   }
+  SECTION("a rate that is too low after a fix: steps are those of the whole run") {
+    Run run;
+    run.update = 1e-5;
+    run.loss = [](int i) { return 2.31 - 1e-5 * i; };
+    run.val = run.loss;
+    const HealthFigures figures = changed(run, [](HealthFigures& f) {
+      f.first_step = 100;
+      f.run.total_steps += 100;
+    });
+    REQUIRE(kinds_of(figures) == Kinds{"rate_too_low"});
+    CHECK(judge(figures).front().step == steps + 100);
+    CHECK(judge(figures).front().cure->good_until == steps + 100);
+  }
   SECTION("outputs that are far too large at the beginning") {
     Run run;
     run.loss = [](int i) { return 40 * std::exp(-i / 40.0) + 0.4; };
@@ -206,6 +223,11 @@ TEST_CASE("each fault has its own verdict") {
         changed(run, [](HealthFigures& f) { f.units.front().dead_at_start = f.units.front().dead = 1; });
     CHECK(kinds_of(figures) == Kinds{"dead_units"});
     CHECK_THAT(judge(figures).front().evidence, Catch::Contains("model[2].ReLU"));
+    // Where the figures begin after a fix, they say nothing about the initial weights.
+    CHECK(kinds_of(changed(Run{}, [](HealthFigures& f) {
+            f.first_step = 100;
+            f.units.front().dead_at_start = 1;
+          })).empty());
   }
   SECTION("units at the limit of their function") {
     CHECK(kinds_of(changed(Run{}, [](HealthFigures& f) {

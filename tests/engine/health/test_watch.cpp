@@ -39,14 +39,18 @@ std::string text_of(const Sick& sick) {
          std::to_string(sick.batch) + R"(, "optim": )" + sick.optim + sick.more + "}";
 }
 
+Options watched_fit(const Sick& sick) {
+  prepare_arithmetic(1);
+  auto spec = std::make_shared<Spec>();
+  spec->value = watched_registry().check(parse_json(text_of(sick), "test"), "fit");
+  return {watched_registry(), spec, "fit"};
+}
+
 Value watch(const Sick& sick, std::vector<std::string>* said = nullptr, bool resumed = false,
             const std::filesystem::path& folder = {}) {
   const TemporaryFolder temporary;
   const RunSettings settings = test_settings();
-  prepare_arithmetic(1);
-  auto spec = std::make_shared<Spec>();
-  spec->value = watched_registry().check(parse_json(text_of(sick), "test"), "fit");
-  const Options options(watched_registry(), spec, "fit");
+  const Options options = watched_fit(sick);
   const FitPlan plan = plan_fit(options, settings);
   FitMember member{.options = options,
                    .context = quiet_context(folder.empty() ? temporary.path() : folder, settings, resumed)};
@@ -54,6 +58,16 @@ Value watch(const Sick& sick, std::vector<std::string>* said = nullptr, bool res
   FitCompany company;
   health_addition().join(plan, member, company);
   return run_fits(plan, {&member, 1}, false, company).front();
+}
+
+// The fit as a stage, which goes on with the fixes that it wants. `more`: options after those of the training's length.
+Value fix(Sick sick, const std::filesystem::path& folder) {
+  sick.more += R"(, "health": {"action": "fix"}, "metrics": ["accuracy"])";
+  const RunSettings settings = test_settings();
+  const Options stage = watched_fit(sick);
+  return watched_registry()
+      .implementation<StageKind>(stage.entry())
+      .prepare(stage, settings)(quiet_context(folder, settings));
 }
 
 std::string kinds(const Value& summary) {
@@ -109,6 +123,60 @@ TEST_CASE("action stop ends the fit at a validation") {
   CHECK(summary["status"] == Value("stopped"));
   CHECK_THAT(summary["reason"].string(), Catch::StartsWith("health: rate_too_low: "));
   CHECK(summary["steps"].integer() < 8 * 22);
+}
+
+TEST_CASE("action fix begins anew with the remedy") {
+  const TemporaryFolder folder;
+  const Value summary = fix({.optim = R"({"@": "optim.SGD", "lr": 5, "momentum": 0.9})"}, folder.path());
+  REQUIRE(summary["fixes"].list().size() == 1);
+  const Value& one = summary["fixes"].list().front();
+  CHECK(one["kind"] == Value("rate_too_high"));
+  CHECK(one["option"] == Value("lr"));
+  CHECK(one["value"].number() < 5);
+  CHECK(one["from"] == Value(0));
+  CHECK(kinds(summary).empty());
+  CHECK(summary["metrics"]["val.accuracy"].number() > 0.85);
+}
+
+TEST_CASE("action fix goes back to the last good checkpoint, and may do so again") {
+  const TemporaryFolder folder;
+  const Value summary = fix({.optim = R"({"@": "optim.SGD", "lr": 5e-8, "momentum": 0.9})",
+                             .more = R"(, "epochs": 40, "checkpoint": "1 epochs")"},
+                            folder.path());
+  const Value::List& fixes = summary["fixes"].list();
+  REQUIRE(fixes.size() >= 2);
+  std::int64_t before = 0;
+  for (const Value& one : fixes) {
+    CHECK(one["kind"] == Value("rate_too_low"));
+    CHECK(one["from"].integer() > before);
+    CHECK(one["step"].integer() >= one["from"].integer());
+    before = one["from"].integer();
+  }
+  CHECK(fixes[1]["value"].number() > fixes[0]["value"].number());
+  // The last rate learns; that a higher one may learn faster is told with low confidence, and not fixed.
+  for (const Value& left : summary["health"].list()) CHECK(left["confidence"] == Value("low"));
+  CHECK(summary["metrics"]["val.accuracy"].number() > 0.85);
+  CHECK(summary["steps"] == Value(40 * 22));
+}
+
+TEST_CASE("what no fix can remedy is told") {
+  const TemporaryFolder folder;
+  const Sick slow{.optim = R"({"@": "optim.SGD", "lr": 0.00005, "momentum": 0.9})", .more = R"(, "steps": 64)"};
+  const Sick bounded{.layers = R"({"@": "nn.Linear", "out_features": 24}, {"@": "nn.BatchNorm1d"}, {"@": "nn.ReLU"})",
+                     .optim = R"({"@": "optim.SGD", "lr": 0.01})",
+                     .more = R"(, "epochs": 1, "memory": {"budget": "1 GB"})",
+                     .batch = 2};
+  SECTION("at the end") {
+    const Value summary = fix(slow, folder.path());
+    CHECK(kinds(summary) == "rate_too_low");
+    CHECK(summary["fixes"].is_nil());
+  }
+  SECTION("the size of batches under a budget of memory") {
+    if (test_settings().device != "cpu") return;  // a budget of memory is for the CPU
+    const Value summary = fix(bounded, folder.path());
+    CHECK(kinds(summary) == "small_batch_statistics");
+    CHECK(summary["fixes"].is_nil());
+  }
 }
 
 TEST_CASE("a watched fit computes the same as one that is not watched") {

@@ -21,6 +21,7 @@ local bias = number("bias", 0, "initial biases; 0: as usual")
 local scale, shift = number("scale", 1, "factor of the inputs"), number("shift", 0, "added to the inputs")
 local values = choice("values", { "usual", "logarithms", "copies" }, "what the inputs are")
 local labels = choice("labels", { "usual", "random", "one", "rare", "noisy" }, "what the labels are")
+local action = choice("action", { "tell", "fix" }, "what follows a verdict")
 local samples = whole("samples", 1200, "of training")
 
 local function map_labels(rows)
@@ -84,7 +85,7 @@ return lab.fit {
   data  = data:split { train = samples / 1797, val = 0.2, seed = lab.seed },
   model = nn.Sequential(layers),
   init  = next(initial) and initial or nil,
-  loss  = "cross_entropy",
+  loss  = "cross_entropy", metrics = { "accuracy" }, health = { action = action },
   optim = rule == "SGD" and optim.SGD { lr = lr, momentum = momentum, weight_decay = decay }
     or optim.AdamW { lr = lr, weight_decay = decay },
   batch = batch, epochs = epochs, keep = "last",

@@ -125,6 +125,9 @@ struct NotFinite {
 struct HealthFigures {
   RunFacts run = {};
   InputFigures input = {};
+  // Steps that were done before the first of these figures, with the options from before a fix: what is there at the
+  // beginning is then no initial state.
+  std::int64_t first_step = 0;
   LossCurve losses = {};
   std::vector<MeasuredStep> measured = {};  // in order of steps
   std::vector<UnitFigures> units = {};      // in the order of the model
@@ -140,7 +143,10 @@ struct HealthFigures {
   void add(const MeasuredStep& row);
   void add(const MeasuredEvaluation& row);
 
-  // Share of the planned steps that are done; where the length is unknown, by a run of twice as many steps.
+  bool from_start() const { return first_step == 0; }
+  std::int64_t steps_done() const { return first_step + losses.steps(); }
+  // Share of the planned steps after first_step that are done; where the length is unknown, by a run of twice as many
+  // steps.
   double progress() const;
 };
 

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/value.h"
 #include "health/figures.h"
+#include "train/fix.h"
 
 namespace trainlab {
 
@@ -36,12 +38,21 @@ inline constexpr std::size_t health_kind_count = 16;
 // "unnormalised_inputs", …
 std::string_view name_of(HealthKind kind);
 
+// The part of a remedy that health.action = "fix" applies by itself.
+struct Cure {
+  FixedOption option;
+  Value value = {};
+  std::int64_t good_until = 0;  // Fix::good_until
+};
+
 struct HealthVerdict {
   HealthKind kind;
   std::int64_t step = 0;   // steps done when the figures first showed the fault
   std::string confidence;  // "high", "medium" or "low"
   std::string evidence;    // a sentence with the figures
   std::string remedy;      // the change of the recipe that remedies the fault
+  // Empty where no single option is the remedy, and in a verdict that was read from a checkpoint.
+  std::optional<Cure> cure = {};
 };
 
 // The verdicts that the figures give, causes before symptoms. A symptom of a cause that was found is left out, so that

@@ -53,6 +53,10 @@ class CheckpointFolder {
   // nullopt if there is none.
   std::optional<Checkpoint> newest();
 
+  // Removes the checkpoints after `step`, or all of them where `step` is 0. Returns the step of the newest checkpoint
+  // that is left; 0 if none is.
+  std::int64_t go_back(std::int64_t step);
+
   // The step of the newest commit in `folder`, by its name; 0 if there is none.
   static std::int64_t newest_step(const std::filesystem::path& folder);
 

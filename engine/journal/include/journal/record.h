@@ -55,8 +55,9 @@ class Record {
   // The error of a stage that cannot go on from its checkpoint: Error{usage} with this hint. Of a clone Error{recipe},
   // because the clone's parameters are to blame.
   Error misfit(const std::string& what, const std::string& hint) const;
-  // Opens metrics.jsonl and starts to count time.
-  void begin();
+  // Opens metrics.jsonl and starts to count time. `least_seconds`: of training that is known to lie behind, also where
+  // the checkpoint with which the stage goes on is older.
+  void begin(double least_seconds = 0);
 
   // Appends whole lines of metrics.jsonl.
   void append(const std::string& rows);

@@ -38,6 +38,8 @@ struct RunSettings {
   // The values that this stage chose when it began, by option, where an option leaves the choice to the stage; nil
   // before. A stage that goes on keeps its choice.
   Value chosen = {};
+  // What this stage has changed in its own options since it began, the oldest change first (train/fix.h).
+  Value::List fixes = {};
 };
 
 // One stage while it runs.
@@ -80,6 +82,8 @@ struct StageContext {
   std::function<void(const std::string&)> say_inexact = {};
   // Records RunSettings::chosen in the manifest. Null where there is no manifest of the stage's own, as in a trial.
   std::function<void(const Value& chosen)> choose = {};
+  // The same for RunSettings::fixes.
+  std::function<void(const Value::List& fixes)> keep_fixes = {};
 };
 
 // For a stage that leaves nothing: without a folder, and with nobody who hears its lines.

@@ -18,6 +18,7 @@
 #include "optim/clip.h"
 #include "optim/schedule.h"
 #include "run/stage.h"
+#include "train/fix.h"
 
 namespace trainlab {
 
@@ -86,6 +87,8 @@ struct FitPlan {
   std::vector<std::string> notes;     // what was chosen, and its price
   Value chosen;                       // RunSettings::chosen, settled: nil where nothing was to choose
   std::int64_t plain_peak = 0;        // bytes of a step without options of `memory`, where a budget has chosen them
+
+  std::vector<Fix> fixes;  // RunSettings::fixes, which `options` follow
 
   NamedTensors initial_optimizer;  // the optimizer's first state, by its own names; empty: as the optimizer makes it
 
