@@ -57,9 +57,9 @@ std::string time_text(double seconds) {
   return fmt::format("{:.3g} s", seconds);
 }
 
-std::string profile_text(const Profile& profile, const StepVerdict& verdict) {
+std::string profile_text(const Profile& profile, const Measures& measures) {
   const StepFigures& steps = profile.steps;
-  const Measures measures = measures_of(profile);
+  const StepVerdict verdict = judge(measures);
   std::string text = fmt::format("{}: {}", bottleneck_name(verdict.bottleneck), verdict.plain);
   if (verdict.share > 0)
     text += fmt::format(", {:.0f} % of {}", 100 * verdict.share,
@@ -103,9 +103,9 @@ std::string profile_text(const Profile& profile, const StepVerdict& verdict) {
   return text;
 }
 
-Value profile_value(const Profile& profile, const StepVerdict& verdict) {
+Value profile_value(const Profile& profile, const Measures& measures) {
   const StepFigures& steps = profile.steps;
-  const Measures measures = measures_of(profile);
+  const StepVerdict verdict = judge(measures);
   Value::List evidence(verdict.evidence.begin(), verdict.evidence.end());
   Value::Map shares, phases;
   for (const auto& [name, share] : listed(measures.shares)) shares.emplace(name, share);

@@ -417,9 +417,14 @@ end }
         profile = self.profile(SOURCE / "recipes" / "by_hand.lua")
         self.check_form(profile)
         self.assertEqual(profile["stage_kind"], "task")
-        for name in ("layers", "layer_steps", "memory", "pipeline", "machine", "roofline"):
+        for name in ("memory", "pipeline"):
             self.assertIsNone(profile[name])
         self.assertIn("a task's loop is code", profile["missing"][0])
+        rows = {row["path"]: row for row in profile["layers"]}
+        self.assertLessEqual({"lab.build.model[2].Linear", "own step", "optimizer"}, set(rows))
+        steps = profile["layer_steps"]
+        self.assertAlmostEqual(sum(row["forward"] + row["backward"] for row in rows.values()), steps["step_seconds"],
+                               delta=0.05 * steps["step_seconds"])
         self.assertGreater(profile["phase_seconds"]["backward"], 0)
 
     def test_reads_of_an_own_step_are_synchronisation(self):

@@ -126,15 +126,15 @@ void SnapshotWatch::answer(std::int64_t step) {
     if (recording_->tracing) recording_->tracing->recorder.take().write(snapshot_trace_path(stage_, request.id));
     Profile profile = profile_of_steps(plan_, recording_->steps);
     profile.call_seconds = seconds_of_a_call();
-    const StepVerdict verdict = judge(measures_of(profile));
+    const Measures measures = measures_of(profile);
     const Value so_far = speed();
-    Value value = profile_value(profile, verdict);
+    Value value = profile_value(profile, measures);
     value.set("kind", "snapshot");
     value.set("step", step);
     value.set("speed", so_far);
     answer = Value::Map{
         {"value", std::move(value)},
-        {"text", profile_text(profile, verdict) + speed_so_far_text(so_far) + fmt::format("after step {}\n", step)}};
+        {"text", profile_text(profile, measures) + speed_so_far_text(so_far) + fmt::format("after step {}\n", step)}};
   } catch (const Error& error) {
     answer = Value::Map{{"error", error.headline()}};
   }

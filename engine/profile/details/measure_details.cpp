@@ -37,8 +37,8 @@ class Parts {
   std::int64_t steps(double seconds, std::int64_t low, std::int64_t high) const {
     return std::clamp(static_cast<std::int64_t>(seconds / step_seconds_), low, high);
   }
-  // Whether the fewest steps that the parts need would take a third of the profile's seconds.
-  bool is_too_slow() const { return 8 * step_seconds_ > seconds_ / 3; }
+  // Whether the fewest steps that the parts need would take half of the profile's seconds.
+  bool is_too_slow() const { return 8 * step_seconds_ > seconds_ / 2; }
 
   FitDetails details;
 
@@ -46,24 +46,12 @@ class Parts {
   const double step_seconds_, seconds_;
 };
 
-void measure_layers_and_memory(Parts& parts, const FitPlan& plan) {
-  if (plan.device.type() != at::kCPU) {
-    parts.miss("layers, memory and roofs", "they are measured on the CPU");
-    return;
-  }
-  parts.measure("layers", [&] {
-    const std::int64_t total = plan.length.total_steps;
-    // Counted and timed steps take longer than plain ones.
-    const std::int64_t count = parts.steps(parts.seconds() / 5, 2, 20);
-    const std::int64_t cold = std::min<std::int64_t>(count, 5);
-    parts.details.layers =
-        measure_layers(plan, {.first = total > 0 ? std::min(cold, total / 4) : cold, .count = count});
-  });
-  parts.measure("memory", [&] {
-    MemoryPrediction predicted = predict_memory(plan);
-    parts.details.memory = record_memory(plan);
-    parts.details.predicted = std::move(predicted);
-  });
+// The steps of a stage of `total` steps, 0 if unknown, whose layers are measured. Counted and timed steps take longer
+// than plain ones.
+LayerSteps layer_steps(const Parts& parts, std::int64_t total) {
+  const std::int64_t count = parts.steps(parts.seconds() / 5, 2, 20);
+  const std::int64_t cold = std::min<std::int64_t>(count, 5);
+  return {.first = total > 0 ? std::min(cold, total / 4) : cold, .count = count};
 }
 
 void measure_machine(Parts& parts, bool is_busy) {
@@ -72,6 +60,33 @@ void measure_machine(Parts& parts, bool is_busy) {
     calibration.measure = []() -> Roofline { throw run_error("the machine is busy now, and was not measured before"); };
   }
   parts.measure("machine", [&] { parts.details.machine = calibrated_machine(calibration); });
+}
+
+void measure_fit(Parts& parts, FitPlan& plan, const Measures& measures) {
+  const bool is_cpu = plan.device.type() == at::kCPU;
+  if (is_cpu) {
+    parts.measure("layers",
+                  [&] { parts.details.layers = measure_layers(plan, layer_steps(parts, plan.length.total_steps)); });
+    parts.measure("memory", [&] {
+      MemoryPrediction predicted = predict_memory(plan);
+      parts.details.memory = record_memory(plan);
+      parts.details.predicted = std::move(predicted);
+    });
+  } else {
+    parts.miss("layers, memory and roofs", "they are measured on the CPU");
+  }
+  if (measures.shares.input >= notable_input) {
+    const PipelineWork work{.steps = parts.steps(parts.seconds(), 3, 20), .seconds = parts.seconds(), .slowest = 3};
+    parts.measure("pipeline", [&] { parts.details.pipeline = measure_pipeline(plan, work); });
+  }
+  if (is_cpu) measure_machine(parts, judge(measures).bottleneck == Bottleneck::contention);
+}
+
+void measure_task(Parts& parts, const Profile& profile, const Options& stage, const RunSettings& settings) {
+  parts.miss("memory", "a task's loop is code, in which no peak can be located");
+  if (!profile.is_synchronous) return parts.miss("layers and roofs", "they are measured on the CPU");
+  parts.measure("layers", [&] { parts.details.layers = measure_task_layers(stage, settings, layer_steps(parts, 0)); });
+  measure_machine(parts, judge(measures_of(profile)).bottleneck == Bottleneck::contention);
 }
 
 }  // namespace
@@ -83,20 +98,17 @@ FitDetails measure_details(const Profile& profile, const Options& stage, const R
     parts.miss("layers, memory and roofs", reason);
     return std::move(parts.details);
   };
-  if (profile.kind != "fit") return none("a task's loop is code, of which trainlab knows no layers");
   if (profile.steps.steps == 0) return none("no step could be timed");
   if (parts.is_too_slow()) return none("a step takes too long for --seconds");
 
-  FitPlan plan = with_torch_errors([&] { return plan_fit(stage, settings); });
-  parts.details.type = dtype_name(plan.precision.compute);
   parts.details.threads = settings.threads;
-  measure_layers_and_memory(parts, plan);
-  const Measures measures = measures_of(profile);
-  if (measures.shares.input >= notable_input) {
-    const PipelineWork work{.steps = parts.steps(parts.seconds(), 3, 20), .seconds = parts.seconds(), .slowest = 3};
-    parts.measure("pipeline", [&] { parts.details.pipeline = measure_pipeline(plan, work); });
+  if (profile.kind == "task") {
+    measure_task(parts, profile, stage, settings);
+  } else {
+    FitPlan plan = with_torch_errors([&] { return plan_fit(stage, settings); });
+    parts.details.type = dtype_name(plan.precision.compute);
+    measure_fit(parts, plan, measures_of(profile));
   }
-  if (plan.device.type() == at::kCPU) measure_machine(parts, judge(measures).bottleneck == Bottleneck::contention);
   return std::move(parts.details);
 }
 

@@ -1,32 +1,73 @@
-// How much of the machine's arithmetic and memory bandwidth the forward and backward passes use.
+// What limits the forward and backward passes: arithmetic, memory, or calls of operators.
+#include <algorithm>
+
+#include "operator_limits.h"
 #include "profile/details.h"
 
 namespace trainlab {
 namespace {
 
-// Bytes that the operators of both passes move in a step.
-double bytes_of_passes(const LayerTable& layers) {
-  double bytes = 0;
+// The sum over the rows of both passes: bytes that the operators of a step move, or operations.
+double of_passes(const LayerTable& layers, double LayerCost::*member) {
+  double sum = 0;
   for (const LayerCost& row : layers.rows)
-    if (row.is_layer || row.path == "loss" || row.path == "backward") bytes += row.bytes;
-  return bytes;
+    if (is_in(row, TablePart::passes)) sum += row.*member;
+  return sum;
+}
+
+// A call from a recipe takes this many times as long as a call from the engine: arguments are checked and converted,
+// and the result becomes an object of Lua.
+constexpr double calls_of_a_recipe = 2;
+
+// Moves time of the passes to the launch gap, as far as the operators in `limited` are limited by their calls. The
+// estimate from the number of calls alone knows operators of the usual cost only; convolutions cost several times as
+// much.
+void add_small_operators(Shares& shares, const LimitedSeconds& limited) {
+  const double before = shares.launch_gap, others = shares.forward + shares.backward;
+  if (limited.sum() <= 0 || others <= 0) return;
+  const double more = std::max((others + before) * limited.call / limited.sum() - before, 0.0);
+  const double left = std::max(1 - more / others, 0.0);
+  shares.forward *= left;
+  shares.backward *= left;
+  shares.launch_gap += others - shares.forward - shares.backward;
+}
+
+void judge_operators(Measures& m, const Profile& profile, const FitDetails& details) {
+  const auto limited = [&](TablePart part) {
+    return limited_seconds(*details.layers, part, *details.machine, details.threads, details.type);
+  };
+  const LimitedSeconds passes = limited(TablePart::passes), functions = limited(TablePart::functions);
+  const LimitedSeconds all{.call = passes.call + functions.call,
+                           .memory = passes.memory + functions.memory,
+                           .arithmetic = passes.arithmetic + functions.arithmetic};
+  if (all.memory + all.arithmetic > 0) m.memory_limited = all.memory / (all.memory + all.arithmetic);
+  add_small_operators(m.shares, all);
+  if (profile.wall() <= 0) return;
+  const double calls = calls_of_a_recipe * functions.small_calls * profile.call_seconds / profile.wall();
+  const double of_recipe = std::min(calls, m.shares.recipe);
+  m.shares.recipe -= of_recipe;
+  m.shares.launch_gap += of_recipe;
 }
 
 }  // namespace
 
 bool FitDetails::fits_cache() const {
-  if (!machine || machine->cache.empty() || !memory) return false;
+  if (!machine || !memory) return false;
   const MemoryLedger& ledger = memory->ledger;
   const std::int64_t of_step =
       ledger.peak - ledger.of(MemoryKind::batches) - ledger.of(MemoryKind::averages) - ledger.of(MemoryKind::other);
-  return of_step <= machine->cache.front().bytes * threads;
+  return static_cast<double>(of_step) <= cache_bytes(*machine, threads);
 }
 
 Measures measures_of(const Profile& profile, const FitDetails& details) {
   Measures m = measures_of(profile);
   if (details.pipeline) m.limiting_stage = stage_name(details.pipeline->slowest_stage());
-  if (details.layers && profile.pass_seconds() > 0) m.bytes = bytes_of_passes(*details.layers) / profile.pass_seconds();
+  if (details.layers && profile.pass_seconds() > 0) {
+    m.bytes = of_passes(*details.layers, &LayerCost::bytes) / profile.pass_seconds();
+    if (!m.flops) m.flops = of_passes(*details.layers, &LayerCost::flops) / profile.pass_seconds();
+  }
   if (!details.machine) return m;
+  if (details.layers) judge_operators(m, profile, details);
   const double flops = details.machine->peak_flops(details.threads, details.type);
   if (flops > 0) m.flops_roof = flops;
   if (!details.fits_cache()) m.bytes_roof = details.machine->peak_bytes(details.threads);

@@ -8,6 +8,7 @@
 #include "few_steps.h"
 #include "profile/layers.h"
 #include "recording.h"
+#include "steps/measure.h"
 #include "tensor/device.h"
 
 namespace trainlab {
@@ -63,7 +64,21 @@ std::vector<OperatorCost> costs_of(const RowSums& row, double timed, double coun
   return all;
 }
 
-LayerTable table_of(const FitPlan& plan, const Recording& recording) {
+// The FLOPs that the plan's model states for each call of its layers, by path.
+std::map<std::string, double> stated_flops(const FitPlan& plan, const Recording& recording) {
+  std::map<std::string, double> stated;
+  if (!plan.model || plan.step) return stated;
+  const Work work = counted_work(plan, recording);
+  std::map<std::string, Flops> accounting;
+  add_own_flops(plan.model->root(), accounting);
+  // A step may pass through the model several times for one batch, as with optimizers that evaluate again.
+  for (const auto& [path, flops] : accounting)
+    stated[path] = (flops.forward + flops.backward) * work.samples / work.batches;
+  return stated;
+}
+
+// `stated`: FLOPs of a call of a layer, by path; see LayerCost::flops.
+LayerTable table_of(const Recording& recording, const std::map<std::string, double>& stated) {
   LayerTable table;
   table.steps = static_cast<std::int64_t>(recording.timed().size());
   const auto timed = static_cast<double>(table.steps), counted = static_cast<double>(recording.counted());
@@ -71,9 +86,6 @@ LayerTable table_of(const FitPlan& plan, const Recording& recording) {
   table.plain_seconds = upper_median(recording.plain());
   table.overhead = upper_median(recording.timed()) / table.plain_seconds - 1;
 
-  std::map<std::string, Flops> accounting;
-  if (plan.model && !plan.step) add_own_flops(plan.model->root(), accounting);
-  const Work work = counted_work(plan, recording);
   for (const auto& row : recording.rows()) {
     LayerCost cost{.path = row->path,
                    .is_layer = row->is_layer,
@@ -82,10 +94,8 @@ LayerTable table_of(const FitPlan& plan, const Recording& recording) {
                    .calls = static_cast<double>(row->calls) / counted,
                    .operators = costs_of(*row, timed, counted)};
     for (const OperatorCost& one : cost.operators) cost.bytes += one.bytes;
-    const auto known = accounting.find(row->path);
-    // A step may pass through the model several times for one batch, as with optimizers that evaluate again.
-    const double samples = work.samples / work.batches * cost.calls;
-    cost.flops = known == accounting.end() ? std::nan("") : (known->second.forward + known->second.backward) * samples;
+    const auto known = stated.find(row->path);
+    cost.flops = known == stated.end() ? std::nan("") : known->second * cost.calls;
     if (std::isnan(cost.flops)) cost.flops = cost.operator_flops();
     table.rows.push_back(std::move(cost));
   }
@@ -116,7 +126,16 @@ LayerTable measure_layers(const FitPlan& plan, const LayerSteps& steps) {
     throw run_error("the fit ended before its step " + std::to_string(steps.first + 3) +
                     ", the last of the first three that are measured" + why);
   }
-  return table_of(plan, recording);
+  return table_of(recording, stated_flops(plan, recording));
+}
+
+LayerTable measure_task_layers(const Options& stage, const RunSettings& settings, const LayerSteps& steps) {
+  Recording recording(steps.first, steps.count);
+  const Listening listening(recording);
+  const ScratchFolder folder;
+  run_measured_task({.stage = stage, .settings = settings, .say = [](const std::string&) {}}, folder, recording);
+  if (recording.plain().empty()) throw run_error("the task ended before its step " + std::to_string(steps.first + 3));
+  return table_of(recording, {});
 }
 
 }  // namespace trainlab

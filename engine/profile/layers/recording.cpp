@@ -10,6 +10,8 @@
 namespace trainlab {
 namespace {
 
+constexpr std::string_view own_step = "own step";
+
 // Whether the record is of autograd evaluating a function of the backward pass, with the work before and after it.
 bool is_evaluation(const at::RecordFunction& function) {
   return std::string_view(function.name()).starts_with("autograd::engine::evaluate_function");
@@ -28,7 +30,7 @@ RowSums* Recording::row(std::string_view path, bool is_layer) {
 RowSums* Recording::row_of(Phase phase, std::string_view name) {
   switch (phase) {
     case Phase::layer: return row(name, true);
-    case Phase::callback: return name == "own step" ? row(name, false) : row("on." + std::string(name), false);
+    case Phase::callback: return name == own_step ? row(name, false) : row("on." + std::string(name), false);
     // The own time of these two phases lies between the spans inside them.
     case Phase::step:
     case Phase::forward: return row("other", false);
@@ -112,6 +114,18 @@ void Recording::ended(Phase phase, std::string_view) noexcept {
   if (use_ == StepUse::counted) ++counted_;
   use_ = StepUse::none;
   ++step_;
+}
+
+void Recording::step_began() {
+  in_task_step_ = true;
+  began(Phase::step, {});
+  began(Phase::callback, own_step);
+}
+
+void Recording::step_ended() noexcept {
+  ended(Phase::callback, own_step);
+  ended(Phase::step, {});
+  in_task_step_ = false;
 }
 
 const OperatorKind* Recording::kind_of(const at::RecordFunction& function) {

@@ -24,6 +24,7 @@
 #include "core/trace.h"
 #include "listening_to_operators.h"
 #include "operator_kind.h"
+#include "steps/task_steps.h"
 
 namespace trainlab {
 
@@ -46,7 +47,7 @@ struct RowSums {
   std::unordered_map<const OperatorKind*, OperatorSums*> by_kind;  // sums by kind; several kinds may share a name
 };
 
-class Recording final : public TraceListener, public OperatorListener {
+class Recording final : public TraceListener, public TaskStepListener, public OperatorListener {
  public:
   // From step `first` on, counted from 0, counts `count` steps, times as many, and leaves as many alone, in turns. To
   // be used on the thread that makes the object.
@@ -54,6 +55,12 @@ class Recording final : public TraceListener, public OperatorListener {
 
   void began(Phase phase, std::string_view name) override;
   void ended(Phase phase, std::string_view name) noexcept override;
+
+  // What no span covers in a step of a task is the recipe's own step.
+  void step_began() override;
+  void step_ended() noexcept override;
+  bool in_step() const override { return in_task_step_; }
+  bool is_done() const override { return step_ >= steps_needed(); }
 
   StepUse use_of(std::int64_t step) const {
     constexpr std::array turns{StepUse::counted, StepUse::timed, StepUse::plain};
@@ -105,6 +112,7 @@ class Recording final : public TraceListener, public OperatorListener {
 
   const std::int64_t first_, count_;
   std::int64_t step_ = 0;  // the step that is running or comes next
+  bool in_task_step_ = false;
   double step_began_ = 0, last_ = 0;
   StepUse use_ = StepUse::none;
   std::optional<ListeningToOperators> hearing_;

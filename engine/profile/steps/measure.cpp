@@ -90,17 +90,17 @@ StepLimits fitting(StepLimits limits, std::int64_t total_steps) {
 
 class TaskSteps final : public RowJudge {
  public:
-  explicit TaskSteps(StepCollector& collector) : collector_(collector) {}
+  explicit TaskSteps(TaskStepListener& listener) : listener_(listener) {}
   void row(const std::function<std::optional<double>(const std::string&)>&) override {}
   std::optional<std::string> over() override {
-    if (collector_.in_step()) collector_.step_ended();
-    if (collector_.is_done()) return "the steps are measured";
-    collector_.step_began();
+    if (listener_.in_step()) listener_.step_ended();
+    if (listener_.is_done()) return "the steps are measured";
+    listener_.step_began();
     return std::nullopt;
   }
 
  private:
-  StepCollector& collector_;
+  TaskStepListener& listener_;
 };
 
 }  // namespace
@@ -151,14 +151,16 @@ StepFigures measure_fit(FitPlan& plan, const Measured& how, const StepLimits& li
   return figures;
 }
 
+void run_measured_task(const Measured& how, const ScratchFolder& folder, TaskStepListener& listener) {
+  TaskCompany company;
+  company.judge = std::make_shared<TaskSteps>(listener);
+  company.shows_progress = false;
+  check_end(run_task(how.stage, context_in(folder, how), company));
+}
+
 StepFigures measure_task(const Measured& how, const StepLimits& limits) {
   StepCollector collector(limits);
-  repeat(collector, how, [&](const ScratchFolder& folder) {
-    TaskCompany company;
-    company.judge = std::make_shared<TaskSteps>(collector);
-    company.shows_progress = false;
-    check_end(run_task(how.stage, context_in(folder, how), company));
-  });
+  repeat(collector, how, [&](const ScratchFolder& folder) { run_measured_task(how, folder, collector); });
   return collector.figures();
 }
 

@@ -8,6 +8,7 @@
 #include "core/clock.h"
 #include "operator_count.h"
 #include "profile/steps.h"
+#include "task_steps.h"
 
 namespace trainlab {
 
@@ -20,7 +21,7 @@ struct StepLimits {
 };
 
 // Listens on the thread that trains, and is used by that thread alone. Memory does not grow with the number of steps.
-class StepCollector final : public TraceListener {
+class StepCollector final : public TraceListener, public TaskStepListener {
  public:
   explicit StepCollector(StepLimits limits, double (*now)() = steady_seconds);
   ~StepCollector() override;
@@ -30,16 +31,15 @@ class StepCollector final : public TraceListener {
   void set_limit(double seconds) { limits_.seconds = seconds; }
   // To be called when a fit or a task begins: its first steps are cold.
   void run_began();
-  // To be called at each step of a task, which has no spans for steps. Time that no span covers is then counted as a
-  // function of the recipe.
-  void step_began();
-  void step_ended() noexcept;
-  bool in_step() const { return in_step_; }
+  // In a task's step, time that no span covers is counted as a function of the recipe.
+  void step_began() override;
+  void step_ended() noexcept override;
+  bool in_step() const override { return in_step_; }
 
   void began(Phase phase, std::string_view name) override;  // raises SeenEnough where the next step would begin
   void ended(Phase phase, std::string_view name) noexcept override;
 
-  bool is_done() const { return stage_ == Stage::done; }
+  bool is_done() const override { return stage_ == Stage::done; }
   std::int64_t measured() const { return timed_steps_ + counted_steps_; }
   StepFigures figures();
 

@@ -1,6 +1,7 @@
 #include "profile/verdict.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -42,10 +43,8 @@ constexpr std::int64_t least_steps = 3;
 // Shares of the time that the training thread waits for a core. From `contended` on, the other figures describe a
 // machine that does other work. A wait below `quiet` is usual on a quiet machine.
 constexpr double contended = 0.20, quiet = 0.05;
-constexpr double most = 0.5;  // share of a step from which the passes are the verdict if nothing else is large
-// Limits of xprof's suggestions: memory limits where more than 70 % of its speed and less than 50 % of the arithmetic
-// are used.
-constexpr double used = 0.7, idle = 0.5;
+constexpr double most = 0.5;   // share of a step from which the passes are the verdict if nothing else is large
+constexpr double clear = 0.7;  // share of the passes' operators from which what limits them is known
 
 double share_of(Bottleneck bottleneck, const Measures& measures) {
   const Shares& shares = measures.shares;
@@ -72,28 +71,35 @@ struct Kind {
   std::string evidence;
 };
 
-// Whether arithmetic or memory limits the forward and backward passes.
-Kind kind_of_compute(const Measures& m) {
-  const bool knows_flops = m.flops && m.flops_roof, knows_bytes = m.bytes && m.bytes_roof;
-  if (!knows_flops && !knows_bytes) {
-    return {.evidence =
-                "Whether arithmetic or memory limits them is unknown: the speed of this machine was not "
-                "measured."};
+// "They reach 80 % of the machine's FLOP/s and 30 % of its memory bandwidth", as far as known.
+std::string reached(const Measures& m) {
+  std::vector<std::string> parts;
+  if (m.flops && m.flops_roof) parts.push_back(percent(*m.flops / *m.flops_roof) + " of the machine's FLOP/s");
+  if (m.bytes && m.bytes_roof) {
+    const double memory = *m.bytes / *m.bytes_roof;
+    parts.push_back(percent(memory) + " of its memory bandwidth");
+    if (memory > 1) parts.back() += ", so that caches serve a part of what operators move";
   }
-  const double arithmetic = knows_flops ? *m.flops / *m.flops_roof : 0;
-  const double memory = knows_bytes ? *m.bytes / *m.bytes_roof : 0;
-  std::string text = "They reach ";
-  if (knows_flops) text += percent(arithmetic) + " of the machine's FLOP/s";
-  if (knows_bytes) text += (knows_flops ? " and " : "") + percent(memory) + " of its memory bandwidth";
-  if (memory > 1) text += ", so that caches serve a part of what operators move";
-  text += ".";
-  // A use above the roof of memory means that caches serve a part; then memory's own share is unknown.
-  const bool memory_limits = memory > used && memory <= 1 && arithmetic < idle;
-  const bool arithmetic_limits = arithmetic > used && (memory < idle || memory > 1);
-  return {.bottleneck = memory_limits || (!arithmetic_limits && memory > arithmetic) ? Bottleneck::bandwidth
-                                                                                     : Bottleneck::compute,
-          .is_known = memory_limits || arithmetic_limits,
-          .evidence = text};
+  return parts.empty() ? "" : fmt::format("They reach {}.", fmt::join(parts, " and "));
+}
+
+// Whether arithmetic or memory limits the forward and backward passes. Each operator counts by its own roof (Williams
+// et al. 2009, "Roofline"): the use of both roofs by the passes as a whole cannot tell, because operators that reach
+// little of any roof are the rule on small models.
+Kind kind_of_compute(const Measures& m) {
+  const std::string rates = reached(m);
+  if (!m.memory_limited) {
+    return {.evidence =
+                (rates.empty() ? "" : rates + " ") +
+                "Whether arithmetic or memory limits them is unknown: the operators were not measured one by one."};
+  }
+  const double memory = *m.memory_limited;
+  const bool memory_limits = memory > 0.5;
+  const std::string by_time = "operators take " + percent(memory_limits ? memory : 1 - memory) + " of their time.";
+  return {
+      .bottleneck = memory_limits ? Bottleneck::bandwidth : Bottleneck::compute,
+      .is_known = std::max(memory, 1 - memory) >= clear,
+      .evidence = (memory_limits ? "Memory-bound " : "Compute-bound ") + by_time + (rates.empty() ? "" : " " + rates)};
 }
 
 // The confidence of the verdict, from 0 (low) to 2 (high). Adds the reasons that lower it.

@@ -47,6 +47,7 @@ FitDetails under_roofs() {
     row.forward = 0.01 * i;
     row.backward = 0.02 * i;
     row.bytes = 3.6e9;
+    row.operators = {{.name = "aten::addmm", .seconds = row.seconds(), .calls = 1, .bytes = 3.6e9, .flops = 10e9}};
     table.rows.push_back(row);
   }
   LayerCost optimizer;
@@ -79,6 +80,7 @@ TEST_CASE("details: roofs and bytes tell compute from bandwidth") {
   CHECK(*m.flops_roof == 200e9);
   CHECK(*m.bytes == Approx(18e9));  // of the layers, without the optimizer's
   CHECK(*m.bytes_roof == 20e9);
+  CHECK(*m.memory_limited == 1);  // 0.18 s for the bytes of a layer, 0.05 s for its products
   CHECK(judge(m).bottleneck == Bottleneck::bandwidth);
 
   details.type = "float64";
@@ -87,8 +89,42 @@ TEST_CASE("details: roofs and bytes tell compute from bandwidth") {
   CHECK_FALSE(measures_of(passes(), details).flops_roof);
 
   details.type = "float32";
-  for (LayerCost& row : details.layers->rows) row.bytes /= 10;
+  for (LayerCost& row : details.layers->rows)
+    for (OperatorCost& one : row.operators) one.bytes /= 10;
   CHECK(judge(measures_of(passes(), details)).bottleneck == Bottleneck::compute);
+}
+
+TEST_CASE("details: operators with next to no bytes and products are limited by their calls") {
+  Profile profile = passes();
+  FitDetails details = under_roofs();
+  for (LayerCost& row : details.layers->rows)
+    for (OperatorCost& one : row.operators) one = {.name = one.name, .seconds = 0.02, .calls = 1000, .bytes = 1e6};
+  const Measures m = measures_of(profile, details);
+  CHECK(m.shares.forward + m.shares.backward == Approx(0).margin(1e-12));
+  CHECK(m.shares.launch_gap == Approx(2.0 / 2.1));  // of the passes, not of the optimizer
+  CHECK(judge(m).bottleneck == Bottleneck::launch);
+
+  for (LayerCost& row : details.layers->rows)
+    for (OperatorCost& one : row.operators) one.flops = 1000e6;  // 5 µs of the 20 µs of a call
+  CHECK(judge(measures_of(profile, details)).bottleneck == Bottleneck::compute);
+}
+
+TEST_CASE("details: small operators that a function of the recipe calls cost their way through Lua too") {
+  Profile profile = passes();
+  profile.call_seconds = 1e-6;
+  profile.steps.self = {};
+  profile.steps.self[static_cast<std::size_t>(Phase::callback)] = 2.1;
+  profile.steps.counted = 1;
+  profile.steps.counted_self[static_cast<std::size_t>(Phase::callback)] = 2.1;
+  profile.steps.operators[static_cast<std::size_t>(Phase::callback)] = {.calls = 500000, .seconds = 0.6};
+  FitDetails details = under_roofs();
+  LayerCost own;
+  own.path = "own step";
+  own.operators = {{.name = "aten::add", .seconds = 0.6, .calls = 500000, .bytes = 4e6}};
+  details.layers->rows = {own};
+  const Shares shares = measures_of(profile, details).shares;
+  CHECK(shares.launch_gap == Approx((0.6 + 2 * 0.5) / 2.1));
+  CHECK(shares.recipe == Approx(0.5 / 2.1));
 }
 
 TEST_CASE("details: memory does not limit a step whose tensors fit the L2 caches") {
@@ -98,7 +134,6 @@ TEST_CASE("details: memory does not limit a step whose tensors fit the L2 caches
   ledger.peak = 80 * mib;
   CHECK(details.fits_cache());  // without the batches, which are read once
   CHECK_FALSE(measures_of(passes(), details).bytes_roof);
-  CHECK(judge(measures_of(passes(), details)).bottleneck == Bottleneck::compute);
   CHECK(contains(details_text(passes(), details, DetailView::heaviest), "fit the L2 caches"));
   CHECK(details_value(passes(), details)["roofline"]["bytes_roof"].is_nil());
   details.machine->cache.clear();  // unknown
@@ -169,8 +204,6 @@ TEST_CASE("details: what cannot be measured is missing with the reason") {
   const FitDetails slow = measure_details(profile, fit, test_settings(), {.seconds = 1});
   CHECK(contains(slow.missing.front(), "a step takes too long"));
   CHECK_FALSE(slow.memory);
-  profile.kind = "task";
-  CHECK(contains(measure_details(profile, fit, test_settings(), {.seconds = 1}).missing.front(), "task"));
 }
 
 }  // namespace trainlab::details_test

@@ -95,7 +95,7 @@ TEST_CASE("without enough steps there is no verdict") {
   CHECK(name(m) == "input");
 }
 
-TEST_CASE("arithmetic and memory are told apart where the machine's speed is known") {
+TEST_CASE("arithmetic and memory are told apart by what limits the operators") {
   Measures m = quiet();
   CHECK(name(m) == "compute");
   CHECK(judge(m).confidence == "medium");
@@ -104,23 +104,21 @@ TEST_CASE("arithmetic and memory are told apart where the machine's speed is kno
   m.bytes_roof = 100;
   m.flops = 80;
   m.bytes = 30;
+  CHECK(says(judge(m), "They reach 80 % of the machine's FLOP/s and 30 % of its memory bandwidth. Whether"));
+  m.memory_limited = 0.1;
   CHECK(name(m) == "compute");
   CHECK(judge(m).plain == "compute-bound");
   CHECK(judge(m).confidence == "high");
-  m.flops = 30;
-  m.bytes = 80;
+  CHECK(says(judge(m), "Compute-bound operators take 90 % of their time. They reach 80 %"));
+  m.memory_limited = 0.8;
   CHECK(name(m) == "bandwidth");
   CHECK(judge(m).plain == "memory-bound");
   CHECK(judge(m).confidence == "high");
-  m.bytes = 40;
+  m.memory_limited = 0.6;
   CHECK(name(m) == "bandwidth");
   CHECK(judge(m).confidence == "medium");
   m.bytes = 150;
-  CHECK(name(m) == "bandwidth");
-  CHECK(judge(m).confidence == "medium");
   CHECK(says(judge(m), "150 % of its memory bandwidth, so that caches serve a part"));
-  m.flops = 80;
-  CHECK(name(m) == "compute");
 }
 
 TEST_CASE("a thread without a core is the verdict before all others") {

@@ -20,8 +20,8 @@ local text = lab.param { "text", "", doc = "a text file" }
 
 -- Turns of an empty loop that take about as long as a step of the model on one core.
 local turns = ({ mlp = 5e5, cnn = 4e6, gpt = 8e6, loop = 5e5 })[model] * ({ 1, 3, 10 })[size]
-local function busy()
-  for _ = 1, turns do end
+local function busy(part)
+  for _ = 1, turns / (part or 1) do end
 end
 local function by_size(...) return (select(size, ...)) end
 
@@ -33,10 +33,13 @@ local function pixels(samples, channels, side)
 end
 local function blobs(features) return lab.data.blobs { samples = 4000, features = features, classes = 4 } end
 
-local function gpt(context, features, layers)
+-- A text with few samples for validations.
+local function short_text() return lab.data.text { text, context = 64 }:split { train = 0.9, val = 0.01 } end
+
+local function gpt(context, features, layers, rows)
   local source = lab.data.text { text, context = context }:split { val = 0.1 }
   return source, nn.Sequential {
-    nn.Embedding(source.train.classes, features), nn.PositionalEmbedding(),
+    nn.Embedding(rows or source.train.classes, features), nn.PositionalEmbedding(),
     nn.Repeat(layers, nn.TransformerEncoderLayer(4, { causal = true })), nn.Linear(source.train.classes),
   }
 end
@@ -74,33 +77,47 @@ local cases = {
     fit.data = lab.data.images { path = images, size = { 32, 32 } }:split { val = 0.01 }:augment(many)
     fit.model = nn.Sequential { nn.AvgPool2d(8), nn.Flatten(), nn.Linear(10) }
   end,
-  functions = function() fit.on = { step = busy } end,
+  functions = function() fit.on = { step = function() busy() end } end,
   reads = function()
     local number = lab.tensor { 1 }
     fit.on = { step = function() for _ = 1, turns / 500 do number:item() end end }
   end,
   validate = function()
     fit.data = (model == "cnn" and pixels(1000, 1, 28) or blobs(64)):split { val = 0.5 }
-    if model == "gpt" then fit.data = lab.data.text { text, context = 64 }:split { train = 0.9, val = 0.01 } end
+    if model == "gpt" then fit.data = short_text() end
     fit.validate = by_size("4 steps", "2 steps", "1 steps")
   end,
   metrics = function()
+    local batches = 1  -- of a validation
+    if model == "gpt" then fit.data, batches = short_text(), 10 end
     fit.validate = by_size("4 steps", "2 steps", "1 steps")
-    fit.metrics = { { name = "slow", goal = "min", update = function() busy(); return 0 end } }
+    fit.metrics = { { name = "slow", goal = "min", update = function() busy(batches); return 0 end } }
   end,
-  commit = function() fit.checkpoint = by_size("4 steps", "2 steps", "1 steps") end,
+  commit = function()
+    fit.checkpoint = by_size("2 steps", "1 steps", "1 steps")
+    if size == 3 then fit.optim = optim.AdamW { lr = 1e-4 } end
+  end,
+  -- AdamW updates all rows of a wide embedding, of which a batch uses few. SOAP multiplies matrices for each kernel.
   optimizer = function()
-    fit.optim, fit.batch = optim.AdamW { lr = 1e-4 }, by_size(4, 2, 1)
+    local rows = by_size(60000, 100000, 300000)
+    fit.optim = optim.AdamW { lr = 1e-4 }
     if model == "mlp" then
-      fit.data = blobs(1024):split { val = 0.1 }
-      fit.model = nn.Sequential { nn.Linear(2048), nn.ReLU(), nn.Linear(1024), nn.ReLU(), nn.Linear(4) }
+      fit.data = lab.data.tensors(function()
+        return lab.tensor.randint(rows, { 4000, 4 }, { seed = 1 }), lab.tensor.randint(4, { 4000 }, { seed = 2 })
+      end):split { val = 0.1 }
+      fit.model = nn.Sequential { nn.Embedding(rows, 64), nn.Flatten(), nn.Linear(128), nn.ReLU(), nn.Linear(4) }
     elseif model == "cnn" then
+      local channels = by_size(64, 96, 128)
+      fit.optim, fit.batch = optim.SOAP { lr = 1e-4 }, 4
+      fit.data = pixels(1000, 1, 8):split { val = 0.1 }
       fit.model = nn.Sequential {
-        nn.Conv2d(8, 3, { padding = 1 }), nn.ReLU(), nn.Flatten(), nn.Linear(256 * size), nn.ReLU(), nn.Linear(4),
+        nn.Conv2d(channels, 3, { padding = 1 }), nn.ReLU(), nn.Conv2d(channels, 3, { padding = 1 }), nn.ReLU(),
+        nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4),
       }
     else
-      fit.data, fit.model = gpt(16, 128, 4)
-      fit.batch = 1
+      fit.data, fit.model = gpt(16, 64, 2, rows)
+      fit.batch = 2
+      fit.validate = "100000 steps"
     end
   end,
   tiny = function()
@@ -150,7 +167,7 @@ local cases = {
 
 -- What a step of the loop does beside its training, by case.
 local extra = {
-  functions = busy,
+  functions = function() busy() end,
   reads = function()
     local number = lab.tensor { 1 }
     for _ = 1, turns / 500 do number:item() end

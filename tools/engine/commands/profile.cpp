@@ -165,8 +165,9 @@ class ProfileExecution final : public BesideExecution {
     }
     if (request().has("trace")) timeline->write(*request().path("trace"));
     const FitDetails details = measure_details(profile, stage, settings, options);
-    const StepVerdict verdict = judge(measures_of(profile, details));
-    const std::string text = profile_text(profile, verdict);
+    const Measures measures = measures_of(profile, details);
+    const StepVerdict verdict = judge(measures);
+    const std::string text = profile_text(profile, measures);
     run().say(text.substr(0, text.find('\n')) + "; trying remedies");
     WithSet with_set;
     if (what.spec) with_set = [&](const std::vector<std::string>& set) { return with_more(*what.spec, set); };
@@ -180,7 +181,7 @@ class ProfileExecution final : public BesideExecution {
       changes.stage = profile.stage;
       write_changes(*request().path("apply"), changes);
     }
-    Value object = profile_value(profile, verdict);
+    Value object = profile_value(profile, measures);
     object.set("recipe", shown_name());
     if (!what.note.empty()) object.set("note", what.note);
     const Value more = details_value(profile, details);

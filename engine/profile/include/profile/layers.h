@@ -74,4 +74,9 @@ struct LayerSteps {
 // Error{run} when the fit ended too early, and errors of the fit itself. Uses the calling thread.
 LayerTable measure_layers(const FitPlan& plan, const LayerSteps& steps = {});
 
+// The same of a task on the CPU, whose steps are the passes through its loops. Layers have rows where the task calls a
+// model that lab.build has made; all else stands in the row "own step". Runs the task from its beginning, in a
+// temporary folder, until all steps are measured. Error{run} when the task ended too early.
+LayerTable measure_task_layers(const Options& stage, const RunSettings& settings, const LayerSteps& steps = {});
+
 }  // namespace trainlab

@@ -64,9 +64,10 @@ Profile profile_stage(const Options& stage, const RunSettings& settings, const P
 Shares shares_of(const Profile& profile);
 Measures measures_of(const Profile& profile);
 
-// The verdict, the bar of a step by its parts, and the figures, as text for a terminal.
-std::string profile_text(const Profile& profile, const StepVerdict& verdict);
+// The verdict on the measures, the bar of a step by its parts, and the figures, as text for a terminal. The measures
+// are those of the profile alone, or those of the profile together with its details (profile/details.h).
+std::string profile_text(const Profile& profile, const Measures& measures);
 // The same as data: the members that docs/profiling.md lists.
-Value profile_value(const Profile& profile, const StepVerdict& verdict);
+Value profile_value(const Profile& profile, const Measures& measures);
 
 }  // namespace trainlab

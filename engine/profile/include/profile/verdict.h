@@ -48,6 +48,7 @@ struct Measures {
 
   std::optional<double> flops, flops_roof;  // a second: in forward and backward passes, and at most on this machine
   std::optional<double> bytes, bytes_roof;  // the same for bytes of memory
+  std::optional<double> memory_limited;     // share of the passes' operators, by time, that memory limits
   std::string limiting_stage;               // the slowest stage of the input pipeline; empty: unknown
 };
 
