@@ -37,10 +37,9 @@ double seconds_of_byte(const std::filesystem::path& folder, std::int64_t bytes) 
 
 }  // namespace
 
-double offload_price(const FitPlan& plan) {
-  const double disk = seconds_of_byte(plan.folder, std::min(plan.state_bytes, most_moved));
+double offload_price(const FitPlan& plan, std::int64_t bytes) {
   // A backward pass takes the time of two forward passes.
-  return disk * static_cast<double>(plan.state_bytes) / (3 * forward_seconds(plan));
+  return seconds_of_byte(plan.folder, std::min(bytes, most_moved)) / (3 * forward_seconds(plan));
 }
 
 }  // namespace trainlab

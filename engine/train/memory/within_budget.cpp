@@ -45,15 +45,33 @@ struct Variant {
 };
 using Variants = std::vector<Variant>;
 
-// The optimizer's state in a file, with the same bits.
-Variants files(const FitPlan& plan, bool exact) {
-  if (plan.offload_optimizer || plan.state_bytes < smallest_in_file || !why_not_offloaded(plan).empty()) return {};
+bool leaves_open(const FitPlan& plan, const char* option) {
+  return !plan.options.given("memory") || !plan.options.child("memory").given(option);
+}
+
+// What may lie in a file, with the same bits: the optimizer's state, activations, or both. `activations`: their bytes.
+Variants files(const FitPlan& plan, bool exact, std::int64_t activations) {
+  if (!leaves_open(plan, "offload")) return {};
+  const std::int64_t state = why_not_offloaded(plan).empty() ? plan.state_bytes : 0;
+  const bool has_state = state >= smallest_in_file, has_activations = activations >= smallest_in_file;
+  Variants all;
   try {
-    return {{.lines = {{"memory.offload", "optimizer"}}, .price = exact ? offload_price(plan) : price_of_a_file}};
+    const double of_byte =
+        exact && (has_state || has_activations) ? offload_price(plan, std::max(state, activations)) : 0;
+    const auto price = [&](std::int64_t bytes) {
+      return exact ? of_byte * static_cast<double>(bytes) : price_of_a_file;
+    };
+    if (has_state) all.push_back({.lines = {{"memory.offload", "optimizer"}}, .price = price(state)});
+    if (has_activations) all.push_back({.lines = {{"memory.offload", "activations"}}, .price = price(activations)});
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::recipe) throw;
     return {};  // the disk is full
   }
+  if (has_state && has_activations) {
+    all.push_back(
+        {.lines = {{"memory.offload", Value::List{"activations", "optimizer"}}}, .price = all[0].price + all[1].price});
+  }
+  return all;
 }
 
 // Forms of the optimizer's state.
@@ -88,7 +106,7 @@ Variants batches(const FitPlan& plan) {
 }
 
 // All that `allow` permits to vary, the cheapest first.
-Variants variants(const FitPlan& plan, const std::string& allow) {
+Variants variants(const FitPlan& plan, const std::string& allow, std::int64_t activations) {
   Variants all(1);
   const auto multiply = [&all](const Variants& ways) {
     const std::size_t before = all.size();
@@ -101,7 +119,7 @@ Variants variants(const FitPlan& plan, const std::string& allow) {
       }
     }
   };
-  multiply(files(plan, allow == "exact"));
+  multiply(files(plan, allow == "exact", activations));
   if (allow != "exact") {
     multiply(states(plan, allow == "any"));
     multiply(precisions(plan));
@@ -109,10 +127,6 @@ Variants variants(const FitPlan& plan, const std::string& allow) {
   if (allow == "any") multiply(batches(plan));
   std::ranges::stable_sort(all, {}, &Variant::price);
   return all;
-}
-
-bool leaves_open(const FitPlan& plan, const char* option) {
-  return !plan.options.given("memory") || !plan.options.child("memory").given(option);
 }
 
 // Functions of the recipe may read the gradients, which a fused step does not leave; and a recipe that speaks of health
@@ -207,9 +221,9 @@ class MixtureSearch {
       if (predicted_peak(plan) + watched(plan) > room_) set(true, chunks);
       return take(variant, plan, variant.price);
     }
-    // Smaller batches save activations themselves.
-    if (variant.lines.contains("batch")) return;
-    if (!plan.recompute.empty()) return;
+    // Smaller batches save activations themselves, and so does a file for them.
+    const bool has_file = variant.lines.contains("memory.offload") && plan.offload_activations;
+    if (variant.lines.contains("batch") || has_file || !plan.recompute.empty()) return;
     if (const std::int64_t fixed = fixed_bytes(plan, step.ledger); fixed > room_) {
       if (!leanest_ || fixed < leanest_->fixed) leanest_ = {.variant = variant, .fixed = fixed};
       return;
@@ -286,15 +300,17 @@ struct Mixture {
   double price = 0;
 };
 
-Mixture choose(const Options& fit, const FitPlan& plain, const RunSettings& settings, const Options& memory,
-               std::int64_t budget, std::int64_t unpredicted) {
+// `step`: of the plain plan.
+Mixture choose(const Options& fit, const FitPlan& plain, const MemoryPrediction& step, const RunSettings& settings,
+               const Options& memory, std::int64_t budget, std::int64_t unpredicted) {
   const std::string& allow = memory.string("allow");
   const auto room = static_cast<std::int64_t>(usable_share * static_cast<double>(budget)) - unpredicted;
   const std::int64_t without = predicted_peak(plain);
   MixtureSearch search(fit, settings, plain.data, memory, room, watched_bytes(plain));
   search.offer_plain(plain);
   if (!search.found()) {
-    for (const Variant& variant : variants(plain, allow)) search.offer(variant);
+    for (const Variant& variant : variants(plain, allow, step.ledger.of(MemoryKind::activations)))
+      search.offer(variant);
   }
   if (search.found()) return {.lines = search.lines(), .price = search.price()};
   const auto needed = static_cast<double>(search.least() + unpredicted) / usable_share;
@@ -340,7 +356,7 @@ FitPlan plan_within_budget(const Options& fit, const RunSettings& settings, cons
   const std::int64_t budget = memory_budget(memory);
   Mixture mixture;
   if (settings.chosen.is_nil()) {
-    mixture = choose(bare, plain, settings, memory, budget, unpredicted);
+    mixture = choose(bare, plain, step, settings, memory, budget, unpredicted);
   } else {
     mixture.lines = settings.chosen.map();
   }

@@ -127,6 +127,21 @@ TEST_CASE("a state that no cheaper option makes fit lies in a file, for a measur
   CHECK(value_of(given, "memory.offload") == "null");
 }
 
+TEST_CASE("activations lie in a file where computing them again does not save enough") {
+  const std::string whole = hash_of_last(deep(""));
+  const double least = peak_of(deep(R"(, "memory": {"fuse_step": true, "offload": "activations"})"));
+  const std::string text = deep(within((least + watch) / 0.94));
+  const FitPlan plan = planned(text);
+  CHECK(plan.offload_activations);
+  CHECK(value_of(plan, "memory.offload") == "\"activations\"");
+  CHECK(plan.recompute.empty());
+  CHECK(hash_of_last(text) == whole);
+  // With more room, computing again is cheaper.
+  const double with_segments = peak_of(deep(R"(, "memory": {"recompute": "every 12", "fuse_step": true})"));
+  REQUIRE(with_segments > least);
+  CHECK_FALSE(planned(deep(within((with_segments + watch) / 0.94))).offload_activations);
+}
+
 TEST_CASE("what the recipe says about memory stays") {
   const double plain = peak_of(wide("")), fused = peak_of(wide(R"(, "memory": {"fuse_step": true})"));
   std::string memory = within((fused + 0.02 * plain) / 0.95);
