@@ -66,18 +66,16 @@ std::vector<std::string> memory_options_in_use(const FitPlan& plan, std::int64_t
   if (!plan.recompute.empty()) lines.push_back("memory.recompute=" + recompute_text(plan));
   if (plan.fuse_step) lines.emplace_back("memory.fuse_step=true");
   if (plan.chunk_loss) lines.emplace_back("memory.chunk_loss=true");
-  if (plan.chosen["memory.offload"].is_nil()) {
-    if (plan.offload_optimizer && plan.offload_activations) {
-      lines.emplace_back(R"(memory.offload=["optimizer", "activations"])");
-    } else if (plan.offload_optimizer) {
-      lines.emplace_back("memory.offload=optimizer");
-    } else if (plan.offload_activations) {
-      lines.emplace_back("memory.offload=activations");
-    }
+  if (plan.offload_optimizer && plan.offload_activations) {
+    lines.emplace_back(R"(memory.offload=["optimizer", "activations"])");
+  } else if (plan.offload_optimizer) {
+    lines.emplace_back("memory.offload=optimizer");
+  } else if (plan.offload_activations) {
+    lines.emplace_back("memory.offload=activations");
   }
   if (is_chosen) {
     for (const auto& [path, value] : plan.chosen.map())
-      if (value.is_string()) lines.push_back(path + "=" + value.string());
+      if (value.is_string() && path != "memory.offload") lines.push_back(path + "=" + value.string());
   }
   return lines;
 }

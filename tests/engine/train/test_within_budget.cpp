@@ -136,6 +136,14 @@ TEST_CASE("activations lie in a file where computing them again does not save en
   CHECK(value_of(plan, "memory.offload") == "\"activations\"");
   CHECK(plan.recompute.empty());
   CHECK(hash_of_last(text) == whole);
+  // An optimizer with a state makes the two files one choice.
+  const std::string adam = R"(, "optim": {"@": "optim.AdamW", "lr": 0.001}, "batch": 512)";
+  const std::string layers = R"({"@": "nn.Repeat", "times": 6, "layer": {"@": "nn.Linear", "out_features": 512}})";
+  const auto large = [&](const std::string& more) { return fit_of(layers, adam + more); };
+  const double both = peak_of(large(R"(, "memory": {"fuse_step": true, "offload": ["optimizer", "activations"]})"));
+  const FitPlan small = planned(large(within((both + 1e4) / 0.94)));
+  REQUIRE(small.offload_activations);
+  CHECK_THAT(small.notes.front(), Catch::Contains(R"(memory.offload=["optimizer", "activations"])"));
   // With more room, computing again is cheaper.
   const double with_segments = peak_of(deep(R"(, "memory": {"recompute": "every 12", "fuse_step": true})"));
   REQUIRE(with_segments > least);
