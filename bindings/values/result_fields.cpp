@@ -38,11 +38,21 @@ void of_every_stage(Registry& registry) {
   add_field(registry, "out", "Folder of the stage, an absolute path.", "string");
   add_field(registry, "seconds", "Seconds from the first batch to the last commit, of all attempts together.",
             "number");
-  registry.add(Entry("result.budget", "field", "Of a run with a budget of time: the budget of the whole run.")
-                   .with(Option("seconds", "length of the budget").number())
-                   .with(Option("used", "seconds used in all processes of the run when the stage ended").number())
-                   .with(Option("reserve", "seconds of the budget in which nothing trains").number())
-                   .returns("table"));
+  registry.add(
+      Entry("result.budget", "field", "Of a run with a budget: the budget of the whole run.")
+          .with(Option("seconds", "length of the budget; nil where nothing bounds the time").number())
+          .with(Option("used", "seconds used in all processes of the run when the stage ended").number())
+          .with(Option("reserve", "seconds of the budget in which nothing trains; nil without `seconds`").number())
+          .with(Option("flops", "floating-point operations of the trainings, of a budget that bounds them")
+                    .fields({Option("limit", "of the whole run").number(),
+                             Option("used", "by the stages so far").number()}))
+          .with(Option("money", "of a budget that bounds it")
+                    .fields({Option("limit", "the amount").number(),
+                             Option("used", "what the seconds used cost").number(),
+                             Option("seconds", "what the amount pays for").number(),
+                             Option("currency", "its currency").string(),
+                             Option("as_of", "the day of the price").string()}))
+          .returns("table"));
   add_field(registry, "warnings",
             "Warnings of likely mistakes that the stage has given, as texts; nil for a stage without any.", "table");
   add_field(registry, "resumed", "Steps from which the stage was resumed; empty for a stage that ran in one piece.",

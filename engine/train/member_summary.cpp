@@ -40,9 +40,7 @@ Value Member::summary(const MetricMap& test, const Value& test_reports, bool int
   summary.set("steps", position_.step);
   summary.set("samples", position_.samples());
   summary.set("parameters", plan_.parameter_count());
-  // Nobody knows what a step of the recipe's own computes.
-  const Flops flops = plan_.step ? Flops{std::nan(""), std::nan("")} : plan_.model->flops();
-  summary.set("flops", (flops.forward + flops.backward) * static_cast<double>(position_.samples()));
+  summary.set("flops", plan_.sample_flops() * static_cast<double>(position_.samples()));
   const Scaling scaling = trained_->scaling(index_);
   summary.set("precision", Value::Map{{"weights", dtype_name(plan_.precision.weights)},
                                       {"compute", dtype_name(plan_.precision.compute)},

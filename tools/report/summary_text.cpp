@@ -236,6 +236,22 @@ std::string precision_text(const Value& precision) {
   return text + "\n";
 }
 
+std::string budget_text(const Value& budget) {
+  std::string text = "  used   " + duration_text(budget["used"].number());
+  if (budget["seconds"].is_number()) {
+    text += " of a budget of " + duration_text(budget["seconds"].number()) + ", with a reserve of " +
+            duration_text(budget["reserve"].number());
+  }
+  if (const Value& flops = budget["flops"]; flops.is_map()) {
+    text += ", " + short_number(flops["used"].number()) + " of " + short_number(flops["limit"].number()) + " FLOPs";
+  }
+  if (const Value& money = budget["money"]; money.is_map()) {
+    text += ", " + short_number(money["used"].number()) + " of " + short_number(money["limit"].number()) + " " +
+            text_of(money["currency"]) + " at the price of " + text_of(money["as_of"]);
+  }
+  return text + "\n";
+}
+
 }  // namespace
 
 std::string duration_text(double seconds) {
@@ -299,9 +315,7 @@ std::string summary_text(const Value& summary) {
   if (!work.empty()) text += "  took   " + work.substr(0, work.size() - 2) + shares_text(summary["speed"]) + "\n";
   text += memory_text(summary["memory"]);
   if (const Value& budget = summary["budget"]; budget.is_map()) {
-    text += "  used   " + duration_text(budget["used"].number()) + " of a budget of " +
-            duration_text(budget["seconds"].number()) + ", with a reserve of " +
-            duration_text(budget["reserve"].number()) + "\n";
+    text += budget_text(budget);
   }
   text += precision_text(summary["precision"]);
   if (summary["resumed"].is_list() && !summary["resumed"].list().empty()) {

@@ -147,6 +147,10 @@ void StudyPlan::find_directions() {
 }
 
 void StudyPlan::check_tasks() const {
+  if (settings_.counts_flops) {
+    throw options_.error("build", "nobody knows the FLOPs of a task, and lab.budget has flops")
+        .hint("lab.budget { time = \"2 h\" }");
+  }
   if (!demands_stack()) return;
   throw options_.error("build", "tasks run one at a time, found stack = " + options_.get("stack").brief());
 }
