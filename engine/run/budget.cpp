@@ -122,7 +122,7 @@ void Budget::check_left(const std::string& what, double flops) const {
   const double now = used();
   if (!terms_.bounds_time() || now < terms_.usable()) return;
   const bool is_by_money = terms_.paid && terms_.seconds == terms_.paid->seconds;
-  const std::string paid = is_by_money ? ", for which " + money_text(*terms_.paid) + " pay" : "";
+  const std::string paid = is_by_money ? ", which " + money_text(*terms_.paid) + " pays for" : "";
   const std::string longer = is_by_money ? "more money in lab.budget" : "a longer --within";
   throw usage_error("the run has used " + text_of(now) + " of its budget of " + text_of(terms_.seconds) + paid +
                     ", of which " + text_of(terms_.reserve) + " are reserve: nothing is left for " + what)

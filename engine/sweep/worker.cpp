@@ -325,6 +325,7 @@ double Worker::run_seconds_left() const {
 
 // An engine that helps does not know the stage's own time.
 std::string Worker::why_over() const {
+  if (seconds_left() > 0 && are_flops_used()) return flops_are_used;
   return own_seconds_left() <= run_seconds_left() ? own_time_is_used : budget_is_used;
 }
 
@@ -369,7 +370,7 @@ void Worker::check_time() {
   if (used_) used_->save_now_and_then();
   count_flops();
   if (stopped_ || (seconds_left() > 0 && !are_flops_used())) return;
-  stopped_ = seconds_left() > 0 ? flops_are_used : why_over();
+  stopped_ = why_over();
   if (leads()) study_.storage().set_deadline(wall_seconds());
 }
 

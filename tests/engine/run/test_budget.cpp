@@ -83,7 +83,7 @@ TEST_CASE("money bounds the time that it pays for, beside a time") {
         Value(Value::Map{{"limit", 1.0}, {"used", 0.25}, {"seconds", 600.0}, {"currency", "EUR"}, {"as_of", "today"}}));
   clock.now += 440;
   CHECK_THAT(error_of([&] { budget.check_left("stage x"); }),
-             Catch::Contains("its budget of 600 s, for which 1 EUR pay, of which 18 s are reserve"));
+             Catch::Contains("its budget of 10 min, which 1 EUR pays for, of which 18 s are reserve"));
 }
 
 TEST_CASE("FLOPs are a budget beside the time, or alone") {
