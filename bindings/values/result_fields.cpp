@@ -83,6 +83,22 @@ void of_trainings(Registry& registry) {
                     .integer())
           .returns("table"));
   registry.add(
+      Entry("result.efficiency", "field",
+            "Of a fit that has ended: whether compute and data were well spent, as far as its own validations show.")
+          .with(Option("flags", "\"compute_inefficient\" and \"data_inefficient\", as far as they are known to hold")
+                    .string()
+                    .many())
+          .with(Option("compute_share",
+                       "share of the FLOPs after which the fit had the value of the weights that are kept; at most 0.9 "
+                       "is compute-inefficient. Nil with too few validations")
+                    .number())
+          .with(Option("passes", "how often the weights that are kept have seen the training data").number())
+          .with(Option("loss_ratio",
+                       "train.loss over val.loss of these weights; at most 0.9 after more than 4 passes over data "
+                       "that come back unchanged is data-inefficient. Nil where one of the two is unknown")
+                    .number())
+          .returns("table"));
+  registry.add(
       Entry("result.promotion", "field",
             "Of a fit with the option promote: whether its model is to be served, and why.")
           .with(Option("metric", "name of the metric that was compared").string())
@@ -98,10 +114,11 @@ void of_trainings(Registry& registry) {
             "integer");
   add_field(registry, "samples", "Of a fit: samples seen in training.", "integer");
   add_field(registry, "parameters", "Of a fit: number of trainable parameters of the model.", "integer");
-  add_field(
-      registry, "flops",
-      "Of a fit: floating-point operations of training, estimated from the model; nil with a step of the recipe's own.",
-      "number");
+  add_field(registry, "flops",
+            "Of a fit: floating-point operations of training, estimated from the model; nil with a step of the "
+            "recipe's own. Of "
+            "a sweep or an ensemble of fits: of all its trainings.",
+            "number");
   registry.add(
       Entry("result.speed", "field",
             "Of a fit or a task: how fast it was and where its time went, in the process that ended it. Trials of a "

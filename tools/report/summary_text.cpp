@@ -204,6 +204,23 @@ std::string memory_text(const Value& memory) {
   return text + "\n";
 }
 
+// The flags of a fit, a line each with the figure behind it.
+std::string efficiency_text(const Value& efficiency) {
+  std::string text;
+  if (!efficiency.is_map()) return text;
+  for (const Value& flag : efficiency["flags"].list()) {
+    if (flag == Value("compute_inefficient")) {
+      text += "  compute-inefficient: what is kept was reached with " +
+              short_number(efficiency["compute_share"].number()) + " of the FLOPs\n";
+    } else {
+      text += "  data-inefficient: " + short_number(efficiency["passes"].number()) +
+              " passes over the same data, and train.loss is " + short_number(efficiency["loss_ratio"].number()) +
+              " of val.loss; new data would be worth more\n";
+    }
+  }
+  return text;
+}
+
 // Where a training that has ended early would have gone.
 std::string forecast_text(const Value& summary) {
   const Value& forecast = summary["forecast"];
@@ -306,6 +323,7 @@ std::string summary_text(const Value& summary) {
   text += promotion_text(summary["promotion"]);
   text += warnings_text(summary["warnings"]);
   text += fixes_text(summary["fixes"]) + health_text(summary["health"]);
+  text += efficiency_text(summary["efficiency"]);
   text += forecast_text(summary);
 
   std::string work;
