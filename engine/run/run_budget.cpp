@@ -44,9 +44,14 @@ void Run::begin_in_budget(const Options& stage, const StageRecord& record) {
 }
 
 void Run::check_counted(const Options& stage) const {
-  if (budget_terms().flops == 0 || registry_.implementation<StageKind>(stage.entry()).counts_flops) return;
+  if (flops_limit() == 0 || registry_.implementation<StageKind>(stage.entry()).counts_flops) return;
   throw stage.error("", "nobody knows the FLOPs of a lab." + stage.entry().name + ", and lab.budget has flops")
       .hint("lab.budget { time = \"2 h\" }");
+}
+
+double Run::flops_limit() const {
+  const Value& flops = budget_options_["flops"];
+  return flops.is_number() ? flops.number() : 0;
 }
 
 double Run::flops_used() const {
@@ -57,9 +62,8 @@ double Run::flops_used() const {
 }
 
 double Run::flops_left_for(const Options& stage, const StageRecord& record) const {
-  const double limit = budget_terms().flops;
-  if (limit == 0) return std::numeric_limits<double>::infinity();
-  return budget_share(stage, record.folder == ".") * (limit - flops_used());
+  if (flops_limit() == 0) return std::numeric_limits<double>::infinity();
+  return budget_share(stage, record.folder == ".") * (flops_limit() - flops_used());
 }
 
 }  // namespace trainlab

@@ -238,7 +238,7 @@ RunSettings Run::begin_trial_of(const Options& stage) const {
 
 RunSettings Run::settings_for(const Options& stage) const {
   RunSettings settings = settings_;
-  settings.counts_flops = budget_terms().flops > 0;
+  settings.counts_flops = flops_limit() > 0;
   if (!asks_threads_ && registry_.implementation<StageKind>(stage.entry()).is_shared) {
     settings.threads = stage.given("threads") ? static_cast<int>(stage.integer("threads")) : 1;
   }

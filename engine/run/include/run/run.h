@@ -162,7 +162,9 @@ class Run {
   void begin_in_budget(const Options& stage, const StageRecord& record);
   // Error{recipe} for a stage whose FLOPs are not counted, in a run with a budget of FLOPs.
   void check_counted(const Options& stage) const;
-  // The FLOPs of the stages that have ended, and those that are left for this one.
+  // The FLOPs of the budget, 0 where it does not bound them; those of the stages that have ended; and those that are
+  // left for this one.
+  double flops_limit() const;
   double flops_used() const;
   double flops_left_for(const Options& stage, const StageRecord& record) const;
 
