@@ -347,10 +347,22 @@ void register_language(Registry& registry) {
           .example("local lr = lab.param { \"lr\", 3e-3, doc = \"peak learning rate\", min = 0 }"));
   registry.add(
       Entry("budget", "function",
-            "Gives the stages of the recipe a budget of time that they share. To be called before the first stage.")
+            "Gives the stages of the recipe a budget that they share: of time, of money, of FLOPs. To be called before "
+            "the first stage.")
           .with(Option("time", "of the whole run, in all of its processes; --within takes precedence")
                     .duration()
                     .in("time"))
+          .with(Option("flops",
+                       "floating-point operations of all trainings together, counted as the option flops of "
+                       "lab.fit counts them")
+                    .number()
+                    .more_than(0))
+          .with(Option("money",
+                       "an amount with its currency, which pays for the time of the run's processes at the "
+                       "price of the machine: \"500 EUR\"; with prices")
+                    .string())
+          .with(Option("prices", "a file of prices, as `trainlab plan --prices` reads it").path())
+          .with(Option("machine", "the table in the file of prices that is this machine's, where several fit").string())
           .with(Option("reserve",
                        "part of the time at its end in which nothing trains any more, also as a percentage (default: "
                        "3 %, at least 0.5 s)")
@@ -359,10 +371,12 @@ void register_language(Registry& registry) {
           .returns("nothing")
           .example("lab.budget { time = \"18 h\", reserve = \"30 min\" }")
           .note(
+              "Of several limits the one that ends first counts. "
               "A sweep begun by lab.run has two thirds of the time that is left, any other such stage half of it, and "
               "the stage that the recipe returns all of it. A fit ends in time with its best weights so far, a task's "
               "durable loops end, and a "
-              "sweep or an ensemble begins no trial that would probably end too late."));
+              "sweep or an ensemble begins no trial that would probably end too late. FLOPs are divided in the same "
+              "way; only fits, sweeps and ensembles of known FLOPs can be counted."));
   registry.add(Entry("run", "function",
                      "Runs a stage to its end and returns its summary; a stage that this run has completed earlier is "
                      "not run again.")

@@ -38,11 +38,21 @@ void of_every_stage(Registry& registry) {
   add_field(registry, "out", "Folder of the stage, an absolute path.", "string");
   add_field(registry, "seconds", "Seconds from the first batch to the last commit, of all attempts together.",
             "number");
-  registry.add(Entry("result.budget", "field", "Of a run with a budget of time: the budget of the whole run.")
-                   .with(Option("seconds", "length of the budget").number())
-                   .with(Option("used", "seconds used in all processes of the run when the stage ended").number())
-                   .with(Option("reserve", "seconds of the budget in which nothing trains").number())
-                   .returns("table"));
+  registry.add(
+      Entry("result.budget", "field", "Of a run with a budget: the budget of the whole run.")
+          .with(Option("seconds", "length of the budget; nil where nothing bounds the time").number())
+          .with(Option("used", "seconds used in all processes of the run when the stage ended").number())
+          .with(Option("reserve", "seconds of the budget in which nothing trains; nil without `seconds`").number())
+          .with(Option("flops", "floating-point operations of the trainings, of a budget that bounds them")
+                    .fields({Option("limit", "of the whole run").number(),
+                             Option("used", "by the stages so far").number()}))
+          .with(Option("money", "of a budget that bounds it")
+                    .fields({Option("limit", "the amount").number(),
+                             Option("used", "what the seconds used cost").number(),
+                             Option("seconds", "what the amount pays for").number(),
+                             Option("currency", "its currency").string(),
+                             Option("as_of", "the day of the price").string()}))
+          .returns("table"));
   add_field(registry, "warnings",
             "Warnings of likely mistakes that the stage has given, as texts; nil for a stage without any.", "table");
   add_field(registry, "resumed", "Steps from which the stage was resumed; empty for a stage that ran in one piece.",
@@ -73,6 +83,22 @@ void of_trainings(Registry& registry) {
                     .integer())
           .returns("table"));
   registry.add(
+      Entry("result.efficiency", "field",
+            "Of a fit that has ended: whether compute and data were well spent, as far as its own validations show.")
+          .with(Option("flags", "\"compute_inefficient\" and \"data_inefficient\", as far as they are known to hold")
+                    .string()
+                    .many())
+          .with(Option("compute_share",
+                       "share of the FLOPs after which the fit had the value of the weights that are kept; at most 0.9 "
+                       "is compute-inefficient. Nil with too few validations")
+                    .number())
+          .with(Option("passes", "how often the weights that are kept have seen the training data").number())
+          .with(Option("loss_ratio",
+                       "train.loss over val.loss of these weights; at most 0.9 after more than 4 passes over data "
+                       "that come back unchanged is data-inefficient. Nil where one of the two is unknown")
+                    .number())
+          .returns("table"));
+  registry.add(
       Entry("result.promotion", "field",
             "Of a fit with the option promote: whether its model is to be served, and why.")
           .with(Option("metric", "name of the metric that was compared").string())
@@ -88,10 +114,11 @@ void of_trainings(Registry& registry) {
             "integer");
   add_field(registry, "samples", "Of a fit: samples seen in training.", "integer");
   add_field(registry, "parameters", "Of a fit: number of trainable parameters of the model.", "integer");
-  add_field(
-      registry, "flops",
-      "Of a fit: floating-point operations of training, estimated from the model; nil with a step of the recipe's own.",
-      "number");
+  add_field(registry, "flops",
+            "Of a fit: floating-point operations of training, estimated from the model; nil with a step of the "
+            "recipe's own. Of "
+            "a sweep or an ensemble of fits: of all its trainings.",
+            "number");
   registry.add(
       Entry("result.speed", "field",
             "Of a fit or a task: how fast it was and where its time went, in the process that ended it. Trials of a "

@@ -3,14 +3,12 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "plan/efficiency.h"
 #include "rate.h"
 
 namespace trainlab {
 
 namespace {
-
-constexpr double inefficient_share = 0.9;
-constexpr double most_epochs = 4;
 
 KnownLaw law_of(const std::string& name) {
   return name.find('.') == std::string::npos && name.find('/') == std::string::npos ? known_law(name) : read_law(name);
@@ -92,7 +90,7 @@ Judgement judged(const Law& law, const Allocation& chosen, double unique_tokens)
   judgement.is_compute_inefficient = judgement.compute_share <= inefficient_share;
   judgement.is_over_trained =
       judgement.is_compute_inefficient && chosen.tokens / chosen.parameters > judgement.best_tokens_share;
-  judgement.is_repeated = judgement.epochs > most_epochs;
+  judgement.is_repeated = judgement.epochs > most_passes;
   return judgement;
 }
 

@@ -73,4 +73,20 @@ Value to_value(const Plan& plan) {
   return value;
 }
 
+Value page_value(const Plan& plan) {
+  Value value = to_value(plan);
+  constexpr int points = 30;  // on each side of the best
+  constexpr double farthest = 30;
+  const double flops = plan.flops_6nd();
+  const Allocation best = best_allocation(plan.law.law, flops, plan.unique_tokens);
+  Value::List curve;
+  for (int i = -points; i <= points; ++i) {
+    const double parameters = best.parameters * std::pow(farthest, static_cast<double>(i) / points);
+    const Allocation other{parameters, flops / flops_per_parameter_and_token / parameters};
+    curve.push_back(Value::Map{{"parameters", parameters}, {"loss", loss_of(plan.law.law, other, plan.unique_tokens)}});
+  }
+  value.set("curve", std::move(curve));
+  return value;
+}
+
 }  // namespace trainlab

@@ -128,8 +128,8 @@ std::string currency_of(const Price& price) { return price.per_hour.currency; }
 Money parse_money(const std::string& what, std::string_view text) {
   const std::optional<Quantity> found = quantity_in(text);
   if (found && is_currency(found->unit)) return {found->number, std::string(found->unit)};
-  throw usage_error(what + ": expected an amount above 0 with its currency, as \"500 EUR\", found \"" +
-                    std::string(text) + "\"");
+  throw usage_error("expected an amount above 0 with its currency, as \"500 EUR\", found \"" + std::string(text) + "\"")
+      .in(what);
 }
 
 std::vector<Price> read_prices(const std::string& file) {
@@ -144,7 +144,7 @@ std::vector<Price> read_prices(const std::string& file) {
 }
 
 const Price& find_price(const std::vector<Price>& prices, const std::optional<std::string>& device,
-                        const std::optional<std::string>& currency) {
+                        const std::optional<std::string>& currency, const std::string& chooser) {
   Prices all;
   for (const Price& price : prices) all.push_back(&price);
   Prices fitting = all;
@@ -156,7 +156,7 @@ const Price& find_price(const std::vector<Price>& prices, const std::optional<st
   if (currency) std::erase_if(fitting, [&](const Price* price) { return currency_of(*price) != *currency; });
   if (fitting.empty()) throw usage_error("no price in " + *currency + ": prices are in " + currencies);
   if (fitting.size() > 1) {
-    throw usage_error("several prices fit: --device-name says which of " + listed(fitting, name_of));
+    throw usage_error("several prices fit: " + chooser + " says which of " + listed(fitting, name_of));
   }
   return *fitting.front();
 }

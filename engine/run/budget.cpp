@@ -35,6 +35,8 @@ std::string text_of(double seconds) {
   return to_text(Duration{std::round(digits * seconds) / digits, Unit::seconds});
 }
 
+std::string money_text(const PaidTime& paid) { return number_text(paid.amount) + " " + paid.currency; }
+
 struct Stored {
   double used = 0, from = 0, until = 0, wall = 0;
   std::string stage = {};
@@ -59,9 +61,9 @@ std::optional<Stored> read_stored(const std::filesystem::path& file) {
 
 std::filesystem::path budget_path(const std::filesystem::path& run) { return run / "budget.json"; }
 
-BudgetTerms budget_terms(const Value& options, std::optional<double> within) {
+BudgetTerms budget_terms(const Value& options, std::optional<double> within, const std::optional<PaidTime>& paid) {
   if (within && *within <= 0) throw usage_error("--within: expected more than 0 s, found " + text_of(*within));
-  BudgetTerms terms{.seconds = within.value_or(0), .reserve = 0};
+  BudgetTerms terms{.seconds = within.value_or(0)};
   if (const std::optional<Duration> time = given(options, "time")) {
     try {
       const double seconds = time_in_seconds(*time);
@@ -70,9 +72,17 @@ BudgetTerms budget_terms(const Value& options, std::optional<double> within) {
       throw error.in("time");
     }
   }
-  if (terms.seconds == 0) {
-    if (options.is_nil()) return terms;
-    throw recipe_error("expected a time, found none").hint("lab.budget { time = \"18 h\" }, or --within \"18 h\"");
+  if (options["flops"].is_number()) terms.flops = options["flops"].number();
+  if (paid) {
+    terms.paid = paid;
+    terms.seconds = terms.bounds_time() ? std::min(terms.seconds, paid->seconds) : paid->seconds;
+  }
+  if (!terms.bounds_time()) {
+    if (!options["reserve"].is_nil() && terms.flops > 0)
+      throw recipe_error("expected a time or money of which this is a part, found neither").in("reserve");
+    if (options.is_nil() || terms.flops > 0) return terms;
+    throw recipe_error("expected a time, money or flops, found none of them")
+        .hint("lab.budget { time = \"18 h\" }, or --within \"18 h\"");
   }
   terms.reserve = std::max(reserved_share * terms.seconds, least_reserve);
   if (const std::optional<Duration> reserve = given(options, "reserve")) {
@@ -102,15 +112,23 @@ Budget::Budget(BudgetTerms terms, std::filesystem::path file, double begun, std:
   from_ = stored->from;
 }
 
-void Budget::check_left(const std::string& what) const {
-  const double now = used();
-  if (now < terms_.usable()) return;
+void Budget::check_left(const std::string& what, double flops) const {
   const std::filesystem::path folder = file_.parent_path();
-  throw usage_error("the run has used " + text_of(now) + " of its budget of " + text_of(terms_.seconds) +
+  if (terms_.flops > 0 && flops >= terms_.flops) {
+    throw usage_error("the run has used " + number_text(flops) + " FLOPs of its budget of " +
+                      number_text(terms_.flops) + ": nothing is left for " + what)
+        .hint("more flops in lab.budget");
+  }
+  const double now = used();
+  if (!terms_.bounds_time() || now < terms_.usable()) return;
+  const bool is_by_money = terms_.paid && terms_.seconds == terms_.paid->seconds;
+  const std::string paid = is_by_money ? ", which " + money_text(*terms_.paid) + " pays for" : "";
+  const std::string longer = is_by_money ? "more money in lab.budget" : "a longer --within";
+  throw usage_error("the run has used " + text_of(now) + " of its budget of " + text_of(terms_.seconds) + paid +
                     ", of which " + text_of(terms_.reserve) + " are reserve: nothing is left for " + what)
-      .hint(folder.empty() ? "a longer --within"
-                           : "a longer budget: trainlab resume " + shell_word(folder) +
-                                 " --within TIME; `trainlab extend` takes --within too");
+      .hint(folder.empty() || is_by_money ? longer
+                                          : "a longer budget: trainlab resume " + shell_word(folder) +
+                                                " --within TIME; `trainlab extend` takes --within too");
 }
 
 void Budget::begin_stage(const std::string& name, double share, bool extends) {
@@ -119,7 +137,7 @@ void Budget::begin_stage(const std::string& name, double share, bool extends) {
     stage_ = name;
     from_ = used();
   }
-  until_ = end_of_stage(terms_, from_, share);
+  until_ = terms_.bounds_time() ? end_of_stage(terms_, from_, share) : from_;
   save();
 }
 
@@ -135,8 +153,21 @@ void Budget::save() {
   write_atomic(file_, to_json(value) + "\n");
 }
 
-Value Budget::summary() const {
-  return Value::Map{{"seconds", terms_.seconds}, {"used", used()}, {"reserve", terms_.reserve}};
+Value Budget::summary(double flops) const {
+  Value::Map summary{{"used", used()}};
+  if (terms_.bounds_time()) {
+    summary["seconds"] = terms_.seconds;
+    summary["reserve"] = terms_.reserve;
+  }
+  if (terms_.flops > 0) summary["flops"] = Value::Map{{"limit", terms_.flops}, {"used", flops}};
+  if (terms_.paid) {
+    summary["money"] = Value::Map{{"limit", terms_.paid->amount},
+                                  {"used", terms_.paid->cost_of_seconds(used())},
+                                  {"seconds", terms_.paid->seconds},
+                                  {"currency", terms_.paid->currency},
+                                  {"as_of", terms_.paid->as_of}};
+  }
+  return summary;
 }
 
 void BudgetPause::check_more(double within) const {
@@ -155,6 +186,9 @@ std::optional<BudgetPause> budget_pause(const std::filesystem::path& run) {
   const bool is_by_budget = summary["status"] == Value("stopped") && summary["reason"] == Value(budget_is_used);
   const Value &seconds = summary["budget"]["seconds"], &name = summary["name"];
   if (!is_by_budget || summary["kind"] == Value("task") || !seconds.is_number() || !name.is_string())
+    return std::nullopt;
+  // More time than the money of the recipe pays for is no budget of this run.
+  if (const Value& paid = summary["budget"]["money"]["seconds"]; paid.is_number() && paid.number() <= seconds.number())
     return std::nullopt;
   const std::vector<StageRecord> stages = read_stages(run);
   if (stages.empty() || stages.back().name != name.string()) return std::nullopt;

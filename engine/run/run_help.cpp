@@ -58,7 +58,7 @@ StageRecord Run::await_stage(const Options& stage) {
 
 // The engine that executes the run writes when a stage begins, and its helpers may be there sooner.
 void Run::set_time_as_helper(const StageRecord& record, StageContext& context) const {
-  if (budget_terms().seconds == 0) return;
+  if (!budget_terms().bounds_time()) return;
   std::optional<StageTime> time;
   while (!(time = time_of_stage(record.name, budget_path(*folder_), wall_seconds()))) {
     if (stop_requested() || !run_goes_on()) throw NothingLeft();
@@ -97,6 +97,7 @@ Value Run::help(const Options& stage) {
     context.helps = true;
     context.manifest = &manifest_;
     set_time_as_helper(record, context);
+    context.most_flops = flops_left_for(stage, record);
     context.run_goes_on = [this] { return run_goes_on(); };
     if (!request_.joins) context.supervisor = host_name() + ":" + std::to_string(request_.supervisor);
     context.say = [this](const std::string& line) { say(line); };

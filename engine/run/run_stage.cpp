@@ -84,7 +84,7 @@ Value Run::stage(const Options& stage, bool returned) {
       if (open()) prepared = nullptr;
     } else if (position_ == records_.size()) {
       // A stage that cannot begin is not recorded: in a mended recipe it may be another one.
-      if (budget_) budget_->check_left("stage " + name);
+      if (budget_) budget_->check_left("stage " + name, flops_used());
       if (!stop_requested()) prepared = prepare(stage, settings_for(stage));
       if (stop_requested()) stop_before(stage, name);
     }
@@ -215,6 +215,7 @@ void Run::stop_before(const Options& stage, const std::string& name) {
 // Data is opened with the threads of a single training whatever the kind, so that sums over the data are the same for
 // each process that opens the data.
 StageWork Run::prepare(const Options& stage, const RunSettings& settings) const {
+  check_counted(stage);
   environment_.use_threads(settings_.threads);
   return registry_.implementation<StageKind>(stage.entry()).prepare(stage, settings);
 }
@@ -225,6 +226,7 @@ Value Run::perform(const StageWork& work, const StageContext& context) const {
 }
 
 Checked Run::check(const Options& stage, const CheckedToo& too) const {
+  check_counted(stage);
   return registry_.implementation<StageKind>(stage.entry()).check(stage, begin_trial_of(stage), too);
 }
 
@@ -236,6 +238,7 @@ RunSettings Run::begin_trial_of(const Options& stage) const {
 
 RunSettings Run::settings_for(const Options& stage) const {
   RunSettings settings = settings_;
+  settings.counts_flops = flops_limit() > 0;
   if (!asks_threads_ && registry_.implementation<StageKind>(stage.entry()).is_shared) {
     settings.threads = stage.given("threads") ? static_cast<int>(stage.integer("threads")) : 1;
   }
@@ -283,7 +286,8 @@ Value Run::run_kind(const Options& stage, const StageRecord& record, bool resume
     write_manifest(*folder_, manifest_);
   };
   context.seconds_before = seconds_before;
-  if (budget_) {
+  context.most_flops = flops_left_for(stage, record);
+  if (budget_ && budget_->terms().bounds_time()) {
     context.seconds_left = [this] { return budget_->seconds_left(); };
     context.seconds_in_all = budget_->seconds_of_stage();
   }
@@ -306,7 +310,10 @@ Value Run::complete(Value summary, const StageRecord& record, const Value& befor
   if (summary["seconds"].is_nil()) {
     summary.set("seconds", seconds + (before["seconds"].is_number() ? before["seconds"].number() : 0.0));
   }
-  if (budget_) summary.set("budget", budget_->summary());
+  if (budget_) {
+    const Value& own = summary["flops"];
+    summary.set("budget", budget_->summary(flops_used() + (own.is_number() ? own.number() : 0)));
+  }
   // A stage of several processes knows of the warnings of the others.
   Value::List warnings = warnings_;
   if (summary["warnings"].is_list()) {

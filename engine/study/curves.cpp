@@ -22,6 +22,18 @@ std::vector<double> Curves::first_from(std::int64_t trial, std::int64_t resource
   return oriented(trials_.mean_from(trial, resource));
 }
 
+std::vector<double> Curves::best_until(std::int64_t trial, std::int64_t resource) const {
+  std::vector<double> best;
+  bool is_there = false;
+  walk(trial, [&](std::int64_t at, std::span<const double> values) {
+    if (is_there) return;
+    is_there = at >= resource;
+    if (best.empty() || worst_if_nan(values.front()) < worst_if_nan(best.front()))
+      best.assign(values.begin(), values.end());
+  });
+  return is_there ? best : std::vector<double>();
+}
+
 void Curves::walk(std::int64_t trial, const Trials::Visit& visit) const {
   trials_.walk(trial, [&](std::int64_t resource, std::span<const double> means) {
     visit(resource, oriented({means.begin(), means.end()}));

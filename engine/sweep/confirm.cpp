@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <limits>
 #include <string>
 #include <thread>
@@ -31,12 +32,14 @@ fs::path file_of(const StageContext& context) { return folder_of(context) / "fit
 
 // What bounds a search. A search that goes on with other bounds than before may have other best trials at its end.
 std::string bounds_of(const SweepPlan& plan, const StageContext& context) {
-  return to_json(Value::List{plan.terms().trials, plan.time_budget(), context.seconds_in_all});
+  const Value most_flops = finite_or_nil(context.most_flops);
+  return to_json(Value::List{plan.terms().trials, plan.time_budget(), context.seconds_in_all, most_flops});
 }
 
 struct StoredFits {
   std::string bounds;  // of the search after which they were chosen
   std::vector<FreshFit> fits;
+  double most_flops = std::numeric_limits<double>::infinity();  // see StageContext
 };
 
 // nullopt before anything was chosen. An inactive parameter is null in the file, and NaN in a point.
@@ -56,17 +59,22 @@ std::optional<StoredFits> stored_fits(const SweepPlan& plan, const StageContext&
   } catch (const std::logic_error&) {  // of Value
     throw damaged_file(file, "its trainings cannot be read");
   }
-  return StoredFits{.bounds = stored["bounds"].is_string() ? stored["bounds"].string() : "", .fits = std::move(fits)};
+  StoredFits all{.bounds = stored["bounds"].is_string() ? stored["bounds"].string() : "", .fits = std::move(fits)};
+  if (const Value& flops = stored["most_flops"]; flops.is_number()) all.most_flops = flops.number();
+  return all;
 }
 
-void store(const StageContext& context, const std::string& bounds, const std::vector<FreshFit>& fits) {
+void store(const StageContext& context, const std::string& bounds, const std::vector<FreshFit>& fits,
+           double most_flops) {
   Value::List list;
   for (const FreshFit& fit : fits) {
     list.push_back(Value::Map{
         {"trial", fit.trial}, {"seed", fit.seed}, {"point", Value::List(fit.point.begin(), fit.point.end())}});
   }
+  Value stored = Value::Map{{"bounds", bounds}, {"fits", std::move(list)}};
+  if (std::isfinite(most_flops)) stored.set("most_flops", most_flops);
   make_directories(folder_of(context));
-  write_atomic(file_of(context), to_json(Value::Map{{"bounds", bounds}, {"fits", std::move(list)}}) + "\n");
+  write_atomic(file_of(context), to_json(stored) + "\n");
 }
 
 // The best trials, each point once.
@@ -83,7 +91,8 @@ std::vector<std::int64_t> best_trials(const SweepPlan& plan, const SharedStudy& 
 
 // What an earlier process has chosen stays, in its order: the numbers of the trials of the confirmation depend on that
 // order. A search that has gone on since may have other best trials, which are added.
-std::vector<FreshFit> choose(const SweepPlan& plan, const SharedStudy& study, const StageContext& context) {
+std::vector<FreshFit> choose(const SweepPlan& plan, const SharedStudy& study, const StageContext& context,
+                             double most_flops) {
   std::vector<FreshFit> fits;
   if (std::optional<StoredFits> stored = stored_fits(plan, context)) fits = std::move(stored->fits);
   const SweepPlan::Confirm confirm = *plan.confirms();
@@ -95,7 +104,7 @@ std::vector<FreshFit> choose(const SweepPlan& plan, const SharedStudy& study, co
         fits.push_back({.trial = trial, .seed = seed, .point = study.stored(trial).point});
     }
   }
-  store(context, bounds_of(plan, context), fits);
+  store(context, bounds_of(plan, context), fits, most_flops);
   return fits;
 }
 
@@ -109,7 +118,8 @@ struct Rated {
 
 // Whether the training was shorter than the recipe says, because the budget ended it.
 bool was_cut_short(const fs::path& folder, std::int64_t trial) {
-  return read_summary(TrialFolder(folder, trial).ended(1))["reason"] == Value(budget_is_used);
+  const Value reason = read_summary(TrialFolder(folder, trial).ended(1))["reason"];
+  return reason == Value(budget_is_used) || reason == Value(flops_are_used);
 }
 
 std::vector<Rated> rated(const ConfirmPlan& plan, const SharedStudy& search, const SharedStudy& confirmed,
@@ -168,11 +178,12 @@ void add_to(Value& summary, const StudyPlan& plan, const SharedStudy& search, co
   summary.set("confirmed", std::move(confirmed));
 }
 
-StageContext context_of(const StageContext& stage, std::optional<double> seconds_before) {
+StageContext context_of(const StageContext& stage, std::optional<double> seconds_before, double most_flops) {
   StageContext context = stage;
   context.name = "confirmation of " + stage.name;
   context.folder = folder_of(stage);
   context.seconds_before = seconds_before.value_or(0);
+  context.most_flops = most_flops;
   return context;
 }
 
@@ -180,15 +191,17 @@ StageContext context_of(const StageContext& stage, std::optional<double> seconds
 
 void confirm(const SweepPlan& plan, const Worker& search, const StageContext& context, Value& summary) {
   if (!plan.confirms() || !context.settings->study.empty()) return;
-  std::vector<FreshFit> fits = choose(plan, search.study(), context);
+  const double most_flops = context.most_flops - flops_of(search.study());
+  std::vector<FreshFit> fits = choose(plan, search.study(), context, most_flops);
   if (fits.empty()) return;  // no trial is complete
   const ConfirmPlan confirming(plan, std::move(fits), search.longest());
-  const StageContext of_fits = context_of(context, search.used_seconds());
+  const StageContext of_fits = context_of(context, search.used_seconds(), most_flops);
   Worker worker(confirming, of_fits, search.clock());
   const bool is_interrupted = worker.run() == Worker::End::interrupted;
   std::vector<Rated> all = rated(confirming, search.study(), worker.study(), of_fits.folder);
   sort(all, plan.objectives().front().maximize);
   add_to(summary, plan, search.study(), all);
+  summary.set("flops", flops_of(worker.study()));
   if (!is_interrupted && std::ranges::all_of(all, [](const Rated& one) { return one.fresh.empty(); }))
     context.warn(context.name + ": no training on a fresh seed gave a value, so that the best trial may look too good");
   if (const std::optional<double> seconds = worker.used_seconds()) summary.set("seconds", *seconds);
@@ -212,7 +225,7 @@ void help_to_confirm(const SweepPlan& plan, const StageContext& context) {
   }
   if (chosen->fits.empty()) return;
   const ConfirmPlan confirming(plan, std::move(chosen->fits), 0);
-  const StageContext of_fits = context_of(context, std::nullopt);
+  const StageContext of_fits = context_of(context, std::nullopt, chosen->most_flops);
   Worker(confirming, of_fits).run();
 }
 

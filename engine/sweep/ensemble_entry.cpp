@@ -80,6 +80,7 @@ Checked check_ensemble(const Options& stage, const RunSettings& settings, const 
 void register_ensemble_entry(Registry& registry) {
   const auto why_folder = [](const Options&) { return std::string("its members predict together, by their weights"); };
   registry.add(ensemble_entry(), StageKind{.is_shared = true,
+                                           .counts_flops = true,
                                            .needs_folder = why_folder,
                                            .trainings =
                                                [](const Options& stage, const RunSettings& settings) {

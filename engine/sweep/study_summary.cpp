@@ -1,6 +1,7 @@
 #include "study_summary.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "study/failures.h"
 #include "study/ranking.h"
@@ -63,6 +64,20 @@ Value::List stored_warnings(const SharedStudy& study) {
       if (std::ranges::find(all, one) == all.end()) all.push_back(one);
   }
   return all;
+}
+
+double own_flops(const SharedStudy& study, const StoredTrial& trial) {
+  if (!trial.info["duplicate_of"].is_nil()) return 0;
+  const Value &flops = trial.info["flops"], &parent = trial.info["parent"];
+  if (!flops.is_number()) return is_final(trial.state) && trial.state != TrialState::failed ? std::nan("") : 0;
+  const Value& before = parent.is_integer() ? study.stored(parent.integer()).info["flops"] : parent;
+  return flops.number() - (before.is_number() ? before.number() : 0);
+}
+
+double flops_of(const SharedStudy& study) {
+  double sum = 0;
+  for (const StoredTrial& trial : study.stored()) sum += own_flops(study, trial);
+  return sum;
 }
 
 Value sweep_summary(const StudyPlan& plan, const SharedStudy& study, const std::optional<std::string>& stopped,

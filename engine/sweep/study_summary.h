@@ -13,6 +13,11 @@ Value trial_value(const StudyPlan& plan, const SharedStudy& study, std::int64_t 
 // The warnings of all trials, whichever process trained them, each once.
 Value::List stored_warnings(const SharedStudy& study);
 
+// The FLOPs of the trainings of a study that have ended, those that a trial has taken over from its parent once; NaN
+// where nobody knows them. `own_flops`: of one trial, without those of its parent.
+double flops_of(const SharedStudy& study);
+double own_flops(const SharedStudy& study, const StoredTrial& trial);
+
 // `folder`: of the stage.
 Value sweep_summary(const StudyPlan& plan, const SharedStudy& study, const std::optional<std::string>& stopped,
                     const std::filesystem::path& folder);

@@ -74,6 +74,7 @@ Value work_on(const StudyPlan& plan, const StageContext& context,
       return context.seconds_left() - seconds_at_end(plan, context, at_work ? at_work->longest() : 0);
     };
   }
+  if (plan.terms().trainings_at_end > 0) of_trials.most_flops *= 1 - plan.terms().share_at_end;
   Worker worker(plan, of_trials);
   at_work = &worker;
   // Each worker has a trial at least.
@@ -82,6 +83,10 @@ Value work_on(const StudyPlan& plan, const StageContext& context,
   const bool interrupted = worker.run() == Worker::End::interrupted;
   if (context.helps) return interrupted ? Value::Map{{"status", "interrupted"}} : Value();
   Value summary = summarise(worker, interrupted);
+  if (!plan.runs_tasks()) {
+    const Value& more = summary["flops"];  // of the trainings that have followed
+    summary.set("flops", flops_of(worker.study()) + (more.is_number() ? more.number() : 0));
+  }
   if (Value::List warnings = stored_warnings(worker.study()); !warnings.empty())
     summary.set("warnings", std::move(warnings));
   if (const std::optional<double> seconds = worker.used_seconds(); seconds && summary["seconds"].is_nil())
@@ -216,6 +221,7 @@ Checked check_sweep(const Options& stage, const RunSettings& settings, const Che
 
 void register_sweep_entry(Registry& registry) {
   registry.add(sweep_entry(), StageKind{.is_shared = true,
+                                        .counts_flops = true,
                                         .budget_share = 2.0 / 3,
                                         .needs_folder = why_folder,
                                         .trainings =

@@ -15,6 +15,7 @@
 #include "core/files.h"
 #include "core/host.h"
 #include "run/budget.h"
+#include "study_summary.h"
 #include "trials/trial_folder.h"
 
 namespace trainlab {
@@ -193,7 +194,8 @@ std::vector<LeasedTrial> Worker::ask() {
                                                               : study_.study().points().value_or(plan_.terms().trials));
   const std::int64_t left = std::max<std::int64_t>(all - study_.study().trials().size() + 1, 1);
   const std::int64_t share = left / plan_.workers() + (left % plan_.workers() > 0 ? 1 : 0);
-  std::int64_t most = std::min({(stack + plan_.terms().repeats - 1) / plan_.terms().repeats, share, most_in_time()});
+  std::int64_t most =
+      std::min({(stack + plan_.terms().repeats - 1) / plan_.terms().repeats, share, most_in_time(), most_in_flops()});
   // In a deterministic study no trial of a stack may depend on another one of it, and what learns should not choose
   // many points before it hears of one.
   if (plan_.terms().is_deterministic || study_.study().learns()) most = std::min(most, Study::lag);
@@ -226,7 +228,7 @@ Worker::End Worker::work() {
   check_failures();
   while (!stop_requested()) {
     check_time();
-    if (!leads() && seconds_left() <= 0) return End::complete;
+    if (!leads() && (seconds_left() <= 0 || are_flops_used())) return End::complete;
     std::vector<LeasedTrial> trials = ask();
     progress_.look();
     if (!trials.empty()) {
@@ -255,7 +257,9 @@ Worker::End Worker::work() {
 void Worker::train(std::vector<LeasedTrial> trials) {
   std::vector<TrialEnd> ends;
   const double begun = seconds_();
-  if (!while_leased(trials, [&] { ends = fits_.run(trials); })) return;
+  // Before anything is known of their length, those that begin at the same time have equal parts.
+  const double flops = longest_flops_ > 0 ? flops_left_ : flops_left_ / plan_.workers();
+  if (!while_leased(trials, [&] { ends = fits_.run(trials, flops); })) return;
   longest_ = std::max(longest_, (seconds_() - begun) / static_cast<double>(trials.size()));
   tell(trials, ends);
 }
@@ -321,6 +325,7 @@ double Worker::run_seconds_left() const {
 
 // An engine that helps does not know the stage's own time.
 std::string Worker::why_over() const {
+  if (seconds_left() > 0 && are_flops_used()) return flops_are_used;
   return own_seconds_left() <= run_seconds_left() ? own_time_is_used : budget_is_used;
 }
 
@@ -333,6 +338,26 @@ std::int64_t Worker::most_in_time() const {
   return static_cast<std::int64_t>(std::clamp(context_.seconds_left() / longest_, 1.0, most));
 }
 
+// While this process trains no trial. Those of others may use as many FLOPs as any trial so far.
+void Worker::count_flops() {
+  flops_left_ = context_.most_flops;
+  if (std::isinf(flops_left_)) return;
+  study_.follow();
+  for (const StoredTrial& trial : study_.stored()) longest_flops_ = std::max(longest_flops_, own_flops(study_, trial));
+  const auto others = static_cast<double>(study_.study().trials().count(TrialState::running));
+  flops_left_ -= flops_of(study_) + others * longest_flops_;
+}
+
+bool Worker::are_flops_used() const { return flops_left_ <= 0 || flops_left_ < longest_flops_; }
+
+// As most_in_time().
+std::int64_t Worker::most_in_flops() const {
+  if (std::isinf(flops_left_)) return std::numeric_limits<std::int64_t>::max();
+  if (longest_flops_ == 0) return 1;
+  constexpr double most = 1e6;
+  return static_cast<std::int64_t>(std::clamp(flops_left_ / longest_flops_, 1.0, most));
+}
+
 // The storage says to all processes when the time is over.
 void Worker::begin_time() {
   const double left = seconds_left();
@@ -343,7 +368,8 @@ void Worker::begin_time() {
 
 void Worker::check_time() {
   if (used_) used_->save_now_and_then();
-  if (stopped_ || seconds_left() > 0) return;
+  count_flops();
+  if (stopped_ || (seconds_left() > 0 && !are_flops_used())) return;
   stopped_ = why_over();
   if (leads()) study_.storage().set_deadline(wall_seconds());
 }

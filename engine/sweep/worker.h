@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <memory>
 
 #include "core/clock.h"
@@ -53,6 +54,9 @@ class Worker {
   double run_seconds_left() const;
   std::string why_over() const;
   std::int64_t most_in_time() const;
+  void count_flops();
+  bool are_flops_used() const;
+  std::int64_t most_in_flops() const;
   void begin_time();
   void check_time();
   void show();
@@ -68,6 +72,8 @@ class Worker {
   StudyProgress progress_;
   std::function<double()> seconds_;
   double longest_;
+  double longest_flops_ = 0;  // the most that a trial of the study has used; 0: none has ended
+  double flops_left_ = std::numeric_limits<double>::infinity();  // for trials that begin now
   bool wait_ = false;  // the last ask() found no trial now, because others are at work
   std::optional<std::string> stopped_;
 };

@@ -260,7 +260,7 @@ void register_fit(Registry& registry, const std::vector<FitAddition>& additions)
   const auto check = [additions](const Options& stage, const RunSettings& settings, const CheckedToo& too) {
     return check_fit(plan_with(stage, settings, additions), too);
   };
-  registry.add(std::move(entry), StageKind{.prepare = prepare, .check = check});
+  registry.add(std::move(entry), StageKind{.counts_flops = true, .prepare = prepare, .check = check});
 }
 
 }  // namespace trainlab

@@ -34,7 +34,8 @@ FitLoop::FitLoop(const FitPlan& plan, std::span<const FitMember> members, bool a
       places_(members.size()),
       summaries_(members.size()),
       memory_(plan),
-      pace_(plan) {
+      pace_(plan),
+      most_steps_(plan.steps_within(members.front().context.most_flops)) {
   std::iota(places_.begin(), places_.end(), std::size_t{0});
   make_rows();
   for (std::size_t m = 0; m < fits_.size(); ++m)
@@ -135,6 +136,10 @@ bool FitLoop::finished() {
   const std::int64_t total = plan_.length.total_steps;
   if (total > 0 && position_.step >= total) return true;
   // A result needs a step.
+  if (position_.step > 0 && static_cast<double>(position_.step) >= most_steps_) {
+    for (const auto& member : members_) member->stop(flops_are_used);
+    return true;
+  }
   if (position_.step > 0 && seconds_left() <= pace_.reserve(position_.batch)) {
     const bool is_own = own_seconds_left() <= run_seconds_left();
     for (const auto& member : members_) member->stop(is_own ? own_time_is_used : budget_is_used);
@@ -162,7 +167,8 @@ void FitLoop::estimate_total() {
   const std::int64_t measured = pace_.warm_steps();
   if (measured < 1 || (measured > estimate_every && measured % estimate_every != 0)) return;
   const double left = std::max(seconds_left() - pace_.reserve(position_.batch), 0.0);
-  const auto total = position_.step + static_cast<std::int64_t>(left / pace_.step_seconds());
+  const double in_time = static_cast<double>(position_.step) + std::floor(left / pace_.step_seconds());
+  const auto total = static_cast<std::int64_t>(std::min(in_time, std::max(most_steps_, 1.0)));
   for (const auto& member : members_) member->set_total(total);
   trained_->set_total(total);
 }

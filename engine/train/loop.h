@@ -79,6 +79,7 @@ class FitLoop {
   std::vector<Value> summaries_;     // by place
   StepMemory memory_;
   Pace pace_;
+  double most_steps_;      // for which the run's budget has FLOPs
   std::int64_t axis_ = 0;  // rows of the group's leading axis, 0 without one; members_ are the first of them
   std::unique_ptr<Trained> trained_;
   std::vector<std::unique_ptr<Member>> members_;

@@ -4,6 +4,7 @@
 
 #include "finished_curves.h"
 #include "metric_values.h"
+#include "plan/efficiency.h"
 #include "tensor/types.h"
 #include "train/member.h"
 
@@ -15,6 +16,25 @@ void Member::restore_kept() {
   } else if (trained_->averaged(index_)) {
     trained_->load_weights(index_, trained_->weights(index_));
   }
+}
+
+// `metrics`: those of the weights that are kept.
+Efficiency Member::efficiency(const MetricMap& metrics) const {
+  const auto value = [&](const char* name) {
+    const auto found = metrics.find(name);
+    return found == metrics.end() ? std::nullopt : std::optional<double>(found->second);
+  };
+  const bool kept_best = plan_.keep_best && best_;
+  Position kept = position_;
+  if (kept_best) kept.step = best_->step;
+  const Part& data = plan_.data.train;
+  return efficiency_of({.curve = curve_,
+                        .steps = static_cast<double>(position_.step),
+                        .best_step = kept_best ? std::optional(static_cast<double>(best_->step)) : std::nullopt,
+                        .passes = static_cast<double>(kept.samples()) / static_cast<double>(data.size()),
+                        .repeats_data = !data.augmentation && data.transforms.empty(),
+                        .train_loss = value("train.loss"),
+                        .val_loss = value("val.loss")});
 }
 
 Value Member::summary(const MetricMap& test, const Value& test_reports, bool interrupted) const {
@@ -37,12 +57,11 @@ Value Member::summary(const MetricMap& test, const Value& test_reports, bool int
     summary.set("best", std::move(best));
   }
   if (const std::optional<Forecast> last = forecast(); last && !failure_) summary.set("forecast", to_value(*last));
+  if (!failure_ && !interrupted && position_.step > 0) summary.set("efficiency", to_value(efficiency(metrics)));
   summary.set("steps", position_.step);
   summary.set("samples", position_.samples());
   summary.set("parameters", plan_.parameter_count());
-  // Nobody knows what a step of the recipe's own computes.
-  const Flops flops = plan_.step ? Flops{std::nan(""), std::nan("")} : plan_.model->flops();
-  summary.set("flops", (flops.forward + flops.backward) * static_cast<double>(position_.samples()));
+  summary.set("flops", plan_.sample_flops() * static_cast<double>(position_.samples()));
   const Scaling scaling = trained_->scaling(index_);
   summary.set("precision", Value::Map{{"weights", dtype_name(plan_.precision.weights)},
                                       {"compute", dtype_name(plan_.precision.compute)},

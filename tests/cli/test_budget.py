@@ -242,11 +242,11 @@ return lab.ensemble { name = "final", params = { lr = 0.1 }, seeds = 4, stack = 
     def test_wrong_budgets(self):
         for budget, message in (('{ time = "5 epochs" }', "r.lua:1: lab.budget.time: expected a time such as "
                                                           '"10 min" or "18 h", found "5 epochs"'),
-                                ("{}", "r.lua:1: lab.budget: expected a time, found none"),
+                                ("{}", "r.lua:1: lab.budget: expected a time, money or flops, found none"),
                                 ("{ time = 5 }", "r.lua:1: lab.budget.time: expected"),
                                 ('{ time = "1 h" }; lab.budget { time = "1 h" }',
                                  "r.lua:1: lab.budget: expected one budget of the whole recipe, found a second"),
-                                ('{ money = "5 EUR" }', "lab.budget: budget has no option 'money'")):
+                                ('{ hours = 5 }', "lab.budget: budget has no option 'hours'")):
             result = self.refused(f"lab.budget {budget}\n" + fit(), code=1)
             self.assertIn(message, result.err, result)
         late = fit().replace("return ", "lab.run(").rstrip() + ')\nlab.budget { time = "1 h" }\n'

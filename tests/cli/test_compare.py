@@ -2,9 +2,11 @@
 
 import json
 import math
+import os
 import shutil
 import signal
 import statistics
+import subprocess
 import unittest
 
 from program import PROGRAM, CliTest, fit
@@ -26,6 +28,8 @@ OWN_METRIC = """{ name = "mine", init = function() return 0 end, update = functi
 # seeds until the verdict is clear.
 PAUSE = "pause=10000000"
 LOOKS = (5, 8, 12, 20)  # the seeds after which `compare` may stop
+NODE = shutil.which("node")
+RUN_PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "run_page.js")
 
 
 class Compare(CliTest):
@@ -105,9 +109,27 @@ class Training(Compare):
         again = self.compare("a.lua", *TARGET, *NEVER, "--out", "c", "--seeds", "3")
         self.assertEqual(again.out, first.out)
         self.assertEqual((self.folder / "c/a-001/metrics.jsonl").stat().st_mtime_ns, rows)
+        if NODE:
+            self.check_page(first.out, *TARGET, *NEVER, "--out", "c", "--seeds", "3")
         result = self.compare("a.lua", "--target", "val.loss=1.6", *NEVER, "--out", "c", "--seeds", "3", code=2)
         self.assert_message(result, f"trainlab: the comparison in {self.folder}/c is another one: target was "
                                     "val.loss = 1.5, is val.loss = 1.6")
+
+    def check_page(self, text, *arguments):
+        """The page of a comparison that has ended, which trains nothing."""
+        self.assertEqual(self.compare("a.lua", *arguments, "--html", "p.html").out, "p.html\n")
+        done = subprocess.run([NODE, RUN_PAGE, self.folder / "p.html"], capture_output=True, text=True, timeout=100,
+                              check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        page = json.loads(done.stdout)
+        self.assertEqual(page["title"], text.splitlines()[0])
+        times, values = ({one["label"]: one["data"] for one in chart["sets"]} for chart in page["charts"])
+        self.assertEqual([len(times[side]) for side in "AB"], [3, 0])  # B never arrives
+        for side in "AB":
+            summaries = [self.summary(self.folder / f"c/{side.lower()}-{seed:03d}") for seed in (1, 2, 3)]
+            self.assertEqual(values[side], [{"x": seed, "y": summary["metrics"]["val.loss"]}
+                                            for seed, summary in enumerate(summaries, 1)])
+        self.assertIn("3 trainings never reached it, and are not shown.", page["texts"])
 
     def test_a_pipe(self):
         line = (f"'{PROGRAM}' compare a.lua --target val.loss=1.5 --b rate=0.02 --seeds 3 --threads 1 --quiet")

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import shutil
 import statistics
 import subprocess
 import unittest
@@ -14,6 +15,8 @@ price = "4 EUR/h"
 as_of = 2026-11-01
 billed = "1 h"
 """
+NODE = shutil.which("node")
+RUN_PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "run_page.js")
 # E, A, B, alpha, beta of Besiroglu et al. 2024.
 LAW = (1.81686, 482.00572, 2085.43420, 0.34781, 0.36585)
 
@@ -38,6 +41,33 @@ class PlanTest(CliTest):
 
 
 class Plan(PlanTest):
+    @unittest.skipUnless(NODE, "needs node")
+    def test_a_page(self):
+        given = ("--parameters", "1e9", "--tokens", "2e12", "--rate", "4e14")
+        plan = self.plan(*given)
+        self.assertEqual(self.run_program("plan", *given, "--html", "p.html").out, "p.html\n")
+        done = subprocess.run([NODE, RUN_PAGE, self.folder / "p.html"], capture_output=True, text=True, timeout=100,
+                              check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        page = json.loads(done.stdout)
+        self.assertIn("Plan for 1.20e+22 FLOPs", page["texts"])
+        self.assertIn("Compute-inefficient: this loss can be reached with 0.186 of the FLOPs.", page["texts"])
+        self.assertIn("Data-inefficient: 2000 tokens for each parameter, 20.2 are best.", page["texts"])
+        self.assertEqual([row[0] for row in page["tables"][0]["rows"]], ["1", "2", "3"])
+        sets = {one["label"]: one["data"] for one in page["charts"][0]["sets"]}
+        self.assertEqual(sets["this plan"], [{"x": 1e9, "y": plan["loss"]}])
+        # The curve has the law's loss for the same FLOPs, and its lowest point at the best size by this law.
+        curve = sets["models of other sizes"]
+        for point in curve:
+            self.assertAlmostEqual(point["y"], loss(point["x"], 1.2e22 / 6 / point["x"]), places=4)
+        best = min(curve, key=lambda point: point["y"])
+        self.assertAlmostEqual(best["x"] / plan["approaches"][2]["parameters"], 1, places=6)
+        self.refused((*given, "--html", "p.html", "--json"), "trainlab: one of --json and --html")
+        self.write("mine.txt", "mine")
+        self.refused((*given, "--html", "mine.txt"),
+                     "trainlab: --html: mine.txt is there already, and is no page of trainlab")
+        self.refused(("r.lua", "--html", "p.html"), "trainlab: --html means nothing to `trainlab plan RECIPE.lua`")
+
     def test_a_budget_as_data(self):
         plan = self.plan("--flops", "1e21")
         self.assertEqual(plan["kind"], "plan")

@@ -65,9 +65,12 @@ class Results(CliTest):
     def test_fields_are_declared(self):
         """Each field of the summaries of all kinds of stages, and no other."""
         self.write("r.lua", STAGES)
-        self.train()
-        run = self.run_folder()
-        folders = [run, *run.glob("stages/*")]
+        self.train("--out", "all")
+        self.write("prices.toml", '[mine]\nprice = "1 EUR/h"\nas_of = "2026-11-01"\n')
+        self.write("b.lua", 'lab.budget { flops = 1e9, money = "1 EUR", prices = "prices.toml" }\n' + fit())
+        self.run_program("b.lua", "--out", "bounded", "--quiet")
+        run = self.folder / "all"
+        folders = [run, *run.glob("stages/*"), self.folder / "bounded"]
         summaries = [self.summary(folder) for folder in folders]
         self.assertEqual({summary["kind"] for summary in summaries},
                          {"fit", "task", "sweep", "ensemble", "find.lr", "find.batch", "find.optimizer"})
@@ -89,6 +92,41 @@ class Results(CliTest):
                 self.assertIn(f"`{field}`", page)
         self.assertIn("result.best", self.run_program("help", "result").out)
         self.assertIn("seed_values", self.run_program("help", "result.best").out)
+
+    def test_compute_and_data_that_are_wasted(self):
+        """Labels that nothing explains: the fit soon knows them by heart, and what it learns is worth nothing."""
+        self.write("r.lua", """local nn = lab.nn
+local function make()
+  return lab.tensor.randn({ 90, 8 }, { seed = 1 }), lab.tensor.randint(0, 3, { 90 }, { seed = 2 })
+end
+local keep = lab.param { "keep", "best" }
+return lab.fit { name = "f", data = lab.data.tensors(make):split { train = 0.5, val = 0.5 }, batch = 15,
+  model = nn.Sequential { nn.Linear(32), nn.ReLU(), nn.Linear(3) }, loss = "cross_entropy", keep = keep,
+  optim = lab.optim.AdamW { lr = 0.03 }, epochs = 30 }
+""")
+        for keep in ("best", "last"):
+            result = self.train("--keep", keep, "--out", keep)
+            summary = self.summary(self.folder / keep)
+            rows = [json.loads(line) for line in (self.folder / keep / "metrics.jsonl").read_text().splitlines()]
+            best = min(rows, key=lambda row: row["val.loss"])
+            kept = best if keep == "best" else rows[-1]
+            efficiency = summary["efficiency"]
+            self.assertAlmostEqual(efficiency["passes"], kept["samples"] / 45)
+            self.assertAlmostEqual(efficiency["loss_ratio"], kept["train.loss"] / kept["val.loss"], places=5)
+            if keep == "best":
+                self.assertEqual(efficiency["compute_share"], best["step"] / summary["steps"])
+                self.assertEqual(efficiency["flags"], ["compute_inefficient"])
+                self.assertIn(f"compute-inefficient: what is kept was reached with {efficiency['compute_share']:.4g} "
+                              "of the FLOPs", result.out)
+            else:
+                self.assertIn("data_inefficient", efficiency["flags"])
+                self.assertIn("data-inefficient: 30 passes over the same data", result.out)
+        # Blobs are learnt to the end, and their validation loss is no higher than the training loss.
+        self.recipe(epochs=30, optim="lab.optim.SGD { lr = 0.003 }")
+        self.train("--out", "well")
+        efficiency = self.summary(self.folder / "well")["efficiency"]
+        self.assertEqual(efficiency["flags"], [], efficiency)
+        self.assertEqual(efficiency["compute_share"], 1)
 
     def test_warnings(self):
         """Warnings of mistakes are in the result, and --quiet does not hide them."""

@@ -1,6 +1,7 @@
 """Sweeps in which configurations train on without waiting for others, and studies of other versions."""
 
 import csv
+import json
 import sqlite3
 import unittest
 
@@ -70,6 +71,25 @@ class Schedulers(CliTest):
         self.run_program("resume", "cut", "--workers", "2")
         self.assertEqual(trials(self.folder / "cut"), trials(self.folder / "whole"))
         self.assertEqual(segments(self.folder / "cut"), segments(self.folder / "whole"))
+
+    def test_the_first_rung_suits_the_weights_that_are_kept(self):
+        """Early values say little of last weights: the first rung is a third of the training, not its 27th."""
+        for keep, first in (("best", 1), ("last", 3)):
+            self.sweep(**{**ASHA, "fit": f"keep = '{keep}',"})
+            self.run_program("r.lua", "--out", keep)
+            untils = [until for _, until, _ in segments(self.folder / keep)]
+            self.assertEqual(untils[0], first)
+            self.assertLessEqual(set(untils), {first, 3 * first, 9})
+            self.assertGreater(max(untils), first)
+            # The value of a trial that a rung compares is the one of the weights that are kept.
+            for number, values in enumerate(float(values) for _, _, _, values, _ in trials(self.folder / keep)):
+                rows = [json.loads(line)["val.loss"] for line in
+                        (self.folder / keep / f"trials/{number:04}/seed-1/metrics.jsonl").read_text().splitlines()]
+                self.assertEqual(values, min(rows) if keep == "best" else rows[-1])
+        self.sweep(**{**ASHA, "fit": "keep = 'last',",
+                      "scheduler": "scheduler = lab.scheduler.asha { min = 1, max = 9 },"})
+        self.run_program("r.lua", "--out", "own")
+        self.assertEqual(segments(self.folder / "own")[0][1], 1)
 
     def test_a_study_of_an_older_version_goes_on(self):
         self.sweep(trials="trials = 9,")

@@ -204,6 +204,23 @@ std::string memory_text(const Value& memory) {
   return text + "\n";
 }
 
+// The flags of a fit, a line each with the figure behind it.
+std::string efficiency_text(const Value& efficiency) {
+  std::string text;
+  if (!efficiency.is_map()) return text;
+  for (const Value& flag : efficiency["flags"].list()) {
+    if (flag == Value("compute_inefficient")) {
+      text += "  compute-inefficient: what is kept was reached with " +
+              short_number(efficiency["compute_share"].number()) + " of the FLOPs\n";
+    } else {
+      text += "  data-inefficient: " + short_number(efficiency["passes"].number()) +
+              " passes over the same data, and train.loss is " + short_number(efficiency["loss_ratio"].number()) +
+              " of val.loss; new data would be worth more\n";
+    }
+  }
+  return text;
+}
+
 // Where a training that has ended early would have gone.
 std::string forecast_text(const Value& summary) {
   const Value& forecast = summary["forecast"];
@@ -232,6 +249,22 @@ std::string precision_text(const Value& precision) {
   if (precision["compute"] == Value("float16")) {
     text +=
         "; " + text_of(precision["skipped_steps"]) + " steps left out, the loss times " + text_of(precision["scale"]);
+  }
+  return text + "\n";
+}
+
+std::string budget_text(const Value& budget) {
+  std::string text = "  used   " + duration_text(budget["used"].number());
+  if (budget["seconds"].is_number()) {
+    text += " of a budget of " + duration_text(budget["seconds"].number()) + ", with a reserve of " +
+            duration_text(budget["reserve"].number());
+  }
+  if (const Value& flops = budget["flops"]; flops.is_map()) {
+    text += ", " + short_number(flops["used"].number()) + " of " + short_number(flops["limit"].number()) + " FLOPs";
+  }
+  if (const Value& money = budget["money"]; money.is_map()) {
+    text += ", " + short_number(money["used"].number()) + " of " + short_number(money["limit"].number()) + " " +
+            text_of(money["currency"]) + " at the price of " + text_of(money["as_of"]);
   }
   return text + "\n";
 }
@@ -290,6 +323,7 @@ std::string summary_text(const Value& summary) {
   text += promotion_text(summary["promotion"]);
   text += warnings_text(summary["warnings"]);
   text += fixes_text(summary["fixes"]) + health_text(summary["health"]);
+  text += efficiency_text(summary["efficiency"]);
   text += forecast_text(summary);
 
   std::string work;
@@ -299,9 +333,7 @@ std::string summary_text(const Value& summary) {
   if (!work.empty()) text += "  took   " + work.substr(0, work.size() - 2) + shares_text(summary["speed"]) + "\n";
   text += memory_text(summary["memory"]);
   if (const Value& budget = summary["budget"]; budget.is_map()) {
-    text += "  used   " + duration_text(budget["used"].number()) + " of a budget of " +
-            duration_text(budget["seconds"].number()) + ", with a reserve of " +
-            duration_text(budget["reserve"].number()) + "\n";
+    text += budget_text(budget);
   }
   text += precision_text(summary["precision"]);
   if (summary["resumed"].is_list() && !summary["resumed"].list().empty()) {

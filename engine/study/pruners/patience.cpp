@@ -48,9 +48,10 @@ class Patience final : public Pruner {
   std::unique_ptr<Pruner> base_;
 };
 
-std::unique_ptr<Pruner> make_patience(const Options& spec, std::size_t objectives) {
-  return std::make_unique<Patience>(spec.integer("patience"), spec.number("min_delta"),
-                                    spec.given("base") ? make_pruner(spec.child("base"), objectives) : nullptr);
+std::unique_ptr<Pruner> make_patience(const Options& spec, std::size_t objectives, const Delivery& delivery) {
+  return std::make_unique<Patience>(
+      spec.integer("patience"), spec.number("min_delta"),
+      spec.given("base") ? make_pruner(spec.child("base"), objectives, delivery) : nullptr);
 }
 
 }  // namespace

@@ -85,7 +85,7 @@ void register_percentile(Registry& registry) {
                 "and a trial that has reported nothing but NaN does not continue. With several objectives a "
                 "trial is judged by its best value of each; trials are ranked by Pareto fronts, and within a "
                 "front by crowding."),
-      PrunerFactory{[](const Options& spec, std::size_t) { return make_percentile(spec, 0.5); }});
+      PrunerFactory{[](const Options& spec, std::size_t, const Delivery&) { return make_percentile(spec, 0.5); }});
   registry.add(
       Entry("pruner.percentile", "pruner", "Prunes as pruner.median does, with another share of trials that continue.")
           .with(Option("percentile", "share of trials that continue, best first")
@@ -99,8 +99,9 @@ void register_percentile(Registry& registry) {
           .with(pruner_warmup_option())
           .with(interval_option())
           .example("pruner.percentile(25)"),
-      PrunerFactory{
-          [](const Options& spec, std::size_t) { return make_percentile(spec, spec.number("percentile") / 100); }});
+      PrunerFactory{[](const Options& spec, std::size_t, const Delivery&) {
+        return make_percentile(spec, spec.number("percentile") / 100);
+      }});
 }
 
 }  // namespace trainlab

@@ -9,8 +9,8 @@ Option pruner_warmup_option() {
       .or_default(0);
 }
 
-std::unique_ptr<Pruner> make_pruner(const Options& spec, std::size_t objectives) {
-  return spec.registry().implementation<PrunerFactory>(spec.entry())(spec, objectives);
+std::unique_ptr<Pruner> make_pruner(const Options& spec, std::size_t objectives, const Delivery& delivery) {
+  return spec.registry().implementation<PrunerFactory>(spec.entry())(spec, objectives, delivery);
 }
 
 }  // namespace trainlab

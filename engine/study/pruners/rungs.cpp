@@ -11,11 +11,12 @@ namespace trainlab {
 namespace {
 
 // Resources at which trials meet: the first `count` of min · reduction^k. A trial meets a rung with the first report of
-// a repeat there or beyond, and is judged by that report as soon as the pruner is asked.
+// a repeat there or beyond, and is judged as soon as the pruner is asked: by that report, or by the best so far where
+// trainings deliver their best weights.
 class Rungs {
  public:
-  Rungs(std::int64_t min, std::int64_t reduction, std::int64_t count)
-      : min_(min), reduction_(reduction), count_(count) {}
+  Rungs(std::int64_t min, std::int64_t reduction, std::int64_t count, Delivery::Weights weights)
+      : min_(min), reduction_(reduction), count_(count), is_best_(weights == Delivery::Weights::best) {}
 
   // Whether the trial is dropped at a rung that it has met since it was judged, among those that compete with it.
   template <class Competes>
@@ -40,12 +41,13 @@ class Rungs {
     std::int64_t reached = 0, own = 0;
     for (std::int64_t other = 0; other < std::max(curves.visible(), trial + 1); ++other) {
       if (other != trial && (other >= curves.visible() || !competes(other))) continue;
-      const std::vector<double> values = curves.first_from(other, rung);
+      std::vector<double> values = curves.first_from(other, rung);
       if (values.empty()) continue;
       if (other == trial) {
         own = reached;
         if (std::ranges::any_of(values, [](double x) { return std::isnan(x); })) return true;
       }
+      if (is_best_) values = curves.best_until(other, rung);
       points.insert(points.end(), values.begin(), values.end());
       ++reached;
     }
@@ -66,12 +68,14 @@ class Rungs {
   }
 
   std::int64_t min_, reduction_, count_;
+  bool is_best_;
 };
 
 // Li et al. 2020 (A System for Massively Parallel Hyperparameter Tuning).
 class Asha final : public Pruner {
  public:
-  Asha(std::int64_t min, std::int64_t reduction) : rungs_(min, reduction, std::numeric_limits<std::int64_t>::max()) {}
+  Asha(std::int64_t min, std::int64_t reduction, Delivery::Weights weights)
+      : rungs_(min, reduction, std::numeric_limits<std::int64_t>::max(), weights) {}
 
   bool prunes(const Curves& curves, std::int64_t trial) const override {
     return rungs_.prune(curves, trial, [](std::int64_t) { return true; });
@@ -87,9 +91,10 @@ class Asha final : public Pruner {
 class Hyperband final : public Pruner {
  public:
   // `lengths`: validations at the ends of the rungs.
-  Hyperband(const std::vector<std::int64_t>& lengths, std::int64_t reduction) : shares_(bracket_sizes(lengths)) {
+  Hyperband(const std::vector<std::int64_t>& lengths, std::int64_t reduction, Delivery::Weights weights)
+      : shares_(bracket_sizes(lengths)) {
     for (std::size_t s = 0; s < lengths.size(); ++s)
-      rungs_.emplace_back(lengths[lengths.size() - 1 - s], reduction, static_cast<std::int64_t>(s));
+      rungs_.emplace_back(lengths[lengths.size() - 1 - s], reduction, static_cast<std::int64_t>(s), weights);
     for (const std::int64_t share : shares_) cycle_ += share;
   }
 
@@ -119,27 +124,30 @@ class Hyperband final : public Pruner {
 Option min_option() { return rung_min_option("number of validations before the first rung"); }
 Option reduction_option() { return rung_reduction_option("at each rung the best 1 in N continues"); }
 
-std::unique_ptr<Pruner> make_asha(const Options& spec, std::size_t) {
-  return std::make_unique<Asha>(spec.integer("min"), spec.integer("reduction"));
+std::unique_ptr<Pruner> make_asha(const Options& spec, std::size_t, const Delivery& delivery) {
+  const std::int64_t min = first_rung(spec, delivery.validations, delivery.weights);
+  return std::make_unique<Asha>(min, spec.integer("reduction"), delivery.weights);
 }
 
-std::unique_ptr<Pruner> make_hyperband(const Options& spec, std::size_t) {
-  return std::make_unique<Hyperband>(rung_lengths(spec), spec.integer("reduction"));
+std::unique_ptr<Pruner> make_hyperband(const Options& spec, std::size_t, const Delivery& delivery) {
+  return std::make_unique<Hyperband>(rung_lengths(spec, delivery.weights), spec.integer("reduction"), delivery.weights);
 }
 
 }  // namespace
 
 void register_rungs(Registry& registry) {
-  registry.add(Entry("pruner.asha", "pruner",
-                     "Asynchronous successive halving: at rungs of growing length only the best trials continue.")
-                   .with(min_option())
-                   .with(reduction_option())
-                   .example("pruner.asha { min = 2, reduction = 3 }")
-                   .note("Li et al. 2020, in the variant that stops trials and never waits: rungs lie at min, "
-                         "min · reduction, min · reduction² … validations. A trial meets a rung with its first report "
-                         "there or beyond. Several objectives are ranked by Pareto fronts, and within a front by "
-                         "crowding (as in Schmucker et al. 2021)."),
-               PrunerFactory{make_asha});
+  registry.add(
+      Entry("pruner.asha", "pruner",
+            "Asynchronous successive halving: at rungs of growing length only the best trials continue.")
+          .with(min_option())
+          .with(reduction_option())
+          .example("pruner.asha { min = 2, reduction = 3 }")
+          .note("Li et al. 2020, in the variant that stops trials and never waits: rungs lie at min, "
+                "min · reduction, min · reduction² … validations. A trial meets a rung with its first report "
+                "there or beyond, and is judged by it; where the fit keeps its best weights by the metric, "
+                "by its best report so far. Several objectives are ranked by Pareto fronts, and within a front by "
+                "crowding (as in Schmucker et al. 2021)."),
+      PrunerFactory{make_asha});
   registry.add(
       Entry("pruner.hyperband", "pruner",
             "Successive halving in several brackets, from many short trials to few long ones.")

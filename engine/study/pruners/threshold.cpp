@@ -22,7 +22,7 @@ class Threshold final : public Pruner {
   std::int64_t warmup_;
 };
 
-std::unique_ptr<Pruner> make_threshold(const Options& spec, std::size_t) {
+std::unique_ptr<Pruner> make_threshold(const Options& spec, std::size_t, const Delivery&) {
   if (!spec.given("lower") && !spec.given("upper"))
     throw spec.error("", "expected lower, upper, or both, found neither");
   return std::make_unique<Threshold>(

@@ -96,7 +96,7 @@ class Wilcoxon final : public Pruner {
   std::int64_t startup_;
 };
 
-std::unique_ptr<Pruner> make_wilcoxon(const Options& spec, std::size_t objectives) {
+std::unique_ptr<Pruner> make_wilcoxon(const Options& spec, std::size_t objectives, const Delivery&) {
   require_single_objective(spec, objectives);
   return std::make_unique<Wilcoxon>(spec.number("p"), spec.integer("startup"));
 }

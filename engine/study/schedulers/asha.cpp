@@ -97,8 +97,9 @@ class Asha final : public Scheduler {
   const std::int64_t reduction_;
 };
 
-std::shared_ptr<const Scheduler> make_asha(const Options& spec, const Space& space, std::int64_t) {
-  return std::make_shared<Asha>(space, rung_lengths(spec), spec.integer("reduction"));
+std::shared_ptr<const Scheduler> make_asha(const Options& spec, const Space& space, std::int64_t,
+                                           const Delivery& delivery) {
+  return std::make_shared<Asha>(space, rung_lengths(spec, delivery.weights), spec.integer("reduction"));
 }
 
 }  // namespace

@@ -102,17 +102,27 @@ class Halving final : public Scheduler {
   const Round round_;
 };
 
-constexpr std::int64_t all_rungs = 64;
-
-std::shared_ptr<const Scheduler> make_halving(const Options& spec, const Space& space, std::int64_t) {
+// Rungs of the user's own length that the fit cannot hold are an error, those of the default length are left out.
+std::shared_ptr<const Scheduler> make_halving(const Options& spec, const Space& space, std::int64_t,
+                                              const Delivery& delivery) {
+  const std::int64_t configurations = spec.integer("configurations"), reduction = spec.integer("reduction");
+  std::int64_t rungs = 0;
+  for (std::int64_t left = configurations; left > 0; left /= reduction) ++rungs;
+  const std::int64_t first = first_rung(spec, delivery.validations, delivery.weights, rungs);
+  if (!spec.given("min") && delivery.validations > 0) {
+    std::int64_t fitting = 1;
+    for (std::int64_t length = first; length <= delivery.validations / reduction; length *= reduction) ++fitting;
+    rungs = std::min(rungs, fitting);
+  }
   Round round;
-  round.add_bracket(spec.integer("configurations"), spec.integer("min"), spec.integer("reduction"), all_rungs);
+  round.add_bracket(configurations, first, reduction, rungs);
   return std::make_shared<Halving>(space, std::move(round));
 }
 
 // The configurations of bracket s = s_max … 0 train for max · η^−s validations first.
-std::shared_ptr<const Scheduler> make_hyperband(const Options& spec, const Space& space, std::int64_t) {
-  const std::vector<std::int64_t> lengths = rung_lengths(spec);
+std::shared_ptr<const Scheduler> make_hyperband(const Options& spec, const Space& space, std::int64_t,
+                                                const Delivery& delivery) {
+  const std::vector<std::int64_t> lengths = rung_lengths(spec, delivery.weights);
   const std::vector<std::int64_t> sizes = bracket_sizes(lengths);
   Round round;
   for (std::size_t s = sizes.size(); s-- > 0;) {

@@ -89,7 +89,7 @@ class Pbt final : public Scheduler {
   const ParameterDraws draws_;
 };
 
-std::shared_ptr<const Scheduler> make_pbt(const Options& spec, const Space& space, std::int64_t seed) {
+std::shared_ptr<const Scheduler> make_pbt(const Options& spec, const Space& space, std::int64_t seed, const Delivery&) {
   return std::make_shared<Pbt>(space, PbtSettings{.population = spec.integer("population"),
                                                   .interval = spec.integer("interval"),
                                                   .factor = spec.number("factor"),

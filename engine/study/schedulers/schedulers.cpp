@@ -63,9 +63,9 @@ Option scheduler_reduction_option() {
 }
 
 std::shared_ptr<const Scheduler> make_scheduler(const Options& spec, const Space& space, std::int64_t seed,
-                                                std::size_t objectives) {
+                                                std::size_t objectives, const Delivery& delivery) {
   require_single_objective(spec, objectives);
-  return spec.registry().implementation<SchedulerFactory>(spec.entry())(spec, space, seed);
+  return spec.registry().implementation<SchedulerFactory>(spec.entry())(spec, space, seed, delivery);
 }
 
 }  // namespace trainlab

@@ -79,6 +79,7 @@ StudyPlan::StudyPlan(const StudyPlan& other, StudyTerms terms)
       terms_(std::move(terms)),
       objectives_(other.objectives_),
       example_(other.example_),
+      delivery_(other.delivery_),
       build_(other.build_),
       data_(other.data_) {}
 
@@ -133,8 +134,9 @@ void StudyPlan::find_directions() {
       return set_directions_of_tasks();
     }
     set_directions(*plan);
+    set_delivery(*plan);
     try {
-      check_example(*plan, study);
+      check_example(*plan, this->study());
     } catch (const Error& error) {
       // The recipe was right for the total so far: a run that refuses its extension stays as it was.
       if (error.kind() != ErrorKind::recipe || !extends()) throw;
@@ -147,6 +149,10 @@ void StudyPlan::find_directions() {
 }
 
 void StudyPlan::check_tasks() const {
+  if (settings_.counts_flops) {
+    throw options_.error("build", "nobody knows the FLOPs of a task, and lab.budget has flops")
+        .hint("lab.budget { time = \"2 h\" }");
+  }
   if (!demands_stack()) return;
   throw options_.error("build", "tasks run one at a time, found stack = " + options_.get("stack").brief());
 }
@@ -160,6 +166,15 @@ void StudyPlan::set_direction(std::size_t objective, std::optional<bool> minimiz
     throw options_.error("goal", one.metric + " is better when " + (*minimize ? "smaller" : "greater") +
                                      ", found goal = \"" + goals[objective] + "\"");
   }
+}
+
+// A fit that keeps its best weights by another value than the first metric may deliver any of them.
+void StudyPlan::set_delivery(const FitPlan& plan) {
+  const bool is_best_by_metric = plan.keep_best && plan.monitor == objectives_.front().metric;
+  delivery_.weights = is_best_by_metric ? Delivery::Weights::best
+                      : plan.keep_best  ? Delivery::Weights::unknown
+                                        : Delivery::Weights::last;
+  delivery_.validations = (plan.length.total_steps + plan.validate_every - 1) / plan.validate_every;
 }
 
 void StudyPlan::set_directions_of_tasks() {

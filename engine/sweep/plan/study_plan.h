@@ -89,6 +89,8 @@ class StudyPlan {
 
   double time_budget() const { return terms_.share_of_time * time_budget_; }  // seconds; 0: none
   virtual std::unique_ptr<Pruner> pruner() const { return nullptr; }          // null: none
+  // What a training of the first fit that can be planned delivers; nothing is known before.
+  const Delivery& delivery() const { return delivery_; }
   // The number of trials that may fail, and why the stage ends when one more has failed.
   virtual std::int64_t most_failures() const = 0;
   virtual std::string failure(const Failures& failures) const = 0;
@@ -136,6 +138,7 @@ class StudyPlan {
   void plan_objectives();
   void set_directions(const FitPlan& plan);
   void set_directions_of_tasks();
+  void set_delivery(const FitPlan& plan);
   void set_direction(std::size_t objective, std::optional<bool> minimize);
 
   Options options_;
@@ -146,6 +149,7 @@ class StudyPlan {
   StudyTerms terms_;
   std::vector<Objective> objectives_;
   std::optional<Options> example_;
+  Delivery delivery_;
   std::shared_ptr<Callable> build_;
   std::shared_ptr<OpenedData> data_ = std::make_shared<OpenedData>();
 };

@@ -177,7 +177,7 @@ void SweepPlan::check_example(const FitPlan& fit, const Study& study) const {
     }
   }
   if (fit.length.total_steps == 0) return;
-  const std::int64_t has = (fit.length.total_steps + fit.validate_every - 1) / fit.validate_every;
+  const std::int64_t has = delivery().validations;
   const std::int64_t needs = scheduler->longest(terms().trials);
   if (needs <= has) return;
   if (needs == no_limit) {
@@ -204,7 +204,8 @@ void SweepPlan::settle(StudySettings& settings) const {
     };
   }
   if (options().given("scheduler"))
-    settings.scheduler = make_scheduler(options().child("scheduler"), terms().space, terms().seed, objectives().size());
+    settings.scheduler =
+        make_scheduler(options().child("scheduler"), terms().space, terms().seed, objectives().size(), delivery());
   if (options().given("constraints")) settings.allowed = allowed_by(options(), terms().space, terms().seed);
 }
 
@@ -214,7 +215,7 @@ std::unique_ptr<Sampler> SweepPlan::sampler() const {
 
 std::unique_ptr<Pruner> SweepPlan::pruner() const {
   if (!options().given("pruner")) return nullptr;
-  return make_pruner(options().child("pruner"), objectives().size());
+  return make_pruner(options().child("pruner"), objectives().size(), delivery());
 }
 
 Value SweepPlan::description(const Study& study) const {

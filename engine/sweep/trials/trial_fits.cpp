@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/files.h"
+#include "core/number_or_nil.h"
 #include "journal/checkpoint.h"
 #include "journal/disk_threads.h"
 #include "plan/stacking.h"
@@ -141,11 +142,12 @@ std::int64_t TrialFits::stack_of(const LeasedTrial& trial) {
   return stack_of(fit);
 }
 
-std::vector<TrialEnd> TrialFits::run(std::span<LeasedTrial> trials) {
+std::vector<TrialEnd> TrialFits::run(std::span<LeasedTrial> trials, double most_flops) {
   reports_.drop();
   std::list<Built> all;
   for (LeasedTrial& trial : trials) all.push_back(build(trial));
   open_ = 0;
+  fit_flops_ = most_flops / static_cast<double>(std::ssize(trials) * plan_.terms().repeats);
   for (const Built& trial : all) {
     for (const TrialFit& fit : trial.fits) open_ += ended(fit) ? 0 : 1;
   }
@@ -224,6 +226,12 @@ std::function<double()> TrialFits::share_of_time(std::size_t members) const {
   return [&left, of_others] { return left() - of_others; };
 }
 
+double TrialFits::inherited_flops(const LeasedTrial& trial, const TrialFit& fit) const {
+  if (!trial.segment.parent) return 0;
+  const Value flops = read_summary(TrialFolder(context_.folder, *trial.segment.parent).ended(fit.repeat))["flops"];
+  return flops.is_number() ? flops.number() : 0;
+}
+
 StageContext TrialFits::context_of(const Member& member, bool resumed, const std::function<double()>& seconds_left) {
   const auto& [trial, fit] = member;
   make_directories(fit->folder);
@@ -234,6 +242,7 @@ StageContext TrialFits::context_of(const Member& member, bool resumed, const std
   context.settings = &plan_.settings();
   context.resumed = resumed;
   context.seconds_left = seconds_left;
+  context.most_flops = fit_flops_ + inherited_flops(*trial->trial, *fit);
   context.clone_of = clone_of(*trial->trial, *fit);
   const auto of_trial = [number = trial->trial->lease.trial](const std::function<void(const std::string&)>& say) {
     return [&say, number](const std::string& text) { say(fmt::format("trial {}: {}", number, text)); };
@@ -393,7 +402,7 @@ TrialEnd TrialFits::end_of(const Built& trial) const {
   std::vector<std::vector<double>> values(objectives);
   std::map<std::string, std::vector<double>> metrics;
   Value::List seed_values;
-  double seconds = 0;
+  double seconds = 0, flops = 0;
   std::int64_t stack = 1;
   std::string failure = trial.failure;
   for (const TrialFit& fit : trial.fits) {
@@ -411,6 +420,7 @@ TrialEnd TrialFits::end_of(const Built& trial) const {
     for (const auto& [name, value] : fit.summary["metrics"].map())
       metrics[name].push_back(value.is_number() ? value.number() : std::nan(""));
     seconds += fit.summary["seconds"].number();
+    flops += fit.summary["flops"].is_number() ? fit.summary["flops"].number() : std::nan("");
     stack = std::max(stack, fit.summary["stack"].is_integer() ? fit.summary["stack"].integer() : 1);
   }
   Value::Map means;
@@ -418,6 +428,7 @@ TrialEnd TrialFits::end_of(const Built& trial) const {
   end.info = Value::Map{{"seed_values", std::move(seed_values)},
                         {"metrics", std::move(means)},
                         {"seconds", seconds},
+                        {"flops", finite_or_nil(flops)},
                         {"parent", trial.trial->segment.parent ? Value(*trial.trial->segment.parent) : Value()},
                         {"ran", stack > 1 ? "stack of " + std::to_string(stack) : std::string("alone")}};
   if (!failure.empty()) {

@@ -46,9 +46,9 @@ class TrialFits {
   // Writes the reports that wait to be written together. Raises as Reports::flush().
   void write_reports() { reports_.flush(); }
 
-  // Trains all repeats of these trials; in the order given. Raises LeaseLost, and Error for what concerns more than a
-  // trial.
-  std::vector<TrialEnd> run(std::span<LeasedTrial> trials);
+  // Trains all repeats of these trials, which may use this number of FLOPs together; in the order given. Raises
+  // LeaseLost, and Error for what concerns more than a trial.
+  std::vector<TrialEnd> run(std::span<LeasedTrial> trials, double most_flops);
 
  private:
   struct Built {
@@ -66,6 +66,8 @@ class TrialFits {
   std::int64_t stack_of(const TrialFit& fit);
   void train_stacks(std::list<Built>& trials);
   void train_alone(Built& trial);
+  // The FLOPs of the parent of a trial, with whose checkpoint this fit has begun; 0 for a trial without a parent.
+  double inherited_flops(const LeasedTrial& trial, const TrialFit& fit) const;
   StageContext context_of(const Member& member, bool resumed, const std::function<double()>& seconds_left);
   // The time that a training of `members` of the open fits may take.
   std::function<double()> share_of_time(std::size_t members) const;
@@ -83,6 +85,7 @@ class TrialFits {
   SharedStudy& study_;
   std::unique_ptr<Pruner> pruner_;
   Reports reports_;
+  double fit_flops_ = 0;                                         // that a fit of the present trials may use
   std::size_t open_ = 0;                                         // fits of the present trials that have not ended
   std::map<std::string, std::shared_ptr<const FitPlan>> plans_;  // by structure
   std::set<std::string> warned_;                                 // what this process has been warned of

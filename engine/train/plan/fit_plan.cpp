@@ -83,15 +83,8 @@ std::int64_t steps_of_flops(const FitPlan& plan) {
     throw fit.error("flops", "nobody knows the FLOPs of a training step of the recipe's own")
         .hint("epochs = 10, steps = 5000 or time = \"10 min\"");
   }
-  const Flops flops = plan.model->flops();
-  const double sample = flops.forward + flops.backward, given = fit.number("flops");
-  const std::int64_t per_epoch = plan.length.steps_per_epoch;
-  const std::int64_t n = plan.data.train.epoch_size();
-  const auto samples_per_epoch = static_cast<double>(plan.loader.drop_last ? n - n % plan.loader.batch : n);
-  const double step = sample * static_cast<double>(plan.length.batch);
-  const double epochs = std::floor(given / (sample * samples_per_epoch));
-  const double steps =
-      epochs * static_cast<double>(per_epoch) + std::floor((given - epochs * sample * samples_per_epoch) / step);
+  const double given = fit.number("flops"), steps = plan.steps_within(given);
+  const double step = plan.sample_flops() * static_cast<double>(plan.length.batch);
   constexpr double most = 9e15;  // beyond, doubles skip whole numbers
   if (steps >= 1 && steps <= most) return static_cast<std::int64_t>(steps);
   throw fit.error("flops", "expected from " + number_text(step) + ", the FLOPs of one step of " +
@@ -115,6 +108,10 @@ void plan_length(FitPlan& plan, const RunSettings& settings) {
     plan.time_budget = time_in_seconds(fit, "time");
   } else if (!epochs && !steps && !flops && settings.extended.empty()) {
     throw fit.error("epochs", "expected a length, found none").hint("epochs = 10, steps = 5000 or time = \"10 min\"");
+  }
+  if (settings.counts_flops && !std::isfinite(plan.sample_flops())) {
+    throw fit.error("", "nobody knows the FLOPs of this fit, and lab.budget has flops")
+        .hint("lab.budget { time = \"2 h\" }");
   }
   // A fit is extended by one total alone: where there is a budget of time, only the time.
   const NewTotal* extended = settings.extended.empty() ? nullptr : &settings.extended.back();
@@ -350,6 +347,22 @@ std::int64_t FitPlan::parameter_count() const {
   std::int64_t sum = 0;
   for (const StepModel& one : step_models) sum += one.model->parameter_count();
   return sum;
+}
+
+double FitPlan::sample_flops() const {
+  if (step) return std::nan("");
+  const Flops flops = model->flops();
+  return flops.forward + flops.backward;
+}
+
+// The last batch of an epoch may be smaller than the others.
+double FitPlan::steps_within(double flops) const {
+  if (std::isinf(flops)) return flops;
+  const std::int64_t n = data.train.epoch_size();
+  const auto samples = static_cast<double>(loader.drop_last ? n - n % loader.batch : n);
+  const double sample = sample_flops(), epochs = std::floor(flops / (sample * samples));
+  return epochs * static_cast<double>(length.steps_per_epoch) +
+         std::floor((flops - epochs * sample * samples) / (sample * static_cast<double>(length.batch)));
 }
 
 namespace {

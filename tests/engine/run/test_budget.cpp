@@ -56,12 +56,57 @@ TEST_CASE("what a recipe and the command line say of a budget") {
     CHECK(said(options("5 epochs")) == R"(time: expected a time such as "10 min" or "18 h", found "5 epochs")");
     CHECK(said(options("0 s")) == R"(time: expected a time such as "10 min" or "18 h", found "0 s")");
     CHECK(said(options("1 h", "3 steps")) == R"(reserve: expected a time or a percentage, found "3 steps")");
-    CHECK_THAT(said(options(nullptr, "3 s")), Catch::StartsWith("expected a time, found none"));
+    CHECK_THAT(said(options(nullptr, "3 s")), Catch::StartsWith("expected a time, money or flops, found none"));
     CHECK_THAT(said(options("1 h", "2 h")),
                Catch::StartsWith("expected a budget of more than its reserve of 2 h, found 1 h"));
     CHECK_THAT(said({}, 0), Catch::StartsWith("--within: expected more than 0 s, found 0 s"));
     CHECK_THAT(said({}, 0.2), Catch::StartsWith("expected a budget of more than its reserve of 0.5 s, found 0.2 s"));
   }
+}
+
+TEST_CASE("money bounds the time that it pays for, beside a time") {
+  // 6 EUR for an hour.
+  const PaidTime paid{
+      .amount = 1, .currency = "EUR", .as_of = "today", .seconds = 600, .cost_of_seconds = [](double s) {
+        return s / 600;
+      }};
+  CHECK(budget_terms(options(nullptr), std::nullopt, paid).seconds == 600);
+  CHECK(budget_terms(options(nullptr), std::nullopt, paid).reserve == Approx(18));
+  CHECK(budget_terms(options("100 s"), std::nullopt, paid).seconds == 100);
+  CHECK(budget_terms(options("1 h"), std::nullopt, paid).seconds == 600);
+  CHECK(budget_terms(options(nullptr), 3600, paid).seconds == 600);  // --within takes the place of the time alone
+  Clock clock;
+  const double begun = clock.now;
+  const Budget budget(budget_terms(options(nullptr), std::nullopt, paid), {}, begun, clock.reader());
+  clock.now += 150;
+  CHECK(budget.summary()["money"] ==
+        Value(Value::Map{{"limit", 1.0}, {"used", 0.25}, {"seconds", 600.0}, {"currency", "EUR"}, {"as_of", "today"}}));
+  clock.now += 440;
+  CHECK_THAT(error_of([&] { budget.check_left("stage x"); }),
+             Catch::Contains("its budget of 10 min, which 1 EUR pays for, of which 18 s are reserve"));
+}
+
+TEST_CASE("FLOPs are a budget beside the time, or alone") {
+  Value flops = options(nullptr);
+  flops.set("flops", 1e9);
+  const BudgetTerms alone = budget_terms(flops, std::nullopt);
+  CHECK_FALSE(alone.bounds_time());
+  CHECK_FALSE(alone.is_none());
+  CHECK(budget_terms({}, std::nullopt).is_none());
+  CHECK(budget_terms(flops, 60).seconds == 60);
+  flops.set("reserve", "1 s");
+  CHECK_THAT(error_of([&] { budget_terms(flops, std::nullopt); }), Catch::StartsWith("reserve: expected a time or"));
+
+  Clock clock;
+  const Budget budget(alone, {}, clock.now, clock.reader());
+  clock.now += 1e6;
+  budget.check_left("stage x", 9e8);  // time does not count
+  CHECK_THAT(error_of([&] { budget.check_left("stage x", 1e9); }),
+             Catch::StartsWith("the run has used 1e+09 FLOPs of its budget of 1e+09: nothing is left for stage x"));
+  const Value summary = budget.summary(9e8);
+  CHECK(summary["flops"] == Value(Value::Map{{"limit", 1e9}, {"used", 9e8}}));
+  CHECK(summary["used"] == Value(1e6));
+  CHECK(summary["seconds"].is_nil());
 }
 
 TEST_CASE("a stage ends when its share of what is left is used") {

@@ -638,7 +638,7 @@ TEST_CASE("the stages of a run share its budget of time") {
   const Value options = Value::Map{{"time", "100 s"}, {"reserve", "9 s"}};
   Value last;
   CHECK(world.process([&](Run& run) {
-    run.budget(options);
+    run.budget(options, std::nullopt);
     run.stage(stage_options(world.registry, "sweep", "search", 30), false);
     run.stage(world.fit("again", 20), false);
     last = run.stage(world.fit("final", 39), true);
@@ -693,7 +693,7 @@ TEST_CASE("a budget in which nothing fits is refused before there is a folder, o
   world.request.begun = 498;
   const Value options = Value::Map{{"time", "10 s"}, {"reserve", "8 s"}};
   CHECK(world.process([&](Run& run) {
-    run.budget(options);
+    run.budget(options, std::nullopt);
     run.stage(world.fit("f"), true);
   }) == 2);
   CHECK(world.executions == 0);
@@ -709,7 +709,7 @@ TEST_CASE("a budget in which nothing fits is refused before there is a folder, o
       return Value(Value::Map{{"steps", 7}});
     };
     CHECK(world.process([&](Run& run) {
-      run.budget(options);
+      run.budget(options, std::nullopt);
       run.stage(world.fit("slow"), false);
       run.stage(world.fit("next"), true);
     }) == 2);
@@ -720,8 +720,8 @@ TEST_CASE("a budget in which nothing fits is refused before there is a folder, o
   }
   SECTION("two budgets") {
     CHECK(world.process([&](Run& run) {
-      run.budget(options);
-      run.budget(options);
+      run.budget(options, std::nullopt);
+      run.budget(options, std::nullopt);
     }) == 1);
   }
 }

@@ -170,6 +170,61 @@ TEST_CASE("a rung is met by the first report at or beyond it") {
   CHECK_FALSE(report(2, 1, 7, 0.55));
 }
 
+TEST_CASE("a rung judges what is delivered there: the best weights, or the last") {
+  const auto prunes_third = [](Delivery::Weights weights, std::vector<double> third) {
+    const auto asha =
+        make_pruner(parse_entry(R"({"@": "pruner.asha", "min": 3, "reduction": 3})"), 1, {.weights = weights});
+    const Trials trials = trials_of({{5, 2, 6}, {5, 4, 3}, std::move(third)});
+    return asha->prunes(Curves(trials, {false}, INT64_MAX), 2);
+  };
+  using Weights = Delivery::Weights;
+  // The best weights of the first trial have 2, its last 6; the second has 3.
+  CHECK(prunes_third(Weights::best, {9, 9, 2.5}));
+  CHECK_FALSE(prunes_third(Weights::last, {9, 9, 2.5}));
+  CHECK_FALSE(prunes_third(Weights::best, {1, 9, 9}));
+  CHECK(prunes_third(Weights::last, {1, 9, 9}));
+  CHECK(prunes_third(Weights::unknown, {1, 9, 9}));
+  CHECK_FALSE(prunes_third(Weights::best, {9, 9, 1.5}));
+  // NaN is no best, and a training that has come to it does not go on.
+  CHECK(prunes_third(Weights::best, {1, 1, none}));
+  CHECK_FALSE(prunes_third(Weights::best, {none, 1, 7}));
+
+  SECTION("of several objectives the report that is best in the first") {
+    Trials trials(0, 2);
+    trials.add(TrialState::running, {});
+    const std::vector<std::vector<double>> reports = {{3, 1}, {2, 8}, {2, 7}, {4, 0}};
+    for (std::size_t i = 0; i < reports.size(); ++i)
+      trials.report(0, {.repeat = 1, .resource = static_cast<std::int64_t>(i + 1), .values = reports[i]});
+    const Curves curves(trials, {false, false}, INT64_MAX);
+    CHECK(curves.best_until(0, 4) == std::vector<double>{2, 8});
+    CHECK(curves.best_until(0, 1) == std::vector<double>{3, 1});
+    CHECK(curves.best_until(0, 5).empty());
+    CHECK(Curves(trials, {true, false}, INT64_MAX).best_until(0, 4) == std::vector<double>{-4, 0});
+  }
+}
+
+TEST_CASE("the first rung of a pruner suits the weights that trainings deliver") {
+  // The second trial is worse at each validation: it ends at the first rung.
+  const auto first_rung = [](const std::string& pruner, Delivery delivery) {
+    const auto made = make_pruner(parse_entry(pruner), 1, delivery);
+    Trials trials(0, 1);
+    for (std::int64_t t = 0; t < 2; ++t) {
+      trials.add(TrialState::running, {});
+      for (std::int64_t resource = 1; resource <= 100; ++resource) {
+        trials.report(t, {.repeat = 1, .resource = resource, .values = {static_cast<double>(t)}});
+        if (made->prunes(Curves(trials, {false}, INT64_MAX), t)) return resource;
+      }
+    }
+    return std::int64_t{0};
+  };
+  using Weights = Delivery::Weights;
+  const std::string asha = R"({"@": "pruner.asha"})";
+  CHECK(first_rung(asha, {}) == 1);
+  CHECK(first_rung(asha, {.weights = Weights::best, .validations = 81}) == 3);
+  CHECK(first_rung(asha, {.weights = Weights::last, .validations = 81}) == 27);
+  CHECK(first_rung(R"({"@": "pruner.asha", "min": 2})", {.weights = Weights::last, .validations = 81}) == 2);
+}
+
 TEST_CASE("a rung is judged also where the pruner is asked less often than the trial reports") {
   const auto study_with = [](const std::string& pruner) {
     return StudyObject(parse_entry(R"({"@": "study", "space": {"x": {"@": "space.uniform", "low": 0, "high": 1}},

@@ -147,6 +147,40 @@ TEST_CASE("a schedule without a number of trials is as long as its rungs, or has
   CHECK(longest(R"({"@": "scheduler.pbt", "population": 4})") == std::numeric_limits<std::int64_t>::max());
 }
 
+TEST_CASE("the first rung suits the weights that trainings deliver") {
+  const Space space = parse_space(R"({"x": 1})");
+  using Weights = Delivery::Weights;
+  struct Ends {
+    std::int64_t first, last;
+    bool operator==(const Ends&) const = default;
+  };
+  // The first rung, where the first trials end, and the end of the longest chain.
+  const auto ends = [&](const std::string& entry, Weights weights, std::int64_t validations) {
+    const auto made = make_scheduler(parse_entry(entry), space, 1, 1, {.weights = weights, .validations = validations});
+    return Ends{made->longest(1), made->longest(std::numeric_limits<std::int64_t>::max())};
+  };
+  const std::string halving = R"({"@": "scheduler.halving", "configurations": 27})";
+  CHECK(ends(halving, Weights::best, 27) == Ends{1, 27});
+  CHECK(ends(halving, Weights::best, 100) == Ends{3, 81});
+  CHECK(ends(halving, Weights::last, 27) == Ends{9, 27});
+  CHECK(ends(halving, Weights::last, 100) == Ends{33, 99});
+  // A 27th would be less than 3 %, or no validation at all.
+  CHECK(ends(halving, Weights::best, 53) == Ends{5, 45});
+  CHECK(ends(halving, Weights::best, 9) == Ends{1, 9});
+  CHECK(ends(halving, Weights::last, 1) == Ends{1, 1});
+  // Fewer configurations come to the whole length on fewer rungs, and where nothing is known rungs begin with 1.
+  CHECK(ends(R"({"@": "scheduler.halving", "configurations": 9})", Weights::best, 27) == Ends{3, 27});
+  CHECK(ends(halving, Weights::unknown, 100) == Ends{1, 27});
+  CHECK(ends(halving, Weights::best, 0) == Ends{1, 27});
+  CHECK(ends(R"({"@": "scheduler.halving", "configurations": 27, "min": 2})", Weights::last, 100) == Ends{2, 54});
+  CHECK(ends(R"({"@": "scheduler.halving", "configurations": 64, "reduction": 2})", Weights::best, 64) == Ends{4, 64});
+  for (const std::string name : {"asha", "hyperband"}) {
+    const std::string entry = R"({"@": "scheduler.)" + name + R"(", "max": 27})";
+    CHECK(ends(entry, Weights::best, 0) == Ends{1, 27});
+    CHECK(ends(entry, Weights::last, 0) == Ends{9, 27});
+  }
+}
+
 TEST_CASE("a scheduler knows its longest chain and how many configurations begin") {
   const Space space = parse_space(R"({"x": 1})");
   for (const char* entry :

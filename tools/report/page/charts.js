@@ -321,19 +321,29 @@ function together(study, metric) {
       item => `${item.dataset.label}: ${number(item.raw.y)}`, {legend: true});
 }
 
-// A fit: what train, val and test say of one metric; `names` are members of its rows.
-function rowsChart(rows, names) {
+// A fit: what train, val and test say of one metric; `names` are members of its rows. Where a forecast of one of them
+// goes beyond the rows, it is drawn to its value, with the interval as a bar.
+function rowsChart(rows, names, forecast) {
+  const lines = names.map((name, i) => ({
+                            label: name,
+                            data: rows.filter(row => typeof row[name] === 'number')
+                                      .map(row => ({x: row.step, y: row[name]})),
+                            borderColor: palette(i * 2),
+                            backgroundColor: palette(i * 2),
+                            borderWidth: 2,
+                            pointRadius: rows.length < 30 ? 2 : 0,
+                            pointHitRadius: 6,
+                          }));
+  const known = lines.find(line => line.label === forecast?.metric);
+  const last = known?.data.at(-1);
+  if (last && forecast.at > last.x) {
+    const {at, value, low, high} = forecast;
+    const style = {borderColor: known.borderColor, backgroundColor: known.borderColor, pointRadius: 2};
+    lines.push({...style, label: 'forecast', data: [last, {x: at, y: value}], borderWidth: 2, borderDash: [6, 4]});
+    lines.push({...style, label: '80 % of trainings', data: [{x: at, y: low}, {x: at, y: high}], borderWidth: 4});
+  }
   return config(
-      'line',
-      names.map((name, i) => ({
-                  label: name,
-                  data: rows.filter(row => typeof row[name] === 'number').map(row => ({x: row.step, y: row[name]})),
-                  borderColor: palette(i * 2),
-                  backgroundColor: palette(i * 2),
-                  borderWidth: 2,
-                  pointRadius: rows.length < 30 ? 2 : 0,
-                  pointHitRadius: 6,
-                })),
+      'line', lines,
       {x: axis('step', {type: 'linear'}), y: axis('')}, item => `${item.dataset.label}: ${number(item.raw.y)}`,
       {legend: true});
 }

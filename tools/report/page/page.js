@@ -21,6 +21,24 @@ function heading(stage) {
     const bound = forecast.rate_falls ? ', or better,' : '';
     make(page, 'p', `Would reach ${forecast.metric} ${interval}${bound} by step ${forecast.at}.`);
   }
+  const {flags = [], compute_share: share, passes, loss_ratio: ratio} = stage.efficiency ?? {};
+  if (flags.includes('compute_inefficient'))
+    make(page, 'p', `Compute-inefficient: what is kept was reached with ${number(share)} of the FLOPs.`);
+  if (flags.includes('data_inefficient')) {
+    const known = `train.loss is ${number(ratio)} of val.loss`;
+    make(page, 'p', `Data-inefficient: ${number(passes)} passes over the same data, and ${known}.`);
+  }
+  if (stage.budget) facts(page, budgetFacts(stage.budget));
+}
+
+// What the run had used of its budget when the stage ended.
+function budgetFacts({seconds, used, reserve, flops, money}) {
+  return [
+    ['used of the budget', seconds ? `${duration(used)} of ${duration(seconds)}` : ''],
+    ['reserve', reserve ? duration(reserve) : ''],
+    ['FLOPs', flops ? `${number(flops.used)} of ${number(flops.limit)}` : ''],
+    ['money', money ? `${number(money.used)} of ${number(money.limit)} ${money.currency}` : ''],
+  ];
 }
 
 function trialsTable(stage) {
@@ -200,7 +218,7 @@ function fit(stage) {
   const cards = make(page, 'div', '', {class: 'cards'});
   const isMeasured = ([, names]) => names.some(name => name.includes('.'));  // lr and what the recipe logs come last
   for (const [metric, names] of [...groups].sort((a, b) => isMeasured(b) - isMeasured(a)))
-    chart(cards, metric, () => rowsChart(stage.rows, names));
+    chart(cards, metric, () => rowsChart(stage.rows, names, stage.forecast));
 }
 
 page.replaceChildren();

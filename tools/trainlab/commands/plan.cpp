@@ -7,10 +7,12 @@
 #include "cli/arguments.h"
 #include "cli/ending.h"
 #include "core/error.h"
+#include "core/files.h"
 #include "core/words.h"
 #include "plan_recipe.h"
 #include "plan_text.h"
 #include "planning/topic.h"
+#include "report/texts.h"
 
 namespace trainlab::cli {
 
@@ -122,6 +124,13 @@ int run_plan(const Program&, const Arguments& given) {
   if (const PlanTopic* topic = topic_of(given)) return topic->run(without_topic(given));
   if (plans_recipe(given)) return plan_recipe(given);
   const Plan plan = make_plan(plan_question(given));
+  if (given.has("html")) {
+    const std::string& file = given.flags["html"].string();
+    report::check_replaces_page(file);
+    write_atomic(file, report::plan_page(page_value(plan)));
+    print(report::shown_path(file) + "\n");
+    return 0;
+  }
   print(given.has("json") ? to_json(to_value(plan), 2) + "\n" : plan_text(plan));
   return 0;
 }
@@ -188,8 +197,12 @@ Command plan_command() {
            {.name = "law",
             .type = text_type("LAW"),
             .help = "the law of the loss: besiroglu (default), muennighoff, or the JSON of `plan fit`"},
+           {.name = "html",
+            .type = file_type("FILE"),
+            .help = "of a plan without a recipe: a page with charts that needs nothing but a browser"},
            common_flag("params"),
            common_flag("set")},
+      .alternatives = {.flags = {"json", "html"}, .error = "one of --json and --html"},
       .works = Command::Works::with_engine,
       .check = check_plan,
       .run = run_plan,

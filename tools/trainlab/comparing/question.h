@@ -32,6 +32,8 @@ struct Comparison {
 // The comparison as text, which is a sentence and then a few lines; and as data.
 std::string comparison_text(const Comparison& comparison, const Question& question);
 Value comparison_value(const Comparison& comparison, const Question& question);
+// Prints the comparison in the form that the line asks for, or writes its page.
+void tell(const Arguments& given, const Comparison& comparison, const Question& question);
 
 // Prints a line on standard error, unless --quiet is given.
 void say(const Arguments& given, const std::string& line);

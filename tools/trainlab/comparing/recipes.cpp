@@ -283,11 +283,7 @@ int compare_recipes(const Arguments& given, Question question) {
                               .a = a.shown(),
                               .b = b.shown(),
                               .is_interrupted = !is_whole};
-  if (given.has("json")) {
-    print(to_json(comparison_value(comparison, question), 2) + "\n");
-  } else if (is_whole) {
-    print(comparison_text(comparison, question));
-  }
+  if (is_whole || given.has("json")) tell(given, comparison, question);
   if (is_whole) return 0;
   say(given, "to continue: the same command again");
   return trainer.outcome.code;

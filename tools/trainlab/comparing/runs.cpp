@@ -91,8 +91,7 @@ int compare_runs(const Arguments& given, Question question) {
     comparison.pairs.push_back(read_pair(seed, a.by_seed.at(seed), b.by_seed.at(seed), question.target));
   }
   check_target(comparison.pairs, question.target);
-  print(given.has("json") ? to_json(comparison_value(comparison, question), 2) + "\n"
-                          : comparison_text(comparison, question));
+  tell(given, comparison, question);
   return 0;
 }
 

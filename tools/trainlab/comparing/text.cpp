@@ -3,8 +3,11 @@
 #include <cmath>
 #include <cstdio>
 
+#include "cli/ending.h"
 #include "comparing/question.h"
 #include "comparing/training_runs.h"
+#include "core/files.h"
+#include "core/number_or_nil.h"
 #include "core/statistics.h"
 #include "report/texts.h"
 
@@ -193,6 +196,37 @@ Value comparison_value(const Comparison& comparison, const Question& question) {
       {"p", judged.p},
       {"out", comparison.folder.empty() ? Value() : Value(comparison.folder.string())},
   };
+}
+
+namespace {
+
+Value page_value(const Comparison& comparison, const Question& question) {
+  Value value = comparison_value(comparison, question);
+  const auto side = [](const compare::Training& training) {
+    return Value::Map{{"arrival", number_or_nil(training.arrival)}, {"value", number_or_nil(training.value)}};
+  };
+  Value::List pairs;
+  for (const Pair& pair : comparison.pairs)
+    pairs.push_back(Value::Map{{"seed", pair.seed}, {"a", side(pair.a)}, {"b", side(pair.b)}});
+  value.set("pairs", std::move(pairs));
+  value.set("text", comparison_text(comparison, question));
+  value.set("a", comparison.a);
+  value.set("b", comparison.b);
+  return value;
+}
+
+}  // namespace
+
+void tell(const Arguments& given, const Comparison& comparison, const Question& question) {
+  if (given.has("html") && !comparison.pairs.empty()) {
+    const std::string& file = given.flags["html"].string();
+    write_atomic(file, report::comparison_page(page_value(comparison, question)));
+    print(shown_path(file) + "\n");
+  } else if (given.has("json")) {
+    print(to_json(comparison_value(comparison, question), 2) + "\n");
+  } else {
+    print(comparison_text(comparison, question));
+  }
 }
 
 }  // namespace trainlab::cli

@@ -81,5 +81,8 @@ Plan make_plan(const PlanQuestion& question);
 
 // { kind = "plan", approaches = …, … }; unknown numbers are nil.
 Value to_value(const Plan& plan);
+// The same with `curve`, a list of { parameters, loss }: models from a thirtieth to thirty times the best size for the
+// plan's FLOPs (6 N D), as a page draws them.
+Value page_value(const Plan& plan);
 
 }  // namespace trainlab

@@ -30,9 +30,9 @@ struct Price {
 std::vector<Price> read_prices(const std::string& file);
 
 // The price of a device of this name; without a name, the only price in the file, or the only one in the currency if a
-// currency is given. Raises Error{usage}.
+// currency is given. Raises Error{usage}; `chooser` is the flag or option that names one of several.
 const Price& find_price(const std::vector<Price>& prices, const std::optional<std::string>& device,
-                        const std::optional<std::string>& currency);
+                        const std::optional<std::string>& currency, const std::string& chooser = "--device-name");
 
 // The cost of `seconds`; and the seconds that an amount of money pays for, in whole steps, which are 0 where the amount
 // is below the smallest bill. The amount must be in the currency of the price.

@@ -1,5 +1,8 @@
-// Budget: the time that all stages of a run share (lab.budget, --within), its division between them, and how much of it
-// is used. Time used is that of the run's processes: between a kill and the next process nothing is used.
+// Budget: the time, the money and the FLOPs that all stages of a run share (lab.budget, --within), their division
+// between the stages, and how much of them is used. Time used is that of the run's processes: between a kill and the
+// next process nothing is used. Money pays for time, at the price of the machine. FLOPs used are those of the steps
+// that trainings consist of, as summaries tell them (`flops`): a step that a kill has lost, and that is taken again,
+// counts once, so that a run with a budget of FLOPs ends in the same bytes whatever interrupts it.
 #pragma once
 
 #include <filesystem>
@@ -13,21 +16,35 @@ namespace trainlab {
 
 // Why a stage has stopped: by the budget of its run, or by the stage's own option `time`.
 inline constexpr const char* budget_is_used = "the time budget is used";
+inline constexpr const char* flops_are_used = "the budget of FLOPs is used";
 inline constexpr const char* own_time_is_used = "its own time is used";
 
-// In seconds.
-struct BudgetTerms {
-  double seconds = 0;  // of the whole run; 0: there is no budget
-  double reserve = 0;  // of these, kept free at the end of the run
+// The time that an amount of money pays for, at a price that this room does not know.
+struct PaidTime {
+  double amount = 0;
+  std::string currency;                           // "EUR"
+  std::string as_of;                              // date of the price
+  double seconds = 0;                             // that the amount pays for
+  std::function<double(double)> cost_of_seconds;  // in the currency
+};
 
+struct BudgetTerms {
+  double seconds = 0;                 // of the whole run; 0: its time has no bound
+  double reserve = 0;                 // of these, kept free at the end of the run
+  double flops = 0;                   // of all trainings of the run; 0: without a bound
+  std::optional<PaidTime> paid = {};  // `seconds` are at most those that the money pays for
+
+  bool bounds_time() const { return seconds > 0; }
+  bool is_none() const { return seconds == 0 && flops == 0; }
   double usable() const { return seconds - reserve; }
 };
 
 // The budget of a run. `options`: those of lab.budget as checked, nil where the recipe has none; `within`: the seconds
-// of --within, which takes the place of the recipe's time. A reserve that is not given is 3 % of the budget, and at
-// least half a second. Error{recipe} for an option that does not fit, Error{usage} for a budget that its
-// reserve uses up.
-BudgetTerms budget_terms(const Value& options, std::optional<double> within);
+// of --within, which takes the place of the recipe's time; `paid`: what its money pays for. Of time and money, the one
+// that ends first bounds the time. A reserve that is not given is 3 % of the time, and at least half a second.
+// Error{recipe} for an option that does not fit, Error{usage} for a time that its reserve uses up.
+BudgetTerms budget_terms(const Value& options, std::optional<double> within,
+                         const std::optional<PaidTime>& paid = std::nullopt);
 
 // The seconds of the budget by which a stage must have ended that began when `used` seconds had been used, and has this
 // share of what is left.
@@ -44,19 +61,21 @@ class Budget {
   const BudgetTerms& terms() const { return terms_; }
   double used() const { return before_ + clock_() - begun_; }
 
-  // Error{usage} when nothing is left for `what`.
-  void check_left(const std::string& what) const;
+  // Error{usage} when nothing is left for `what`. `flops`: those that the stages so far have used.
+  void check_left(const std::string& what, double flops = 0) const;
   // A stage begins, or goes on: one that goes on keeps the end that it had. Error{usage} when nothing is left for a
   // stage that begins, or for one that is to train longer (`extends`).
   void begin_stage(const std::string& name, double share, bool extends = false);
-  // Seconds until the present stage must have ended; negative afterwards. Saves now and then.
+  // Seconds until the present stage must have ended; negative afterwards. Saves now and then. For a budget that bounds
+  // the time.
   double seconds_left();
   // The length of the present stage's share.
   double seconds_of_stage() const { return until_ - from_; }
   void save();
 
-  // {seconds, used, reserve}, for summaries.
-  Value summary() const;
+  // {seconds, used, reserve}, and {limit, used, …} of its flops and its money, for summaries. `flops`: those that the
+  // stages have used.
+  Value summary(double flops = 0) const;
 
  private:
   BudgetTerms terms_;
@@ -88,7 +107,8 @@ struct BudgetPause {
   // Tells that the budget is used, and the command that gives the run more.
   std::string text(const std::filesystem::path& run) const;
 };
-// The pause of a run, by its summary; nullopt for a run that has not ended so, as one whose later stage was refused.
+// The pause of a run, by its summary; nullopt for a run that has not ended so, as one whose later stage was refused,
+// and for one whose money is spent.
 // Raises damaged_file (run/folder.h).
 std::optional<BudgetPause> budget_pause(const std::filesystem::path& run);
 

@@ -97,10 +97,10 @@ class Run {
   // The newest run in a folder runs/NAME that has ended (run/latest.h), empty where there is none. The run keeps the
   // answer: whoever executes its recipe again gets the same one.
   std::filesystem::path latest(const std::filesystem::path& runs);
-  // lab.budget, with its options as checked; before the first stage. Error{recipe} for options that do not fit, and for
-  // a second budget.
-  void budget(const Value& options);
-  // The budget that lab.budget and --within give; of 0 seconds where neither does.
+  // lab.budget, with its options as checked, and what its money pays for; before the first stage. Error{recipe} for
+  // options that do not fit, and for a second budget.
+  void budget(const Value& options, std::optional<PaidTime> paid);
+  // The budget that lab.budget and --within give; BudgetTerms::is_none() where neither does.
   BudgetTerms budget_terms() const;
   // Whether a stage has begun: no parameter may be declared any more.
   bool begun() const { return folder_.has_value(); }
@@ -160,6 +160,13 @@ class Run {
   // The budget that the recipe, the command line and the manifest give now; nullopt where they give none.
   std::optional<Budget> present_budget() const;
   void begin_in_budget(const Options& stage, const StageRecord& record);
+  // Error{recipe} for a stage whose FLOPs are not counted, in a run with a budget of FLOPs.
+  void check_counted(const Options& stage) const;
+  // The FLOPs of the budget, 0 where it does not bound them; those of the stages that have ended; and those that are
+  // left for this one.
+  double flops_limit() const;
+  double flops_used() const;
+  double flops_left_for(const Options& stage, const StageRecord& record) const;
 
   // run_help.cpp
   void join();
@@ -209,8 +216,9 @@ class Run {
   std::string main_source_;                                   // the path of the first: the recipe
   bool replaces_ = false;                                     // replace_recipe() was called
   Value::Map parameters_;
-  Value budget_options_;  // of lab.budget; nil without
-  Value::Map latest_;     // Manifest::latest
+  Value budget_options_;          // of lab.budget; nil without
+  std::optional<PaidTime> paid_;  // by its money
+  Value::Map latest_;             // Manifest::latest
 
   std::optional<std::filesystem::path> folder_;
   Manifest manifest_;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -35,6 +36,7 @@ struct RunSettings {
   std::string study = {};
   // Where the files of the run lie or will lie, or the working folder of a command that makes no run; empty: unknown.
   std::filesystem::path folder = {};
+  bool counts_flops = false;  // the run has a budget of FLOPs, in which only trainings of known FLOPs fit
   // The values that this stage chose when it began, by option, where an option leaves the choice to the stage; nil
   // before. A stage that goes on keeps its choice.
   Value chosen = {};
@@ -53,6 +55,9 @@ struct StageContext {
   // budget. Called by the recipe's thread, and often: the run keeps account of the time that is used.
   std::function<double()> seconds_left = {};
   double seconds_in_all = 0;  // the length of the stage's share of that budget; 0 without such a budget
+  // The FLOPs of the run's budget that the stage may use, from its first step on; infinite without such a budget. A
+  // training ends with the last step that fits, and takes one at least.
+  double most_flops = std::numeric_limits<double>::infinity();
   // `trainlab check --callbacks`: there is no folder, and the recipe's functions are called all the same. Loops end
   // after a few steps.
   bool is_rehearsal = false;
@@ -142,7 +147,9 @@ struct StageTrainings {
 struct StageKind {
   // Whether engines that do not own the stage can help with it.
   bool is_shared = false;
-  // The share of what is left of the run's budget of time that such a stage may use when other stages follow it.
+  // Whether the stage's summary has the FLOPs of all its trainings (`flops`), and StageContext::most_flops bounds them.
+  bool counts_flops = false;
+  // The share of what is left of the run's budget that such a stage may use when other stages follow it.
   double budget_share = 0.5;
   // Why only engines that see the run's folder can help with such a stage; an empty text where others can too. Null of
   // a stage that is not shared.

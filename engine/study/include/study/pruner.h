@@ -38,6 +38,9 @@ class Curves {
   std::vector<double> at(std::int64_t trial, std::int64_t resource) const;
   std::vector<double> first_from(std::int64_t trial, std::int64_t resource) const;
   void walk(std::int64_t trial, const Trials::Visit& visit) const;
+  // The values of the report, up to the first one there or beyond, at which the first objective was best: what a
+  // training delivers that ends there and keeps its best weights. Empty if no repeat has got there.
+  std::vector<double> best_until(std::int64_t trial, std::int64_t resource) const;
   // Values of the first objective: of a complete trial, and of a report.
   double value(std::int64_t trial) const { return oriented(trials_.value(trial)); }
   double oriented(double value) const { return maximize_[0] ? -value : value; }
@@ -51,6 +54,14 @@ class Curves {
   std::optional<std::int64_t> judged_;
 };
 
+// What the trainings of a study deliver, because rungs judge trials by what they would deliver there. Where the best
+// weights are kept, a short rung tells much; where the last ones are, early ranks may be the reverse of the final ones.
+struct Delivery {
+  enum class Weights { unknown, best, last };
+  Weights weights = Weights::unknown;
+  std::int64_t validations = 0;  // of a whole training; 0: unknown
+};
+
 class Pruner {
  public:
   virtual ~Pruner() = default;
@@ -62,7 +73,8 @@ class Pruner {
 
 // The implementation of an entry of kind "pruner". Error{recipe} if the study has more objectives than the pruner can
 // judge.
-using PrunerFactory = std::function<std::unique_ptr<Pruner>(const Options&, std::size_t objectives)>;
-std::unique_ptr<Pruner> make_pruner(const Options& spec, std::size_t objectives);
+using PrunerFactory =
+    std::function<std::unique_ptr<Pruner>(const Options&, std::size_t objectives, const Delivery& delivery)>;
+std::unique_ptr<Pruner> make_pruner(const Options& spec, std::size_t objectives, const Delivery& delivery = {});
 
 }  // namespace trainlab

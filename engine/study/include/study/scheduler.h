@@ -52,9 +52,9 @@ class Scheduler {
 
 // The implementation of an entry of kind "scheduler". `seed` is the study's: the entry's own seed takes precedence.
 using SchedulerFactory =
-    std::function<std::shared_ptr<const Scheduler>(const Options&, const Space&, std::int64_t seed)>;
+    std::function<std::shared_ptr<const Scheduler>(const Options&, const Space&, std::int64_t seed, const Delivery&)>;
 // Error{recipe} for a study of several objectives.
 std::shared_ptr<const Scheduler> make_scheduler(const Options& spec, const Space& space, std::int64_t seed,
-                                                std::size_t objectives);
+                                                std::size_t objectives, const Delivery& delivery = {});
 
 }  // namespace trainlab

@@ -107,6 +107,11 @@ struct FitPlan {
   // not measured.
   bool measures() const { return loss != nullptr; }
   std::int64_t parameter_count() const;
+  // FLOPs of both passes for a sample; NaN where nobody knows them: with a step of the recipe's own, and with layers of
+  // its own.
+  double sample_flops() const;
+  // The steps whose batches fit into this number of FLOPs, a whole number; infinite for infinitely many.
+  double steps_within(double flops) const;
 
  private:
   // The full names of the metrics of a part that is measured, "val" or "test".

@@ -37,6 +37,7 @@ struct Position {
 };
 
 class FinishedCurves;
+struct Efficiency;
 class FitHandle;
 
 class Member {
@@ -135,6 +136,7 @@ class Member {
   Progress progress(const Position& position) const;
   // Whether the schedule of the rate ends more than 10 % below the present rate.
   bool rate_falls() const;
+  Efficiency efficiency(const MetricMap& metrics) const;
   // The final value of the monitored metric, of the weights that will be kept; nullopt where nothing can be said.
   std::optional<Forecast> forecast() const;
   double metric(const std::string& name) const;

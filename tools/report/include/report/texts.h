@@ -41,6 +41,11 @@ std::string report_page(const std::filesystem::path& given);
 // A profile as such a page: the object of `trainlab profile --json`, with the member `timeline` (Timeline::flame) or
 // without.
 std::string profile_page(const Value& profile);
+// A plan as such a page: the object of `trainlab plan --json` with the member `curve` (plan/plan.h: page_value).
+std::string plan_page(const Value& plan);
+// A comparison as such a page: the object of `trainlab compare --json` with `text`, which is the comparison in words,
+// the names `a` and `b`, and `pairs`: for each the `seed`, and of `a` and `b` the `arrival` in seconds and the `value`.
+std::string comparison_page(const Value& comparison);
 // Error{usage} for a file that --html would replace though it is no such page: somebody may need the file.
 void check_replaces_page(const std::filesystem::path& file);
 

@@ -1,0 +1,188 @@
+"""Budgets of FLOPs and of money: recipes of several stages that share them, also when they are killed and resumed."""
+
+import signal
+import unittest
+
+from program import CliTest, tensors
+from test_budget import MEMBER, SEARCH
+
+FINAL = "return build { lr = 0.1 }\n"
+PRICES = """[mine]
+price = "3600 EUR/h"
+as_of = "2026-11-01"
+"""
+
+
+class Spending(CliTest):
+    def flops_of_epoch(self):
+        """Those of the fit `build`, whose epochs have 4 steps: 3 of 16 samples and one of 12."""
+        self.write("r.lua", MEMBER.replace("epochs = 1000000", "epochs = 1").replace("500 epochs", "1 epochs") + FINAL)
+        self.train("--out", "epoch")
+        return self.summary(self.folder / "epoch")["flops"]
+
+    def test_a_fit_ends_with_the_last_step_that_fits(self):
+        epoch = self.flops_of_epoch()
+        # 10 epochs, and 2.5 of the 3 steps of 16 samples.
+        limit = epoch * (10 + 2.5 * 16 / 60)
+        self.write("r.lua", f"lab.budget {{ flops = {limit} }}\n" + MEMBER.replace("500", "3") + FINAL)
+        result = self.train("--out", "whole")
+        self.assertIn("FLOPs", result.out)
+        summary = self.summary(self.folder / "whole")
+        self.assertEqual((summary["status"], summary["reason"]), ("stopped", "the budget of FLOPs is used"))
+        self.assertEqual(summary["steps"], 42)
+        self.assertEqual(summary["budget"]["flops"], {"limit": limit, "used": epoch * (10 + 32 / 60)})
+        self.assertEqual(summary["flops"], summary["budget"]["flops"]["used"])
+        self.assertNotIn("seconds", summary["budget"])
+
+    def test_kills_change_nothing(self):
+        """A step that a kill has lost, and that is taken again, counts once: the run ends in the same bytes."""
+        epoch = self.flops_of_epoch()
+        self.write("r.lua", f"lab.budget {{ flops = {epoch * 3000} }}\n" + MEMBER.replace("500", "100") + FINAL)
+        self.train("--out", "whole")
+        self.assertEqual(self.summary(self.folder / "whole")["steps"], 12000)
+        for rows in (2, 6):
+            running = self.start("r.lua", "--out", "cut")
+            running.until_rows(self.folder / "cut", rows)
+            running.send(signal.SIGKILL)
+            running.end()
+        self.run_program("resume", "cut", "--quiet")
+        whole, cut = self.summary(self.folder / "whole"), self.summary(self.folder / "cut")
+        self.assertEqual(cut["budget"]["flops"], whole["budget"]["flops"])
+        for path in sorted((self.folder / "whole/checkpoints").glob("*.safetensors")):
+            self.assertEqual(tensors(self.folder / "cut/checkpoints" / path.name), tensors(path), path.name)
+
+    def test_stages_share(self):
+        """A search has two thirds, in which no trial begins that would not fit, and the fit after it what is left."""
+        epoch = self.flops_of_epoch()
+        self.write("r.lua", f"lab.budget {{ flops = {epoch * 100} }}\n"
+                   + MEMBER.replace("epochs = 1000000", "epochs = 10").replace("500 epochs", "5 epochs") + SEARCH
+                   + "return build { lr = found.best.params.lr }\n".replace("build", "build_long")
+                   .replace("return", "local build_long = function(hp) local f = build(hp); f.epochs = 1000000; "
+                                      "return f end\nreturn"))
+        for workers in ("1", "2"):
+            self.train("--out", f"run{workers}", "--workers", workers)
+            run = self.folder / f"run{workers}"
+            search, summary = self.summary(run / "stages/search"), self.summary(run)
+            self.assertEqual(search["reason"], "the budget of FLOPs is used")
+            complete = search["trials"]["complete"]
+            # 6 of 10 epochs fit into 66.7; beside the trial of another process only what is left then is known.
+            self.assertIn(complete, (6,) if workers == "1" else (5, 6))
+            self.assertAlmostEqual(search["flops"], complete * 10 * epoch, delta=1)
+            self.assertAlmostEqual(summary["flops"], (100 - complete * 10) * epoch, delta=epoch)
+            self.assertLessEqual(summary["budget"]["flops"]["used"], 100 * epoch)
+            self.assertEqual(summary["reason"], "the budget of FLOPs is used")
+
+    def test_a_scheduler_counts_what_it_trains(self):
+        """A trial that continues another one has used what it has trained itself."""
+        epoch = self.flops_of_epoch()
+        self.write("r.lua", f"lab.budget {{ flops = {epoch * 1000} }}\n"
+                   + MEMBER.replace("epochs = 1000000", "epochs = 4").replace("500 epochs", "1 epochs")
+                   + SEARCH.replace("trials = 100000", "trials = 7, scheduler = lab.scheduler.halving { "
+                                    "configurations = 4, reduction = 2 }") + "return nil\n")
+        self.train("--out", "run")
+        summary = self.summary(self.folder / "run")
+        # 4 of 1, 2 that go on to 2, and one that goes on to 4.
+        self.assertAlmostEqual(summary["flops"], (4 + 2 + 2) * epoch, delta=1)
+        self.assertEqual(summary["status"], "done")
+
+    def test_confirmed_trials_share(self):
+        epoch = self.flops_of_epoch()
+        self.write("r.lua", f"lab.budget {{ flops = {epoch * 96} }}\n"
+                   + MEMBER.replace("epochs = 1000000", "epochs = 10").replace("500 epochs", "5 epochs")
+                   + SEARCH.replace("trials = 100000", "trials = 100000, confirm = { top = 2, seeds = 2 }")
+                   + "return nil\n")
+        self.train("--out", "run")
+        summary = self.summary(self.folder / "run")
+        # The sweep has 64 of the 96 epochs, the search 42.7 of these; two fresh trainings fit into the other 24.
+        self.assertEqual(summary["trials"]["complete"], 4)
+        self.assertEqual([len(one["seed_values"]) for one in summary["confirmed"]], [1, 1])
+        self.assertAlmostEqual(summary["flops"], 60 * epoch, delta=1)
+
+    def test_what_nobody_can_count_is_refused(self):
+        task = 'return lab.task { name = "t", run = function(ctx) ctx:log("x", 1) end }\n'
+        own = MEMBER.replace('loss = "cross_entropy"', 'step = function() end, monitor = "val.loss", '
+                             'loss = "cross_entropy"') + FINAL
+        for recipe, message in (
+                (task, "r.lua:2: nobody knows the FLOPs of a lab.task, and lab.budget has flops"),
+                (own, "nobody knows the FLOPs of this fit, and lab.budget has flops"),
+                ('return lab.sweep { name = "s", space = { x = lab.space.uniform(0, 1) }, metric = "x", goal = "min", '
+                 "trials = 2, build = function(hp) " + task + "end }\n",
+                 "build: nobody knows the FLOPs of a task")):
+            self.write("r.lua", "lab.budget { flops = 1e9 }\n" + recipe)
+            result = self.train(code=1)
+            self.assertIn(message, result.err, result)
+            self.assertFalse((self.folder / "runs").exists(), result)
+
+    def test_nothing_left_for_a_stage(self):
+        epoch = self.flops_of_epoch()
+        self.write("r.lua", f"lab.budget {{ flops = {epoch} }}\n" + MEMBER + "lab.run(lab.ensemble { "
+                   'name = "e", params = { lr = 0.1 }, seeds = 1, metric = "val.loss", build = build })\n'
+                   "local f = build { lr = 0.1 }\nf.name = 'two'\nlab.run(f)\n" + FINAL)
+        self.train("--out", "run")
+        self.assertLessEqual(self.summary(self.folder / "run")["budget"]["flops"]["used"], epoch)
+        # One step is the least that a stage takes, and then nothing is left.
+        self.write("r.lua", "lab.budget { flops = 1 }\n" + (self.folder / "r.lua").read_text().split("\n", 1)[1])
+        result = self.train("--out", "less", code=2)
+        self.assertIn("FLOPs of its budget of 1: nothing is left for stage two", result.err, result)
+        self.assertEqual(self.summary(self.folder / "less/stages/e/trials/0000/seed-1")["steps"], 1)
+
+    def test_money(self):
+        """3 EUR at one EUR for a second, and what was spent before a kill counts."""
+        self.write("prices.toml", PRICES)
+        self.write("r.lua", 'lab.budget { money = "4 EUR", prices = "prices.toml" }\n' + MEMBER + FINAL)
+        running = self.start("r.lua", "--threads", "1", "--out", "cut")
+        running.until_rows(self.folder / "cut", 1)
+        running.send(signal.SIGTERM)
+        self.end(running, 143)
+        spent = self.summary(self.folder / "cut")["budget"]["money"]["used"]
+        self.assertGreaterEqual(spent, 1)
+        result = self.run_program("resume", "cut")
+        self.assertIn("of 4 EUR at the price of 2026-11-01", result.out)
+        summary = self.summary(self.folder / "cut")
+        self.assertEqual((summary["status"], summary["budget"]["seconds"]), ("stopped", 4))
+        money = summary["budget"]["money"]
+        self.assertEqual((money["limit"], money["currency"], money["seconds"]), (4, "EUR", 4))
+        self.assertGreaterEqual(money["used"], spent)
+        # No time is longer than the money pays for.
+        self.assertIn("is finished", self.run_program("resume", "cut", "--within", "1 h", code=2).err)
+        self.assertEqual(self.run_program("resume", "cut", "--json").json()["steps"], summary["steps"])
+
+    def test_the_first_limit_ends(self):
+        self.write("prices.toml", PRICES)
+        epoch = self.flops_of_epoch()
+        self.write("r.lua", f'lab.budget {{ time = "1 h", money = "300 EUR", prices = "prices.toml", '
+                   f"flops = {3 * epoch} }}\n" + MEMBER.replace("500", "1") + FINAL)
+        self.train("--out", "run")
+        summary = self.summary(self.folder / "run")
+        self.assertEqual((summary["steps"], summary["reason"]), (12, "the budget of FLOPs is used"))
+        self.assertEqual(summary["budget"]["seconds"], 300)
+        self.assertEqual(summary["budget"]["reserve"], 9)
+
+    def test_money_that_buys_nothing(self):
+        self.write("prices.toml", PRICES + '[other]\nprice = "1 USD/h"\nas_of = "2026-11-01"\nminimum = "1 h"\n'
+                   '[third]\nprice = "1 USD/h"\nas_of = "2026-11-01"\n')
+        self.write("bad.toml", "[mine]\nprice = 3\n")
+        for budget, message in (
+                ('{ money = "5 EUR" }', "r.lua:1: lab.budget.money: expected prices beside it, found none"),
+                ('{ time = "1 h", prices = "prices.toml" }', "lab.budget.prices: goes with money, and there is none"),
+                ('{ money = "5 Euro", prices = "prices.toml" }',
+                 'r.lua:1: lab.budget.money: expected an amount above 0 with its currency, as "500 EUR", found '
+                 '"5 Euro"'),
+                ('{ money = "5 GBP", prices = "prices.toml" }',
+                 "lab.budget.prices: no price in GBP: prices are in EUR"),
+                ('{ money = "5 USD", prices = "prices.toml" }',
+                 "lab.budget.prices: several prices fit: the option machine says which of other, third"),
+                ('{ money = "0.5 USD", prices = "prices.toml", machine = "other" }',
+                 "lab.budget.money: nothing fits into 0.5 USD: the least that is billed for other costs more"),
+                ('{ money = "5 EUR", prices = "none.toml" }', "none.toml"),
+                ('{ money = "5 EUR", prices = "bad.toml" }', "bad.toml:1: mine.price: expected a price for an hour"),
+                ("{ flops = -1 }", "r.lua:1: lab.budget.flops: expected"),
+                ('{ flops = 1e9, reserve = "1 s" }', "r.lua:1: lab.budget.reserve: expected a time or money")):
+            self.write("r.lua", f"lab.budget {budget}\n" + MEMBER + FINAL)
+            result = self.train(code=1)
+            self.assertIn(message, result.err, result)
+            self.assertFalse((self.folder / "runs").exists(), result)
+
+
+if __name__ == "__main__":
+    unittest.main()

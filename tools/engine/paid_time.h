@@ -1,0 +1,14 @@
+// The money of lab.budget as the time that it pays for.
+#pragma once
+
+#include <optional>
+
+#include "run/budget.h"
+
+namespace trainlab {
+
+// By the file of prices that `options`, those of lab.budget, name; nullopt for a budget without money. Error{recipe}
+// for money without prices, for prices without money, and for what the file does not answer.
+std::optional<PaidTime> paid_time(const Value& options);
+
+}  // namespace trainlab

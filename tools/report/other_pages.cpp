@@ -1,0 +1,17 @@
+// The pages of a profile, of a plan and of a comparison.
+#include "page_form.h"
+#include "report/texts.h"
+
+namespace trainlab::report {
+
+std::string profile_page(const Value& profile) {
+  return page_text(profile, {"chart_parts.js", "page_parts.js", "profile.js"});
+}
+
+std::string comparison_page(const Value& comparison) {
+  return page_text(comparison, {"chart_parts.js", "page_parts.js", "comparison.js"});
+}
+
+std::string plan_page(const Value& plan) { return page_text(plan, {"chart_parts.js", "page_parts.js", "plan.js"}); }
+
+}  // namespace trainlab::report

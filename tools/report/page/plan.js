@@ -1,0 +1,79 @@
+'use strict';
+// The page of a plan. `data` is the object of `trainlab plan --json` with `curve`: the losses of models of other sizes
+// for the same FLOPs.
+
+const exponent = x => x === null || x === undefined ? '' : x.toPrecision(3);
+
+// Three digits as papers write sizes: 2.92e9 is "2.92 B".
+function amount(x) {
+  const unit = [[1e12, ' T'], [1e9, ' B'], [1e6, ' M']].find(([size]) => x >= size && x < 1e15);
+  return unit ? (x / unit[0]).toPrecision(3) + unit[1] : x < 1e6 ? String(Math.round(x)) : x.toExponential(2);
+}
+
+function verdicts() {
+  const share = data.compute_share, epochs = data.epochs;
+  if (data.flags.includes('compute_inefficient'))
+    make(page, 'p', `Compute-inefficient: this loss can be reached with ${exponent(share)} of the FLOPs.`);
+  if (!data.flags.includes('data_inefficient')) return;
+  const [ratio, best] = [data.tokens_per_parameter, data.best_tokens_per_parameter];
+  if (data.flags.includes('compute_inefficient') && ratio > best) {
+    make(page, 'p', `Data-inefficient: ${amount(ratio)} tokens for each parameter, ${exponent(best)} are best.`);
+  }
+  if (epochs > 4) make(page, 'p', `Data-inefficient: ${exponent(epochs)} passes over the data.`);
+}
+
+function sizes() {
+  const point = (label, x, y, i) => ({
+    label,
+    data: [{x, y}],
+    showLine: false,
+    borderColor: palette(i),
+    backgroundColor: palette(i),
+    pointRadius: 5,
+  });
+  const line = {
+    label: 'models of other sizes',
+    data: data.curve.map(one => ({x: one.parameters, y: one.loss})),
+    borderColor: palette(0),
+    borderWidth: 2,
+    pointRadius: 0,
+  };
+  const answers = data.approaches.map((one, i) => point(`approach ${one.name}`, one.parameters, one.loss, i + 1));
+  return config(
+      'line', [point('this plan', data.parameters, data.loss, answers.length + 1), ...answers, line],
+      {
+        x: axis('parameters', {type: 'logarithmic', ticks: {callback: amount, maxTicksLimit: 6}}),
+        y: axis('loss, nats per token'),
+      },
+      item => `${item.dataset.label}: ${amount(item.raw.x)} parameters, loss ${number(item.raw.y)}`, {legend: true});
+}
+
+page.replaceChildren();
+document.title = `plan for ${exponent(data.flops)} FLOPs`;
+make(page, 'h1', `Plan for ${exponent(data.flops)} FLOPs`);
+make(page, 'p', `Estimates by a law of the loss: ${data.law.source}`, {class: 'quiet'});
+const interval = data.loss_low ? ` (${number(data.loss_low)} to ${number(data.loss_high)})` : '';
+facts(page, [
+  ['parameters', amount(data.parameters)],
+  ['tokens', amount(data.tokens)],
+  ['loss', number(data.loss) + interval],
+  ['takes', data.seconds ? duration(data.seconds) : ''],
+  ['costs', data.cost ? `${number(data.cost)} ${data.currency}, price of ${data.price_as_of}` : ''],
+  ['MFU', exponent(data.mfu)],
+]);
+verdicts();
+if (data.extrapolated) make(page, 'p', 'The budget lies beyond the runs behind these laws: an extrapolation.');
+const cards = make(page, 'div', '', {class: 'cards'});
+chart(cards, 'Loss for these FLOPs', sizes, {
+  wide: true,
+  note: 'A smaller model sees more tokens, a larger one fewer.',
+});
+const section = make(cards, 'section', '', {class: 'card wide'});
+make(section, 'h3', 'The best choice by each approach');
+table(
+    section, ['approach', 'parameters', '10 %', '90 %', 'tokens', 'tokens per parameter', 'loss'],
+    data.approaches.map(
+        one => [one.name, amount(one.parameters), amount(one.low), amount(one.high), amount(one.tokens),
+                exponent(one.tokens / one.parameters), one.loss]),
+    {sortable: false});
+show();
