@@ -1,5 +1,7 @@
 #include "plan/study_plan.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -31,6 +33,16 @@ void settle_for_fits(RunSettings& settings) {
   settings.quiet = true;
   settings.extended.clear();
   settings.extends_now = false;
+}
+
+// "lr = 0.0123, width = 64".
+std::string params_text(const Value::Map& params) {
+  std::string text;
+  for (const auto& [name, value] : params) {
+    text += (text.empty() ? "" : ", ") + name + " = " +
+            (value.is_number() ? fmt::format("{:.4g}", value.number()) : value.brief());
+  }
+  return text;
 }
 
 }  // namespace
@@ -121,7 +133,10 @@ void StudyPlan::find_directions() {
     std::optional<FitPlan> plan;
     example_.reset();
     try {
-      example_ = build(study.trials().point(*asked.trial), *asked.trial, 1);
+      const std::span<const double> point = study.trials().point(*asked.trial);
+      example_trial_ = *asked.trial;
+      example_point_.assign(point.begin(), point.end());
+      example_ = build(point, example_trial_, 1);
       if (!runs_tasks()) plan.emplace(plan_fit(*example_));
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::recipe) throw;
@@ -225,7 +240,13 @@ Value StudyPlan::description(const Study& study) const {
 
 StageTrainings StudyPlan::trainings() const {
   const bool is_bounded = terms_.trials < StudyTerms::no_limit;
-  return {.first = example(), .count = is_bounded ? terms_.trials * terms_.repeats + terms_.trainings_at_end : 0};
+  const std::string params = params_text(terms_.space.params(example_point_));
+  return {.first = example(),
+          .name = fmt::format("trial {} of {} {}{}", example_trial_, options_.entry().name, options_.string("name"),
+                              params.empty() ? "" : " (" + params + ")"),
+          .option = "build",
+          .count = is_bounded ? terms_.trials * terms_.repeats + terms_.trainings_at_end : 0,
+          .together = runs_tasks() ? 1 : stack_of(plan_fit(example()))};
 }
 
 std::int64_t StudyPlan::repeat_seed(std::int64_t repeat) const {

@@ -146,6 +146,8 @@ class StudyPlan {
   StudyTerms terms_;
   std::vector<Objective> objectives_;
   std::optional<Options> example_;
+  std::int64_t example_trial_ = 0;
+  std::vector<double> example_point_;
   std::shared_ptr<Callable> build_;
   std::shared_ptr<OpenedData> data_ = std::make_shared<OpenedData>();
 };

@@ -269,7 +269,7 @@ void TrialFits::run_alone(const Member& task) {
   const auto rows = std::make_shared<TrialRows>(plan_, reports_, *trial->trial, fit->repeat);
   try {
     Value summary = run_task(fit->options, context,
-                             {.observers = {}, .parts = {rows->part()}, .judge = rows, .shows_progress = false});
+                             {.observers = {}, .parts = {rows->part()}, .judges = {rows}, .shows_progress = false});
     for (const Objective& one : plan_.objectives()) {
       if (trial->trial->pruned || !summary["metrics"][one.metric].is_nil()) continue;
       std::string names;
