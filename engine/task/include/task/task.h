@@ -207,8 +207,8 @@ class TaskContext : public Object, public std::enable_shared_from_this<TaskConte
   void loop_ended(TaskLoop& loop);
   // Tells the observers that the task ends, and returns its summary.
   Value end(const std::string& status, const std::string& reason);
-  // Ends the task between two steps if one of its judges says so: raises an error that leaves the function, whose summary is
-  // early_end(). `is_durable`: the loop under way is, so that a checkpoint can be written.
+  // Ends the task between two steps if one of its judges says so: raises an error that leaves the function, whose
+  // summary is early_end(). `is_durable`: the loop under way is, so that a checkpoint can be written.
   void end_if_over(bool is_durable);
 
   std::string name_;
@@ -231,10 +231,10 @@ class TaskContext : public Object, public std::enable_shared_from_this<TaskConte
   std::map<std::string, double> last_;    // of each name
   NotFiniteValues not_finite_;
   std::vector<FinishedLoop> finished_;
-  std::shared_ptr<TaskLoop> loop_;   // the durable one under way
-  std::size_t loops_ = 0;            // begun
-  std::int64_t steps_before_ = 0;    // of finished loops
-  std::optional<Checkpoint> from_;   // the checkpoint, until the loop in which it was made is reached again
+  std::shared_ptr<TaskLoop> loop_;  // the durable one under way
+  std::size_t loops_ = 0;           // begun
+  std::int64_t steps_before_ = 0;   // of finished loops
+  std::optional<Checkpoint> from_;  // the checkpoint, until the loop in which it was made is reached again
   std::vector<std::shared_ptr<RowJudge>> judges_;
   std::optional<Value> early_end_;
   StateLooks state_looks_;
@@ -251,6 +251,10 @@ Value run_task(const Options& task, const StageContext& context, const TaskCompa
 // folder, and each of its loops takes at most two steps. Errors are those of the function.
 Checked check_task(const Options& task, const RunSettings& settings, const CheckedToo& too);
 
-void register_task(Registry& registry);
+// Gives each lab.task that runs by itself company from a room above, before it begins.
+using TaskAddition = std::function<void(const Options& task, const StageContext& context, TaskCompany& company)>;
+
+// Adds the entry "task" and those of its context.
+void register_task(Registry& registry, const TaskAddition& addition = {});
 
 }  // namespace trainlab
