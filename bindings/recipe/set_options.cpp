@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <memory>
+#include <string_view>
 
 #include "run/stage.h"
 #include "run/toml_text.h"
+#include "values/entry_table.h"
 #include "values/namespaces.h"
 
 namespace trainlab {
@@ -102,6 +105,99 @@ void require_known(const Value& table, const std::string& path, const std::strin
   throw wrong(text, error.message()).hint(names.empty() ? "the recipe gives no " + path : error.hint());
 }
 
+// Whether the option is a function that builds a stage, which stands in the signature.
+bool builds_stage(const Option* option) {
+  constexpr std::string_view builds = "→ lab.fit";
+  const auto does = [&](const Form& form) { return form.signature.find(builds) != std::string::npos; };
+  return option && std::ranges::any_of(option->forms, does);
+}
+
+// A change of one option: `path` leads to it, from the stage that is changed.
+struct Change {
+  std::string text;  // with its flag, for messages
+  std::vector<Value> path;
+  Value value;
+};
+
+Spec changed(const Registry& registry, Spec stage, const Change& change, std::string so_far);
+
+// A function that builds a stage, and the change that its stages have.
+class ChangedBuild final : public Callable {
+ public:
+  ChangedBuild(const Registry& registry, std::shared_ptr<Callable> function, Change change, std::string so_far)
+      : registry_(registry), function_(std::move(function)), change_(std::move(change)), so_far_(std::move(so_far)) {}
+
+  std::vector<Argument> call(std::span<const Argument> arguments) override { return function_->call(arguments); }
+  std::shared_ptr<const Spec> build(std::span<const Argument> arguments) override {
+    const std::shared_ptr<const Spec> stage = function_->build(arguments);
+    try {
+      auto with_change = std::make_shared<const Spec>(changed(registry_, *stage, change_, so_far_));
+      has_fitted_ = true;
+      return with_change;
+    } catch (const Error& error) {
+      // What has fitted one stage is no mistake of the command line: the function has built another kind of stage.
+      if (!has_fitted_) throw;
+      const LuaPosition at = position_of_text(where());
+      throw recipe_error(error.message()).at(at.file, at.line).hint(error.hint());
+    }
+  }
+  void rekey(Key key) override { function_->rekey(key); }
+  const std::string& where() const override { return function_->where(); }
+  std::string text() const override { return function_->text() + "\n" + change_.text; }
+
+ private:
+  const Registry& registry_;
+  const std::shared_ptr<Callable> function_;
+  const Change change_;
+  const std::string so_far_;  // the path of the function
+  bool has_fitted_ = false;
+};
+
+// Raises Error{usage} naming the text. `so_far`: the path of the stage, if it stands in another one, for messages.
+Spec changed(const Registry& registry, Spec stage, const Change& change, std::string so_far) {
+  Value* at = &stage.value;
+  const Option* option = nullptr;  // whose value `at` is
+  for (std::size_t i = 0; i < change.path.size(); ++i) {
+    const Value& step = change.path[i];
+    if (step.is_string()) {
+      if (!at->is_map() && !at->is_nil()) {
+        throw wrong(change.text, so_far + " is " + at->brief() + ", which has no option '" + step.string() + "'");
+      }
+      if (at->is_nil()) *at = Value::Map{};
+      if ((*at)["@"] == Value("function")) {
+        if (builds_stage(option)) {
+          auto& function = stage.functions.at(static_cast<std::size_t>((*at)["index"].integer()));
+          const std::vector<Value> rest(change.path.begin() + static_cast<std::ptrdiff_t>(i), change.path.end());
+          function =
+              std::make_shared<ChangedBuild>(registry, function, Change{change.text, rest, change.value}, so_far);
+          return stage;
+        }
+        throw wrong(change.text, so_far + " is a function, which has no option '" + step.string() + "'")
+            .hint("change the function in the recipe, or use a parameter of lab.param");
+      }
+      const bool may_be_first = option && option->is_keyed && at->map().empty();
+      if (option && (option->is_keyed || takes_any_table(*option)) && !may_be_first)
+        require_known(*at, so_far, step.string(), change.text);
+      option = option_in(registry, *at, step.string());
+      at = &at->map()[step.string()];
+      so_far += (so_far.empty() ? "" : ".") + step.string();
+    } else {
+      Value* list = list_of(registry, *at);
+      const auto position = static_cast<std::size_t>(step.integer());
+      so_far += "[" + std::to_string(position) + "]";
+      if (!list || position > list->list().size()) throw wrong(change.text, "there is no " + so_far);
+      at = &list->list()[position - 1];
+    }
+  }
+  *at = change.value;
+  try {
+    stage.value = registry.check(stage.value);
+  } catch (const Error& error) {
+    throw wrong(change.text, (error.path().empty() ? "" : error.path() + ": ") + error.message()).hint(error.hint());
+  }
+  return stage;
+}
+
 }  // namespace
 
 SetOptions::SetOptions(const std::vector<std::string>& texts, const std::string& flag) {
@@ -111,59 +207,27 @@ SetOptions::SetOptions(const std::vector<std::string>& texts, const std::string&
     if (equals == std::string::npos) throw wrong(text, "expected PATH=VALUE, for example optim.lr=0.01");
     const std::string left = given.substr(0, equals);
     const auto colon = left.find(':');
-    Change change{text, colon == std::string::npos ? "" : left.substr(0, colon),
-                  colon == std::string::npos ? left : left.substr(colon + 1),
-                  parse_value(given.substr(equals + 1), text), false};
+    Named change{text, colon == std::string::npos ? "" : left.substr(0, colon),
+                 colon == std::string::npos ? left : left.substr(colon + 1),
+                 parse_value(given.substr(equals + 1), text), false};
     parse_path(change.path, text);
     changes_.push_back(std::move(change));
   }
 }
 
-Value SetOptions::apply(const Registry& registry, Value stage, bool returned) {
-  const std::string name = stage_key(registry, stage);
+Spec SetOptions::apply(const Registry& registry, Spec stage, bool returned) {
+  const std::string name = stage_key(registry, stage.value);
   if (std::find(stages_.begin(), stages_.end(), name) == stages_.end()) stages_.push_back(name);
-  for (Change& change : changes_) {
-    if (change.stage.empty() ? !returned : change.stage != name) continue;
-    change.used = true;
-    Value* at = &stage;
-    std::string so_far;
-    const Option* option = nullptr;  // whose value `at` is
-    for (const Value& step : parse_path(change.path, change.text)) {
-      if (step.is_string()) {
-        if (!at->is_map() && !at->is_nil()) {
-          throw wrong(change.text, so_far + " is " + at->brief() + ", which has no option '" + step.string() + "'");
-        }
-        if (at->is_nil()) *at = Value::Map{};
-        if ((*at)["@"] == Value("function")) {
-          throw wrong(change.text, so_far + " is a function, which has no option '" + step.string() + "'")
-              .hint("change the function in the recipe, or use a parameter of lab.param");
-        }
-        const bool may_be_first = option && option->is_keyed && at->map().empty();
-        if (option && (option->is_keyed || takes_any_table(*option)) && !may_be_first)
-          require_known(*at, so_far, step.string(), change.text);
-        option = option_in(registry, *at, step.string());
-        at = &at->map()[step.string()];
-        so_far += (so_far.empty() ? "" : ".") + step.string();
-      } else {
-        Value* list = list_of(registry, *at);
-        const auto position = static_cast<std::size_t>(step.integer());
-        so_far += "[" + std::to_string(position) + "]";
-        if (!list || position > list->list().size()) throw wrong(change.text, "there is no " + so_far);
-        at = &list->list()[position - 1];
-      }
-    }
-    *at = change.value;
-    try {
-      stage = registry.check(stage);
-    } catch (const Error& error) {
-      throw wrong(change.text, (error.path().empty() ? "" : error.path() + ": ") + error.message()).hint(error.hint());
-    }
+  for (Named& one : changes_) {
+    if (one.stage.empty() ? !returned : one.stage != name) continue;
+    one.used = true;
+    stage = changed(registry, std::move(stage), {one.text, parse_path(one.path, one.text), one.value}, "");
   }
   return stage;
 }
 
 void SetOptions::check_all_used() const {
-  for (const Change& change : changes_) {
+  for (const Named& change : changes_) {
     if (change.used) continue;
     if (change.stage.empty())
       throw wrong(change.text, "the recipe returns no stage").hint("name one: --set STAGE:" + change.path + "=VALUE");

@@ -46,7 +46,12 @@ Value summary_of(Value found, const std::string& answer) {
 }
 
 StageKind kind_of(const Finder& finder) {
-  return {.trainings = [](const Options& stage, const RunSettings&) { return StageTrainings{.first = fit_of(stage)}; },
+  return {.trainings =
+              [](const Options& stage, const RunSettings&) {
+                return StageTrainings{.first = fit_of(stage),
+                                      .name = "the fit of " + stage.entry().name + " " + stage.string("name"),
+                                      .option = "fit"};
+              },
           .prepare = [finder](const Options& stage, const RunSettings& settings) -> StageWork {
             const auto plan = std::make_shared<const FitPlan>(plan_fit(fit_of(stage), settings));
             return [finder, stage, plan](const StageContext& context) {

@@ -34,7 +34,7 @@ constexpr std::int64_t most_memory = std::int64_t{512} << 20;
 
 // The seconds of each of several calls. A first call, which warms up, is left out.
 std::vector<double> times_of(const std::function<void()>& work) {
-  if (stop_requested()) throw run_error("the measuring of the machine was interrupted");
+  if (stop_requested()) throw Error(ErrorKind::interrupted, "asked to stop while the machine was measured");
   work();
   std::vector<double> seconds;
   double sum = 0;

@@ -1,12 +1,12 @@
 #include "machine_facts.h"
 
-#include <sys/utsname.h>
 #include <torch/headeronly/version.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
 
+#include "core/host.h"
 #include "run/run.h"
 
 namespace trainlab {
@@ -19,21 +19,11 @@ std::string first_line(const char* path) {
   return line;
 }
 
-std::string cpu_model() {
-  std::ifstream in("/proc/cpuinfo");
-  for (std::string line; std::getline(in, line);) {
-    const std::size_t colon = line.find(": ");
-    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
-  }
-  utsname system{};
-  return uname(&system) == 0 ? system.machine : "unknown";
-}
-
 }  // namespace
 
 Roofline machine_facts() {
   Roofline machine;
-  machine.cpu = cpu_model();
+  machine.cpu = processor_name();
   machine.governor = first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
   machine.torch = TORCH_VERSION;
   machine.cores = usable_cores();

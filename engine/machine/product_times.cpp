@@ -56,7 +56,7 @@ ProductTimes measure_products() {
   for (std::size_t round = 0; round < rounds; ++round) {
     for (Timed& one : types) {
       if (one.all > longest) continue;
-      if (stop_requested()) throw run_error("the measuring of the machine was interrupted");
+      if (stop_requested()) throw Error(ErrorKind::interrupted, "asked to stop while the machine was measured");
       const double begin = steady_seconds();
       at::mm_out(one.out, one.a, one.b);
       one.seconds.push_back(steady_seconds() - begin);

@@ -47,17 +47,21 @@ Profile profile_of_fit(FitPlan& plan, const Measured& how, const StepLimits& lim
 }
 
 // A task decides in its own loops when to write checkpoints, so how often they come is counted while steps are timed.
-Profile profile_of_task(const Measured& how, const StepLimits& limits) {
+Profile profile_of_task_steps(const Options& task, const std::string& device, StepFigures measured) {
   Profile profile;
-  set_names(profile, how.stage);
-  profile.is_synchronous = device_at(parse_device(how.settings.device)).is_synchronous();
-  profile.steps = measure_task(how, limits);
+  set_names(profile, task);
+  profile.is_synchronous = device_at(parse_device(device)).is_synchronous();
+  profile.steps = std::move(measured);
   const StepFigures& steps = profile.steps;
   profile.checkpoint.seconds = steps.commit.seconds;
   if (steps.commits_timed > 0) {
     profile.checkpoint.every = static_cast<double>(steps.steps) / static_cast<double>(steps.commits_timed);
   }
   return profile;
+}
+
+Profile profile_of_task(const Measured& how, const StepLimits& limits) {
+  return profile_of_task_steps(how.stage, how.settings.device, measure_task(how, limits));
 }
 
 Profile short_profile(FitPlan* plan, const Measured& how, const StepLimits& limits) {

@@ -86,9 +86,10 @@ std::string profile_text(const Profile& profile, const Measures& measures) {
   }
   text += "\n";
   if (measures.operators) {
-    text += fmt::format("{:<16} {} a step, {} each; {} for one without arithmetic\n", "operators",
-                        count_text(std::round(*measures.operators)), time_text(measures.operator_seconds.value_or(0)),
-                        time_text(profile.call_seconds));
+    const std::string each =
+        measures.operator_seconds ? ", " + time_text(*measures.operator_seconds) + " each" : std::string();
+    text += fmt::format("{:<16} {} a step{}; {} for one without arithmetic\n", "operators",
+                        count_text(std::round(*measures.operators)), each, time_text(profile.call_seconds));
   }
   if (measures.flops)
     text += fmt::format("{:<16} {:.3g} GFLOP/s in both passes\n", "arithmetic", 1e-9 * *measures.flops);

@@ -10,6 +10,8 @@ namespace trainlab {
 Profile profile_of_steps(const FitPlan& plan, StepFigures measured);
 // The profile of a fit, without the time of a call. The plan is unchanged afterwards.
 Profile profile_of_fit(FitPlan& plan, const Measured& how, const StepLimits& limits);
+// The profile of a task whose steps were measured, on the device of this name.
+Profile profile_of_task_steps(const Options& task, const std::string& device, StepFigures measured);
 // The same profile of a task, whose loop has no plan.
 Profile profile_of_task(const Measured& how, const StepLimits& limits);
 

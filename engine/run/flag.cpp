@@ -67,8 +67,11 @@ FlagType bytes_type() {
           }};
 }
 
-// Whether a path such as "loader.threads" leads to an option of a stage that never changes results.
+// Whether a path such as "loader.threads" leads to an option of a stage, or with "build." in front to an option of the
+// stages that its function builds, that never changes results.
 bool is_of_speed_alone(const Registry& registry, std::string_view path) {
+  constexpr std::string_view built = "build.";
+  if (path.starts_with(built)) path.remove_prefix(built.size());
   return std::ranges::any_of(registry.entries(), [&](const Entry* entry) {
     if (entry->kind != "stage") return false;
     const std::size_t dot = path.find('.');

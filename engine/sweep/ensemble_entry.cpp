@@ -56,8 +56,8 @@ Entry ensemble_entry() {
           "be tasks: the best are kept by what they log, and have no predictions together.");
 }
 
-StageWork prepare_ensemble(const Options& stage, const RunSettings& settings) {
-  const auto plan = std::make_shared<const EnsemblePlan>(stage, settings);
+StageWork prepare_ensemble(const Options& stage, const RunSettings& settings, const TrialAddition& addition) {
+  const auto plan = std::make_shared<const EnsemblePlan>(stage, settings, addition);
   if (stage.given("from")) {
     for (const char* option : {"params", "seeds", "seed", "storage", "time"}) {
       if (stage.given(option)) throw stage.error(option, "goes with members that are trained, not with `from`");
@@ -77,17 +77,19 @@ Checked check_ensemble(const Options& stage, const RunSettings& settings, const 
 
 }  // namespace
 
-void register_ensemble_entry(Registry& registry) {
+void register_ensemble(Registry& registry, const TrialAddition& addition) {
   const auto why_folder = [](const Options&) { return std::string("its members predict together, by their weights"); };
-  registry.add(ensemble_entry(), StageKind{.is_shared = true,
-                                           .counts_flops = true,
-                                           .needs_folder = why_folder,
-                                           .trainings =
-                                               [](const Options& stage, const RunSettings& settings) {
-                                                 return EnsemblePlan(stage, settings).trainings();
-                                               },
-                                           .prepare = prepare_ensemble,
-                                           .check = check_ensemble});
+  registry.add(
+      ensemble_entry(),
+      StageKind{
+          .is_shared = true,
+          .counts_flops = true,
+          .needs_folder = why_folder,
+          .trainings = [](const Options& stage,
+                          const RunSettings& settings) { return EnsemblePlan(stage, settings).trainings(); },
+          .prepare = [addition](const Options& stage,
+                                const RunSettings& settings) { return prepare_ensemble(stage, settings, addition); },
+          .check = check_ensemble});
 }
 
 }  // namespace trainlab

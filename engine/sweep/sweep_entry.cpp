@@ -199,8 +199,8 @@ std::string why_folder(const Options& stage) {
   return "trials of " + stage.child("scheduler").entry().name + " go on from the checkpoints of other trials";
 }
 
-StageWork prepare_sweep(const Options& stage, const RunSettings& settings) {
-  const auto plan = std::make_shared<const SweepPlan>(stage, settings);
+StageWork prepare_sweep(const Options& stage, const RunSettings& settings, const TrialAddition& addition) {
+  const auto plan = std::make_shared<const SweepPlan>(stage, settings, addition);
   return [plan](const StageContext& context) {
     Value summary = work_on(*plan, context, [&](const Worker& worker, bool interrupted) {
       Value found = sweep_summary(*plan, worker.study(), worker.stopped(), context.folder);
@@ -219,17 +219,19 @@ Checked check_sweep(const Options& stage, const RunSettings& settings, const Che
 
 }  // namespace
 
-void register_sweep_entry(Registry& registry) {
-  registry.add(sweep_entry(), StageKind{.is_shared = true,
-                                        .counts_flops = true,
-                                        .budget_share = 2.0 / 3,
-                                        .needs_folder = why_folder,
-                                        .trainings =
-                                            [](const Options& stage, const RunSettings& settings) {
-                                              return SweepPlan(stage, settings).trainings();
-                                            },
-                                        .prepare = prepare_sweep,
-                                        .check = check_sweep});
+void register_sweep(Registry& registry, const TrialAddition& addition) {
+  registry.add(
+      sweep_entry(),
+      StageKind{.is_shared = true,
+                .counts_flops = true,
+                .budget_share = 2.0 / 3,
+                .needs_folder = why_folder,
+                .trainings = [](const Options& stage,
+                                const RunSettings& settings) { return SweepPlan(stage, settings).trainings(); },
+                .prepare = [addition](const Options& stage,
+                                      const RunSettings& settings) { return prepare_sweep(stage, settings, addition); },
+                .check = check_sweep});
+  register_ensemble(registry, addition);
 }
 
 }  // namespace trainlab

@@ -16,6 +16,8 @@ Option workers_option();
 Option study_threads_option();
 Option stack_option();
 
+void register_ensemble(Registry& registry, const TrialAddition& addition);
+
 // Works on the stage's study until no work is left. The engine that owns the stage then calls `summarise`.
 Value work_on(const StudyPlan& plan, const StageContext& context,
               const std::function<Value(const Worker&, bool interrupted)>& summarise);

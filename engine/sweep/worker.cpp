@@ -193,12 +193,8 @@ std::vector<LeasedTrial> Worker::ask() {
                                                               ? plan_.terms().trials
                                                               : study_.study().points().value_or(plan_.terms().trials));
   const std::int64_t left = std::max<std::int64_t>(all - study_.study().trials().size() + 1, 1);
-  const std::int64_t share = left / plan_.workers() + (left % plan_.workers() > 0 ? 1 : 0);
-  std::int64_t most =
-      std::min({(stack + plan_.terms().repeats - 1) / plan_.terms().repeats, share, most_in_time(), most_in_flops()});
-  // In a deterministic study no trial of a stack may depend on another one of it, and what learns should not choose
-  // many points before it hears of one.
-  if (plan_.terms().is_deterministic || study_.study().learns()) most = std::min(most, Study::lag);
+  const std::int64_t most =
+      std::min({plan_.trials_at_once(study_.study(), stack, left), most_in_time(), most_in_flops()});
   while (static_cast<std::int64_t>(trials.size()) < most && take(trials)) {
     if (!waits_for_another(trials) && study_.stored(trials.back().lease.trial).lost == 0) continue;
     give_back(std::span(trials).last(1));

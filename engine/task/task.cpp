@@ -43,7 +43,7 @@ TaskContext::TaskContext(const StageContext& stage, std::int64_t seed, Value ini
       say_(company.shows_progress ? stage.say : nullptr),
       warn_([stage](const std::string& text) { stage.warn(text); }),
       seconds_left_(stage.seconds_left),
-      judge_(company.judge) {
+      judges_(company.judges) {
   list_parts();
   record_.add(not_finite_.part(stage));
   for (const Resumable& part : company.parts) record_.add(part);
@@ -139,8 +139,8 @@ void TaskContext::end_row() {
     epoch_ = loop_->epoch();
     samples_ = loop_->samples();
   }
-  if (judge_) {
-    judge_->row([this](const std::string& name) -> std::optional<double> {
+  for (const auto& judge : judges_) {
+    judge->row([this](const std::string& name) -> std::optional<double> {
       const auto found = logged_.find(name);
       if (found == logged_.end()) return std::nullopt;
       found->second = number_of(found->second);
@@ -300,8 +300,11 @@ bool TaskContext::is_out_of_time() const {
 }
 
 void TaskContext::end_if_over(bool is_durable) {
-  if (!judge_ || from_) return;
-  const std::optional<std::string> reason = judge_->over();
+  if (from_) return;
+  std::optional<std::string> reason;
+  for (const auto& judge : judges_) {
+    if (!reason) reason = judge->over();
+  }
   if (!reason) return;
   if (is_durable) {
     commit();

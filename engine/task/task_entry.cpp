@@ -59,10 +59,14 @@ void check_first_state(const Options& task) {
   }
 }
 
-StageWork prepare_task(const Options& stage, const RunSettings& settings) {
+StageWork prepare_task(const Options& stage, const RunSettings& settings, const TaskAddition& addition) {
   check_first_state(stage);
   parse_device(settings.device);  // a device that is not there is refused before the task begins
-  return [stage](const StageContext& context) { return run_task(stage, context); };
+  return [stage, addition](const StageContext& context) {
+    TaskCompany company;
+    if (addition) addition(stage, context, company);
+    return run_task(stage, context, company);
+  };
 }
 
 Checked check_task_stage(const Options& stage, const RunSettings& settings, const CheckedToo& too) {
@@ -115,8 +119,11 @@ Value run_task(const Options& task, const StageContext& context, const TaskCompa
   });
 }
 
-void register_task_entry(Registry& registry) {
-  registry.add(task_entry(), StageKind{.prepare = prepare_task, .check = check_task_stage});
+void register_task(Registry& registry, const TaskAddition& addition) {
+  const auto prepare = [addition](const Options& stage, const RunSettings& settings) {
+    return prepare_task(stage, settings, addition);
+  };
+  registry.add(task_entry(), StageKind{.prepare = prepare, .check = check_task_stage});
   const auto field = [&](const char* name, const char* doc, const char* type) {
     registry.add(Entry(name, "field", doc).returns(type));
   };

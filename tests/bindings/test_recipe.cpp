@@ -168,24 +168,26 @@ TEST_CASE("random numbers have their limits") {
 
 TEST_CASE("--set changes options of stages") {
   Sandbox sandbox;
-  const Value stage = sandbox
+  const Spec stage = *sandbox
                           .execute(
                               "local nn = lab.nn\nreturn lab.stage { name = 's', epochs = 3, optim = lab.optim.SGD {}, "
                               "model = nn.Sequential { nn.ReLU(), nn.Linear(4) } }")
-                          .stage->value;
+                          .stage;
+  const auto with = [&](const char* text, bool returned) {
+    return SetOptions({text}).apply(test_registry(), stage, returned).value;
+  };
   SetOptions set({"optim.lr=0.5", "model[2].out=7", "loader.threads=2", "other:epochs=9", "s:epochs=4"});
-  const Value changed = set.apply(test_registry(), stage, true);
+  const Value changed = set.apply(test_registry(), stage, true).value;
   CHECK(changed["optim"]["lr"] == Value(0.5));
   CHECK(changed["model"]["layers"].list()[1]["out"] == Value(7));
   CHECK(changed["loader"]["threads"] == Value(2));
   CHECK(changed["epochs"] == Value(4));
   CHECK_THROWS_WITH(set.check_all_used(), Catch::Contains("--set other:epochs=9: the recipe has no stage \"other\""));
-  CHECK(SetOptions({"epochs=9"}).apply(test_registry(), stage, false)["epochs"] == Value(3));  // not the returned one
+  CHECK(with("epochs=9", false)["epochs"] == Value(3));  // not the returned one
 
-  CHECK(SetOptions({"epochs=nil"}).apply(test_registry(), stage, true)["epochs"].is_nil());
-  CHECK(SetOptions({"value=[0.9, 1, [\"a\"]]"}).apply(test_registry(), stage, true)["value"] ==
-        Value(Value::List{0.9, 1, Value::List{"a"}}));
-  CHECK(SetOptions({"loader={ threads = 3 }"}).apply(test_registry(), stage, true)["loader"]["threads"] == Value(3));
+  CHECK(with("epochs=nil", true)["epochs"].is_nil());
+  CHECK(with("value=[0.9, 1, [\"a\"]]", true)["value"] == Value(Value::List{0.9, 1, Value::List{"a"}}));
+  CHECK(with("loader={ threads = 3 }", true)["loader"]["threads"] == Value(3));
 
   struct Row {
     const char* text;
@@ -200,7 +202,7 @@ TEST_CASE("--set changes options of stages") {
                Row{"model[x]=1", "expected a position from 1"}, Row{"=1", "expected the path of an option"});
   CAPTURE(row.text);
   try {
-    SetOptions({row.text}).apply(test_registry(), stage, true);
+    with(row.text, true);
     FAIL("no error");
   } catch (const Error& error) {
     CHECK(error.kind() == ErrorKind::usage);

@@ -444,8 +444,8 @@ class Data(PlanTest):
 return lab.sweep { name = "search", space = { lr = lab.space.log(1e-3, 1e-1) }, metric = "val.loss", trials = 2,
                    build = build }
 """)
-        self.assertEqual(self.plan("data", "r.lua", "--threads", "1", "--quiet")["note"],
-                         "the first trial of sweep search")
+        self.assertRegex(self.plan("data", "r.lua", "--threads", "1", "--quiet")["note"],
+                         r"^trial 0 of sweep search \(lr = [\d.e-]+\)$")
 
     def test_questions_without_an_answer(self):
         self.recipe()

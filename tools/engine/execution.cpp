@@ -121,8 +121,7 @@ int Execution::execute() {
 }
 
 std::shared_ptr<const Spec> Execution::with_set(const Spec& stage, bool returned) {
-  auto spec = std::make_shared<Spec>(stage);
-  spec->value = set_.apply(registry_, std::move(spec->value), returned);
+  auto spec = std::make_shared<const Spec>(set_.apply(registry_, stage, returned));
   if (returned) set_.check_all_used();
   return spec;
 }

@@ -23,19 +23,19 @@ ProfileOptions MeasuredStage::profile_options(double precision) {
   return options;
 }
 
-Options MeasuredStage::with_more(const Spec& stage, const std::vector<std::string>& texts,
-                                 const std::string& flag) const {
-  auto spec = std::make_shared<Spec>(stage);
+Options MeasuredStage::with_more(const WhatToMeasure& what, const RunSettings& settings,
+                                 const std::vector<std::string>& texts, const std::string& flag) const {
   SetOptions changes(texts, flag);
-  spec->value = changes.apply(registry(), std::move(spec->value), true);
+  const Options whole(registry(), std::make_shared<const Spec>(changes.apply(registry(), what.whole.spec(), true)), "");
   changes.check_all_used();
-  return Options(registry(), std::move(spec), "");
+  const auto& kind = registry().implementation<StageKind>(whole.entry());
+  return kind.trainings ? kind.trainings(whole, settings).first : whole;
 }
 
 void MeasuredStage::require_fit(const WhatToMeasure& what, const std::string& why) {
   if (what.stage.entry().name == "fit") return;
   throw usage_error("expected a lab.fit as the stage of the recipe, found " +
-                    (what.spec ? "lab." + what.stage.entry().name : what.note + ", a lab.task"))
+                    (what.note.empty() ? "lab.task" : what.note + ", a lab.task"))
       .hint(why);
 }
 
@@ -81,21 +81,18 @@ void MeasuredStage::measure_stage(const Spec& given, bool returned) {
   const Options stage(registry(), spec, "");
   try {
     const RunSettings settings = run().begin_trial_of(stage);
+    WhatToMeasure what{.stage = stage, .whole = stage, .is_last = returned};
     const auto& kind = registry().implementation<StageKind>(stage.entry());
-    if (!kind.trainings) {
-      code_ = measure({.stage = stage, .spec = spec, .note = "", .trainings = 1, .whole = stage, .is_last = returned},
-                      settings);
-    } else {
+    if (kind.trainings) {
       StageTrainings trainings = kind.trainings(stage, settings);
-      code_ = measure({.stage = std::move(trainings.first),
-                       .spec = nullptr,
-                       .note = (kind.is_shared ? "the first trial of " : "the fit of ") + stage.entry().name + " " +
-                               stage.string("name"),
-                       .trainings = trainings.count,
-                       .whole = stage,
-                       .is_last = returned},
-                      settings);
+      what.stage = std::move(trainings.first);
+      what.note = std::move(trainings.name);
+      what.path = trainings.option + ".";
+      what.count = trainings.count;
+      what.together = trainings.together;
     }
+    if (kind.is_shared) what.workers = settings.workers.value_or(static_cast<int>(stage.integer("workers")));
+    code_ = measure(what, settings);
   } catch (const Error& error) {
     throw with_origin(error, request().texts("set"), stage.string("name"), returned);
   }

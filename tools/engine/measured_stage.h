@@ -11,12 +11,14 @@
 namespace trainlab {
 
 struct WhatToMeasure {
-  Options stage;                     // a fit or a task; of a sweep or an ensemble that of the first trial
-  std::shared_ptr<const Spec> spec;  // of a stage that the recipe names; null for a trial
-  std::string note;                  // "the first trial of sweep search", or empty
-  std::int64_t trainings = 1;        // trainings of which the stage is made; 0: as many as it comes to
-  Options whole;                     // the stage as the recipe has it
-  bool is_last = false;              // the recipe returns the stage
+  Options stage;              // a fit or a task; of a stage that is made of trainings the first one
+  Options whole;              // the stage as the recipe has it
+  std::string note = {};      // "trial 0 of sweep search (lr = 0.012)" where `stage` is a training of `whole`
+  std::string path = {};      // in front of the options of `stage` in texts of --set: "build.", or empty
+  std::int64_t count = 1;     // trainings of which the stage is made; 0: as many as it comes to
+  std::int64_t together = 1;  // trainings that the stage trains as one group
+  int workers = 1;            // processes that train side by side
+  bool is_last = false;       // the recipe returns the stage
 };
 
 // Executes the recipe up to the stage of --stage, or up to its first stage, measures that stage, and ends.
@@ -30,8 +32,10 @@ class MeasuredStage : public Execution {
 
   // For the seconds of --seconds, with the recipe's lines told as a run tells them.
   ProfileOptions profile_options(double precision);
-  // The stage with more options, texts as after --set that follow `flag`.
-  Options with_more(const Spec& stage, const std::vector<std::string>& texts, const std::string& flag = "--set") const;
+  // What is measured where the whole stage has more options, texts as after --set that follow `flag`. Raises the errors
+  // of the stage.
+  Options with_more(const WhatToMeasure& what, const RunSettings& settings, const std::vector<std::string>& texts,
+                    const std::string& flag = "--set") const;
 
   // Error{usage} for a task, with the hint `why`.
   static void require_fit(const WhatToMeasure& what, const std::string& why);

@@ -18,6 +18,21 @@
 
 namespace trainlab {
 
+namespace {
+
+TrialAddition attached_trials() {
+  return {.join_fits =
+              [](const FitPlan& plan, const TrialsAtWork& trials, FitCompany& company) {
+                attach_to_fits(plan, {.stage = trials.stage, .names = trials.names, .count = trials.count}, company);
+              },
+          .join_task =
+              [](const Options& task, const RunSettings& settings, const TrialsAtWork& trial, TaskCompany& company) {
+                attach_to_task(task, settings, {.stage = trial.stage, .names = trial.names}, company);
+              }};
+}
+
+}  // namespace
+
 Registry all_entries() {
   Registry registry;
   register_language(registry);
@@ -31,8 +46,8 @@ Registry all_entries() {
   register_predict(registry);
   register_train(registry);
   register_fit(registry, {health_addition(), promotion_addition(), attach_addition()});
-  register_task(registry);
-  register_sweep(registry);
+  register_task(registry, attach_to_tasks());
+  register_sweep(registry, attached_trials());
   register_find(registry);
   return registry;
 }

@@ -11,6 +11,7 @@
 #include "cli/arguments.h"
 #include "cli/ending.h"
 #include "cli/requests.h"
+#include "comparing/question.h"
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/files.h"
@@ -29,9 +30,10 @@ using report::shown_path;
 namespace {
 
 constexpr double usual_seconds = 5;
+constexpr double patience = 5;  // seconds beyond those of the request after which the wait is told
 
-// The fit that the run trains now, with its absolute folder.
-StageRecord training_fit(const fs::path& run) {
+// The stage that the run trains now, with its absolute folder.
+StageRecord training_stage(const fs::path& run) {
   const std::string shown = shown_path(run);
   if (!holder(run)) {
     if (is_finished(read_summary(run))) throw usage_error("--attach: the run in " + shown + " has ended");
@@ -43,11 +45,19 @@ StageRecord training_fit(const fs::path& run) {
   if (stages.empty() || is_finished(read_summary(folder)))
     throw usage_error("--attach: the run in " + shown + " is between two stages").hint("try again in a moment");
   const StageRecord& stage = stages.back();
-  if (stage.kind == "fit") return {.name = stage.name, .kind = stage.kind, .folder = folder.string()};
-  throw usage_error("--attach: expected a run that trains a fit, found the " + stage.kind + " \"" + stage.name +
-                    "\" in " + shown)
-      .hint(stage.kind == "task" ? "a task's loop is code; `trainlab profile` on its recipe measures the loop"
-                                 : "`trainlab profile` on its recipe measures a trial");
+  constexpr std::array<std::string_view, 4> answering{"fit", "task", "sweep", "ensemble"};
+  if (std::ranges::find(answering, stage.kind) != answering.end())
+    return {.name = stage.name, .kind = stage.kind, .folder = folder.string()};
+  throw usage_error("--attach: expected a run that trains a fit, a task, a sweep or an ensemble, found the " +
+                    stage.kind + " \"" + stage.name + "\" in " + shown)
+      .hint("`trainlab profile` on its recipe measures the fit that it searches for");
+}
+
+// Where an answer comes from, for a user who waits in vain.
+std::string what_answers(const StageRecord& stage) {
+  if (stage.kind == "fit") return "a fit answers at the end of a step";
+  if (stage.kind == "task") return "a task answers in its loops over ctx:batches and ctx:steps, and nowhere else";
+  return "a trial answers at the end of a step; between trials, and while their results are put together, nothing does";
 }
 
 // Signals that end the program wait while the object lives, so that the request can be taken back first.
@@ -95,20 +105,28 @@ class Asking {
 };
 
 // The answer; nullopt after a signal, which `signal` then has.
-std::optional<Value> await_answer(const Asking& asking, const fs::path& run, const StageRecord& fit, double seconds,
-                                  const HeldSignals& signals, int& signal) {
+std::optional<Value> await_answer(const Asking& asking, const fs::path& run, const StageRecord& stage, double seconds,
+                                  const Arguments& given, const HeldSignals& signals, int& signal) {
   const double longest = 60 + 10 * seconds, begun = steady_seconds();
+  bool is_told = false;
   while (true) {
-    // Asked before the answer, which may be the fit's last words.
-    const bool trains = holder(run) && !is_finished(read_summary(fit.folder));
+    // Asked before the answer, which may be the stage's last words.
+    const bool trains = holder(run) && !is_finished(read_summary(stage.folder));
     if (Value answer = read_json(asking.answer_path()); !answer.is_nil()) return answer;
-    if (!trains) throw run_error("--attach: the fit \"" + fit.name + "\" has ended before it answered");
-    if (steady_seconds() - begun > longest) {
+    if (!trains) {
+      throw run_error("--attach: the " + stage.kind + " \"" + stage.name + "\" has ended before it answered");
+    }
+    const double waited = steady_seconds() - begun;
+    if (waited > longest) {
       throw run_error("--attach: the run in " + shown_path(run) + " has not answered for " +
                       std::to_string(static_cast<int>(longest)) + " s")
-          .hint(
-              "its steps may take longer than that (--seconds N waits for 60 s and ten times N), or it was begun by "
-              "an earlier version of trainlab");
+          .hint(what_answers(stage) +
+                "; --seconds N waits for 60 s and ten times N; a run of an earlier version of trainlab may not answer");
+    }
+    if (!is_told && waited > 2 * seconds + patience) {
+      is_told = true;
+      say(given, "the " + stage.kind + " \"" + stage.name + "\" has not answered yet: " + what_answers(stage) +
+                     "; waiting for at most " + std::to_string(static_cast<int>(longest)) + " s");
     }
     signal = signals.wait();
     if (signal != 0) return std::nullopt;
@@ -117,7 +135,7 @@ std::optional<Value> await_answer(const Asking& asking, const fs::path& run, con
 
 void take_trace(const fs::path& from, const fs::path& to) {
   std::error_code failed;
-  if (!fs::exists(from, failed)) throw run_error("--trace: the fit ended before steps were recorded");
+  if (!fs::exists(from, failed)) throw run_error("--trace: the training ended before steps were recorded");
   fs::rename(from, to, failed);
   if (failed) write_atomic(to, read_file(from));  // on another disk
 }
@@ -139,14 +157,14 @@ int attach(const Arguments& given) {
     check_can_write("--trace", trace);
     check_replaces_trace(trace);
   }
-  const StageRecord fit = training_fit(run);
+  const StageRecord stage = training_stage(run);
   const double seconds = given.has("seconds") ? given.flags["seconds"].number() : usual_seconds;
 
   const HeldSignals signals;
   const std::string id = hash_bytes(this_process() + " " + std::to_string(wall_seconds())).substr(0, 16);
-  const Asking asking(fit.folder, {.id = id, .seconds = seconds, .has_trace = !trace.empty()});
+  const Asking asking(stage.folder, {.id = id, .seconds = seconds, .has_trace = !trace.empty()});
   int signal = 0;
-  const std::optional<Value> answer = await_answer(asking, run, fit, seconds, signals, signal);
+  const std::optional<Value> answer = await_answer(asking, run, stage, seconds, given, signals, signal);
   if (!answer) return 128 + signal;
   if ((*answer)["error"].is_string()) throw run_error("--attach: " + (*answer)["error"].string());
   if (given.has("json")) {
@@ -165,8 +183,8 @@ int attach(const Arguments& given) {
 void let_attach(Command& profile) {
   profile.flags.push_back({.name = "attach",
                            .type = folder_type("RUN"),
-                           .help = "instead of a recipe: the next steps of the fit that the run RUN trains now, in\n"
-                                   "another process, for at most --seconds (default " +
+                           .help = "instead of a recipe: the next steps that the run RUN trains now, in another\n"
+                                   "process, for at most --seconds (default " +
                                    std::to_string(static_cast<int>(usual_seconds)) + "); the run goes on undisturbed"});
   profile.instead = "attach";
   profile.check = check_attach;

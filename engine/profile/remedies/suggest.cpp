@@ -14,6 +14,10 @@ Remedy in_code(const char* name, const char* where) {
   return {.name = name, .set = "", .reason = std::string("no option: ") + where};
 }
 
+std::string counted(std::int64_t count, const char* thing) {
+  return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
+}
+
 class Suggestions {
  public:
   explicit Suggestions(const FitFacts& facts) : facts_(facts) {}
@@ -22,7 +26,8 @@ class Suggestions {
     const std::int64_t most = facts_.cores;
     if (facts_.loader_threads >= most) {
       add({.name = "more loader threads",
-           .reason = fmt::format("the loader has {} threads, and the process {} cores", facts_.loader_threads, most)});
+           .reason = fmt::format("the loader has {}, and the process {}", counted(facts_.loader_threads, "thread"),
+                                 counted(most, "core"))});
     } else {
       add({.name = "more loader threads",
            .set = fmt::format("loader.threads={}", std::clamp<std::int64_t>(2 * facts_.loader_threads, 1, most))});
@@ -47,10 +52,9 @@ class Suggestions {
   void threads(int count) {
     if (count == facts_.threads) {
       add({.name = "other threads of operators",
-           .reason = fmt::format("operators use {} of {} cores", count, facts_.cores)});
+           .reason = fmt::format("operators use {} of {}", count, counted(facts_.cores, "core"))});
     } else {
-      add({.name = fmt::format("{} thread{} of operators", count, count == 1 ? "" : "s"),
-           .set = fmt::format("--threads {}", count)});
+      add({.name = counted(count, "thread") + " of operators", .set = fmt::format("--threads {}", count)});
     }
   }
   void precision() {

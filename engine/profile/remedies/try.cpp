@@ -9,6 +9,8 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <limits>
+#include <memory>
 #include <optional>
 
 #include "journal/checkpoint.h"
@@ -34,29 +36,79 @@ class EndsAtCheckpoint final : public LoopObserver {
   void committed(std::int64_t) override { throw SeenEnough(); }
 };
 
-class Trial {
+// Ends a task after some steps of its durable loops, which makes the loop write a checkpoint. A task without such loops
+// ends after a multiple of its passes.
+class EndsAfterSteps final : public Observer, public RowJudge {
  public:
-  Trial(const ProfileOptions& options, double seconds)
-      : say_(options.say ? options.say : [](const std::string&) {}),
-        limits_{.seconds = seconds, .precision = 0, .counted = 0} {}
+  bool wants_step(std::int64_t) override { return true; }
+  void stepped(const StepView& view) override { steps_ = view.step; }
+  void row(const std::function<std::optional<double>(const std::string&)>&) override {}
+  std::optional<std::string> over() override {
+    if (steps_ < compared && ++passes_ < 20 * compared) return std::nullopt;
+    return "its steps are compared";
+  }
 
-  double speed(Variant& one) const { return samples_per_second(profile_of_variant(one, limits_, say_)); }
+ private:
+  std::int64_t steps_ = 0, passes_ = 0;
+};
 
-  // The weights after some steps, or at the end of a shorter fit.
-  NamedTensors weights(Variant& one) const {
-    prepare_arithmetic(one.settings.threads);
-    const CheckpointRule before = std::exchange(one.plan.checkpoint, {.steps = compared, .seconds = {}});
+// A training with or without a remedy.
+class Side {
+ public:
+  virtual ~Side() = default;
+  virtual double speed() = 0;
+  // The weights after some steps, or at the end of a shorter training; none where nothing is kept.
+  virtual NamedTensors weights() = 0;
+};
+
+using Say = std::function<void(const std::string&)>;
+
+class FitSide final : public Side {
+ public:
+  FitSide(Variant fit, Say say, const StepLimits& limits)
+      : fit_(std::move(fit)), say_(std::move(say)), limits_(limits) {}
+
+  const Variant& fit() const { return fit_; }
+  double speed() override { return samples_per_second(profile_of_variant(fit_, limits_, say_)); }
+  NamedTensors weights() override {
+    prepare_arithmetic(fit_.settings.threads);
+    const CheckpointRule before = std::exchange(fit_.plan.checkpoint, {.steps = compared, .seconds = {}});
     const ScratchFolder folder;
-    run_measured_fit(one.plan, {.stage = one.stage, .settings = one.settings, .say = say_}, folder,
+    run_measured_fit(fit_.plan, {.stage = fit_.stage, .settings = fit_.settings, .say = say_}, folder,
                      std::make_shared<EndsAtCheckpoint>());
-    one.plan.checkpoint = before;
+    fit_.plan.checkpoint = before;
     const std::optional<Checkpoint> newest = CheckpointFolder::read_newest(folder.path() / "checkpoints");
     return newest ? tensors_below(newest->tensors, "model.") : NamedTensors{};
   }
 
  private:
-  std::function<void(const std::string&)> say_;
-  StepLimits limits_;
+  Variant fit_;
+  const Say say_;
+  const StepLimits limits_;
+};
+
+class TaskSide final : public Side {
+ public:
+  TaskSide(Options task, RunSettings settings, Say say, const StepLimits& limits)
+      : task_(std::move(task)), settings_(std::move(settings)), say_(std::move(say)), limits_(limits) {}
+
+  double speed() override { return 1 / short_profile(nullptr, how(), limits_).wall(); }
+  NamedTensors weights() override {
+    prepare_arithmetic(settings_.threads);
+    const ScratchFolder folder;
+    const auto ends = std::make_shared<EndsAfterSteps>();
+    run_measured_task(how(), folder, {.observers = {ends}, .judges = {ends}});
+    const std::optional<Checkpoint> newest = CheckpointFolder::read_newest(folder.path() / "checkpoints");
+    return newest ? tensors_below(newest->tensors, "saved.") : NamedTensors{};
+  }
+
+ private:
+  Measured how() const { return {.stage = task_, .settings = settings_, .say = say_}; }
+
+  const Options task_;
+  const RunSettings settings_;
+  const Say say_;
+  const StepLimits limits_;
 };
 
 bool same_bytes(const at::Tensor& a, const at::Tensor& b) {
@@ -71,6 +123,7 @@ bool same_to_rounding(const at::Tensor& a, const at::Tensor& b) {
 }
 
 std::string comparison(const NamedTensors& before, const NamedTensors& after) {
+  if (before.empty()) return "not compared: no loop saves what it trains";
   bool same = before.size() == after.size(), close = same;
   for (const auto& [name, tensor] : before) {
     const auto found = after.find(name);
@@ -81,7 +134,7 @@ std::string comparison(const NamedTensors& before, const NamedTensors& after) {
   return same ? "same bytes" : close ? "same to rounding" : "changes the result";
 }
 
-FitFacts facts_of(const Profile& profile, const FitPlan& plan, const RunSettings& settings) {
+FitFacts facts_of(const Profile& profile, const FitPlan& plan) {
   return {.batch = plan.loader.batch,
           .accumulate = plan.accumulate,
           .samples = plan.data.train.size(),
@@ -93,62 +146,105 @@ FitFacts facts_of(const Profile& profile, const FitPlan& plan, const RunSettings
           .has_transforms = !plan.data.train.transforms.empty(),
           .is_double = plan.precision.weights == at::kDouble,
           .bfloat16_time =
-              plan.device.is_cpu() && plan.precision.compute == at::kFloat ? relative_product_time(at::kBFloat16) : 1,
-          .threads = settings.threads,
-          .cores = static_cast<int>(profile.cores)};
+              plan.device.is_cpu() && plan.precision.compute == at::kFloat ? relative_product_time(at::kBFloat16) : 1};
 }
 
-void try_one(Remedy& remedy, Variant& base, const Trial& trial, const NamedTensors& weights, const WithSet& with_set) {
-  const auto work = [&] {
-    Variant other = with_remedy(remedy, base, with_set);
+class Trials {
+ public:
+  Trials(const Options& training, const RunSettings& settings, const WithSet& with_set, const ProfileOptions& options)
+      : training_(training),
+        settings_(settings),
+        with_set_(with_set),
+        say_(options.say ? options.say : [](const std::string&) {}) {}
+
+  std::vector<Remedy> suggest(const Profile& profile, Bottleneck verdict, const StageOfTraining& stage) {
+    const bool is_task = profile.kind != "fit";
+    if (!is_task) fit_.emplace(variant_of(training_, settings_, nullptr));
+    FitFacts facts =
+        fit_ ? facts_of(profile, fit_->plan) : FitFacts{.samples = std::numeric_limits<std::int64_t>::max()};
+    facts.threads = settings_.threads;
+    facts.cores = std::max(1, static_cast<int>(profile.cores) / stage.workers);
+    std::vector<Remedy> remedies = remedies_for(verdict, facts);
+    for (Remedy& one : remedies) {
+      if (!one.is_tried()) continue;
+      const bool is_option = !threads_of(one);
+      if (is_option && is_task) {
+        one.set.clear();
+        one.reason = "a task's loop is code, which no option changes";
+        continue;
+      }
+      if (is_option) one.set = stage.path + one.set;
+      if (stage.together > 1) {
+        one.reason =
+            fmt::format("the stage does {} trainings together, and one by itself was profiled", stage.together);
+      }
+    }
+    return remedies;
+  }
+
+  void try_all(std::vector<Remedy>& remedies, const StepLimits& limits) {
+    const std::unique_ptr<Side> base = side({}, limits);
+    const NamedTensors weights = base->weights();
+    for (Remedy& remedy : remedies) {
+      if (!remedy.is_tried()) continue;
+      try {
+        with_torch_errors([&] { try_one(remedy, *base, weights, limits); });
+      } catch (const Error& error) {
+        if (error.kind() == ErrorKind::interrupted) throw;
+        remedy.reason = error.headline();
+      }
+    }
+    prepare_arithmetic(settings_.threads);
+  }
+
+ private:
+  std::unique_ptr<Side> side(const Remedy& remedy, const StepLimits& limits) const {
+    if (fit_) return std::make_unique<FitSide>(with_remedy(remedy, *fit_, with_set_), say_, limits);
+    RunSettings settings = settings_;
+    if (const std::optional<int> threads = threads_of(remedy)) settings.threads = *threads;
+    return std::make_unique<TaskSide>(training_, settings, say_, limits);
+  }
+
+  void try_one(Remedy& remedy, Side& base, const NamedTensors& weights, const StepLimits& limits) const {
+    const std::unique_ptr<Side> other = side(remedy, limits);
     std::vector<double> ratios;
     in_turns(
-        rounds, [&] { return trial.speed(base); }, [&] { return trial.speed(other); },
+        rounds, [&] { return base.speed(); }, [&] { return other->speed(); },
         [&](double without, double with) { ratios.push_back(with / without); });
-    remedy.result = comparison(weights, trial.weights(other));
+    remedy.result = comparison(weights, other->weights());
     remedy.ratio = median_interval(ratios);
-  };
-  try {
-    with_torch_errors(work);
-  } catch (const Error& error) {
-    if (error.kind() == ErrorKind::interrupted) throw;
-    remedy.reason = error.headline();
   }
-}
+
+  const Options& training_;
+  const RunSettings& settings_;
+  const WithSet& with_set_;
+  const Say say_;
+  std::optional<Variant> fit_;  // unless the training is a task
+};
 
 }  // namespace
 
-std::vector<Remedy> try_remedies(const Profile& profile, const StepVerdict& verdict, const Options& stage,
-                                 const RunSettings& settings, const WithSet& with_set, const ProfileOptions& options) {
-  if (profile.kind != "fit") {
-    return {{.name = "changes of the loop", .set = "", .reason = "a task's loop is code, and has no options"}};
-  }
+std::vector<Remedy> try_remedies(const Profile& profile, const StepVerdict& verdict, const Options& training,
+                                 const RunSettings& settings, const WithSet& with_set, const ProfileOptions& options,
+                                 const StageOfTraining& stage) {
   return with_torch_errors([&] {
-    Variant base = variant_of(stage, settings, nullptr);
-    std::vector<Remedy> remedies = remedies_for(verdict.bottleneck, facts_of(profile, base.plan, settings));
-    if (!with_set) {
-      for (Remedy& one : remedies)
-        if (one.is_tried()) one.reason = "the options of this fit come from a function: profile it as a fit of its own";
-    }
+    Trials trials(training, settings, with_set, options);
+    std::vector<Remedy> remedies = trials.suggest(profile, verdict.bottleneck, stage);
     const auto to_try = std::ranges::count_if(remedies, [](const Remedy& one) { return one.is_tried(); });
     if (to_try == 0) return remedies;
     const double share = options.seconds / static_cast<double>(4 * rounds * to_try);
     const double seconds = std::clamp(share, least_seconds, most_seconds);
-    const Trial trial(options, seconds);
     // A run needs time for some cold steps, some timed steps, and the work between them.
-    const bool is_too_long = 4 * profile.steps.mean > seconds;
-    const NamedTensors weights = is_too_long ? NamedTensors{} : trial.weights(base);
-    for (Remedy& remedy : remedies) {
-      if (!remedy.is_tried()) continue;
-      if (is_too_long) {
+    if (4 * profile.steps.mean > seconds) {
+      for (Remedy& remedy : remedies) {
+        if (!remedy.is_tried()) continue;
         remedy.reason =
             fmt::format("a step takes {:.2g} s, and --seconds {:g} leave {:.2g} s for each of {} short runs",
                         profile.steps.mean, options.seconds, seconds, 4 * rounds * to_try);
-      } else {
-        try_one(remedy, base, trial, weights, with_set);
       }
+      return remedies;
     }
-    prepare_arithmetic(settings.threads);
+    trials.try_all(remedies, {.seconds = seconds, .precision = 0, .counted = 0});
     return remedies;
   });
 }

@@ -1,14 +1,10 @@
 #include "variant.h"
 
-#include <string_view>
-
 #include "tensor/free_memory.h"
 
 namespace trainlab {
 
 namespace {
-
-constexpr std::string_view threads_flag = "--threads ";
 
 void check_memory(const FitPlan& plan) {
   const double needed = estimate_memory(plan).total();
@@ -18,14 +14,19 @@ void check_memory(const FitPlan& plan) {
 
 }  // namespace
 
+std::optional<int> threads_of(const Remedy& remedy) {
+  if (!remedy.set.starts_with(threads_flag)) return std::nullopt;
+  return std::stoi(remedy.set.substr(threads_flag.size()));
+}
+
 Variant variant_of(const Options& stage, const RunSettings& settings, const DataParts* opened) {
   return {.stage = stage, .settings = settings, .plan = plan_fit(stage, settings, opened)};
 }
 
 Variant with_remedy(const Remedy& remedy, const Variant& base, const WithSet& with_set, std::vector<std::string> more) {
   RunSettings settings = base.settings;
-  if (remedy.set.starts_with(threads_flag)) {
-    settings.threads = std::stoi(remedy.set.substr(threads_flag.size()));
+  if (const std::optional<int> threads = threads_of(remedy)) {
+    settings.threads = *threads;
   } else if (!remedy.set.empty()) {
     more.push_back(remedy.set);
   }

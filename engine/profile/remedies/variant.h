@@ -1,10 +1,18 @@
 // Variant: a fit with certain options, measured in turns with the same fit with other options. Private to the room.
 #pragma once
 
+#include <optional>
+#include <string_view>
+
 #include "profile/remedies.h"
 #include "stage_profile.h"
 
 namespace trainlab {
+
+// What a remedy has in `set` that is no option of the stage, but another number of threads.
+constexpr std::string_view threads_flag = "--threads ";
+// That number; nullopt where the remedy is an option.
+std::optional<int> threads_of(const Remedy& remedy);
 
 struct Variant {
   Options stage;

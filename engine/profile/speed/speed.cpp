@@ -3,23 +3,13 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <fstream>
 
+#include "core/host.h"
 #include "run/version.h"
 
 namespace trainlab {
 
 namespace {
-
-// The "model name" of the first processor; empty where the system does not state one.
-std::string processor() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    const std::size_t colon = line.find(": ");
-    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
-  }
-  return "";
-}
 
 Value interval_value(const Interval& one, double factor) {
   return Value::Map{{"median", factor / one.median}, {"low", factor / one.high}, {"high", factor / one.low}};
@@ -68,7 +58,7 @@ Value speed_value(const Profile& profile, const Options& stage, const RunSetting
       {"has_interval", profile.steps.has_interval},
       {"is_precise", profile.steps.is_precise},
       {"steps", profile.steps.steps},
-      {"machine", Value::Map{{"processor", processor()},
+      {"machine", Value::Map{{"processor", processor_name()},
                              {"cores", profile.cores},
                              {"device", settings.device},
                              {"threads", settings.threads}}},

@@ -6,7 +6,6 @@
 #include <system_error>
 
 #include "core/files.h"
-#include "task/task.h"
 #include "tensor/types.h"
 #include "train/fit.h"
 
@@ -14,12 +13,22 @@ namespace trainlab {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+constexpr const char* other_folder = "the environment variable TMPDIR names another folder for temporary files";
+
+}  // namespace
+
 ScratchFolder::ScratchFolder() {
-  std::string pattern = (fs::temp_directory_path() / "trainlab-profile-XXXXXX").string();
-  if (!::mkdtemp(pattern.data())) {
-    throw run_error("cannot make a folder in " + fs::temp_directory_path().string() + ": " +
-                    std::generic_category().message(errno))
-        .hint("the environment variable TMPDIR names another folder for temporary files");
+  std::error_code failed;
+  const fs::path parent = fs::temp_directory_path(failed);
+  std::string pattern = (parent / "trainlab-profile-XXXXXX").string();
+  if (!failed && !::mkdtemp(pattern.data())) failed = {errno, std::generic_category()};
+  if (failed) {
+    const char* given = ::getenv("TMPDIR");
+    const std::string where = !parent.empty() ? parent.string() : given ? given : "/tmp";
+    throw run_error("cannot make a folder for temporary files in " + where + ": " + failed.message())
+        .hint(other_folder);
   }
   path_ = pattern;
 }
@@ -44,6 +53,18 @@ StageContext context_in(const ScratchFolder& folder, const Measured& how) {
 
 void check_stop() {
   if (stop_requested()) throw Error(ErrorKind::interrupted, "asked to stop while steps were measured");
+}
+
+// Does the work. The hint of an error about a file in the folder, which is no run's, says how to have another folder.
+template <class Work>
+auto in_folder(const ScratchFolder& folder, const Work& work) {
+  try {
+    return work();
+  } catch (Error& error) {
+    if (error.kind() == ErrorKind::run && error.message().find(folder.path().string()) != std::string::npos)
+      error.hint(other_folder);
+    throw;
+  }
 }
 
 void check_end(const Value& summary) {
@@ -82,9 +103,10 @@ class EndsSoon final : public LoopObserver {
   double until_;
 };
 
-// Lowers the number of cold steps to a quarter of the fit's steps, so that a short fit has steps to measure.
+// Lowers the number of cold steps to a quarter of the fit's steps, so that a short fit has steps to measure. The first
+// step, before which the fit begins, is no evidence in any fit.
 StepLimits fitting(StepLimits limits, std::int64_t total_steps) {
-  if (total_steps > 0) limits.cold = std::min(limits.cold, total_steps / 4);
+  if (total_steps > 0) limits.cold = std::min(limits.cold, std::max<std::int64_t>(total_steps / 4, 1));
   return limits;
 }
 
@@ -111,7 +133,7 @@ Value run_fit_in(const ScratchFolder& folder, const FitPlan& plan, const Measure
   FitCompany company;
   if (observer) company.observers.push_back(observer);
   try {
-    Value summary = run_fits(plan, {&member, 1}, false, company).front();
+    Value summary = in_folder(folder, [&] { return run_fits(plan, {&member, 1}, false, company).front(); });
     check_stop();
     return summary;
   } catch (const SeenEnough&) {
@@ -151,16 +173,18 @@ StepFigures measure_fit(FitPlan& plan, const Measured& how, const StepLimits& li
   return figures;
 }
 
-void run_measured_task(const Measured& how, const ScratchFolder& folder, TaskStepListener& listener) {
-  TaskCompany company;
-  company.judge = std::make_shared<TaskSteps>(listener);
+void run_measured_task(const Measured& how, const ScratchFolder& folder, TaskCompany company) {
   company.shows_progress = false;
-  check_end(run_task(how.stage, context_in(folder, how), company));
+  check_end(in_folder(folder, [&] { return run_task(how.stage, context_in(folder, how), company); }));
+}
+
+void hear_task(const Measured& how, const ScratchFolder& folder, TaskStepListener& listener) {
+  run_measured_task(how, folder, {.judges = {std::make_shared<TaskSteps>(listener)}});
 }
 
 StepFigures measure_task(const Measured& how, const StepLimits& limits) {
   StepCollector collector(limits);
-  repeat(collector, how, [&](const ScratchFolder& folder) { run_measured_task(how, folder, collector); });
+  repeat(collector, how, [&](const ScratchFolder& folder) { hear_task(how, folder, collector); });
   return collector.figures();
 }
 

@@ -87,7 +87,7 @@ void TimelineRecorder::ended(Phase phase, std::string_view) noexcept {
   if (phase != Phase::step) return;
   ++timeline_.steps;
   const double now = now_();
-  if (last_step_ >= 0) count("samples per second", step_samples_ / (now - last_step_));
+  if (last_step_ >= 0 && step_samples_ > 0) count("samples per second", step_samples_ / (now - last_step_));
   last_step_ = now;
 }
 

@@ -20,7 +20,8 @@ namespace trainlab {
 // Hears spans and operators of the thread that makes the recorder, and input stages of any thread. Thread-safe.
 class TimelineRecorder final : public TraceListener, public InputListener, public OperatorListener {
  public:
-  // Keeps the last `most_events` events. `step_samples`: samples of a training step. `now` returns the time in seconds.
+  // Keeps the last `most_events` events. `step_samples`: samples of a training step; 0: unknown. `now` returns the time
+  // in seconds.
   TimelineRecorder(std::size_t most_events, std::int64_t step_samples, std::function<double()> now = steady_seconds);
 
   void began(Phase phase, std::string_view name) override;

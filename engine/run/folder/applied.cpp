@@ -2,11 +2,18 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/host.h"
+#include "run/run.h"
 #include "run/toml_text.h"
 
 namespace trainlab {
 
 namespace {
+
+std::string this_machine() {
+  const int cores = usable_cores();
+  return processor_name() + ", " + std::to_string(cores) + (cores == 1 ? " core" : " cores");
+}
 
 AppliedChanges read_changes(const std::filesystem::path& file) {
   const Value read = parse_toml(read_file(file), file.string());
@@ -29,6 +36,7 @@ AppliedChanges read_changes(const std::filesystem::path& file) {
   } else if (!threads.is_nil()) {
     throw wrong("expected a whole number under threads, found " + threads.brief());
   }
+  if (const Value& machine = read["machine"]; machine.is_string()) changes.machine = machine.string();
   return changes;
 }
 
@@ -49,12 +57,13 @@ void check_replaces_changes(const std::filesystem::path& file) {
 void write_changes(const std::filesystem::path& file, const AppliedChanges& changes) {
   Value value = Value::Map{{"recipe", changes.recipe},
                            {"stage", changes.stage},
+                           {"machine", this_machine()},
                            {"set", Value::List(changes.set.begin(), changes.set.end())}};
   if (changes.threads) value.set("threads", *changes.threads);
   write_atomic(file, to_toml(value));
 }
 
-void apply_changes(const std::filesystem::path& file, Request& request) {
+std::optional<std::string> apply_changes(const std::filesystem::path& file, Request& request) {
   const AppliedChanges changes = read_changes(file);
   if (changes.recipe != hash_file(request.recipe)) {
     throw usage_error("--apply " + file.string() + ": the changes were tried with another text of the recipe than " +
@@ -66,6 +75,10 @@ void apply_changes(const std::filesystem::path& file, Request& request) {
   for (const std::string& one : request.texts("set")) set.emplace_back(one);
   if (!set.empty()) request.options.set("set", std::move(set));
   if (changes.threads && !request.has("threads")) request.options.set("threads", *changes.threads);
+  const std::string here = this_machine();
+  if (changes.machine.empty() || changes.machine == here) return std::nullopt;
+  return "--apply " + file.string() + ": the changes were tried on another machine (" + changes.machine +
+         "), and on this one (" + here + ") they may gain less, or nothing";
 }
 
 }  // namespace trainlab

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
+#include <system_error>
 
 #include "core/error.h"
 #include "core/files.h"
@@ -39,6 +41,13 @@ fs::path snapshot_trace_path(const fs::path& stage, const std::string& id) {
   return stage / ("snapshot-" + id + ".trace");
 }
 
+namespace {
+
+// Made by the process that answers, which must be one alone: only one process can make a folder.
+fs::path taken_path(const fs::path& stage, const std::string& id) { return stage / ("snapshot-" + id + ".taken"); }
+
+}  // namespace
+
 void ask_for_snapshot(const fs::path& stage, const SnapshotRequest& request) {
   if (snapshot_request(stage)) {
     throw run_error("--attach: another process measures this run at present").hint("try again in a moment");
@@ -59,7 +68,20 @@ std::optional<SnapshotRequest> snapshot_request(const fs::path& stage) {
   }
 }
 
+bool take_snapshot_request(const fs::path& stage, const std::string& id) {
+  const fs::path path = taken_path(stage, id);
+  if (file_calls().make_directory(path) == 0) return true;
+  if (errno == EEXIST) return false;
+  throw run_error("cannot make " + path.string() + ": " + std::generic_category().message(errno));
+}
+
+void give_back_snapshot_request(const fs::path& stage, const std::string& id) noexcept {
+  std::error_code ignored;  // an empty folder that stays behind harms nobody: the next request has another id
+  fs::remove(taken_path(stage, id), ignored);
+}
+
 void withdraw_snapshot_request(const fs::path& stage, const std::string& id) noexcept {
+  give_back_snapshot_request(stage, id);
   try {
     if (const auto present = snapshot_request(stage); present && present->id == id)
       remove_file(snapshot_request_path(stage));
@@ -72,6 +94,7 @@ void withdraw_snapshot_request(const fs::path& stage, const std::string& id) noe
 
 void answer_snapshot(const fs::path& stage, const std::string& id, const Value& answer) {
   write_atomic(snapshot_answer_path(stage, id), to_json(answer) + "\n");
+  give_back_snapshot_request(stage, id);
   if (const auto present = snapshot_request(stage); present && present->id == id)
     remove_file(snapshot_request_path(stage));
 }

@@ -121,7 +121,8 @@ class Watch {
     }
     ending_.stop_signals.push_back(signal);
     if (ending_.stop_signals.size() == 1) {
-      tell("stopping at the next step, after a checkpoint (once more: stop at once)");
+      tell(std::string(request_.command == "run" ? "stopping at the next step, after a checkpoint" : "stopping") +
+           " (once more: stop at once)");
       deadline_ = steady_seconds() + grace();
       if (!ended_) ::kill(pid_, SIGTERM);
       for (const Helper& helper : helpers_) ::kill(helper.pid, SIGTERM);

@@ -54,8 +54,8 @@ StudyTerms terms_of_ensemble(const Options& ensemble, const RunSettings& setting
 
 }  // namespace
 
-EnsemblePlan::EnsemblePlan(const Options& stage, const RunSettings& settings)
-    : StudyPlan(checked(stage), settings, terms_of_ensemble(stage, settings)) {
+EnsemblePlan::EnsemblePlan(const Options& stage, const RunSettings& settings, TrialAddition addition)
+    : StudyPlan(checked(stage), settings, terms_of_ensemble(stage, settings), std::move(addition)) {
   find_directions();
   if (objectives().size() > 1) throw stage.error("metric", "expected one metric, found several");
   if (!stage.given("from") && stage.given("keep") && stage.integer("keep") > stage.integer("seeds")) {

@@ -7,7 +7,7 @@ namespace trainlab {
 
 class EnsemblePlan final : public StudyPlan {
  public:
-  EnsemblePlan(const Options& stage, const RunSettings& settings);
+  EnsemblePlan(const Options& stage, const RunSettings& settings, TrialAddition addition = {});
 
   std::int64_t most_failures() const override;
   std::string failure(const Failures& failures) const override;

@@ -1,5 +1,7 @@
 #include "plan/study_plan.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -33,6 +35,16 @@ void settle_for_fits(RunSettings& settings) {
   settings.extends_now = false;
 }
 
+// "lr = 0.0123, width = 64".
+std::string params_text(const Value::Map& params) {
+  std::string text;
+  for (const auto& [name, value] : params) {
+    text += (text.empty() ? "" : ", ") + name + " = " +
+            (value.is_number() ? fmt::format("{:.4g}", value.number()) : value.brief());
+  }
+  return text;
+}
+
 }  // namespace
 
 std::vector<std::string> strings(const Options& stage, const char* option) {
@@ -58,12 +70,13 @@ double mean_of_repeats(const std::vector<double>& values) {
   return sum / static_cast<double>(values.size());
 }
 
-StudyPlan::StudyPlan(const Options& stage, const RunSettings& settings, StudyTerms terms)
+StudyPlan::StudyPlan(const Options& stage, const RunSettings& settings, StudyTerms terms, TrialAddition addition)
     : options_(stage),
       settings_(settings),
       extension_(settings.extends_now ? settings.extended.back().text() : ""),
       workers_(settings.workers.value_or(static_cast<int>(stage.integer("workers")))),
       terms_(std::move(terms)),
+      addition_(std::move(addition)),
       build_(stage.function("build")) {
   settle_for_fits(settings_);
   storage_of(options_);  // a wrong URL is told before anything begins
@@ -77,6 +90,7 @@ StudyPlan::StudyPlan(const StudyPlan& other, StudyTerms terms)
       workers_(other.workers_),
       time_budget_(other.time_budget_),
       terms_(std::move(terms)),
+      addition_(other.addition_),
       objectives_(other.objectives_),
       example_(other.example_),
       delivery_(other.delivery_),
@@ -122,7 +136,10 @@ void StudyPlan::find_directions() {
     std::optional<FitPlan> plan;
     example_.reset();
     try {
-      example_ = build(study.trials().point(*asked.trial), *asked.trial, 1);
+      const std::span<const double> point = study.trials().point(*asked.trial);
+      example_trial_ = *asked.trial;
+      example_point_.assign(point.begin(), point.end());
+      example_ = build(point, example_trial_, 1);
       if (!runs_tasks()) plan.emplace(plan_fit(*example_));
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::recipe) throw;
@@ -240,7 +257,26 @@ Value StudyPlan::description(const Study& study) const {
 
 StageTrainings StudyPlan::trainings() const {
   const bool is_bounded = terms_.trials < StudyTerms::no_limit;
-  return {.first = example(), .count = is_bounded ? terms_.trials * terms_.repeats + terms_.trainings_at_end : 0};
+  const std::string params = params_text(terms_.space.params(example_point_));
+  return {.first = example(),
+          .name = fmt::format("trial {} of {} {}{}", example_trial_, options_.entry().name, options_.string("name"),
+                              params.empty() ? "" : " (" + params + ")"),
+          .option = "build",
+          .count = is_bounded ? terms_.trials * terms_.repeats + terms_.trainings_at_end : 0,
+          .together = trainings_together()};
+}
+
+std::int64_t StudyPlan::trainings_together() const {
+  const std::int64_t stack = runs_tasks() ? 1 : stack_of(plan_fit(example()));
+  return stack == 1 ? 1 : trials_at_once(study(), stack, terms_.trials) * terms_.repeats;
+}
+
+std::int64_t StudyPlan::trials_at_once(const Study& study, std::int64_t stack, std::int64_t left) const {
+  const std::int64_t share = left / workers_ + (left % workers_ > 0 ? 1 : 0);
+  const std::int64_t most = std::min((stack + terms_.repeats - 1) / terms_.repeats, share);
+  // In a deterministic study no trial of a stack may depend on another one of it, and what learns should not choose
+  // many points before it hears of one.
+  return terms_.is_deterministic || study.learns() ? std::min(most, Study::lag) : most;
 }
 
 std::int64_t StudyPlan::repeat_seed(std::int64_t repeat) const {

@@ -16,6 +16,7 @@
 #include "study/pruner.h"
 #include "study/shared_study.h"
 #include "study/study.h"
+#include "sweep/sweep.h"
 #include "train/fit_plan.h"
 
 namespace trainlab {
@@ -79,7 +80,8 @@ class StudyPlan {
   const RunSettings& settings() const { return settings_; }  // of the fits: threads of one trial
   const StudyTerms& terms() const { return terms_; }
   const std::vector<Objective>& objectives() const { return objectives_; }
-  bool extends() const { return !extension_.empty(); }  // whether this is `trainlab extend`
+  const TrialAddition& addition() const { return addition_; }  // to the trainings of trials
+  bool extends() const { return !extension_.empty(); }         // whether this is `trainlab extend`
   int workers() const { return workers_; }
   // The fit or task of the first trial that can be built. A fit shows the available metrics.
   const Options& example() const { return *example_; }
@@ -112,13 +114,16 @@ class StudyPlan {
   FitPlan plan_fit(const Options& fit) const;
   // Number of members of the stacks in which such fits train; 1: each fit trains alone.
   std::int64_t stack_of(const FitPlan& fit) const;
+  // The trials that a process trains together, when fits train in such stacks and `left` trials are left: no more than
+  // its share of these.
+  std::int64_t trials_at_once(const Study& study, std::int64_t stack, std::int64_t left) const;
   // Why such fits train alone although the option `stack` is a number; empty where they do not.
   std::string why_no_stack(const FitPlan& fit) const;
   // Whether the recipe asks for stacks, and does not leave the choice to the engine.
   bool demands_stack() const;
 
  protected:
-  StudyPlan(const Options& stage, const RunSettings& settings, StudyTerms terms);
+  StudyPlan(const Options& stage, const RunSettings& settings, StudyTerms terms, TrialAddition addition);
   // A plan of other trials of the same fits, which `other` has checked.
   StudyPlan(const StudyPlan& other, StudyTerms terms);
   // Builds the first trials until one can be planned, to learn its metrics. Error{recipe} names the path of a wrong
@@ -134,6 +139,7 @@ class StudyPlan {
   virtual void settle(StudySettings& settings) const { (void)settings; }
 
  private:
+  std::int64_t trainings_together() const;
   void plan_time_budget(const RunSettings& settings);
   void plan_objectives();
   void set_directions(const FitPlan& plan);
@@ -147,9 +153,12 @@ class StudyPlan {
   int workers_ = 1;
   double time_budget_ = 0;
   StudyTerms terms_;
+  TrialAddition addition_;
   std::vector<Objective> objectives_;
   std::optional<Options> example_;
   Delivery delivery_;
+  std::int64_t example_trial_ = 0;
+  std::vector<double> example_point_;
   std::shared_ptr<Callable> build_;
   std::shared_ptr<OpenedData> data_ = std::make_shared<OpenedData>();
 };

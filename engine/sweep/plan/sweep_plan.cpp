@@ -73,8 +73,8 @@ StudyTerms terms_of_sweep(const Options& sweep, const RunSettings& settings) {
 
 }  // namespace
 
-SweepPlan::SweepPlan(const Options& stage, const RunSettings& settings)
-    : StudyPlan(stage, settings, terms_of_sweep(stage, settings)) {
+SweepPlan::SweepPlan(const Options& stage, const RunSettings& settings, TrialAddition addition)
+    : StudyPlan(stage, settings, terms_of_sweep(stage, settings), std::move(addition)) {
   check_bounds();
   pruner();
   if (const auto given = std::ssize(terms().enqueued); given > terms().trials) {

@@ -7,7 +7,7 @@ namespace trainlab {
 
 class SweepPlan final : public StudyPlan {
  public:
-  SweepPlan(const Options& stage, const RunSettings& settings);
+  SweepPlan(const Options& stage, const RunSettings& settings, TrialAddition addition = {});
 
   // The option `confirm`: how many of the best trials are trained again, each on how many fresh seeds.
   struct Confirm {

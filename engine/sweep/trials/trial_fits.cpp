@@ -272,13 +272,31 @@ void TrialFits::keep(const Member& member, Value summary, std::size_t members) {
   fit.summary = std::move(summary);
 }
 
+TrialsAtWork TrialFits::at_work(std::span<const Member> members) const {
+  std::set<std::int64_t> trials;
+  for (const auto& [trial, fit] : members) trials.insert(trial->trial->lease.trial);
+  const bool is_confirmation = plan_.terms().is_confirmation;
+  const Options& stage = plan_.options();
+  const std::string name =
+      is_confirmation ? "the " + context_.name : fmt::format("{} {}", stage.entry().name, stage.string("name"));
+  std::string numbers;
+  for (const std::int64_t trial : trials) {
+    numbers += (numbers.empty() ? "" : trial == *trials.rbegin() ? " and " : ", ") + std::to_string(trial);
+  }
+  return {.stage = is_confirmation ? context_.folder.parent_path() : context_.folder,
+          .names = fmt::format("trial{} {} of {}", trials.size() > 1 ? "s" : "", numbers, name),
+          .count = std::ssize(members)};
+}
+
 void TrialFits::run_alone(const Member& task) {
   const auto& [trial, fit] = task;
   const StageContext context = context_of(task, fs::exists(fit->folder / "metrics.jsonl"), share_of_time(1));
   const auto rows = std::make_shared<TrialRows>(plan_, reports_, *trial->trial, fit->repeat);
+  TaskCompany company{.observers = {}, .parts = {rows->part()}, .judges = {rows}, .shows_progress = false};
+  if (plan_.addition().join_task)
+    plan_.addition().join_task(fit->options, plan_.settings(), at_work({&task, 1}), company);
   try {
-    Value summary = run_task(fit->options, context,
-                             {.observers = {}, .parts = {rows->part()}, .judge = rows, .shows_progress = false});
+    Value summary = run_task(fit->options, context, company);
     for (const Objective& one : plan_.objectives()) {
       if (trial->trial->pruned || !summary["metrics"][one.metric].is_nil()) continue;
       std::string names;
@@ -316,8 +334,12 @@ void TrialFits::train(std::span<const Member> members, bool axis) {
                     .shows_progress = false});
   }
   try {
-    const std::vector<Value> summaries =
-        with_torch_errors([&] { return run_fits(*plan_of(*members.front().second), fits, axis); });
+    const std::vector<Value> summaries = with_torch_errors([&] {
+      const FitPlan& plan = *plan_of(*members.front().second);
+      FitCompany company;
+      if (plan_.addition().join_fits) plan_.addition().join_fits(plan, at_work(members), company);
+      return run_fits(plan, fits, axis, company);
+    });
     side_by_side(std::ssize(members), [&](std::int64_t i) {
       const auto m = static_cast<std::size_t>(i);
       keep(members[m], summaries[m], members.size());

@@ -143,7 +143,7 @@ TEST_CASE("a measurement of a busy machine is used and not kept; one that is int
 
   Counted other;
   request_stop();
-  CHECK_THAT(error_of([&] { calibrated_machine({.folder = other.folder}); }), Catch::Contains("interrupted"));
+  CHECK_THAT(error_of([&] { calibrated_machine({.folder = other.folder}); }), Catch::Contains("asked to stop"));
   clear_stop_request();
   CHECK_FALSE(fs::exists(other.folder));
 }

@@ -117,10 +117,64 @@ TEST_CASE("a fit goes on where a snapshot cannot be written, or nobody waits for
     const ScopedFileCalls scoped(calls);
     CHECK(train_in(full.path())["status"] == Value("done"));
   }
-  CHECK(snapshot_files(full.path()) == "snapshot.request ");
+  CHECK(snapshot_files(full.path()) == "snapshot-a1.taken snapshot.request ");
   write_atomic(snapshot_request_path(left.path()), "no request");
   CHECK(train_in(left.path())["status"] == Value("done"));
   CHECK(snapshot_files(left.path()) == "snapshot.request ");
+}
+
+TEST_CASE("fits that train together answer once, with the samples of all") {
+  const TemporaryFolder stage;
+  const RunSettings settings = cpu_settings();
+  prepare_arithmetic(1);
+  const auto options = [](int seed) {
+    return parse_options(digits_fit(R"(, "steps": 300, "seed": )" + std::to_string(seed)));
+  };
+  const FitPlan plan = plan_fit(options(1), settings);
+  ask_for_snapshot(stage.path(), {.id = "a1", .seconds = 0.02});
+  std::vector<FitMember> members;
+  for (const int seed : {1, 2, 3}) {
+    const fs::path folder = stage.path() / std::to_string(seed);
+    fs::create_directories(folder);
+    members.push_back({.options = options(seed), .context = quiet_context(folder, settings)});
+  }
+  FitCompany company;
+  attach_to_fits(plan, {.stage = stage.path(), .names = "trials 0, 1 and 2 of sweep s", .count = 3}, company);
+  CHECK(run_fits(plan, members, true, company).size() == 3);
+  CHECK(snapshot_files(stage.path()) == "snapshot-a1.json ");
+  const Value answer = answer_in(stage.path(), "a1"), &value = answer["value"];
+  CHECK(value["note"] == Value("trials 0, 1 and 2 of sweep s"));
+  CHECK(value["speed"].is_nil());
+  CHECK(value["samples_per_second"]["median"].number() * value["step_seconds"]["median"].number() ==
+        Approx(3.0 * static_cast<double>(plan.length.batch)));
+  CHECK(answer["text"].string().find("\ntrials 0, 1 and 2 of sweep s, measured while") != std::string::npos);
+}
+
+TEST_CASE("another training of the stage answers where an error has left the first") {
+  const TemporaryFolder stage;
+  const RunSettings settings = cpu_settings();
+  const Options options = parse_options(digits_fit(R"(, "steps": 40)"));
+  const FitPlan plan = plan_fit(options, settings);
+  class Fails final : public LoopObserver {
+    void stepped(std::int64_t step) override {
+      if (step == 5) throw run_error("no more");
+    }
+  };
+  ask_for_snapshot(stage.path(), {.id = "a1", .seconds = 1e4});
+  const auto train = [&](const char* name, bool fails) {
+    const fs::path folder = stage.path() / name;
+    fs::create_directories(folder);
+    const FitMember member{.options = options, .context = quiet_context(folder, settings)};
+    FitCompany company;
+    attach_to_fits(plan, {.stage = stage.path(), .names = name}, company);
+    if (fails) company.observers.push_back(std::make_shared<Fails>());
+    run_fits(plan, {&member, 1}, false, company);
+  };
+  CHECK_THROWS_WITH(train("first", true), Catch::Contains("no more"));
+  CHECK(trace::listener == nullptr);
+  CHECK(snapshot_files(stage.path()) == "snapshot.request ");
+  train("second", false);
+  CHECK(answer_in(stage.path(), "a1")["value"]["note"] == Value("second"));
 }
 
 TEST_CASE("a snapshot leaves the listener of a step alone that has begun before") {

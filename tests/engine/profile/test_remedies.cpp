@@ -1,10 +1,14 @@
 // Which remedies suit which verdict, and what trying them says.
 #include <catch2/catch.hpp>
 
+#include <ATen/ops/mm.h>
+#include <ATen/ops/ones.h>
+
 #include <algorithm>
 
 #include "profile/remedies.h"
 #include "support/fit_support.h"
+#include "task/task.h"
 
 namespace trainlab::remedies_test {
 
@@ -92,6 +96,75 @@ TEST_CASE("remedies are tried beside the fit, and say whether its result stays")
       options);
   REQUIRE(others.size() == 1);
   CHECK(others.front().result == "changes the result");
+}
+
+namespace {
+
+// A task whose loop multiplies a tensor; `saves`: and saves it.
+Options task_of_steps(const Registry& registry, bool saves) {
+  auto spec = std::make_shared<Spec>();
+  spec->value = registry.check(
+      parse_json(R"({"@": "task", "name": "by_hand", "run": {"@": "function", "index": 0}})", "test"), "task");
+  spec->functions.push_back(native([saves](std::span<const Argument> arguments) {
+    auto& task = dynamic_cast<TaskContext&>(*std::get<std::shared_ptr<Object>>(arguments.front()));
+    TaskLoopOptions options;
+    options.steps = 2000;
+    const at::Tensor weight = at::ones({64, 64});
+    if (saves) options.save = {weight};
+    const auto loop = task.loop(options);
+    while (loop->next()) weight.mul_(0.5).add_(at::ones({64, 64}).mm(weight), 1e-3);
+    return std::vector<Argument>{};
+  }));
+  return {registry, spec, "task"};
+}
+
+}  // namespace
+
+TEST_CASE("of a task other threads are tried, and what its loops save is compared") {
+  Registry registry;
+  register_task(registry);
+  RunSettings settings = cpu_settings();
+  settings.threads = 2;
+  StepVerdict verdict;
+  verdict.bottleneck = Bottleneck::launch;
+  for (const bool saves : {true, false}) {
+    INFO(saves);
+    const Options task = task_of_steps(registry, saves);
+    const Profile profile = profile_stage(task, settings, {.seconds = 0.1});
+    const std::vector<Remedy> remedies = try_remedies(profile, verdict, task, settings, {}, {.seconds = 1});
+    const Remedy* threads = with_set(remedies, "--threads 1");
+    REQUIRE(threads);
+    CHECK(threads->reason == "");
+    CHECK(threads->ratio.low > 0);
+    CHECK(threads->keeps_result() == saves);
+    CHECK(threads->result.starts_with(saves ? "same " : "not compared: "));
+    REQUIRE(remedies.size() == 3);
+    for (const Remedy& one : remedies)
+      if (&one != threads) CHECK(one.reason == "a task's loop is code, which no option changes");
+  }
+}
+
+TEST_CASE("changes of a trial stand below the option that builds it") {
+  const Options fit = parse_options(digits_fit(R"(, "steps": 40)"));
+  const RunSettings settings = cpu_settings();
+  const Profile profile = profile_stage(fit, settings, {.seconds = 0.1});
+  StepVerdict verdict;
+  verdict.bottleneck = Bottleneck::transfer;
+  std::vector<std::string> asked;
+  const WithSet built = [&](const std::vector<std::string>& texts) {
+    asked = texts;
+    return fit;
+  };
+  const auto tried = [&](const StageOfTraining& stage) {
+    return try_remedies(profile, verdict, fit, settings, built, {.seconds = 0.5}, stage);
+  };
+  CHECK(tried({.path = "build."}).front().set.starts_with("build.batch="));
+  REQUIRE(asked.size() == 1);
+  CHECK(asked.front().starts_with("build.batch="));
+  asked.clear();
+  CHECK(tried({.path = "build.", .together = 8}).front().reason ==
+        "the stage does 8 trainings together, and one by itself was profiled");
+  CHECK(asked.empty());
 }
 
 namespace {

@@ -45,6 +45,22 @@ TEST_CASE("the request of another process stays when one is answered or withdraw
   CHECK(fs::is_empty(stage));
 }
 
+TEST_CASE("of the processes of a stage one takes a request, and another where the first gives it back") {
+  const TemporaryFolder temporary;
+  const fs::path& stage = temporary.path();
+  ask_for_snapshot(stage, {.id = "a1"});
+  CHECK(take_snapshot_request(stage, "a1"));
+  CHECK_FALSE(take_snapshot_request(stage, "a1"));
+  CHECK(take_snapshot_request(stage, "b2"));
+  give_back_snapshot_request(stage, "a1");
+  CHECK(take_snapshot_request(stage, "a1"));
+  answer_snapshot(stage, "a1", Value::Map{});
+  withdraw_snapshot_request(stage, "a1");
+  give_back_snapshot_request(stage, "b2");
+  CHECK(fs::is_empty(stage));
+  CHECK_THROWS_WITH(take_snapshot_request(stage / "gone", "a1"), Catch::Contains("cannot make "));
+}
+
 TEST_CASE("what is no request is none") {
   const TemporaryFolder temporary;
   const fs::path& stage = temporary.path();

@@ -89,7 +89,7 @@ class FindExecution final : public MeasuredStage {
  private:
   int measure(const WhatToMeasure& what, const RunSettings& settings) override {
     require_fit(what, "a task's loop is code, whose rates and batches only the recipe knows");
-    if (request().has("apply") && !what.spec) {
+    if (request().has("apply") && !what.note.empty()) {
       throw usage_error("--apply: expected a fit that the recipe names, found " + what.note)
           .hint("options of its fits come from the function `build`");
     }

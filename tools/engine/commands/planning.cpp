@@ -25,7 +25,7 @@ class PlanningExecution final : public MeasuredStage {
     }
     Value facts = Value::Map{{"stage", what.whole.string("name")},
                              {"kind", what.whole.entry().name},
-                             {"trainings", what.trainings},
+                             {"trainings", what.count},
                              {"share", budget_share(what.whole, what.is_last)},
                              {"steps", 0},
                              {"steps_per_epoch", 0},

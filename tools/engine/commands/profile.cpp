@@ -53,14 +53,9 @@ class BesideExecution : public MeasuredStage {
 
  protected:
   // The stage of the second side: with the options of --with.
-  Options second_of(const WhatToMeasure& what) const {
+  Options second_of(const WhatToMeasure& what, const RunSettings& settings) const {
     const std::vector<std::string> more = request().texts("with");
-    if (more.empty()) return what.stage;
-    if (!what.spec) {
-      throw usage_error("--with: expected a fit or a task that the recipe names, found " + what.note)
-          .hint("options of its fits come from the function `build`");
-    }
-    return with_more(*what.spec, more, "--with");
+    return more.empty() ? what.stage : with_more(what, settings, more, "--with");
   }
 
   std::string note_of_second(const WhatToMeasure& what) const {
@@ -89,7 +84,7 @@ class SecondExecution final : public BesideExecution {
 
  private:
   int measure(const WhatToMeasure& what, const RunSettings& settings) override {
-    const Options stage = second_of(what);
+    const Options stage = second_of(what, settings);
     return tell_beside(
         first_,
         {.stage = stage, .settings = settings, .recipe = shown_name(), .note = note_of_second(what), .ran = [this] {
@@ -130,7 +125,7 @@ class ProfileExecution final : public BesideExecution {
           mute();
         }};
     if (request().second.empty()) {
-      const Options changed = second_of(what);
+      const Options changed = second_of(what, settings);
       return tell_beside(
           first, {.stage = changed, .settings = settings, .recipe = shown_name(), .note = note_of_second(what)});
     }
@@ -142,10 +137,6 @@ class ProfileExecution final : public BesideExecution {
   }
 
   int measure_one(const WhatToMeasure& what, const RunSettings& settings) {
-    if (request().has("apply") && !what.spec) {
-      throw usage_error("--apply: expected a fit that the recipe names, found " + what.note)
-          .hint("options of its fits come from the function `build`");
-    }
     const bool is_fit = what.stage.entry().name == "fit";
     if (request().has("trace") && !is_fit) {
       throw usage_error("--trace: expected a fit, found the task \"" + what.stage.string("name") + "\"")
@@ -154,51 +145,106 @@ class ProfileExecution final : public BesideExecution {
     if (request().has("quality")) check_quality(what, settings);
     ProfileOptions options = profile_options(precision);
     options.by_length = !request().has("seconds");
+    run().say("measuring " +
+              (what.note.empty() ? what.stage.entry().name + " " + what.stage.string("name") : what.note) +
+              " for at most " + number_text(options.seconds) + " s, and remedies for about as long again");
+    Findings found{.profile = profile_stage(what.stage, settings, options)};
+    found.measures = measures_of(found.profile);
+    options.seconds = found.profile.steps.allowed;
+    try {
+      look_closer(what, settings, options, found);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::interrupted) throw;
+      found.is_interrupted = true;
+      found.details.missing.push_back("the rest: " + error.message());
+    }
+    return tell(what, found);
+  }
+
+  // What is known of a stage. Its steps are measured first; what follows may be interrupted.
+  struct Findings {
+    Profile profile;
+    Measures measures = {};
+    std::optional<Timeline> timeline = {};
+    FitDetails details = {};
+    std::vector<Remedy> remedies = {};
+    bool is_interrupted = false;
+  };
+
+  void look_closer(const WhatToMeasure& what, const RunSettings& settings, const ProfileOptions& options,
+                   Findings& found) {
     const Options& stage = what.stage;
-    run().say("measuring " + stage.entry().name + " " + stage.string("name") + " for at most " +
-              number_text(options.seconds) + " s, and remedies for about as long again");
-    const Profile profile = profile_stage(stage, settings, options);
-    options.seconds = profile.steps.allowed;
-    std::optional<Timeline> timeline;
-    if (is_fit && (request().has("trace") || request().has("html"))) {
-      timeline = timeline_of(profile, stage, settings, options);
-    }
-    if (request().has("trace")) timeline->write(*request().path("trace"));
-    const FitDetails details = measure_details(profile, stage, settings, options);
-    const Measures measures = measures_of(profile, details);
-    const StepVerdict verdict = judge(measures);
-    const std::string text = profile_text(profile, measures);
+    if (stage.entry().name == "fit" && (request().has("trace") || request().has("html")))
+      found.timeline = timeline_of(found.profile, stage, settings, options);
+    found.details = measure_details(found.profile, stage, settings, options);
+    found.measures = measures_of(found.profile, found.details);
+    const std::string text = profile_text(found.profile, found.measures);
     run().say(text.substr(0, text.find('\n')) + "; trying remedies");
-    WithSet with_set;
-    if (what.spec) with_set = [&](const std::vector<std::string>& set) { return with_more(*what.spec, set); };
-    std::vector<Remedy> remedies = try_remedies(profile, verdict, stage, settings, with_set, options);
+    const WithSet with_set = [&](const std::vector<std::string>& set) { return with_more(what, settings, set); };
+    found.remedies = try_remedies(found.profile, judge(found.measures), stage, settings, with_set, options,
+                                  {.path = what.path, .together = what.together, .workers = what.workers});
     if (request().has("quality")) {
-      judge_remedies(remedies, profile, stage, settings, with_set, request().options["quality"].number(), options.say);
+      judge_remedies(found.remedies, found.profile, stage, settings, with_set, request().options["quality"].number(),
+                     options.say);
     }
-    if (request().has("apply")) {
-      AppliedChanges changes = winners(remedies);
+  }
+
+  // Writes and sends the findings, and returns the exit code. A file that cannot be written leaves the others and the
+  // result as they are.
+  int tell(const WhatToMeasure& what, Findings& found) {
+    std::vector<std::string> failures;
+    const auto write = [&](const std::string& flag, bool is_known, const auto& work) {
+      if (!request().has(flag)) return;
+      try {
+        if (!is_known) throw run_error("not written, because the profile was interrupted");
+        work(*request().path(flag));
+      } catch (const Error& error) {
+        failures.push_back("--" + flag + ": " + error.headline());
+        found.details.missing.push_back(failures.back());
+      }
+    };
+    write("trace", found.timeline.has_value(), [&](const std::filesystem::path& path) { found.timeline->write(path); });
+    write("apply", !found.is_interrupted, [&](const std::filesystem::path& path) {
+      AppliedChanges changes = winners(found.remedies);
       changes.recipe = hash_file(request().recipe);
-      changes.stage = profile.stage;
-      write_changes(*request().path("apply"), changes);
-    }
-    Value object = profile_value(profile, measures);
+      changes.stage = what.whole.string("name");
+      write_changes(path, changes);
+    });
+    Value object = profile_value(found.profile, found.measures);
     object.set("recipe", shown_name());
-    if (!what.note.empty()) object.set("note", what.note);
-    const Value more = details_value(profile, details);
-    for (const auto& [name, value] : more.map()) object.set(name, value);
-    object.set("remedies", remedies_value(remedies));
-    if (request().has("html")) {
-      Value page = object;
-      if (timeline) page.set("timeline", timeline->flame());
-      write_atomic(*request().path("html"), report::profile_page(page));
+    if (!what.note.empty()) {
+      object.set("note", what.note);
+      object.set("together", what.together);
     }
+    const Value more = details_value(found.profile, found.details);
+    for (const auto& [name, value] : more.map()) object.set(name, value);
+    object.set("remedies", remedies_value(found.remedies));
+    write("html", true, [&](const std::filesystem::path& path) {
+      Value page = object;
+      if (found.timeline) page.set("timeline", found.timeline->flame());
+      write_atomic(path, report::profile_page(page));
+    });
+    object.set("missing", Value::List(found.details.missing.begin(), found.details.missing.end()));
     if (request().has("json")) {
       send_json(object);
     } else {
-      send(text + details_text(profile, details, view()) + (what.note.empty() ? "" : what.note + " was measured\n") +
-           remedies_text(remedies));
+      send(profile_text(found.profile, found.measures) + details_text(found.profile, found.details, view()) +
+           note_text(what) + remedies_text(found.remedies));
     }
-    return 0;
+    for (const std::string& failure : failures) run().say_damage(failure);
+    if (found.is_interrupted) return 130;
+    return failures.empty() ? 0 : 3;
+  }
+
+  // Which training of a stage was measured.
+  static std::string note_text(const WhatToMeasure& what) {
+    if (what.note.empty()) return "";
+    std::string text = "\n" + what.note + " was measured";
+    if (what.together > 1) {
+      text += " by itself; the " + what.whole.entry().name + " does " + std::to_string(what.together) +
+              " trainings together";
+    }
+    return text + "\n";
   }
 
   // Raises Error{usage}, before anything is measured, where remedies cannot be judged.
@@ -207,9 +253,9 @@ class ProfileExecution final : public BesideExecution {
       throw usage_error("--quality: expected a fit, found the task \"" + what.stage.string("name") + "\"")
           .hint("a task's loop is code, and has no options that could be changed");
     }
-    if (!what.spec) {
+    if (!what.note.empty()) {
       throw usage_error("--quality: expected a fit that the recipe names, found " + what.note)
-          .hint("options of its fits come from the function `build`");
+          .hint("profile the fit in a recipe of its own: what a change does to a search is not known from one trial");
     }
     with_torch_errors([&] { quality_metric(plan_fit(what.stage, settings)); });
   }
@@ -231,9 +277,9 @@ Command profile_command() {
       .text =
           "Runs a stage for some seconds and says where the time of its steps goes, in one word first: input, host,\n"
           "compute, bandwidth, transfer, synchronisation, launch, optimizer, evaluation, checkpoint, communication,\n"
-          "contention or none. No run folder is written. Of a sweep or an ensemble the first trial is measured. "
-          "Changes\n"
-          "that suit the verdict are tried, and their gain is shown.\n"
+          "contention or none. No run folder is written. Of a sweep or an ensemble the first trial is measured, "
+          "and\n"
+          "the text says which one. Changes that suit the verdict are tried, and their gain is shown.\n"
           "With a second recipe, or with --with, two stages are measured in turns, and the text says how much longer "
           "a\n"
           "step of the second takes and where the difference lies. Parameters and --set are those of both.\n"

@@ -30,8 +30,7 @@ class RunExecution final : public Execution {
     LuaHost quiet = host();
     quiet.print = {};
     const auto record = [&](const Spec& stage, bool returned) {
-      Spec full = stage;
-      full.value = set.apply(registry(), std::move(full.value), returned);
+      Spec full = set.apply(registry(), stage, returned);
       recorded_.push_back(comparable_stage(registry(), full));
       return std::make_shared<const Spec>(std::move(full));
     };

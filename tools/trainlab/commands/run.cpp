@@ -1,6 +1,7 @@
 #include "cli/arguments.h"
 #include "cli/ending.h"
 #include "cli/requests.h"
+#include "comparing/question.h"
 #include "core/error.h"
 #include "run/applied.h"
 #include "run/latest.h"
@@ -57,7 +58,10 @@ Command run_command() {
       .run =
           [](const Program&, const Arguments& given) {
             Request request = request_for_recipe(given);
-            if (given.has("apply") && !given.has("help")) apply_changes(*request.path("apply"), request);
+            if (given.has("apply") && !given.has("help")) {
+              if (const auto warning = apply_changes(*request.path("apply"), request))
+                say(given, "warning: " + *warning);
+            }
             return supervise(request, given);
           },
   };

@@ -7,6 +7,8 @@
 namespace trainlab {
 
 std::string host_name();
+// The model of the first processor, or its architecture where the system names no model.
+std::string processor_name();
 
 // "HOST/SPACE:PID" of this process: how owners of locks and leases are named. SPACE tells containers apart.
 std::string this_process();

@@ -73,7 +73,7 @@ struct Roofline {
 Value machine_fingerprint();
 
 // Measures this machine, which takes a few seconds on all cores. Sets the number of LibTorch's threads, and sets it
-// back. Error{run} when the process is asked to stop meanwhile. To be called while no other thread computes.
+// back. Error{interrupted} when the process is asked to stop meanwhile. To be called while no other thread computes.
 Roofline calibrate_machine();
 
 struct Calibration {

@@ -17,8 +17,8 @@ namespace trainlab {
 constexpr std::int64_t product_size = 512;
 using ProductTimes = std::map<std::string, double>;  // seconds of a product by type: "float32", "bfloat16", "float16"
 
-// Measures the times. Sets the number of LibTorch's threads, and sets it back. Error{run} when the process is asked to
-// stop meanwhile. To be called while no other thread computes.
+// Measures the times. Sets the number of LibTorch's threads, and sets it back. Error{interrupted} when the process is
+// asked to stop meanwhile. To be called while no other thread computes.
 ProductTimes measure_products();
 
 // The machine to which the times belong: machine_fingerprint() together with the environment variables that keep

@@ -42,27 +42,37 @@ struct Remedy {
   std::string set = {};     // as on the command line: "loader.threads=2" for --set, or "--threads 2"; empty: no option
   std::string reason = {};  // why the remedy was not tried; empty: it was tried
   Interval ratio = {};      // speed with the remedy divided by speed without, validations and checkpoints included
-  std::string result = {};  // "same bytes", "same to rounding" (1e-5 of the largest weight), "changes the result"
+  // "same bytes", "same to rounding" (1e-5 of the largest weight), "changes the result", or "not compared: …" with the
+  // reason.
+  std::string result = {};
   std::optional<RemedyQuality> quality = {};  // of a remedy that changes the result, once it was asked for
 
   bool is_tried() const { return reason.empty(); }
   // Whether the fit is faster with the remedy: the whole interval of the ratio is above 1, its median is 1.02 or more.
   bool wins() const { return is_tried() && ratio.low > 1 && ratio.median >= 1.02; }
-  bool keeps_result() const { return is_tried() && result != "changes the result"; }
+  bool keeps_result() const { return is_tried() && result.starts_with("same "); }
+  bool changes_result() const { return is_tried() && result == "changes the result"; }
 };
 
 // The changes that suit a verdict, none of them tried yet. A remedy that cannot be tried has its `reason`. Pure.
 std::vector<Remedy> remedies_for(Bottleneck verdict, const FitFacts& facts);
 
-// Returns the stage with these further texts of --set. Raises Error where the stage has no such option.
+// The stage of a recipe whose training was profiled: that training itself, or a sweep or an ensemble.
+struct StageOfTraining {
+  std::string path = {};      // what texts of --set have in front of an option of the training: "build.", or nothing
+  std::int64_t together = 1;  // trainings that train as one group, of which one by itself was profiled
+  int workers = 1;            // processes that train side by side, and share the cores
+};
+
+// Returns the training of the stage with these further texts of --set. Raises Error where the stage has no such option.
 using WithSet = std::function<Options(const std::vector<std::string>& set)>;
 
-// Tries the remedies for a profiled fit: short runs with and without each in turn (A B B A …), `seconds` in all, and
-// five steps of both, whose weights are compared. A remedy that the fit refuses is not tried, and the refusal is its
-// reason. No remedy of a task is tried, because its loop is code; nor is one without `with_set`, which is absent for a
-// fit whose options come from a function.
-std::vector<Remedy> try_remedies(const Profile& profile, const StepVerdict& verdict, const Options& stage,
-                                 const RunSettings& settings, const WithSet& with_set, const ProfileOptions& options);
+// Tries the remedies for a profiled fit or task: short runs with and without each in turn (A B B A …), `seconds` in
+// all, and five steps of both, whose weights are compared. A remedy that the stage refuses is not tried, and the
+// refusal is its reason. Of a task, whose loop is code, other numbers of threads alone can be tried.
+std::vector<Remedy> try_remedies(const Profile& profile, const StepVerdict& verdict, const Options& training,
+                                 const RunSettings& settings, const WithSet& with_set, const ProfileOptions& options,
+                                 const StageOfTraining& stage = {});
 
 // The metric by which the remedies of a fit are judged: the one that the fit monitors, if the validation part is
 // measured by it, else val.loss. Error{usage} for a fit whose validation part is not measured.

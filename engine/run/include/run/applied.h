@@ -16,17 +16,19 @@ struct AppliedChanges {
   std::string stage;             // its name
   std::vector<std::string> set;  // as after --set: "loader.threads=2"
   std::optional<int> threads;    // of operators
+  std::string machine = {};      // on which they were tried; empty in files of earlier versions
 };
 
 // Asked before a measurement: Error{usage} where the file is there already and holds no changes. Written, it would
 // replace the recipe itself, for example.
 void check_replaces_changes(const std::filesystem::path& file);
 
-// A TOML file. Raises the errors of write_atomic.
+// A TOML file, which names this machine. Raises the errors of write_atomic.
 void write_changes(const std::filesystem::path& file, const AppliedChanges& changes);
 
 // Makes the changes of the file part of the request, as if they stood before all other flags: --set and --threads of
-// the command line win. Raises Error{usage} for what is no such file, and for another recipe.
-void apply_changes(const std::filesystem::path& file, Request& request);
+// the command line win. Raises Error{usage} for what is no such file, and for another recipe. Returns a warning for the
+// user where the changes were tried on another machine.
+std::optional<std::string> apply_changes(const std::filesystem::path& file, Request& request);
 
 }  // namespace trainlab

@@ -1,6 +1,6 @@
-// Snapshots: how `trainlab profile --attach` asks a fit that trains now, in another process, for a profile of its next
-// steps. Request and answer are files in the folder of the fit's stage, so that nothing in the run waits for the
-// process that asks, and nothing is left to do where that process has gone.
+// Snapshots: how `trainlab profile --attach` asks a stage that trains now, in another process, for a profile of its
+// next steps. Request and answer are files in the folder of the stage, so that nothing in the run waits for the process
+// that asks, and nothing is left to do where that process has gone.
 #pragma once
 
 #include <filesystem>
@@ -31,6 +31,10 @@ void withdraw_snapshot_request(const std::filesystem::path& stage, const std::st
 // For the process that trains: the request, which stays; nullopt where there is none, and where the file is no request.
 // Raises Error where the file cannot be read.
 std::optional<SnapshotRequest> snapshot_request(const std::filesystem::path& stage);
+// True for the one process of those that work on the stage which answers this request. Raises Error{run}.
+bool take_snapshot_request(const std::filesystem::path& stage, const std::string& id);
+// Lets another training of the stage answer a request that was taken.
+void give_back_snapshot_request(const std::filesystem::path& stage, const std::string& id) noexcept;
 // Writes the answer, `value` and `text` of the snapshot or `error`, the reason why there is none, and removes the
 // request. Raises Error as write_atomic does.
 void answer_snapshot(const std::filesystem::path& stage, const std::string& id, const Value& answer);

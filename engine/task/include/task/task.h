@@ -112,8 +112,8 @@ class RowJudge {
 // Given from outside to a task.
 struct TaskCompany {
   std::vector<std::shared_ptr<Observer>> observers = {};  // called after the observers that every stage has
-  std::vector<Resumable> parts = {};                      // what observers and judge keep in the task's checkpoints
-  std::shared_ptr<RowJudge> judge = {};
+  std::vector<Resumable> parts = {};                      // what observers and judges keep in the task's checkpoints
+  std::vector<std::shared_ptr<RowJudge>> judges = {};
   bool shows_progress = true;
 };
 
@@ -152,7 +152,7 @@ class TaskContext : public Object, public std::enable_shared_from_this<TaskConte
   Value finish();
   // Called when an error has left the function: a recipe that has kept the context cannot use it any more.
   void close() { complete_ = true; }
-  // The summary, if the judge has ended the task.
+  // The summary, if a judge has ended the task.
   const std::optional<Value>& early_end() const { return early_end_; }
   // Keys the random numbers that the function draws outside of its loops.
   Key key() const { return key_; }
@@ -207,8 +207,8 @@ class TaskContext : public Object, public std::enable_shared_from_this<TaskConte
   void loop_ended(TaskLoop& loop);
   // Tells the observers that the task ends, and returns its summary.
   Value end(const std::string& status, const std::string& reason);
-  // Ends the task between two steps if its judge says so: raises an error that leaves the function, whose summary is
-  // early_end(). `is_durable`: the loop under way is, so that a checkpoint can be written.
+  // Ends the task between two steps if one of its judges says so: raises an error that leaves the function, whose
+  // summary is early_end(). `is_durable`: the loop under way is, so that a checkpoint can be written.
   void end_if_over(bool is_durable);
 
   std::string name_;
@@ -231,11 +231,11 @@ class TaskContext : public Object, public std::enable_shared_from_this<TaskConte
   std::map<std::string, double> last_;    // of each name
   NotFiniteValues not_finite_;
   std::vector<FinishedLoop> finished_;
-  std::shared_ptr<TaskLoop> loop_;   // the durable one under way
-  std::size_t loops_ = 0;            // begun
-  std::int64_t steps_before_ = 0;    // of finished loops
-  std::optional<Checkpoint> from_;   // the checkpoint, until the loop in which it was made is reached again
-  std::shared_ptr<RowJudge> judge_;  // may be null
+  std::shared_ptr<TaskLoop> loop_;  // the durable one under way
+  std::size_t loops_ = 0;           // begun
+  std::int64_t steps_before_ = 0;   // of finished loops
+  std::optional<Checkpoint> from_;  // the checkpoint, until the loop in which it was made is reached again
+  std::vector<std::shared_ptr<RowJudge>> judges_;
   std::optional<Value> early_end_;
   StateLooks state_looks_;
   std::optional<Error> state_fault_;
@@ -243,7 +243,7 @@ class TaskContext : public Object, public std::enable_shared_from_this<TaskConte
   bool failed_ = false;
 };
 
-// Runs the function of a `lab.task` to its end, or until its judge ends it, and returns the summary. Errors are those
+// Runs the function of a `lab.task` to its end, or until a judge ends it, and returns the summary. Errors are those
 // of the function, of observers and of files; the checkpoints then stay as they are.
 Value run_task(const Options& task, const StageContext& context, const TaskCompany& company = {});
 
@@ -251,6 +251,10 @@ Value run_task(const Options& task, const StageContext& context, const TaskCompa
 // folder, and each of its loops takes at most two steps. Errors are those of the function.
 Checked check_task(const Options& task, const RunSettings& settings, const CheckedToo& too);
 
-void register_task(Registry& registry);
+// Gives each lab.task that runs by itself company from a room above, before it begins.
+using TaskAddition = std::function<void(const Options& task, const StageContext& context, TaskCompany& company)>;
+
+// Adds the entry "task" and those of its context.
+void register_task(Registry& registry, const TaskAddition& addition = {});
 
 }  // namespace trainlab

@@ -1,23 +1,21 @@
-// SnapshotWatch: records some steps of a running fit when a request asks for them. Private to the room.
+// Snapshots: records some steps of a training that goes on, when a request asks for them. Private to the room.
 #pragma once
 
 #include <filesystem>
-#include <memory>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
 
-#include "journal/observer.h"
 #include "layers/listening_to_operators.h"
+#include "profile/profile.h"
 #include "run/snapshot.h"
 #include "steps/step_collector.h"
 #include "timeline/timeline_recorder.h"
-#include "train/fit_plan.h"
-#include "train/loop_observer.h"
 
 namespace trainlab {
 
-// Adds up the steps of a fit that goes on afterwards: a StepCollector alone would end the fit.
+// Adds up the steps of a training that goes on afterwards: a StepCollector alone would end it.
 class LiveSteps final : public TraceListener {
  public:
   explicit LiveSteps(double seconds) : collector_({.seconds = seconds, .cold = 0}) { collector_.run_began(); }
@@ -27,6 +25,11 @@ class LiveSteps final : public TraceListener {
   void ended(Phase phase, std::string_view name) noexcept override {
     if (!is_done()) collector_.ended(phase, name);
   }
+  // Ends the step under way, and begins the next, where the loop has no spans of steps.
+  void next_step() {
+    if (collector_.in_step()) collector_.step_ended();
+    if (!is_done()) collector_.step_began();
+  }
   bool is_done() const { return collector_.is_done(); }
   StepFigures figures() { return collector_.figures(); }
 
@@ -34,22 +37,32 @@ class LiveSteps final : public TraceListener {
   StepCollector collector_;
 };
 
+// The training that answers requests.
+struct SnapshotSubject {
+  std::filesystem::path stage = {};  // the folder in which requests lie
+  std::string note = {};             // which training of the stage this is; empty: the stage itself
+  std::int64_t samples = 0;          // in a step; 0: unknown
+  bool has_step_spans = true;        // whether its loop opens a span for each step
+  std::function<Profile(StepFigures)> profile = {};
+  // The field `speed` of the summary, as it is now; null where nobody knows.
+  std::function<Value()> speed = {};
+};
+
 // Used by the thread that trains. First the phases of steps are timed, which costs about a microsecond a step; then,
 // where a trace is wanted, other steps are recorded with their operators.
-class SnapshotWatch final : public Observer, public LoopObserver {
+class Snapshots {
  public:
-  // `plan` outlives the object. `stage`: the folder of the fit.
-  SnapshotWatch(const FitPlan& plan, std::filesystem::path stage);
+  explicit Snapshots(SnapshotSubject subject) : subject_(std::move(subject)) {}
+  // Where an error has left the training, the next training of the stage answers.
+  ~Snapshots();
+  Snapshots(const Snapshots&) = delete;
 
-  void started(const FitView& view) override { run_ = view.run; }
-  void stepped(std::int64_t step) override;
-  void finished(std::int64_t step) override;
+  // To be called at the end of each step, which counts those of the stage; within the step's span where it has one.
+  void stepped(std::int64_t step);
+  // To be called when the training has ended.
+  void finished(std::int64_t step);
 
  private:
-  using LoopObserver::started;
-  using Observer::finished;
-  using Observer::stepped;
-
   struct Timing {
     explicit Timing(double seconds) : steps(seconds), listening(std::in_place, steps) {}
     LiveSteps steps;
@@ -57,10 +70,13 @@ class SnapshotWatch final : public Observer, public LoopObserver {
   };
   struct Tracing {
     Tracing(std::int64_t step_samples, double end);
+    // As LiveSteps::next_step.
+    void next_step();
     TimelineRecorder recorder;
     std::optional<ListeningToOperators> operators;
     std::optional<Listening> listening;
     double until;  // by steady_seconds()
+    bool in_step = false;
   };
   struct Recording {
     explicit Recording(SnapshotRequest asked) : request(std::move(asked)) {}
@@ -71,22 +87,19 @@ class SnapshotWatch final : public Observer, public LoopObserver {
 
     // The listener that hears the spans of the thread now; null between the timing and the tracing, and after both.
     const TraceListener* listener() const;
+    void next_step();
     bool has_enough() const;
     void end_listening();
   };
 
   void look(double now);
-  // Goes on with the recording; with the last step of the fit, ends it.
+  // Goes on with the recording; with the last step of the training, ends it.
   void go_on(std::int64_t step, bool is_last);
   void answer(std::int64_t step);
-  // The field `speed` of the fit's summary, as it is now.
-  Value speed() const;
 
-  const FitPlan& plan_;
-  std::filesystem::path stage_;
-  std::weak_ptr<Object> run_;
+  const SnapshotSubject subject_;
   double next_look_ = 0;
-  std::string last_id_;  // of the request that was served last; one whose answer failed is not begun again
+  std::string last_id_;  // of the request that was seen last; one whose answer failed is not begun again
   std::optional<Recording> recording_;
 };
 

@@ -1,11 +1,8 @@
-#include "snapshot_watch.h"
+#include "snapshots.h"
 
 #include <fmt/format.h>
 
 #include "core/clock.h"
-#include "objects/run_handle.h"
-#include "profile/attach.h"
-#include "stage_profile.h"
 #include "steps/operator_count.h"
 #include "time_text.h"
 
@@ -37,23 +34,28 @@ std::string speed_so_far_text(const Value& speed) {
 
 }  // namespace
 
-SnapshotWatch::Tracing::Tracing(std::int64_t step_samples, double end)
+Snapshots::Tracing::Tracing(std::int64_t step_samples, double end)
     : recorder(TimelineLimits().events, step_samples),
       operators(std::in_place, recorder, false),
       listening(std::in_place, recorder),
       until(end) {}
 
-const TraceListener* SnapshotWatch::Recording::listener() const {
+void Snapshots::Tracing::next_step() {
+  if (std::exchange(in_step, true)) recorder.ended(Phase::step, {});
+  recorder.began(Phase::step, {});
+}
+
+const TraceListener* Snapshots::Recording::listener() const {
   if (timing && timing->listening) return &timing->steps;
   if (tracing && tracing->listening) return &tracing->recorder;
   return nullptr;
 }
 
-bool SnapshotWatch::Recording::has_enough() const {
+bool Snapshots::Recording::has_enough() const {
   return timing ? timing->steps.is_done() : steady_seconds() >= tracing->until;
 }
 
-void SnapshotWatch::Recording::end_listening() {
+void Snapshots::Recording::end_listening() {
   if (timing) {
     timing->listening.reset();
   } else {
@@ -62,20 +64,26 @@ void SnapshotWatch::Recording::end_listening() {
   }
 }
 
-SnapshotWatch::SnapshotWatch(const FitPlan& plan, std::filesystem::path stage)
-    : plan_(plan), stage_(std::move(stage)) {}
+void Snapshots::Recording::next_step() {
+  if (timing && timing->listening) timing->steps.next_step();
+  if (tracing && tracing->listening) tracing->next_step();
+}
 
-void SnapshotWatch::stepped(std::int64_t step) {
+Snapshots::~Snapshots() {
+  if (recording_) give_back_snapshot_request(subject_.stage, recording_->request.id);
+}
+
+void Snapshots::stepped(std::int64_t step) {
   const double now = steady_seconds();
   if (!recording_ && now < next_look_) return;
   try {
     recording_ ? go_on(step, false) : look(now);
   } catch (const std::exception&) {
-    recording_.reset();  // the process that has asked waits in vain, and the fit goes on
+    recording_.reset();  // the process that has asked waits in vain, and the training goes on
   }
 }
 
-void SnapshotWatch::finished(std::int64_t step) {
+void Snapshots::finished(std::int64_t step) {
   if (!recording_) return;
   try {
     go_on(step, true);
@@ -84,22 +92,25 @@ void SnapshotWatch::finished(std::int64_t step) {
   }
 }
 
-void SnapshotWatch::look(double now) {
+void Snapshots::look(double now) {
   next_look_ = now + look_every;
   // Listeners nest, and this one outlives the step: it must not begin within another one, as that of the memory.
   if (trace::listener) return;
-  const std::optional<SnapshotRequest> request = snapshot_request(stage_);
+  const std::optional<SnapshotRequest> request = snapshot_request(subject_.stage);
   if (!request || request->id == last_id_) return;
   last_id_ = request->id;
+  if (!take_snapshot_request(subject_.stage, request->id)) return;  // another process of the stage answers
   recording_.emplace(*request);
   recording_->timing.emplace(request->seconds);
+  if (!subject_.has_step_spans) recording_->next_step();
 }
 
-void SnapshotWatch::go_on(std::int64_t step, bool is_last) {
+void Snapshots::go_on(std::int64_t step, bool is_last) {
   Recording& now = *recording_;
   // Another listener has begun within this step: the recording goes on with a later one.
   if (trace::listener != now.listener()) return;
   if (now.listener()) {
+    if (!subject_.has_step_spans && !is_last) now.next_step();
     if (!now.has_enough() && !is_last) return;
     now.end_listening();
     // The span of this step has yet to tell its end to the listener, which therefore lives until the next step.
@@ -109,7 +120,8 @@ void SnapshotWatch::go_on(std::int64_t step, bool is_last) {
     now.steps = now.timing->steps.figures();
     now.timing.reset();
     if (now.request.has_trace && !is_last) {
-      now.tracing.emplace(plan_.length.batch, steady_seconds() + now.request.seconds);
+      now.tracing.emplace(subject_.samples, steady_seconds() + now.request.seconds);
+      if (!subject_.has_step_spans) now.next_step();
       return;
     }
   }
@@ -117,42 +129,31 @@ void SnapshotWatch::go_on(std::int64_t step, bool is_last) {
   recording_.reset();
 }
 
-void SnapshotWatch::answer(std::int64_t step) {
+void Snapshots::answer(std::int64_t step) {
   const SnapshotRequest& request = recording_->request;
-  const std::optional<SnapshotRequest> present = snapshot_request(stage_);
+  const std::optional<SnapshotRequest> present = snapshot_request(subject_.stage);
   if (!present || present->id != request.id) return;  // nobody waits any more
   Value answer;
   try {
-    if (recording_->tracing) recording_->tracing->recorder.take().write(snapshot_trace_path(stage_, request.id));
-    Profile profile = profile_of_steps(plan_, recording_->steps);
+    if (recording_->tracing)
+      recording_->tracing->recorder.take().write(snapshot_trace_path(subject_.stage, request.id));
+    Profile profile = subject_.profile(recording_->steps);
     profile.call_seconds = seconds_of_a_call();
     const Measures measures = measures_of(profile);
-    const Value so_far = speed();
+    const Value so_far = subject_.speed ? subject_.speed() : Value();
     Value value = profile_value(profile, measures);
     value.set("kind", "snapshot");
     value.set("step", step);
     value.set("speed", so_far);
-    answer = Value::Map{
-        {"value", std::move(value)},
-        {"text", profile_text(profile, measures) + speed_so_far_text(so_far) + fmt::format("after step {}\n", step)}};
+    if (!subject_.note.empty()) value.set("note", subject_.note);
+    const std::string note = subject_.note.empty() ? "" : "\n" + subject_.note + ", measured while the stage goes on\n";
+    answer = Value::Map{{"value", std::move(value)},
+                        {"text", profile_text(profile, measures) + note + speed_so_far_text(so_far) +
+                                     fmt::format("after step {}\n", step)}};
   } catch (const Error& error) {
     answer = Value::Map{{"error", error.headline()}};
   }
-  answer_snapshot(stage_, request.id, answer);
-}
-
-Value SnapshotWatch::speed() const {
-  const auto run = std::dynamic_pointer_cast<const RunHandle>(run_.lock());
-  return run ? run->speed() : Value();
-}
-
-FitAddition attach_addition() {
-  return {.options = {}, .callbacks = {}, .join = [](const FitPlan& plan, FitMember& member, FitCompany& company) {
-            if (member.context.folder.empty()) return;
-            const auto watch = std::make_shared<SnapshotWatch>(plan, member.context.folder);
-            member.observers.push_back(watch);
-            company.observers.push_back(watch);
-          }};
+  answer_snapshot(subject_.stage, request.id, answer);
 }
 
 }  // namespace trainlab

@@ -1,0 +1,105 @@
+// Fits and tasks that answer requests for snapshots.
+#include "profile/attach.h"
+
+#include "objects/run_handle.h"
+#include "snapshots.h"
+#include "stage_profile.h"
+
+namespace trainlab {
+
+namespace {
+
+// Figures of the members together: a step of theirs is one of each.
+Profile profile_of_members(const FitPlan& plan, std::int64_t members, StepFigures steps) {
+  Profile profile = profile_of_steps(plan, std::move(steps));
+  profile.samples *= members;
+  if (profile.flops) *profile.flops *= static_cast<double>(members);
+  return profile;
+}
+
+class FitWatch final : public Observer, public LoopObserver {
+ public:
+  // `plan` outlives the object.
+  FitWatch(const FitPlan& plan, const AttachedTrials& trials)
+      : snapshots_({.stage = trials.stage,
+                    .note = trials.names,
+                    .samples = plan.length.batch * trials.count,
+                    .profile = [&plan, count = trials.count](
+                                   StepFigures steps) { return profile_of_members(plan, count, std::move(steps)); },
+                    .speed = [this] { return speed(); }}) {}
+
+  void started(const FitView& view) override { run_ = view.run; }
+  void stepped(std::int64_t step) override { snapshots_.stepped(step); }
+  void finished(std::int64_t step) override { snapshots_.finished(step); }
+
+ private:
+  using LoopObserver::started;
+  using Observer::finished;
+  using Observer::stepped;
+
+  Value speed() const {
+    const auto run = std::dynamic_pointer_cast<const RunHandle>(run_.lock());
+    return run ? run->speed() : Value();
+  }
+
+  std::weak_ptr<Object> run_;
+  Snapshots snapshots_;
+};
+
+// The steps of a task are the passes through its loops, before each of which it asks its judges.
+class TaskWatch final : public Observer, public RowJudge {
+ public:
+  // `task` outlives the object.
+  TaskWatch(const Options& task, const RunSettings& settings, const AttachedTrials& trial)
+      : snapshots_({.stage = trial.stage,
+                    .note = trial.names,
+                    .has_step_spans = false,
+                    .profile = [&task, device = settings.device](StepFigures steps) {
+                      return profile_of_task_steps(task, device, std::move(steps));
+                    }}) {}
+
+  void started(const FitView& view) override { step_ = view.first_step; }
+  bool wants_step(std::int64_t) override { return true; }
+  void stepped(const StepView& view) override { step_ = view.step; }
+  void finished(const Value&) override { snapshots_.finished(step_); }
+
+  void row(const std::function<std::optional<double>(const std::string&)>&) override {}
+  std::optional<std::string> over() override {
+    snapshots_.stepped(step_);
+    return std::nullopt;
+  }
+
+ private:
+  std::int64_t step_ = 0;
+  Snapshots snapshots_;
+};
+
+}  // namespace
+
+FitAddition attach_addition() {
+  return {.options = {}, .callbacks = {}, .join = [](const FitPlan& plan, FitMember& member, FitCompany& company) {
+            if (member.context.folder.empty()) return;
+            const auto watch = std::make_shared<FitWatch>(plan, AttachedTrials{.stage = member.context.folder});
+            member.observers.push_back(watch);
+            company.observers.push_back(watch);
+          }};
+}
+
+TaskAddition attach_to_tasks() {
+  return [](const Options& task, const StageContext& context, TaskCompany& company) {
+    if (!context.folder.empty()) attach_to_task(task, *context.settings, {.stage = context.folder}, company);
+  };
+}
+
+void attach_to_fits(const FitPlan& plan, const AttachedTrials& trials, FitCompany& company) {
+  company.observers.push_back(std::make_shared<FitWatch>(plan, trials));
+}
+
+void attach_to_task(const Options& task, const RunSettings& settings, const AttachedTrials& trial,
+                    TaskCompany& company) {
+  const auto watch = std::make_shared<TaskWatch>(task, settings, trial);
+  company.observers.push_back(watch);
+  company.judges.push_back(watch);
+}
+
+}  // namespace trainlab

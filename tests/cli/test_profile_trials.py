@@ -1,0 +1,353 @@
+"""`trainlab profile` of stages that are no fit: trials of a sweep or an ensemble, tasks, and runs that train them; and
+what it says where there is too little to measure, or the machine gives less than it should."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import tempfile
+import unittest
+
+from program import SOURCE, CliTest, fit, small_disk, small_sweep
+
+# A transform that takes most of a step, so that input is what the step waits for, unless the machine is busy.
+SLOW_INPUT = ("lab.data.blobs { samples = 240 }:split { train = 0.5, val = 0.5 }:transform(function(batch)\n"
+              "    for i = 1, 300000 do end\n    return batch\n  end)")
+TASK = """local data = lab.data.blobs { samples = 256 }:split { val = 0.25 }
+local function task(name, epochs, lr)
+  return lab.task { name = name, run = function(ctx)
+    local model = lab.build(lab.nn.Linear(3), { input = { 2 }, seed = ctx.seed })
+    local opt = lab.optimizer(lab.optim.SGD { lr = lr }, model:parameters())
+    for batch in ctx:batches(data.train, { size = 32, epochs = epochs, save = { model, opt } }) do
+      local loss = lab.ops.cross_entropy_loss(model:forward(batch.x), batch.y)
+      opt:zero_grad(); loss:backward(); opt:step()
+      ctx:log("val.loss", loss)
+    end
+  end }
+end
+"""
+
+
+def search(trial, more="", kind="sweep"):
+    """A recipe with a sweep or an ensemble of such trials."""
+    options = 'trials = 3, space = { lr = lab.space.log(1e-3, 1e-1) },' if kind == "sweep" else "seeds = 3,"
+    return (f'return lab.{kind} {{ name = "s", metric = "val.loss", {options} {more}\n'
+            f"  build = function(hp)\n{trial}end }}\n")
+
+
+class OfTrials(CliTest):
+    @classmethod
+    def setUpClass(cls):
+        cache = tempfile.TemporaryDirectory(dir=os.getcwd())
+        cls.addClassCleanup(cache.cleanup)
+        os.environ["XDG_CACHE_HOME"] = cache.name
+
+    def profile(self, *arguments, **options):
+        return self.run_program("profile", *arguments, "--seconds", "0.5", "--json", **options).json()
+
+    def trial_summary(self, trial, seed=1):
+        return self.summary(self.run_folder() / f"trials/{trial:04}/seed-{seed}")
+
+
+class Trials(OfTrials):
+    def test_changes_of_a_trial_are_tried_and_applied(self):
+        self.write("r.lua", search(fit(data=SLOW_INPUT, optim="lab.optim.SGD { lr = hp.lr }"), "stack = false,"))
+        profile = self.profile("r.lua", "--apply", "faster.toml")
+        self.assertRegex(profile["note"], r"^trial 0 of sweep s \(lr = [\d.e-]+\)$")
+        self.assertEqual(profile["together"], 1)
+        options = [one for one in profile["remedies"] if one["set"]]
+        self.assertTrue(options, profile["remedies"])
+        for one in options:
+            self.assertRegex(one["set"], r"^build\.loader\.")
+            self.assertTrue(one["tried"] and one["ratio"]["low"] > 0, one)
+            self.assertEqual(one["result"], "same bytes")
+        applied = (self.folder / "faster.toml").read_text().replace('"', "'")
+        self.assertIn("stage = 's'", applied)
+        self.assertIn("machine = '", applied)
+        head = re.search(r"recipe = .*", applied).group(0)
+        self.write("faster.toml", head + '\nstage = "s"\nset = [ "build.batch=8", "build.epochs=2" ]\n')
+        self.run_program("run", "r.lua", "--apply", "faster.toml")
+        self.assertEqual([self.trial_summary(trial)["steps"] for trial in range(3)], [2 * 120 // 8] * 3)
+
+    def test_trials_that_train_together(self):
+        self.write("r.lua", small_sweep(20))
+        text = self.run_program("profile", "r.lua", "--seconds", "0.3").out
+        self.assertRegex(text, r"trial 0 of sweep s \(lr = [\d.e-]+\) was measured by itself; the sweep does "
+                               r"3 trainings together\n")
+        for line in text.split("remedies (speed")[-1].splitlines():
+            if " --set " in line:
+                self.assertIn("not tried: the stage does 3 trainings together, ", line)
+
+    def test_of_an_ensemble(self):
+        self.write("r.lua", search(fit(data=SLOW_INPUT), "stack = false,", kind="ensemble"))
+        profile = self.profile("r.lua")
+        self.assertEqual((profile["stage"], profile["note"]), ("f", "trial 0 of ensemble s"))
+        self.assertTrue(any(one["tried"] for one in profile["remedies"]), profile["remedies"])
+
+    def test_a_change_that_the_sweep_refuses_is_not_tried(self):
+        """Each step is followed by a validation with its metric, by which the sweep compares trials."""
+        trial = fit(optim="lab.optim.SGD { lr = hp.lr }", more='  metrics = { "accuracy" }, validate = "1 steps",\n'
+                    '  loader = { threads = 0 }, checkpoint = "1000 steps",\n')
+        self.write("r.lua", search(trial, "stack = false,").replace("val.loss", "val.accuracy"))
+        profile = self.profile("r.lua", "--threads", "1")
+        refused = [one for one in profile["remedies"] if one["set"] == "build.metrics=nil"]
+        self.assertEqual(len(refused), 1 if profile["verdict"] == "evaluation" else 0, profile["remedies"])
+        for one in refused:
+            self.assertFalse(one["tried"])
+            self.assertIn("val.accuracy", one["reason"])
+
+    def test_the_trial_that_can_be_built(self):
+        self.write("r.lua", search("if hp.trial < 2 then error('not this one') end\n" +
+                                   fit(optim="lab.optim.SGD { lr = hp.lr }")))
+        self.assertRegex(self.profile("r.lua")["note"], r"^trial 2 of sweep s ")
+
+    def test_a_trial_beside_itself_with_another_option(self):
+        self.write("r.lua", search(fit(optim="lab.optim.SGD { lr = hp.lr }")))
+        stages = self.run_program("profile", "r.lua", "--with", "build.batch=32", "--seconds", "2", "--json").json()
+        self.assertEqual((stages["a"]["samples"], stages["b"]["samples"]), (16, 32))
+        self.assertRegex(stages["b"]["note"], r"^trial 0 of sweep s \(.*\), with build\.batch=32$")
+
+    def test_of_a_task_the_threads_are_tried(self):
+        self.write("r.lua", TASK + 'return task("t", 400, 0.1)\n')
+        profile = self.profile("r.lua", "--threads", "2")
+        for one in profile["remedies"]:
+            if (one["set"] or "").startswith("--threads"):
+                self.assertTrue(one["tried"], one)
+                self.assertIn(one["result"], ("same bytes", "same to rounding"))
+            else:
+                self.assertFalse(one["tried"] or one["set"], one)
+
+    def test_of_a_sweep_of_tasks(self):
+        self.write("r.lua", TASK + search('return task("t", 100, hp.lr)\n'))
+        profile = self.profile("r.lua")
+        self.assertEqual((profile["stage_kind"], profile["stage"]), ("task", "t"))
+        self.assertRegex(profile["note"], r"^trial 0 of sweep s \(lr = ")
+
+
+class SetBelowBuild(OfTrials):
+    def test_options_of_all_fits(self):
+        self.write("r.lua", search(fit(optim="lab.optim.SGD { lr = hp.lr }")))
+        self.run_program("r.lua", "--set", "build.epochs=1", "--set", "s:build.model[1].out_features=4")
+        for trial in range(3):
+            summary = self.trial_summary(trial)
+            self.assertEqual((summary["steps"], summary["parameters"]), (4, 2 * 4 + 4 + 4 * 3 + 3))
+        self.assertIn("36 steps of 5 samples", self.run_program("check", "r.lua", "--set", "build.batch=5").out)
+
+    def bytes_of_rows(self):
+        return sum(path.stat().st_size for path in self.run_folder().rglob("metrics.jsonl"))
+
+    def test_a_change_of_speed_alone_makes_no_other_run(self):
+        trial = fit(optim="lab.optim.SGD { lr = hp.lr }", epochs="1000000", more='  validate = "100 steps",\n')
+        self.write("r.lua", search(trial, "stack = false,"))
+        arguments = ["r.lua", "--quiet", "--out", self.run_folder()]
+        for change in ("build.loader.threads=0", "build.loader.threads=2"):
+            before = self.bytes_of_rows()
+            running = self.start(*arguments, "--set", change)
+            running.until(lambda: self.bytes_of_rows() > before, "it trained")
+            running.send(signal.SIGTERM)
+            self.end(running, 143)
+        told = self.run_program(*arguments, "--set", "build.batch=3", code=2)
+        self.assert_said(told, "--set", "build.batch=3")
+
+    def test_what_does_not_fit(self):
+        self.write("r.lua", search(fit(optim="lab.optim.SGD { lr = hp.lr }")))
+        for change, said in {"build.batc=3": ("--set build.batc=3: ", "there is no option 'batc'"),
+                             "build.batch=x": ("--set build.batch=x: ", "batch: expected an integer"),
+                             "build.model[9].p=1": ("--set build.model[9].p=1: there is no build.model[9]",),
+                             "constraints.x=1": ("--set constraints.x=1: ",)}.items():
+            with self.subTest(change):
+                self.assert_said(self.run_program("r.lua", "--set", change, code=2), *said)
+        self.assertEqual(os.listdir(self.folder), ["r.lua"])
+
+    def test_what_fits_some_trials(self):
+        """Trial 1 has a layer less, so that it fails alone."""
+        model = "nn.Sequential(hp.trial == 1 and { nn.Linear(3) } or { nn.Linear(8), nn.ReLU(), nn.Linear(3) })"
+        self.write("r.lua", search(fit(model=model, optim="lab.optim.SGD { lr = hp.lr }")))
+        self.run_program("r.lua", "--set", "build.model[2]={ \"@\" = \"nn.Tanh\" }")
+        report = self.run_program("report", self.run_folder(), "--csv").out.splitlines()
+        self.assertEqual([line.split(",")[1] for line in report[1:]], ["complete", "failed", "complete"])
+
+
+class Attached(OfTrials):
+    def attach(self, *arguments, **options):
+        return self.run_program("profile", "--attach", self.run_folder(), "--seconds", "0.2", *arguments, **options)
+
+    def begin(self, recipe, *arguments, until="metrics.jsonl"):
+        """A run that trains, once such a file is somewhere in its folder."""
+        self.write("r.lua", recipe)
+        running = self.start("r.lua", "--quiet", *arguments)
+        running.until(lambda: self.run_folder().exists() and any(self.run_folder().rglob(until)), "it trained")
+        return running
+
+    def left(self):
+        return [str(path) for path in self.run_folder().rglob("snapshot*")]
+
+    def check_snapshot(self, snapshot, kind):
+        self.assertEqual((snapshot["kind"], snapshot["stage_kind"]), ("snapshot", kind))
+        self.assertAlmostEqual(sum(snapshot["shares"].values()), 1, delta=0.01)
+        self.assertGreater(snapshot["steps"], 0)
+        self.assertGreater(snapshot["phase_seconds"]["backward"], 0)
+        self.assertEqual(self.left(), [])
+
+    def test_a_task(self):
+        running = self.begin(TASK + 'return task("t", 1000000, 0.1)\n', "--threads", "1")
+        snapshot = self.attach("--json").json()
+        self.check_snapshot(snapshot, "task")
+        self.assertEqual(snapshot["stage"], "t")
+        self.assertGreater(snapshot["step"], snapshot["steps"] / 2)
+        self.attach("--trace", "t.json")
+        events = json.loads((self.folder / "t.json").read_text())["traceEvents"]
+        names = {event["name"] for event in events if event["ph"] == "X"}
+        self.assertTrue({"step", "fetch", "backward", "aten::addmm"} <= names, names)
+        self.assertNotIn("samples per second", {event["name"] for event in events})
+        running.send(signal.SIGTERM)
+        self.end(running, 143)
+
+    def test_a_task_between_its_loops(self):
+        """Code outside of the loops of ctx answers nothing, which is said; the question can be taken back."""
+        self.begin('return lab.task { name = "t", run = function() while true do end end }', until="stages.json")
+        asking = self.start("profile", "--attach", self.run_folder(), "--seconds", "0.2")
+        asking.until_said('the task "t" has not answered yet: a task answers in its loops over ctx:batches and '
+                          "ctx:steps, and nowhere else; waiting for at most 62 s")
+        asking.send(signal.SIGINT)
+        self.end(asking, 130)
+        self.assertEqual(self.left(), [])
+
+    def test_a_sweep_of_several_processes(self):
+        """One process answers, and says which of its trials train together."""
+        self.begin(small_sweep(1_000_000).replace("trials = 3", "trials = 8"), "--workers", "2")
+        snapshot = self.attach("--json").json()
+        self.check_snapshot(snapshot, "fit")
+        self.assertRegex(snapshot["note"], r"^trials? [\d, and]+ of sweep s$")
+        numbers = re.findall(r"\d+", snapshot["note"])
+        speed = snapshot["samples_per_second"]["median"] * snapshot["step_seconds"]["median"]
+        self.assertAlmostEqual(speed / len(numbers), 30, delta=0.5)  # of the data's training part, in one batch
+        text = self.attach().out
+        self.assertRegex(text, r"\ntrials? [\d, and]+ of sweep s, measured while the stage goes on\nafter step \d+\n$")
+
+    def test_an_ensemble_of_tasks(self):
+        self.begin(TASK + search('return task("t", 1000000, 0.1)\n', 'goal = "min",', kind="ensemble"))
+        snapshot = self.attach("--json").json()
+        self.check_snapshot(snapshot, "task")
+        self.assertEqual(snapshot["note"], "trial 0 of ensemble s")
+
+    def test_trials_that_were_attached_to_end_in_the_same_bytes(self):
+        recipe = TASK + search('return task("t", 300, hp.lr)\n')
+        running = self.begin(recipe)
+        self.attach()
+        self.end(running, 0)
+        self.run_program("r.lua", "--quiet")
+        for trial in range(3):
+            attached, alone = (self.run_folder(run) / f"trials/{trial:04}/seed-1" for run in (1, 2))
+            rows = [[{**row, "seconds": None} for row in self.rows(folder)] for folder in (attached, alone)]
+            self.assertEqual(*rows)
+
+    def test_a_search_for_a_rate(self):
+        self.begin("local found = lab.run(lab.find.lr { fit = (function()\n" + fit(epochs="1000") + "end)() })\n",
+                   until="stages.json")
+        self.assert_said(self.attach(code=2), "--attach: expected a run that trains a fit, a task, a sweep or an "
+                         "ensemble, found the find.lr", "in runs/r/001")
+
+
+class TooLittle(OfTrials):
+    """Stages that give no evidence get no verdict, and those of no cost get one of what there is."""
+
+    def check_unknown(self, recipe, *missing):
+        self.write("r.lua", recipe)
+        profile = self.profile("r.lua", "--threads", "1")
+        self.assertEqual((profile["verdict"], profile["confidence"], profile["steps"]), ("unknown", "none", 0))
+        self.assertEqual((profile["evidence"], profile["remedies"]),
+                         (["Only 0 steps could be timed: at least 3 are needed."], []))
+        for text in missing:
+            self.assertTrue(any(text in one for one in profile["missing"]), profile["missing"])
+
+    def test_a_fit_of_one_step(self):
+        self.check_unknown(fit(epochs="nil, steps = 1"), "layers, memory and roofs: no step could be timed")
+
+    def test_tasks_without_steps(self):
+        for body in ("", "for step in ctx:steps(0) do end"):
+            self.check_unknown(f'return lab.task {{ name = "t", run = function(ctx) {body} end }}',
+                               "steps: no pass through a loop of ctx:batches or ctx:steps could be timed")
+
+    def test_a_loop_of_no_cost(self):
+        self.write("r.lua", 'return lab.task { name = "t", run = function(ctx)\n'
+                            "  for step in ctx:steps(100000) do end\nend }\n")
+        profile = self.profile("r.lua", "--threads", "1")
+        self.assertEqual(profile["otherwise"], "host")
+        self.assertGreater(profile["step_seconds"]["median"], 0)
+        self.assertEqual(profile["operators"]["per_step"], 0)
+        self.assertIsNone(profile["operators"]["seconds"])
+        self.assertIn("operators        0 a step; ", self.run_program("profile", "r.lua", "--seconds", "0.3").out)
+
+    def test_a_recipe_that_fails_in_its_first_step(self):
+        self.write("r.lua", fit(more="  on = { step = function() error('not today') end },\n"))
+        told = self.run_program("profile", "r.lua", "--seconds", "0.3", code=1)
+        self.assert_said(told, "r.lua:10: not today")
+        self.assertEqual(told.out, "")
+
+
+@unittest.skipUnless(shutil.which("taskset"), "there is no taskset")
+class OneCore(OfTrials):
+    def test_one_core(self):
+        self.write("r.lua", fit(data=SLOW_INPUT))
+        profile = self.profile("r.lua", before=["taskset", "-c", str(min(os.sched_getaffinity(0)))])
+        self.assertEqual(profile["cores"]["usable"], 1)
+        for one in profile["remedies"]:
+            if one["name"] == "more loader threads":
+                self.assertEqual(one["reason"], "the loader has 1 thread, and the process 1 core")
+
+
+class Outside(OfTrials):
+    """What is wrong with the machine, and not with the recipe."""
+
+    def test_changes_of_another_machine(self):
+        self.recipe_of_one()
+        head = re.search(r"recipe = .*", (self.folder / "c.toml").read_text()).group(0)
+        self.write("c.toml", head + '\nstage = "f"\nset = [ "epochs=1" ]\nmachine = "abacus, 3 cores"\n')
+        result = self.run_program("run", "r.lua", "--apply", "c.toml")
+        self.assert_said(result, "warning: --apply ", "c.toml: the changes were tried on another machine (abacus, 3 "
+                         "cores), and on this one (")
+        self.write("c.toml", head + '\nstage = "f"\nset = [ "epochs=1" ]\n')  # of an earlier version
+        self.assertNotIn("another machine", self.run_program("run", "r.lua", "--apply", "c.toml").err)
+
+    def test_an_interrupted_profile_keeps_what_was_measured(self):
+        self.recipe(data=SLOW_INPUT)
+        running = self.start("profile", "r.lua", "--seconds", "4", "--threads", "1", "--apply", "c.toml")
+        running.until_said("; trying remedies")
+        running.send(signal.SIGINT)
+        result = self.end(running, 130)
+        self.assert_said(result, "stopping (once more", "--apply: not written, because the profile was interrupted")
+        self.assertRegex(result.out, r"^(input|contention|none): ")
+        for text in ("fetch", "not measured: the rest: asked to stop"):
+            self.assertIn(text, result.out)
+        self.assertEqual(os.listdir(self.folder), ["r.lua"])
+
+    def test_a_full_disk(self):
+        """For a trace or the changes the profile is lost by no means; a full folder for temporary files ends it."""
+        self.recipe()
+        disk = small_disk(self, 1)
+        (disk / "rest").write_bytes(b"x" * (1 << 20))
+        arguments = ["r.lua", "--threads", "1", "--trace", disk / "t.json", "--apply", disk / "c.toml"]
+        result = self.run_program("profile", *arguments, "--seconds", "0.3", "--json", code=3)
+        profile = result.json()
+        self.assertGreater(profile["steps"], 0)
+        for flag, file in (("--trace", "t.json"), ("--apply", "c.toml")):
+            said = f"{flag}: disk full or failing: cannot write {disk / file}"
+            self.assert_said(result, said)
+            self.assertTrue(any(one.startswith(said) for one in profile["missing"]), profile["missing"])
+        self.assertEqual(os.listdir(disk), ["rest"])
+        for recipe in ("r.lua", SOURCE / "recipes" / "by_hand.lua"):
+            told = self.run_program("profile", recipe, "--seconds", "0.3", code=3, before=["env", f"TMPDIR={disk}"])
+            self.assert_said(told, "disk full or failing: ", str(disk), "hint: the environment variable TMPDIR names")
+        told = self.run_program("profile", "r.lua", code=3, before=["env", f"TMPDIR={disk / 'no'}"])
+        self.assert_said(told, "cannot make a folder for temporary files in ", "hint: the environment variable TMPDIR")
+
+    def recipe_of_one(self):
+        self.recipe()
+        self.run_program("profile", "r.lua", "--seconds", "0.2", "--threads", "1", "--apply", "c.toml")
+        self.assertNotIn("another machine", self.run_program("run", "r.lua", "--apply", "c.toml").err)
+
+
+if __name__ == "__main__":
+    unittest.main()
