@@ -276,6 +276,10 @@ case_build_fails() {
   call 3 "$run" x
   says 'building failed'
   silent
+  stub df <<< 'echo blocks; echo "disk 4000 3950 50 99% /"'
+  call 3 "$run" x
+  says "$top/checkout has only 50 MB free; with 2 GB, the next call goes on from there"
+  rm stubs/df
   mv kept stubs/ninja
   : > calls
   call 5 "$run" x
