@@ -160,6 +160,21 @@ class ServerThatGoes(DatabaseTest):
         self.end(again, 0)
         self.assertEqual(trials(self.folder / "run"), self.file_study(**SLOW))
 
+    def test_a_server_that_refuses_when_it_is_back(self):
+        self.write("r.lua", sweep(**SLOW))
+        self.addCleanup(self.sql, f"ALTER ROLE postgres PASSWORD '{postgresql.PASSWORD}'")
+        with in_environment(self.tcp_url), mock.patch.dict(os.environ, {"PGPASSWORD": postgresql.PASSWORD}):
+            running = self.start("r.lua", "--threads", "1", "--out", "run")
+        running.until_said("s: ")
+        self.sql("ALTER ROLE postgres PASSWORD 'other'")
+        SERVER.restart()
+        running.until_said("password authentication failed")
+        self.sql(f"ALTER ROLE postgres PASSWORD '{postgresql.PASSWORD}'")
+        running.until_said("is there again")
+        result = self.end(running, 0)
+        self.assertEqual(result.err.count("password authentication failed"), 1, result)
+        self.assertEqual(trials(self.folder / "run"), self.file_study(**SLOW))
+
     def test_away_at_the_start(self):
         self.write("r.lua", sweep())
         self.addCleanup(self.bring_back)

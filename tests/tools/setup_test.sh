@@ -168,6 +168,17 @@ case_packages_as_user() {
   silent
   not_called '^apt-get|cmake'
 }
+# Where there is no dpkg, the programs that a build starts are looked for.
+case_no_compiler() {
+  use_given
+  mkdir path
+  ln -s /usr/bin/{bash,env,readlink,mkdir,flock,id} path/
+  rm stubs/{dpkg-query,apt-get,ninja}
+  CXX=no-compiler PATH=$top/path call 2 "$setup"
+  says 'missing: ninja no-compiler; install what tools/packages.txt names'
+  silent
+  not_called cmake
+}
 case_packages_with_sudo() {
   use_given
   stub id <<< 'echo 1000'
@@ -185,7 +196,12 @@ case_packages_as_root() {
   stub apt-get <<< '[[ $* != *update* ]] || exit 100'
   call 100 "$setup"
   says 'apt-get update failed (above); without a network, install these packages by other means first'
-  stub apt-get <<< 'echo noise; cat > /dev/null'
+  stub apt-get <<< '[[ $* == *update* ]] && echo "Err:1 http://debian bookworm InRelease"; exit 0'
+  call 1 "$setup"
+  says 'Err:1 http://debian bookworm InRelease'
+  says "none of apt's package sources answers (above); without a network, install these packages by other means first"
+  not_called '^apt-get .*install|cmake'
+  stub apt-get <<< 'echo Get:1 noise; cat > /dev/null'
   call 0 "$setup"
   called '^apt-get .*update$'
   called '^apt-get .*install -y --no-install-recommends alpha gamma-dev$'
@@ -260,6 +276,10 @@ case_build_fails() {
   call 3 "$run" x
   says 'building failed'
   silent
+  stub df <<< 'echo blocks; echo "disk 4000 3950 50 99% /"'
+  call 3 "$run" x
+  says "$top/checkout has only 50 MB free; with 2 GB, the next call goes on from there"
+  rm stubs/df
   mv kept stubs/ninja
   : > calls
   call 5 "$run" x
@@ -316,6 +336,15 @@ case_moved() {
   mv checkout moved
   call 0 "$top/moved/tools/setup"
   called '^cmake --fresh'
+}
+# Somebody else's checkout; a test as root can only let a file lie where a folder is needed.
+case_not_writable() {
+  use_given
+  : > "$deps"
+  call 2 "$setup"
+  says "cannot write $deps (above): all that is fetched and built goes into the checkout"
+  silent
+  not_called 'cmake|ninja'
 }
 # What is to be done is told, and nothing is done.
 case_checks() {

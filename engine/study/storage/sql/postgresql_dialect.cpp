@@ -127,9 +127,11 @@ auto ask_database(const Database& database, const Waiting& waiting, F&& ask) {
       absence.end(database.text());
       return ask(sql);
     } catch (const soci::soci_error& error) {
-      const Error told = database_error(database, database.text(), error.get_error_message());
-      if (!absence.has_begun() && !is_short_of_connections(told.message())) throw told;
-      absence.wait(told);
+      const std::string words = error.get_error_message();
+      const Error told = database_error(database, database.text(), words);
+      const bool is_busy = is_short_of_connections(words);
+      if (!absence.has_begun() && !is_busy) throw told;
+      absence.wait(told, !is_busy && !is_out_of_reach(words));
     }
   }
 }

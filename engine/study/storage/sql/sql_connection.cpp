@@ -14,12 +14,14 @@ constexpr std::chrono::milliseconds between_connections{200};
 
 }  // namespace
 
-void Absence::wait(const Error& reason) {
+void Absence::wait(const Error& reason, bool is_refusal) {
   const double now = steady_seconds();
-  if (!since_) {
-    since_ = now;
-    const auto patience = static_cast<long long>(std::ceil(waiting_.patience));
-    if (waiting_.say) waiting_.say(reason.message() + "; trying again for " + std::to_string(patience) + " s");
+  const bool is_new = !since_ || (is_refusal && reason.message() != said_);
+  if (!since_) since_ = now;
+  if (is_new) {
+    said_ = reason.message();
+    const auto left = static_cast<long long>(std::ceil(*since_ + waiting_.patience - now));
+    if (waiting_.say) waiting_.say(said_ + "; trying again for " + std::to_string(left) + " s");
   }
   if (now - *since_ >= waiting_.patience || (waiting_.gives_up && waiting_.gives_up()))
     throw Error(ErrorKind::interrupted, reason.message()).hint(reason.hint());
@@ -39,9 +41,10 @@ SqlConnection::SqlConnection(std::unique_ptr<SqlDialect> dialect, const Waiting&
       return;
     } catch (const soci::soci_error& error) {
       const std::string words = error.get_error_message();
-      const bool will_answer = dialect_->is_busy(words) || (waiting.is_known_place && dialect_->is_away(words));
+      const bool is_busy = dialect_->is_busy(words), is_away = dialect_->is_away(words);
+      const bool will_answer = is_busy || (waiting.is_known_place && is_away);
       if (!absence_.has_begun() && !will_answer) throw dialect_->error(words);
-      absence_.wait(dialect_->error(words));
+      absence_.wait(dialect_->error(words), !is_busy && !is_away);
     }
   }
 }
@@ -72,9 +75,10 @@ void SqlConnection::connect() {
 }
 
 void SqlConnection::failed(const soci::soci_error& error) {
-  const Error told = dialect_->error(error.get_error_message());
+  const std::string words = error.get_error_message();
+  const Error told = dialect_->error(words);
   if (sql_.is_connected()) throw told;
-  absence_.wait(told);
+  absence_.wait(told, !dialect_->is_busy(words) && !dialect_->is_away(words));
 }
 
 }  // namespace trainlab

@@ -20,8 +20,9 @@ class Absence {
   explicit Absence(const Waiting& waiting) : waiting_(waiting) {}
 
   // After a failed attempt to reach the database: waits for the time of the next attempt. Raises Error{interrupted}
-  // with the words of `reason` when the time to wait has ended.
-  void wait(const Error& reason);
+  // with the words of `reason` when the time to wait has ended. `is_refusal`: a server has answered, and refuses, which
+  // is said in the course of the absence too, because somebody may have to change something.
+  void wait(const Error& reason, bool is_refusal);
   bool has_begun() const { return since_.has_value(); }
   // To be called when the database `place` can be reached again.
   void end(const std::string& place);
@@ -29,6 +30,7 @@ class Absence {
  private:
   Waiting waiting_;
   std::optional<double> since_;  // begin of the absence in steady seconds
+  std::string said_;             // the last reason that was said
 };
 
 // To be used by one thread at a time. Functions raise the errors that Storage documents.
