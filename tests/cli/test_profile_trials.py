@@ -268,7 +268,7 @@ class TooLittle(OfTrials):
     def test_tasks_without_steps(self):
         for body in ("", "for step in ctx:steps(0) do end"):
             self.check_unknown(f'return lab.task {{ name = "t", run = function(ctx) {body} end }}',
-                               "steps: no pass through a loop of ctx:batches or ctx:steps could be timed")
+                               "roofs: no pass through a loop of ctx:batches or ctx:steps could be timed")
 
     def test_a_loop_of_no_cost(self):
         self.write("r.lua", 'return lab.task { name = "t", run = function(ctx)\n'

@@ -98,9 +98,10 @@ FitDetails measure_details(const Profile& profile, const Options& stage, const R
     parts.miss("layers, memory and roofs", reason);
     return std::move(parts.details);
   };
-  if (profile.kind != "fit" && profile.steps.steps == 0)
-    parts.miss("steps", "no pass through a loop of ctx:batches or ctx:steps could be timed");
-  if (profile.steps.steps == 0) return none("no step could be timed");
+  if (profile.steps.steps == 0) {
+    return none(profile.kind == "fit" ? "no step could be timed"
+                                      : "no pass through a loop of ctx:batches or ctx:steps could be timed");
+  }
   if (parts.is_too_slow()) return none("a step takes too long for --seconds");
 
   parts.details.threads = settings.threads;

@@ -133,7 +133,7 @@ LayerTable measure_task_layers(const Options& stage, const RunSettings& settings
   Recording recording(steps.first, steps.count);
   const Listening listening(recording);
   const ScratchFolder folder;
-  hear_task({.stage = stage, .settings = settings, .say = [](const std::string&) {}}, folder, recording);
+  run_measured_task({.stage = stage, .settings = settings, .say = [](const std::string&) {}}, folder, recording);
   if (recording.plain().empty()) throw run_error("the task ended before its step " + std::to_string(steps.first + 3));
   return table_of(recording, {});
 }

@@ -178,13 +178,13 @@ void run_measured_task(const Measured& how, const ScratchFolder& folder, TaskCom
   check_end(in_folder(folder, [&] { return run_task(how.stage, context_in(folder, how), company); }));
 }
 
-void hear_task(const Measured& how, const ScratchFolder& folder, TaskStepListener& listener) {
-  run_measured_task(how, folder, {.judges = {std::make_shared<TaskSteps>(listener)}});
+void run_measured_task(const Measured& how, const ScratchFolder& folder, TaskStepListener& listener) {
+  run_measured_task(how, folder, TaskCompany{.judges = {std::make_shared<TaskSteps>(listener)}});
 }
 
 StepFigures measure_task(const Measured& how, const StepLimits& limits) {
   StepCollector collector(limits);
-  repeat(collector, how, [&](const ScratchFolder& folder) { hear_task(how, folder, collector); });
+  repeat(collector, how, [&](const ScratchFolder& folder) { run_measured_task(how, folder, collector); });
   return collector.figures();
 }
 

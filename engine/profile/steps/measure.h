@@ -40,15 +40,14 @@ Value run_fit_in(const ScratchFolder& folder, const FitPlan& plan, const Measure
 void run_measured_fit(const FitPlan& plan, const Measured& how, const ScratchFolder& folder,
                       const std::shared_ptr<LoopObserver>& observer = nullptr);
 
+// Runs a task to its end, or until a judge ends it, or until the listener has heard enough steps. Both raise what
+// run_measured_fit() raises.
+void run_measured_task(const Measured& how, const ScratchFolder& folder, TaskCompany company);
+void run_measured_task(const Measured& how, const ScratchFolder& folder, TaskStepListener& listener);
+
 // The steps of a fit. If too few validations or checkpoints came meanwhile, the fit is run for some further steps, each
 // of which is followed by a validation and a checkpoint.
 StepFigures measure_fit(FitPlan& plan, const Measured& how, const StepLimits& limits);
-
-// Runs a task to its end, or until a judge ends it. Raises as run_measured_fit.
-void run_measured_task(const Measured& how, const ScratchFolder& folder, TaskCompany company);
-
-// Runs a task to its end, or until the listener has heard enough steps. Raises as run_measured_fit.
-void hear_task(const Measured& how, const ScratchFolder& folder, TaskStepListener& listener);
 
 // The steps of a task.
 StepFigures measure_task(const Measured& how, const StepLimits& limits);
