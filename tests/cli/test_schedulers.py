@@ -76,6 +76,8 @@ class Schedulers(CliTest):
         """Early values say little of last weights: the first rung is a third of the training, not its 27th."""
         for keep, first in (("best", 1), ("last", 3)):
             self.sweep(**{**ASHA, "fit": f"keep = '{keep}',"})
+            self.assertIn(f"first rung     ends after validation {first}, because the fit keeps the {keep} weights\n",
+                          self.run_program("check", "r.lua").out)
             self.run_program("r.lua", "--out", keep)
             untils = [until for _, until, _ in segments(self.folder / keep)]
             self.assertEqual(untils[0], first)
@@ -89,6 +91,7 @@ class Schedulers(CliTest):
         self.sweep(**{**ASHA, "fit": "keep = 'last',",
                       "scheduler": "scheduler = lab.scheduler.asha { min = 1, max = 9 },"})
         self.run_program("r.lua", "--out", "own")
+        self.assertNotIn("first rung", self.run_program("check", "r.lua").out)
         self.assertEqual(segments(self.folder / "own")[0][1], 1)
 
     def test_a_study_of_an_older_version_goes_on(self):

@@ -1,10 +1,17 @@
 """Budgets of FLOPs and of money: recipes of several stages that share them, also when they are killed and resumed."""
 
+import json
+import os
+import shutil
 import signal
+import subprocess
 import unittest
 
 from program import CliTest, tensors
 from test_budget import MEMBER, SEARCH
+
+NODE = shutil.which("node")
+RUN_PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "run_page.js")
 
 FINAL = "return build { lr = 0.1 }\n"
 PRICES = """[mine]
@@ -33,6 +40,26 @@ class Spending(CliTest):
         self.assertEqual(summary["budget"]["flops"], {"limit": limit, "used": epoch * (10 + 32 / 60)})
         self.assertEqual(summary["flops"], summary["budget"]["flops"]["used"])
         self.assertNotIn("seconds", summary["budget"])
+
+    @unittest.skipUnless(NODE, "needs node")
+    def test_the_page_of_a_fit_that_was_stopped(self):
+        """What was used of the budget, and where training on would have led, with its interval."""
+        epoch = self.flops_of_epoch()
+        self.write("r.lua", f"lab.budget {{ flops = {epoch * 10} }}\n"
+                   + MEMBER.replace("epochs = 1000000", "epochs = 40").replace("500", "1") + FINAL)
+        self.train("--out", "run")
+        self.run_program("report", "run", "--html", "p.html")
+        done = subprocess.run([NODE, RUN_PAGE, self.folder / "p.html"], capture_output=True, text=True, timeout=100,
+                              check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        page, summary = json.loads(done.stdout), self.summary(self.folder / "run")
+        self.assertIn(f"{epoch * 10:.0f} of {epoch * 10:.0f}", page["texts"])
+        forecast = summary["forecast"]
+        self.assertEqual(forecast["at"], 160)
+        loss = next(chart for chart in page["charts"] if chart["title"] == "loss")
+        sets = {one["label"]: one["data"] for one in loss["sets"]}
+        self.assertEqual(sets["forecast"], [sets["val.loss"][-1], {"x": 160, "y": forecast["value"]}])
+        self.assertEqual(sets["80 % of trainings"], [{"x": 160, "y": forecast[end]} for end in ("low", "high")])
 
     def test_kills_change_nothing(self):
         """A step that a kill has lost, and that is taken again, counts once: the run ends in the same bytes."""

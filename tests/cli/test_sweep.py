@@ -35,6 +35,7 @@ DEFAULTS = {"before": "", "epochs": "4", "fit": "", "run": "return", "lr": "lab.
 SLOW = {"epochs": "40", "fit": "on = { validate = function() for i = 1, 300000 do end end },"}
 HALVING = {"scheduler": "scheduler = lab.scheduler.halving { configurations = 9 },", "epochs": "9",
            "trials": "trials = 13,"}
+OWN_MIN = {"scheduler": "scheduler = lab.scheduler.halving { configurations = 9, min = 1 },"}
 ASHA = {"scheduler": "scheduler = lab.scheduler.asha { max = 9 },", "epochs": "9", "trials": "trials = 20,"}
 PRUNED = {"sampler": "tpe { startup = 4 }", "trials": "trials = 14, seeds = 2, deterministic = true,",
           "more": "pruner = lab.pruner.asha { min = 1, reduction = 2 },"}
@@ -609,8 +610,8 @@ class Sweep(CliTest):
                 "scheduler",
                 "up to 18 validations, the fit that build returns has 4",
             ),
-            (dict(HALVING, epochs="4"), "scheduler", "up to 9 validations"),
-            (dict(HALVING, epochs="4", trials='time = "1 h",'), "scheduler", "up to 9 validations"),
+            (dict(HALVING | OWN_MIN, epochs="4"), "scheduler", "up to 9 validations"),
+            (dict(HALVING | OWN_MIN, epochs="4", trials='time = "1 h",'), "scheduler", "up to 9 validations"),
             (
                 dict(scheduler="scheduler = lab.scheduler.pbt { population = 2 },", trials='time = "1 h",'),
                 "trials",

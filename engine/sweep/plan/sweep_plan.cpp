@@ -235,6 +235,17 @@ std::string SweepPlan::failure(const Failures& failures) const {
   return fmt::format("more than max_failures = {}: {}", most_failures(), text_of(failures));
 }
 
+// Where the recipe leaves the choice.
+std::string SweepPlan::first_rung_text() const {
+  const Options scheduler = options().child("scheduler");
+  if (!scheduler.entry().find("min") || scheduler.given("min")) return "";
+  const char* const weights = delivery().weights == Delivery::Weights::best   ? "the best weights"
+                              : delivery().weights == Delivery::Weights::last ? "the last weights"
+                                                                              : "weights by another value";
+  return fmt::format("{:<14} ends after validation {}, because the fit keeps {}\n", "first rung",
+                     study().scheduler()->longest(1), weights);
+}
+
 std::string SweepPlan::text() const {
   const Registry& registry = options().registry();
   std::string text = terms().trials < no_limit ? fmt::format("{} trials", terms().trials)
@@ -247,6 +258,7 @@ std::string SweepPlan::text() const {
     if (options().has(option))
       text += fmt::format("{:<14} {}\n", option, registry.print(options().child(option).value()));
   }
+  if (options().given("scheduler")) text += first_rung_text();
   if (const std::optional<Confirm> confirm = confirms())
     text += fmt::format("{:<14} the best {} trials again, each on {} fresh seeds\n", "confirm", confirm->top,
                         confirm->seeds);

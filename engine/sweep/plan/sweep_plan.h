@@ -22,6 +22,7 @@ class SweepPlan final : public StudyPlan {
   Options build(std::span<const double> point, std::int64_t trial, std::int64_t repeat) const override;
 
  private:
+  std::string first_rung_text() const;
   void check_bounds() const;
   void check_scheduler() const;
   void check_confirm() const;
