@@ -198,10 +198,10 @@ return lab.ensemble { name = "final", params = { lr = 0.1 }, seeds = 10000, time
         self.assertNotIn("budget", summary)
 
     def test_an_ensemble_is_given_more_time(self):
-        self.write("r.lua", MEMBER.replace("epochs = 1000000", "epochs = 200") + """
+        self.write("r.lua", MEMBER.replace("epochs = 1000000", "epochs = 2000") + """
 return lab.ensemble { name = "final", params = { lr = 0.1 }, seeds = 4, stack = false, time = TIME, metric = "val.loss",
                       build = build }
-""".replace("TIME", '"0.01 s"'))
+""".replace("TIME", '"0.2 s"'))
         self.train()
         run = self.run_folder()
         before = self.summary(run)
@@ -214,7 +214,7 @@ return lab.ensemble { name = "final", params = { lr = 0.1 }, seeds = 4, stack = 
         self.assertEqual((after["status"], len(after["members"])), ("done", 4))
         self.assertIn(before["members"][0]["metrics"], [member["metrics"] for member in after["members"]])
         # The longer ensemble is the one that had the time from the beginning.
-        self.write("r.lua", (self.folder / "r.lua").read_text().replace("0.01 s", "1 h"))
+        self.write("r.lua", (self.folder / "r.lua").read_text().replace("0.2 s", "1 h"))
         self.train("--out", "whole")
         self.assertEqual(self.summary(self.folder / "whole")["members"], after["members"])
         self.assert_message(self.run_program("extend", run, "--time", "2 s", code=2),
