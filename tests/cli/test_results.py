@@ -52,6 +52,15 @@ return lab.ensemble { name = "together", params = found.best.params, seeds = 2, 
                       build = build }
 """
 
+FIXED = """
+local nn = lab.nn
+return lab.fit {
+  name = "fixed", data = lab.data.digits():split { train = 0.6, val = 0.2, seed = 7 }, loss = "cross_entropy",
+  model = nn.Sequential { nn.Flatten(), nn.Linear(24), nn.ReLU(), nn.Linear(10) }, batch = 50, epochs = 8,
+  optim = lab.optim.SGD { lr = 5, momentum = 0.9 }, health = { action = "fix" },
+}
+"""
+
 
 class Results(CliTest):
     def declared(self):
@@ -69,8 +78,10 @@ class Results(CliTest):
         self.write("prices.toml", '[mine]\nprice = "1 EUR/h"\nas_of = "2026-11-01"\n')
         self.write("b.lua", 'lab.budget { flops = 1e9, money = "1 EUR", prices = "prices.toml" }\n' + fit())
         self.run_program("b.lua", "--out", "bounded", "--quiet")
+        self.write("f.lua", FIXED)
+        self.run_program("f.lua", "--out", "fixed", "--quiet")
         run = self.folder / "all"
-        folders = [run, *run.glob("stages/*"), self.folder / "bounded"]
+        folders = [run, *run.glob("stages/*"), self.folder / "bounded", self.folder / "fixed"]
         summaries = [self.summary(folder) for folder in folders]
         self.assertEqual({summary["kind"] for summary in summaries},
                          {"fit", "task", "sweep", "ensemble", "find.lr", "find.batch", "find.optimizer"})
