@@ -703,7 +703,7 @@ class Sweep(CliTest):
         self.assert_message(wrong, "trainlab: --set space.lt=0.25: there is no 'lt' in space")
         self.assert_said(wrong, "hint: did you mean 'lr'?")
         self.assert_message(self.run_program("r.lua", "--set", "metric.epochs=1", code=2),
-                            "trainlab: --set metric.epochs=1: metric is a string, which has no option 'epochs'")
+                            "trainlab: --set metric.epochs=1: metric is a list of 1, which has no option 'epochs'")
 
     def test_a_parameter_of_an_ensemble_is_changed_but_not_added(self):
         build = sweep(run="local _ =")
