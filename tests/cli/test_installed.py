@@ -81,6 +81,11 @@ class Installed(CliTest):
         error = self.run_program(recipe, program=program, code=2).err
         self.assertIn("found 2.12.1+cu130", error)
         (torch / "version.py").write_text("__version__ = '2.11.0'\n")
+        # The loader's exit code for a library in which it misses a version of a symbol.
+        engine.write_text("#!/bin/sh\nexit 1\n")
+        error = self.run_program(recipe, program=program, code=2).err
+        self.assertIn("the engine cannot be loaded (the system says why above)", error)
+        self.assertIn("a library is missing or of another version", error)
         # The engine of this tree looks for LibTorch in the tree alone: what the system says stands above the error.
         shutil.copy(pathlib.Path(PROGRAM).parents[1] / "libexec" / "trainlab-engine", engine)
         error = self.run_program(recipe, program=program, code=2).err

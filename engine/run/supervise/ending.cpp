@@ -33,8 +33,10 @@ std::optional<Error> own_words(const Ending& ending) {
     if (!ending.result.is_nil() && (status <= 3 || status == 130)) return std::nullopt;
     if (status == 130) return Error(ErrorKind::interrupted, "interrupted");
     if (status == 0) return run_error("the engine ended without a result");
-    constexpr int not_loaded = 127;  // of the system's loader, which has said why
-    if (status == not_loaded) {
+    // Codes of the system's loader, which has said why, for a library that is missing and for one of another version.
+    // An engine that has begun gives a reason with each 1.
+    constexpr int not_found = 127, not_matching = 1;
+    if (status == not_found || status == not_matching) {
       return usage_error("the engine cannot be loaded (the system says why above)")
           .hint("a library is missing or of another version: install again");
     }
