@@ -194,6 +194,7 @@ void of_trainings(Registry& registry) {
                    .with(Option("value", "the new value; nil for \"data:normalize\"").any())
                    .with(Option("from", "the step to which the training went back; 0: it began anew").integer())
                    .with(Option("seconds", "of training until then").number())
+                   .with(Option("flops", "of steps that this fix and earlier ones have thrown away").number())
                    .returns("list of tables"));
   registry.add(
       Entry("result.best", "field",

@@ -269,7 +269,7 @@ class Checker {
     std::vector<std::string> words;
     for (const Form& form : option.forms) {
       if (form.type == Form::Type::duration && value.is_number()) {
-        const std::string amount = value.brief();
+        const std::string amount = Value(std::abs(value.number())).brief();
         if (option.unit == "time") return "write \"" + amount + " h\", \"" + amount + " min\" or \"" + amount + " s\"";
         return "write \"" + amount + " epochs\" or \"" + amount + " steps\"";
       }

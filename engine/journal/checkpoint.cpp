@@ -84,6 +84,16 @@ std::int64_t CheckpointFolder::newest_step(const fs::path& folder) {
   return all.empty() ? 0 : step_of(all.front());
 }
 
+Value CheckpointFolder::newest_info(const fs::path& folder) {
+  const std::vector<fs::path> all = commits(folder);
+  if (all.empty()) return {};
+  try {
+    return read_commit(all.front());
+  } catch (const Error&) {
+    return {};
+  }
+}
+
 bool CheckpointFolder::has_complete(const fs::path& folder) {
   return newest_complete(
              folder, [](const std::string&) {}, [](const fs::path&) {})
@@ -194,13 +204,19 @@ void CheckpointFolder::remove_old(const std::string& newest) const {
   for (const fs::path& path : old) remove_file(path);
 }
 
-std::int64_t CheckpointFolder::go_back(std::int64_t step) {
+std::int64_t CheckpointFolder::newest_until(std::int64_t step) const {
+  if (step == 0) return 0;
+  for (const fs::path& commit : commits(folder_))
+    if (step_of(commit) <= step) return step_of(commit);
+  return 0;
+}
+
+void CheckpointFolder::go_back(std::int64_t step) {
   for (const fs::path& commit : commits(folder_)) {
     if (step == 0 || step_of(commit) > step) remove_file(commit);
   }
   remove_old("");
   best_on_disk_.reset();
-  return newest_step(folder_);
 }
 
 std::optional<Checkpoint> CheckpointFolder::newest() {

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "core/error.h"
-#include "plan/efficiency.h"
+#include "forecast/efficiency.h"
 #include "rate.h"
 
 namespace trainlab {

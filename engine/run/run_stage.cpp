@@ -281,8 +281,9 @@ Value Run::run_kind(const Options& stage, const StageRecord& record, bool resume
     manifest_.chosen.insert_or_assign(name, chosen);
     write_manifest(*folder_, manifest_);
   };
-  context.keep_fixes = [this, name = record.name](const Value::List& fixes) {
+  context.keep_fixes = [this, name = record.name](const Value::List& fixes, const std::string& why_inexact) {
     manifest_.fixes.insert_or_assign(name, fixes);
+    if (!why_inexact.empty()) return say_inexact("stage " + name + ": " + why_inexact);
     write_manifest(*folder_, manifest_);
   };
   context.seconds_before = seconds_before;

@@ -1,6 +1,7 @@
 #include "fixing.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "core/files.h"
@@ -10,12 +11,23 @@
 namespace trainlab {
 namespace {
 
-// Returns the step from which the training goes on; 0: from the beginning.
-std::int64_t go_back(const StageContext& context, std::int64_t good_until) {
-  const std::int64_t step = CheckpointFolder(context.folder / "checkpoints", context.say_damage).go_back(good_until);
+CheckpointFolder checkpoints_of(const StageContext& context) {
+  return {context.folder / "checkpoints", context.say_damage};
+}
+
+// Removes what the training has left after `step`; 0: all.
+void forget_after(const StageContext& context, std::int64_t step) {
+  checkpoints_of(context).go_back(step);
   const auto rows = context.folder / "metrics.jsonl";
   if (step == 0 && std::filesystem::exists(rows)) truncate_file(rows, 0);
-  return step;
+}
+
+// A process that was killed after it had recorded a fix may have left checkpoints with the fault.
+void finish_going_back(const StageContext& context, const Value::List& fixes) {
+  const auto folder = context.folder / "checkpoints";
+  const std::int64_t from = fix_of_value(fixes.back()).from;
+  if (from > 0 && CheckpointFolder::newest_step(folder) <= from) return;
+  if (CheckpointFolder::newest_info(folder)["fixes"] != Value(std::ssize(fixes))) forget_after(context, from);
 }
 
 }  // namespace
@@ -25,25 +37,35 @@ Value train_with_fixes(std::shared_ptr<const FitPlan> plan, const StageContext& 
   if (context.settings) settings = *context.settings;
   if (!plan->chosen.is_nil()) settings.chosen = plan->chosen;
   settings.extends_now = false;  // a checkpoint to which the fit goes back may already have the new length
+  if (context.resumed && !settings.fixes.empty()) finish_going_back(context, settings.fixes);
   StageContext attempt = context;
+  double lost = settings.fixes.empty() ? 0 : fix_of_value(settings.fixes.back()).flops;
   for (;;) {
     std::optional<Fix> fix;
     try {
-      return attempts.train(*plan, attempt);
+      attempt.most_flops = context.most_flops - lost;
+      Value summary = attempts.train(*plan, attempt);
+      if (lost > 0) summary.set("flops", summary["flops"].number() + lost);
+      return summary;
     } catch (const FixWanted& wanted) {
       fix = wanted.fix;
     }
-    // A kill before the fix is recorded leads to the same fault, and to the same fix.
-    fix->from = go_back(context, fix->good_until);
+    fix->from = checkpoints_of(context).newest_until(fix->good_until);
+    const double thrown_away = fix->flops - plan->flops_until(fix->from);
+    if (std::isfinite(thrown_away)) lost += thrown_away;
+    fix->flops = lost;
     settings.fixes.push_back(to_value(*fix));
-    if (context.keep_fixes) context.keep_fixes(settings.fixes);
     const std::string line =
         "health: " + text_of(*fix) + " because of " + fix->kind + "; the training " +
         (fix->from > 0 ? "goes back to step " + std::to_string(fix->from) + ", its last good checkpoint"
                        : "begins anew");
     // When a checkpoint is written depends on how fast the machine is, and a training that was interrupted has figures
     // of fewer steps than one that was not.
-    (fix->from > 0 || context.resumed) && context.say_inexact ? context.say_inexact(line) : context.say(line);
+    const bool is_exact = fix->from == 0 && !context.resumed;
+    // A kill before the fix is recorded leads to the same fault, and to the same fix; nothing is removed before.
+    context.keep_fixes(settings.fixes, is_exact ? "" : line);
+    if (is_exact) context.say(line);
+    forget_after(context, fix->from);
     attempt.settings = &settings;
     attempt.resumed = true;
     const std::vector<std::string> warned = plan->warnings;

@@ -359,6 +359,7 @@ std::vector<Value> FitLoop::run() {
     return train();
   } catch (FixWanted& wanted) {
     wanted.fix.seconds = members_.front()->seconds();
+    wanted.fix.flops = plan_.flops_until(position_.step);
     throw;
   } catch (const LateError&) {
     throw;
@@ -370,8 +371,8 @@ std::vector<Value> FitLoop::run() {
 
 void FitLoop::offer_to_go_back(bool has_ended) {
   if (is_group_ || (has_ended && !members_.front()->failure())) return;
-  // With less time than this, the training that goes back would not come as far as it is now.
-  if (seconds_left() < members_.front()->seconds()) return;
+  // With less time or FLOPs than this, the training that goes back would not come as far as it is now.
+  if (seconds_left() < members_.front()->seconds() || most_steps_ < 2 * static_cast<double>(position_.step)) return;
   for (const auto& observer : company_.observers) observer->may_go_back();
 }
 

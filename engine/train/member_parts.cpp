@@ -231,6 +231,8 @@ std::optional<Checkpoint> Member::gather(const Position& position) {
   checkpoint.info.set("epoch", position.epoch());
   checkpoint.info.set("position", position.in_epoch());
   checkpoint.info.set("samples", position.samples());
+  // How a checkpoint of the training before a fix is known (fixing.cpp).
+  if (!plan_.fixes.empty()) checkpoint.info.set("fixes", std::ssize(plan_.fixes));
   if (best_ && plan_.keep_best) checkpoint.best = BestWeights{.step = best_->step, .tensors = best_->weights};
   record_.gather(checkpoint);
   return checkpoint;

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "finished_curves.h"
+#include "forecast/efficiency.h"
 #include "metric_values.h"
-#include "plan/efficiency.h"
 #include "tensor/types.h"
 #include "train/member.h"
 

@@ -264,7 +264,7 @@ class Offload(CliTest):
         running.until_rows(disk / "run", 4)
         running.kill()
         filler = disk / "filler"
-        with filler.open("wb") as file, self.assertRaises(OSError):
+        with filler.open("wb", buffering=0) as file, self.assertRaises(OSError):
             while True:
                 file.write(bytes(1 << 16))
                 file.flush()

@@ -356,10 +356,25 @@ double FitPlan::sample_flops() const {
 }
 
 // The last batch of an epoch may be smaller than the others.
+namespace {
+
+// Samples of an epoch that are in a batch.
+double batched_samples(const FitPlan& plan) {
+  const std::int64_t n = plan.data.train.epoch_size();
+  return static_cast<double>(plan.loader.drop_last ? n - n % plan.loader.batch : n);
+}
+
+}  // namespace
+
+double FitPlan::flops_until(std::int64_t count) const {
+  const std::int64_t epochs = count / length.steps_per_epoch, rest = count % length.steps_per_epoch;
+  return sample_flops() *
+         (static_cast<double>(epochs) * batched_samples(*this) + static_cast<double>(rest * length.batch));
+}
+
 double FitPlan::steps_within(double flops) const {
   if (std::isinf(flops)) return flops;
-  const std::int64_t n = data.train.epoch_size();
-  const auto samples = static_cast<double>(loader.drop_last ? n - n % loader.batch : n);
+  const double samples = batched_samples(*this);
   const double sample = sample_flops(), epochs = std::floor(flops / (sample * samples));
   return epochs * static_cast<double>(length.steps_per_epoch) +
          std::floor((flops - epochs * sample * samples) / (sample * static_cast<double>(length.batch)));

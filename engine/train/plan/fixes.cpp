@@ -54,9 +54,9 @@ std::string text_of(const Fix& fix) {
 }
 
 Value to_value(const Fix& fix) {
-  Value value = Value::Map{{"kind", fix.kind},         {"step", fix.step},
-                           {"evidence", fix.evidence}, {"option", name_of(fix.option)},
-                           {"from", fix.from},         {"seconds", fix.seconds}};
+  Value value = Value::Map{
+      {"kind", fix.kind}, {"step", fix.step},       {"evidence", fix.evidence}, {"option", name_of(fix.option)},
+      {"from", fix.from}, {"seconds", fix.seconds}, {"flops", fix.flops}};
   if (!fix.value.is_nil()) value.set("value", fix.value);
   return value;
 }
@@ -71,7 +71,8 @@ Fix fix_of_value(const Value& value) {
             .option = static_cast<FixedOption>(option - option_names.begin()),
             .value = value["value"],
             .from = value["from"].integer(),
-            .seconds = value["seconds"].number()};
+            .seconds = value["seconds"].number(),
+            .flops = value["flops"].number()};
   } catch (const std::logic_error&) {  // of Value
     throw run_error("a fix has another form than this engine writes: " + value.brief());
   }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "health/health.h"
+#include "journal/checkpoint.h"
 #include "support/fit_support.h"
 #include "support/stand_in_device.h"
 
@@ -60,14 +61,17 @@ Value watch(const Sick& sick, std::vector<std::string>* said = nullptr, bool res
   return run_fits(plan, {&member, 1}, false, company).front();
 }
 
-// The fit as a stage, which goes on with the fixes that it wants. `more`: options after those of the training's length.
-Value fix(Sick sick, const std::filesystem::path& folder) {
+// The fit as a stage, which goes on with the fixes that it wants. `fixes`: those that an earlier process has recorded,
+// which makes this process go on. `keep`: StageContext::keep_fixes.
+Value fix(Sick sick, const std::filesystem::path& folder, const Value::List& fixes = {},
+          const decltype(StageContext::keep_fixes)& keep = {}) {
   sick.more += R"(, "health": {"action": "fix"}, "metrics": ["accuracy"])";
-  const RunSettings settings = test_settings();
+  RunSettings settings = test_settings();
+  settings.fixes = fixes;
   const Options stage = watched_fit(sick);
-  return watched_registry()
-      .implementation<StageKind>(stage.entry())
-      .prepare(stage, settings)(quiet_context(folder, settings));
+  StageContext context = quiet_context(folder, settings, !fixes.empty());
+  if (keep) context.keep_fixes = keep;
+  return watched_registry().implementation<StageKind>(stage.entry()).prepare(stage, settings)(context);
 }
 
 std::string kinds(const Value& summary) {
@@ -136,6 +140,37 @@ TEST_CASE("action fix begins anew with the remedy") {
   CHECK(one["from"] == Value(0));
   CHECK(kinds(summary).empty());
   CHECK(summary["metrics"]["val.accuracy"].number() > 0.85);
+}
+
+TEST_CASE("a process that dies as it records a fix loses nothing, and the next one goes back all the same") {
+  const Sick sick{.optim = R"({"@": "optim.SGD", "lr": 5, "momentum": 0.9})",
+                  .more = R"(, "epochs": 8, "checkpoint": "5 steps")"};
+  const TemporaryFolder whole, died;
+  const Value expected = fix(sick, whole.path());
+  Value::List recorded;
+  const auto dies = [&recorded](const Value::List& fixes, const std::string&) {
+    recorded = fixes;
+    throw run_error("the disk is full");
+  };
+  CHECK_THROWS_AS(fix(sick, died.path(), {}, dies), Error);
+  REQUIRE(recorded.size() == 1);
+  const auto checkpoints = died.path() / "checkpoints";
+  REQUIRE(CheckpointFolder::newest_step(checkpoints) > recorded.front()["from"].integer());
+  const Value summary = fix(sick, died.path(), recorded);
+  CHECK(summary["metrics"] == expected["metrics"]);
+  CHECK(summary["fixes"].list().size() == 1);
+  CHECK(summary["steps"] == expected["steps"]);
+}
+
+TEST_CASE("the FLOPs of steps that a fix has thrown away count") {
+  const TemporaryFolder folder;
+  const Value plain = watch({.more = R"(, "epochs": 8, "metrics": ["accuracy"])"});
+  const Value summary = fix({.optim = R"({"@": "optim.SGD", "lr": 5, "momentum": 0.9})"}, folder.path());
+  const Value& one = summary["fixes"].list().back();
+  REQUIRE(one["from"] == Value(0));
+  const double step = plain["flops"].number() / plain["steps"].number();
+  CHECK(one["flops"].number() == Approx(step * one["step"].number()).epsilon(0.1));
+  CHECK(summary["flops"].number() == Approx(plain["flops"].number() + one["flops"].number()));
 }
 
 TEST_CASE("action fix goes back to the last good checkpoint, and may do so again") {

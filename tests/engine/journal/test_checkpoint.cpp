@@ -42,18 +42,23 @@ using Lines = std::vector<std::string>;
 TEST_CASE("a fit that goes back keeps the checkpoints until then, and their best weights") {
   const Checkpoints checkpoints;
   CheckpointFolder folder(checkpoints.from(), [](const std::string&) {});
-  CHECK(folder.go_back(20) == 20);
-  CHECK(folder.go_back(15) == 10);
+  CHECK(folder.newest_until(20) == 20);
+  CHECK(folder.newest_until(15) == 10);
+  CHECK(folder.newest_until(9) == 0);
+  folder.go_back(20);
+  CHECK(CheckpointFolder::newest_step(checkpoints.from()) == 20);
+  folder.go_back(15);
   const auto newest = folder.newest();
   REQUIRE(newest);
   CHECK(newest->step == 10);
   CHECK(newest->best);
   CHECK_FALSE(fs::exists(checkpoints.from() / "last-000000020.safetensors"));
-  CHECK(folder.go_back(9) == 0);
+  folder.go_back(9);
   CHECK(fs::is_empty(checkpoints.from()));
   // That of a fit which was interrupted before its first step has other initial weights than a fit that begins anew.
   folder.commit({.step = 0, .tensors = {}, .info = Value::Map{}, .best = {}});
-  CHECK(folder.go_back(0) == 0);
+  CHECK(folder.newest_until(0) == 0);
+  folder.go_back(0);
   CHECK(fs::is_empty(checkpoints.from()));
 }
 

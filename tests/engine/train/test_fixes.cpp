@@ -65,7 +65,8 @@ TEST_CASE("a fix is kept as a value") {
                 .option = FixedOption::clip,
                 .value = 1.5,
                 .from = 40,
-                .seconds = 2.5};
+                .seconds = 2.5,
+                .flops = 1e9};
   const Fix again = fix_of_value(to_value(fix));
   CHECK(to_value(again) == to_value(fix));
   CHECK(text_of(again) == "clip = { norm = 1.5 }");

@@ -53,9 +53,13 @@ class CheckpointFolder {
   // nullopt if there is none.
   std::optional<Checkpoint> newest();
 
-  // Removes the checkpoints after `step`, or all of them where `step` is 0. Returns the step of the newest checkpoint
-  // that is left; 0 if none is.
-  std::int64_t go_back(std::int64_t step);
+  // The step of the newest checkpoint that is not after `step`; 0 if there is none, and where `step` is 0.
+  std::int64_t newest_until(std::int64_t step) const;
+  // Removes the checkpoints after `step`, or all of them where `step` is 0.
+  void go_back(std::int64_t step);
+
+  // The info of the newest commit in `folder`; nil if there is none, or if it is damaged.
+  static Value newest_info(const std::filesystem::path& folder);
 
   // The step of the newest commit in `folder`, by its name; 0 if there is none.
   static std::int64_t newest_step(const std::filesystem::path& folder);

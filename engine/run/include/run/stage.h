@@ -87,8 +87,10 @@ struct StageContext {
   std::function<void(const std::string&)> say_inexact = {};
   // Records RunSettings::chosen in the manifest. Null where there is no manifest of the stage's own, as in a trial.
   std::function<void(const Value& chosen)> choose = {};
-  // The same for RunSettings::fixes.
-  std::function<void(const Value::List& fixes)> keep_fixes = {};
+  // Records RunSettings::fixes, and in the same write of the manifest why the bytes are not those of another run, as
+  // say_inexact does; empty where they are.
+  std::function<void(const Value::List& fixes, const std::string& why_inexact)> keep_fixes = [](const Value::List&,
+                                                                                                const std::string&) {};
 };
 
 // For a stage that leaves nothing: without a folder, and with nobody who hears its lines.

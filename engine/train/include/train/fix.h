@@ -30,10 +30,11 @@ struct Fix {
   std::int64_t good_until = 0;
   std::int64_t from = 0;  // the step of that checkpoint; 0: the training has begun anew
   double seconds = 0;     // of training until the fault was seen, those of earlier attempts included
+  double flops = 0;       // of steps that this fix and earlier ones have thrown away; 0 where nobody knows them
 };
 
 // Raised by LoopObserver::may_go_back (train/loop_observer.h). No error: the fit leaves the loop and goes on with the
-// fix.
+// fix. The loop sets `seconds`, and `flops` to those of all steps of the attempt.
 struct FixWanted {
   Fix fix;
 };
@@ -41,7 +42,7 @@ struct FixWanted {
 // The change as a recipe writes it: "lr = 0.01".
 std::string text_of(const Fix& fix);
 
-// { kind, step, evidence, option, value, from, seconds }; and back. Raises Error{run} for another value.
+// { kind, step, evidence, option, value, from, seconds, flops }; and back. Raises Error{run} for another value.
 Value to_value(const Fix& fix);
 Fix fix_of_value(const Value& value);
 

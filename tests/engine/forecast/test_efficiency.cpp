@@ -1,4 +1,4 @@
-#include "plan/efficiency.h"
+#include "forecast/efficiency.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
