@@ -176,6 +176,8 @@ case_no_compiler() {
   rm stubs/{dpkg-query,apt-get,ninja}
   CXX=no-compiler PATH=$top/path call 2 "$setup"
   says 'missing: ninja no-compiler; install what tools/packages.txt names'
+  CXX='flock g++' PATH=$top/path call 2 "$setup"  # a program that calls the compiler, and is there
+  says 'missing: ninja; install what tools/packages.txt names'
   silent
   not_called cmake
 }

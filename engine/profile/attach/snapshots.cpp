@@ -4,6 +4,7 @@
 
 #include "core/clock.h"
 #include "steps/operator_count.h"
+#include "tensor/types.h"
 #include "time_text.h"
 
 namespace trainlab {
@@ -30,6 +31,13 @@ std::string speed_so_far_text(const Value& speed) {
     text += "\n";
   }
   return text;
+}
+
+// What the error says, on one line and without the trace of calls that LibTorch adds.
+std::string reason_of(const std::exception& exception) {
+  if (const auto* error = dynamic_cast<const Error*>(&exception)) return error->headline();
+  if (const auto* error = dynamic_cast<const c10::Error*>(&exception)) return torch_error(*error).headline();
+  return exception.what();
 }
 
 }  // namespace
@@ -69,9 +77,7 @@ void Snapshots::Recording::next_step() {
   if (tracing && tracing->listening) tracing->next_step();
 }
 
-Snapshots::~Snapshots() {
-  if (recording_) give_back_snapshot_request(subject_.stage, recording_->request.id);
-}
+Snapshots::~Snapshots() { give_up(); }
 
 void Snapshots::stepped(std::int64_t step) {
   const double now = steady_seconds();
@@ -79,7 +85,7 @@ void Snapshots::stepped(std::int64_t step) {
   try {
     recording_ ? go_on(step, false) : look(now);
   } catch (const std::exception&) {
-    recording_.reset();  // the process that has asked waits in vain, and the training goes on
+    give_up();  // the training goes on
   }
 }
 
@@ -88,8 +94,14 @@ void Snapshots::finished(std::int64_t step) {
   try {
     go_on(step, true);
   } catch (const std::exception&) {
-    recording_.reset();
+    give_up();
   }
+}
+
+void Snapshots::give_up() noexcept {
+  if (!recording_) return;
+  give_back_snapshot_request(subject_.stage, recording_->request.id);
+  recording_.reset();
 }
 
 void Snapshots::look(double now) {
@@ -98,8 +110,8 @@ void Snapshots::look(double now) {
   if (trace::listener) return;
   const std::optional<SnapshotRequest> request = snapshot_request(subject_.stage);
   if (!request || request->id == last_id_) return;
+  if (!take_snapshot_request(subject_.stage, request->id)) return;  // another process answers, unless it gives up
   last_id_ = request->id;
-  if (!take_snapshot_request(subject_.stage, request->id)) return;  // another process of the stage answers
   recording_.emplace(*request);
   recording_->timing.emplace(request->seconds);
   if (!subject_.has_step_spans) recording_->next_step();
@@ -132,7 +144,7 @@ void Snapshots::go_on(std::int64_t step, bool is_last) {
 void Snapshots::answer(std::int64_t step) {
   const SnapshotRequest& request = recording_->request;
   const std::optional<SnapshotRequest> present = snapshot_request(subject_.stage);
-  if (!present || present->id != request.id) return;  // nobody waits any more
+  if (!present || present->id != request.id) return give_up();  // nobody waits any more
   Value answer;
   try {
     if (recording_->tracing)
@@ -150,8 +162,8 @@ void Snapshots::answer(std::int64_t step) {
     answer = Value::Map{{"value", std::move(value)},
                         {"text", profile_text(profile, measures) + note + speed_so_far_text(so_far) +
                                      fmt::format("after step {}\n", step)}};
-  } catch (const Error& error) {
-    answer = Value::Map{{"error", error.headline()}};
+  } catch (const std::exception& error) {
+    answer = Value::Map{{"error", reason_of(error)}};
   }
   answer_snapshot(subject_.stage, request.id, answer);
 }

@@ -53,7 +53,7 @@ struct SnapshotSubject {
 class Snapshots {
  public:
   explicit Snapshots(SnapshotSubject subject) : subject_(std::move(subject)) {}
-  // Where an error has left the training, the next training of the stage answers.
+  // Where an error has left the training, another training of the stage answers.
   ~Snapshots();
   Snapshots(const Snapshots&) = delete;
 
@@ -96,10 +96,12 @@ class Snapshots {
   // Goes on with the recording; with the last step of the training, ends it.
   void go_on(std::int64_t step, bool is_last);
   void answer(std::int64_t step);
+  // Ends a recording without an answer, and lets another training of the stage answer.
+  void give_up() noexcept;
 
   const SnapshotSubject subject_;
   double next_look_ = 0;
-  std::string last_id_;  // of the request that was seen last; one whose answer failed is not begun again
+  std::string last_id_;  // of the request that was taken last; one whose answer failed is not begun again
   std::optional<Recording> recording_;
 };
 

@@ -23,6 +23,11 @@ std::size_t widest(const auto& rows, auto name) {
 
 }  // namespace
 
+std::optional<double> LayerTable::known_overhead() const {
+  constexpr std::int64_t fewest = 3;
+  return steps >= fewest && overhead >= 0 ? std::optional(overhead) : std::nullopt;
+}
+
 std::vector<OperatorCost> LayerTable::operators() const {
   std::map<std::string, OperatorCost> by_name;
   for (const LayerCost& row : rows) {
@@ -49,6 +54,7 @@ LayerTable LayerTable::heaviest(std::size_t count) const {
 }
 
 Value LayerTable::to_value() const {
+  const std::optional<double> known = known_overhead();
   Value::List layers;
   for (const LayerCost& row : rows) {
     Value::List operators;
@@ -73,7 +79,7 @@ Value LayerTable::to_value() const {
                     {"steps", steps},
                     {"step_seconds", step_seconds},
                     {"plain_seconds", plain_seconds},
-                    {"overhead", overhead}};
+                    {"overhead", known ? Value(*known) : Value()}};
 }
 
 std::string LayerTable::text(LayerView view) const {
@@ -97,8 +103,10 @@ std::string LayerTable::text(LayerView view) const {
                         1e3 * row.backward, 100 * row.seconds() / step_seconds, shown(row.flops / 1e6),
                         shown_rate(row.flops, row.seconds()), shown_rate(row.bytes, row.seconds()));
   }
-  return text + fmt::format("a step of {:.3f} ms, the mean of {}; the timing took {:.1f} % more time\n",
-                            1e3 * step_seconds, steps, 100 * overhead);
+  const std::optional<double> known = known_overhead();
+  return text + fmt::format("a step of {:.3f} ms, the mean of {}; ", 1e3 * step_seconds, steps) +
+         (known ? fmt::format("the timing took {:.1f} % more time\n", 100 * *known)
+                : "the cost of the timing is not known\n");
 }
 
 }  // namespace trainlab

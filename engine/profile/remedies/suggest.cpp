@@ -68,7 +68,8 @@ class Suggestions {
   }
   void validate() {
     add({.name = "validations a quarter as often",
-         .set = fmt::format("validate=\"{} steps\"", 4 * facts_.validate_every)});
+         .set = fmt::format("validate=\"{} steps\"", 4 * facts_.validate_every),
+         .decides_later = facts_.decided_by_validations});
   }
   void metrics() {
     if (facts_.has_metrics) add({.name = "no metrics beside the loss", .set = "metrics=nil"});

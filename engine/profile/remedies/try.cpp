@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 
+#include "core/words.h"
 #include "journal/checkpoint.h"
 #include "machine/product_times.h"
 #include "profile/remedies.h"
@@ -134,13 +135,33 @@ std::string comparison(const NamedTensors& before, const NamedTensors& after) {
   return same ? "same bytes" : close ? "same to rounding" : "changes the result";
 }
 
-FitFacts facts_of(const Profile& profile, const FitPlan& plan) {
+bool has_plateau(const Value& schedule) {
+  if (schedule.is_list()) return std::ranges::any_of(schedule.list(), has_plateau);
+  if (!schedule.is_map()) return false;
+  return schedule["@"] == Value("sched.plateau") ||
+         std::ranges::any_of(schedule.map(), [](const auto& entry) { return has_plateau(entry.second); });
+}
+
+// FitFacts::decided_by_validations.
+std::string decided_by_validations(const FitPlan& plan, const StageOfTraining& stage) {
+  const Options& fit = plan.options;
+  std::vector<std::string> all;
+  if (plan.keep_best) all.push_back("which weights are kept");
+  if (fit.given("stop")) all.push_back("when a stop rule ends the training");
+  if (stage.is_pruned) all.push_back("which trials are pruned");
+  if (fit.given("schedule") && has_plateau(fit.get("schedule"))) all.push_back("when the rate falls");
+  if (fit.given("on") && fit.child("on").given("validate")) all.push_back("when on.validate is called");
+  return listed(all, "and");
+}
+
+FitFacts facts_of(const Profile& profile, const FitPlan& plan, const StageOfTraining& stage) {
   return {.batch = plan.loader.batch,
           .accumulate = plan.accumulate,
           .samples = plan.data.train.size(),
           .loader_threads = plan.loader.threads,
           .prefetch = plan.loader.prefetch,
           .validate_every = plan.validate_every,
+          .decided_by_validations = decided_by_validations(plan, stage),
           .checkpoint_every = profile.checkpoint.every.value_or(0),
           .has_metrics = !plan.metrics.empty(),
           .has_transforms = !plan.data.train.transforms.empty(),
@@ -161,7 +182,7 @@ class Trials {
     const bool is_task = profile.kind != "fit";
     if (!is_task) fit_.emplace(variant_of(training_, settings_, nullptr));
     FitFacts facts =
-        fit_ ? facts_of(profile, fit_->plan) : FitFacts{.samples = std::numeric_limits<std::int64_t>::max()};
+        fit_ ? facts_of(profile, fit_->plan, stage) : FitFacts{.samples = std::numeric_limits<std::int64_t>::max()};
     facts.threads = settings_.threads;
     facts.cores = std::max(1, static_cast<int>(profile.cores) / stage.workers);
     std::vector<Remedy> remedies = remedies_for(verdict, facts);
@@ -212,6 +233,8 @@ class Trials {
         rounds, [&] { return base.speed(); }, [&] { return other->speed(); },
         [&](double without, double with) { ratios.push_back(with / without); });
     remedy.result = comparison(weights, other->weights());
+    if (remedy.keeps_result() && !remedy.decides_later.empty())
+      remedy.result = "may change the result: fewer validations decide " + remedy.decides_later;
     remedy.ratio = median_interval(ratios);
   }
 

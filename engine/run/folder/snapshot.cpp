@@ -80,23 +80,31 @@ void give_back_snapshot_request(const fs::path& stage, const std::string& id) no
   fs::remove(taken_path(stage, id), ignored);
 }
 
+namespace {
+
+void remove_request(const fs::path& stage, const std::string& id) {
+  if (const auto present = snapshot_request(stage); present && present->id == id)
+    remove_file(snapshot_request_path(stage));
+}
+
+}  // namespace
+
+// The request goes first: while it is there, a process that finds it not taken takes it.
 void withdraw_snapshot_request(const fs::path& stage, const std::string& id) noexcept {
-  give_back_snapshot_request(stage, id);
   try {
-    if (const auto present = snapshot_request(stage); present && present->id == id)
-      remove_file(snapshot_request_path(stage));
+    remove_request(stage, id);
     remove_file(snapshot_answer_path(stage, id));
     remove_file(snapshot_trace_path(stage, id));
   } catch (const std::exception&) {
     // A file that stays behind harms nobody: the next request has another id.
   }
+  give_back_snapshot_request(stage, id);
 }
 
 void answer_snapshot(const fs::path& stage, const std::string& id, const Value& answer) {
   write_atomic(snapshot_answer_path(stage, id), to_json(answer) + "\n");
+  remove_request(stage, id);
   give_back_snapshot_request(stage, id);
-  if (const auto present = snapshot_request(stage); present && present->id == id)
-    remove_file(snapshot_request_path(stage));
 }
 
 }  // namespace trainlab

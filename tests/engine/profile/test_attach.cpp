@@ -3,7 +3,9 @@
 
 #include <cerrno>
 #include <set>
+#include <stdexcept>
 
+#include "attach/snapshots.h"
 #include "core/files.h"
 #include "core/trace.h"
 #include "profile/attach.h"
@@ -109,18 +111,76 @@ TEST_CASE("a fit that ends before the snapshot does answers with the steps that 
   CHECK(answer["value"]["steps"].integer() >= 10);
 }
 
-TEST_CASE("a fit goes on where a snapshot cannot be written, or nobody waits for it") {
-  const TemporaryFolder full, left;
+TEST_CASE("a fit goes on where a snapshot cannot be written, and another training of the stage may answer") {
+  const TemporaryFolder full;
   ask_for_snapshot(full.path(), {.id = "a1", .seconds = 0.02, .has_trace = true});
   {
     FullDisk calls;
     const ScopedFileCalls scoped(calls);
     CHECK(train_in(full.path())["status"] == Value("done"));
   }
-  CHECK(snapshot_files(full.path()) == "snapshot-a1.taken snapshot.request ");
+  CHECK(snapshot_files(full.path()) == "snapshot.request ");
+  train_in(full.path());
+  CHECK(answer_in(full.path(), "a1")["value"]["kind"] == Value("snapshot"));
+}
+
+TEST_CASE("a fit goes on where what lies in its folder is no request") {
+  const TemporaryFolder left;
   write_atomic(snapshot_request_path(left.path()), "no request");
   CHECK(train_in(left.path())["status"] == Value("done"));
   CHECK(snapshot_files(left.path()) == "snapshot.request ");
+}
+
+namespace {
+
+// Steps of a training without spans, until the request is answered; at most five million, which take seconds.
+void step_until_answered(Snapshots& snapshots, const fs::path& stage, const std::string& id) {
+  for (std::int64_t step = 1; step <= 5'000'000 && !fs::exists(snapshot_answer_path(stage, id)); ++step)
+    snapshots.stepped(step);
+}
+
+}  // namespace
+
+TEST_CASE("whatever error keeps a training from its answer is the answer") {
+  const auto answer_of = [](const std::function<void()>& fails) {
+    const TemporaryFolder folder;
+    ask_for_snapshot(folder.path(), {.id = "a1", .seconds = 0.02});
+    Snapshots snapshots({.stage = folder.path(), .has_step_spans = false, .profile = [&](StepFigures) {
+                           fails();
+                           return Profile();
+                         }});
+    step_until_answered(snapshots, folder.path(), "a1");
+    CHECK(snapshot_files(folder.path()) == "snapshot-a1.json ");
+    return answer_in(folder.path(), "a1")["error"].string();
+  };
+  CHECK(answer_of([] { throw run_error("no figures"); }) == "no figures");
+  CHECK(answer_of([] { throw std::runtime_error("no such thing"); }) == "no such thing");
+  const std::string torch = answer_of([] { TORCH_CHECK(false, "the sizes differ"); });
+  CHECK_THAT(torch, Catch::Contains("the sizes differ"));
+  CHECK_THAT(torch, !Catch::Contains("\n"));
+}
+
+TEST_CASE("a training that finds nobody waiting after its recording leaves nothing") {
+  const TemporaryFolder folder;
+  ask_for_snapshot(folder.path(), {.id = "a1", .seconds = 1e4});
+  Snapshots snapshots({.stage = folder.path(), .has_step_spans = false});
+  snapshots.stepped(1);
+  CHECK(snapshot_files(folder.path()) == "snapshot-a1.taken snapshot.request ");
+  fs::remove(snapshot_request_path(folder.path()));
+  snapshots.finished(2);
+  CHECK(snapshot_files(folder.path()).empty());
+}
+
+TEST_CASE("a training that has found a request taken answers once it is given back") {
+  const TemporaryFolder folder;
+  ask_for_snapshot(folder.path(), {.id = "a1", .seconds = 0.02});
+  REQUIRE(take_snapshot_request(folder.path(), "a1"));
+  Snapshots snapshots(
+      {.stage = folder.path(), .has_step_spans = false, .profile = [](StepFigures) { return Profile(); }});
+  snapshots.stepped(1);
+  give_back_snapshot_request(folder.path(), "a1");
+  step_until_answered(snapshots, folder.path(), "a1");
+  CHECK(snapshot_files(folder.path()) == "snapshot-a1.json ");
 }
 
 TEST_CASE("fits that train together answer once, with the samples of all") {

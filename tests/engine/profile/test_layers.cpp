@@ -216,6 +216,23 @@ TEST_CASE("a measurement writes nothing, and its table goes into a report") {
   CHECK_THAT(table.text(LayerView::operators), Catch::Contains("aten::addmm"));
 }
 
+TEST_CASE("a table says what its timing cost where that is known") {
+  LayerTable table;
+  table.step_seconds = 0.002;
+  table.steps = 3;
+  table.overhead = 0.25;
+  CHECK_THAT(table.text(LayerView::layers),
+             Catch::EndsWith("a step of 2.000 ms, the mean of 3; the timing took 25.0 % more time\n"));
+  CHECK(table.to_value()["overhead"] == Value(0.25));
+  for (const auto& [steps, overhead] : {std::pair{2, 0.25}, std::pair{3, -0.176}}) {
+    INFO(steps);
+    table.steps = steps;
+    table.overhead = overhead;
+    CHECK_THAT(table.text(LayerView::layers), Catch::EndsWith("; the cost of the timing is not known\n"));
+    CHECK(table.to_value()["overhead"].is_nil());
+  }
+}
+
 TEST_CASE("a fit that is too short, and a device that the host's clock says nothing of, are refused") {
   const auto text = [](auto measure) { return error_of(measure); };
   CHECK_THAT(text([] { measured(digits_fit(R"(, "steps": 3)"), {.first = 5, .count = 2}); }),

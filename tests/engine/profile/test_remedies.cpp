@@ -61,7 +61,9 @@ TEST_CASE("a remedy that cannot be tried has a reason") {
 }
 
 TEST_CASE("remedies are tried beside the fit, and say whether its result stays") {
-  const auto fit = [](const std::string& more) { return parse_options(digits_fit(R"(, "steps": 40)" + more)); };
+  const auto fit = [](const std::string& more) {
+    return parse_options(digits_fit(R"(, "steps": 40, "keep": "last")" + more));
+  };
   const RunSettings settings = cpu_settings();
   const ProfileOptions options{.seconds = 1};
   const Profile profile = profile_stage(fit(""), settings, {.seconds = 0.1});
@@ -81,9 +83,9 @@ TEST_CASE("remedies are tried beside the fit, and say whether its result stays")
   CHECK(rarer->result == "same bytes");
   CHECK(rarer->ratio.low > 0);
   CHECK(rarer->ratio.low <= rarer->ratio.median);
-  if (const Remedy* refused = with_set(remedies, "metrics=nil")) {
-    CHECK(refused->reason == "monitor: needs the metric");
-  }
+  const Remedy* refused = with_set(remedies, "metrics=nil");
+  REQUIRE(refused);
+  CHECK(refused->reason == "monitor: needs the metric");
 
   verdict.bottleneck = Bottleneck::transfer;
   const std::vector<Remedy> others = try_remedies(
@@ -96,6 +98,30 @@ TEST_CASE("remedies are tried beside the fit, and say whether its result stays")
       options);
   REQUIRE(others.size() == 1);
   CHECK(others.front().result == "changes the result");
+}
+
+TEST_CASE("fewer validations may change the result where validations decide something") {
+  const RunSettings settings = cpu_settings();
+  StepVerdict verdict;
+  verdict.bottleneck = Bottleneck::evaluation;
+  const auto result = [&](const std::string& more, const StageOfTraining& stage = {}) {
+    const Options fit = parse_options(digits_fit(R"(, "steps": 40)" + more));
+    const Profile profile = profile_stage(fit, settings, {.seconds = 0.1});
+    const WithSet same = [&](const std::vector<std::string>&) { return fit; };
+    const std::vector<Remedy> remedies = try_remedies(profile, verdict, fit, settings, same, {.seconds = 0.1}, stage);
+    const auto rarer = std::ranges::find(remedies, "validations a quarter as often", &Remedy::name);
+    REQUIRE(rarer != remedies.end());
+    CHECK(rarer->reason == "");
+    CHECK(rarer->keeps_result() != rarer->changes_result());
+    return rarer->result;
+  };
+  const std::string may = "may change the result: fewer validations decide ";
+  CHECK(result(R"(, "keep": "last")") == "same bytes");
+  CHECK(result("") == may + "which weights are kept");
+  CHECK(result(R"(, "stop": [{"@": "stop.patience"}])") ==
+        may + "which weights are kept and when a stop rule ends the training");
+  CHECK(result(R"(, "keep": "last", "schedule": {"lr": {"@": "sched.plateau"}})") == may + "when the rate falls");
+  CHECK(result(R"(, "keep": "last")", {.is_pruned = true}) == may + "which trials are pruned");
 }
 
 namespace {

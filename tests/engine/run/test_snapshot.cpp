@@ -61,6 +61,39 @@ TEST_CASE("of the processes of a stage one takes a request, and another where th
   CHECK_THROWS_WITH(take_snapshot_request(stage / "gone", "a1"), Catch::Contains("cannot make "));
 }
 
+namespace {
+
+// When the request is removed, tries to take it, as another process of the stage might.
+class TakesAtRemoval final : public FileCalls {
+ public:
+  int remove(const fs::path& path) override {
+    if (path.filename() == "snapshot.request") taken_ = take_snapshot_request(path.parent_path(), "a1");
+    return FileCalls::remove(path);
+  }
+  std::optional<bool> taken() const { return taken_; }
+
+ private:
+  std::optional<bool> taken_;
+};
+
+}  // namespace
+
+TEST_CASE("a request is taken by nobody while it is being answered or withdrawn") {
+  for (const bool answers : {true, false}) {
+    INFO(answers);
+    const TemporaryFolder temporary;
+    const fs::path& stage = temporary.path();
+    ask_for_snapshot(stage, {.id = "a1"});
+    REQUIRE(take_snapshot_request(stage, "a1"));
+    TakesAtRemoval calls;
+    const ScopedFileCalls scoped(calls);
+    if (answers) answer_snapshot(stage, "a1", Value::Map{});
+    withdraw_snapshot_request(stage, "a1");
+    CHECK(calls.taken() == std::optional(false));
+    CHECK(fs::is_empty(stage));
+  }
+}
+
 TEST_CASE("what is no request is none") {
   const TemporaryFolder temporary;
   const fs::path& stage = temporary.path();

@@ -182,7 +182,10 @@ class ProfileExecution final : public BesideExecution {
     run().say(text.substr(0, text.find('\n')) + "; trying remedies");
     const WithSet with_set = [&](const std::vector<std::string>& set) { return with_more(what, settings, set); };
     found.remedies = try_remedies(found.profile, judge(found.measures), stage, settings, with_set, options,
-                                  {.path = what.path, .together = what.together, .workers = what.workers});
+                                  {.path = what.path,
+                                   .together = what.together,
+                                   .workers = what.workers,
+                                   .is_pruned = std::ranges::count(what.whole.names(), "pruner") > 0});
     if (request().has("quality")) {
       judge_remedies(found.remedies, found.profile, stage, settings, with_set, request().options["quality"].number(),
                      options.say);

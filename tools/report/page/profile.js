@@ -237,8 +237,10 @@ function memory(cards) {
 function layers() {
   if (!data.layers) return;
   const {step_seconds: step, overhead} = data.layer_steps;
+  const cost = overhead === null ? 'the cost of the timing is not known' :
+                                   `the timing took ${percent(overhead)} more time`;
   const section = card('Layers', {
-    note: `Of a step of ${milliseconds(step)}; the timing took ${percent(overhead)} more time. ` +
+    note: `Of a step of ${milliseconds(step)}; ${cost}. ` +
         'A click on a head sorts.'
   });
   table(

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -51,11 +52,14 @@ struct LayerTable {
   double plain_seconds = 0;     // median of the steps between the timed ones that are not measured inside
   double overhead = 0;          // how much longer a timed step takes than a plain one: 0.1 is a tenth; from the medians
 
+  // `overhead`, unless the two medians say nothing of it: with fewer than three timed steps, or where a busy machine
+  // has made the plain steps the longer ones.
+  std::optional<double> known_overhead() const;
   // Operators of all rows by name, the longest first.
   std::vector<OperatorCost> operators() const;
   // { layers = { { path, forward, backward, flops, bytes, calls, flops_per_second, bytes_per_second, operators = { {
   // name, seconds, calls, bytes, flops }, … } }, … }, steps, step_seconds, plain_seconds, overhead }. A rate is nil
-  // where a row has no time.
+  // where a row has no time, and the overhead where it is not known.
   Value to_value() const;
   // A table of only the `count` rows that take most seconds, the longest first.
   LayerTable heaviest(std::size_t count) const;

@@ -18,7 +18,9 @@ struct FitFacts {
   std::int64_t batch = 1, accumulate = 1, samples = 0;  // micro-batch, micro-batches of a step, training samples
   std::int64_t loader_threads = 1, prefetch = 4;
   std::int64_t validate_every = 1;  // steps from one validation to the next
-  double checkpoint_every = 0;      // steps from one checkpoint to the next, by the rule of the fit
+  // What the validations decide, so that fewer of them may change the result: "which weights are kept"; empty: nothing.
+  std::string decided_by_validations = {};
+  double checkpoint_every = 0;  // steps from one checkpoint to the next, by the rule of the fit
   bool has_metrics = false, has_transforms = false, is_double = false;
   double bfloat16_time = 1;  // time of a matrix product relative to float32; 1 unless the fit is in float32 on the CPU
   int threads = 1;           // threads that operators use
@@ -42,8 +44,10 @@ struct Remedy {
   std::string set = {};     // as on the command line: "loader.threads=2" for --set, or "--threads 2"; empty: no option
   std::string reason = {};  // why the remedy was not tried; empty: it was tried
   Interval ratio = {};      // speed with the remedy divided by speed without, validations and checkpoints included
-  // "same bytes", "same to rounding" (1e-5 of the largest weight), "changes the result", or "not compared: …" with the
-  // reason.
+  // What the change decides after the steps whose weights are compared; empty: nothing.
+  std::string decides_later = {};
+  // "same bytes", "same to rounding" (1e-5 of the largest weight), "may change the result: …" where weights are the
+  // same and the change decides something later, "changes the result", or "not compared: …" with the reason.
   std::string result = {};
   std::optional<RemedyQuality> quality = {};  // of a remedy that changes the result, once it was asked for
 
@@ -51,7 +55,9 @@ struct Remedy {
   // Whether the fit is faster with the remedy: the whole interval of the ratio is above 1, its median is 1.02 or more.
   bool wins() const { return is_tried() && ratio.low > 1 && ratio.median >= 1.02; }
   bool keeps_result() const { return is_tried() && result.starts_with("same "); }
-  bool changes_result() const { return is_tried() && result == "changes the result"; }
+  bool changes_result() const {
+    return is_tried() && (result == "changes the result" || result.starts_with("may change the result: "));
+  }
 };
 
 // The changes that suit a verdict, none of them tried yet. A remedy that cannot be tried has its `reason`. Pure.
@@ -62,13 +68,15 @@ struct StageOfTraining {
   std::string path = {};      // what texts of --set have in front of an option of the training: "build.", or nothing
   std::int64_t together = 1;  // trainings that train as one group, of which one by itself was profiled
   int workers = 1;            // processes that train side by side, and share the cores
+  bool is_pruned = false;     // whether trials may be stopped for what their validations give
 };
 
 // Returns the training of the stage with these further texts of --set. Raises Error where the stage has no such option.
 using WithSet = std::function<Options(const std::vector<std::string>& set)>;
 
 // Tries the remedies for a profiled fit or task: short runs with and without each in turn (A B B A …), `seconds` in
-// all, and five steps of both, whose weights are compared. A remedy that the stage refuses is not tried, and the
+// all, and five steps of both, whose weights are compared; of a change that decides something later these weights say
+// too little. A remedy that the stage refuses is not tried, and the
 // refusal is its reason. Of a task, whose loop is code, other numbers of threads alone can be tried.
 std::vector<Remedy> try_remedies(const Profile& profile, const StepVerdict& verdict, const Options& training,
                                  const RunSettings& settings, const WithSet& with_set, const ProfileOptions& options,
@@ -78,10 +86,11 @@ std::vector<Remedy> try_remedies(const Profile& profile, const StepVerdict& verd
 // measured by it, else val.loss. Error{usage} for a fit whose validation part is not measured.
 std::string quality_metric(const FitPlan& plan);
 
-// Trains with and without each remedy that changes the result, and gives the remedy its `quality`. The trainings of a
-// remedy take about `seconds` in all: five pairs with the seeds 1 to 5, in which both fits train for the same time,
-// without `epochs` or `steps`, so that schedules reach their end with the time. No training takes longer than the
-// profiled fit itself, unless that takes less than a second. A remedy whose trainings raise an error gets its reason.
+// Trains with and without each remedy that changes or may change the result, and gives the remedy its `quality`. The
+// trainings of a remedy take about `seconds` in all: five pairs with the seeds 1 to 5, in which both fits train for the
+// same time, without `epochs` or `steps`, so that schedules reach their end with the time. No training takes longer
+// than the profiled fit itself, unless that takes less than a second. A remedy whose trainings raise an error gets its
+// reason.
 void judge_remedies(std::vector<Remedy>& remedies, const Profile& profile, const Options& stage,
                     const RunSettings& settings, const WithSet& with_set, double seconds,
                     const std::function<void(const std::string&)>& say);
