@@ -81,7 +81,7 @@ TEST_CASE("a fit answers with a profile of its steps, and ends in the same bytes
   double sum = 0;
   for (const auto& [name, share] : value["shares"].map()) sum += share.number();
   CHECK(sum == Approx(1));
-  CHECK(value["shares"]["backward"].number() > 0);
+  CHECK(value["phase_seconds"]["backward"].number() > 0);
   CHECK(value["operators"]["per_step"].number() > 0);
   for (const auto& [name, figure] : summary["speed"].map()) {
     INFO(name);
