@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "core/time_in_seconds.h"
 #include "core/trace.h"
@@ -363,6 +364,14 @@ double FitPlan::steps_within(double flops) const {
   const double sample = sample_flops(), epochs = std::floor(flops / (sample * samples));
   return epochs * static_cast<double>(length.steps_per_epoch) +
          std::floor((flops - epochs * sample * samples) / (sample * static_cast<double>(length.batch)));
+}
+
+double FitPlan::flops_of(std::int64_t steps) const {
+  if (steps == 0) return std::numeric_limits<double>::infinity();
+  const std::int64_t n = data.train.epoch_size();
+  const std::int64_t samples = loader.drop_last ? n - n % loader.batch : n;
+  const std::int64_t epochs = steps / length.steps_per_epoch, rest = steps % length.steps_per_epoch;
+  return sample_flops() * static_cast<double>(epochs * samples + rest * length.batch);
 }
 
 namespace {

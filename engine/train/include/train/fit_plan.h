@@ -112,6 +112,8 @@ struct FitPlan {
   double sample_flops() const;
   // The steps whose batches fit into this number of FLOPs, a whole number; infinite for infinitely many.
   double steps_within(double flops) const;
+  // The FLOPs of this number of steps; infinite for 0, a length that is not known.
+  double flops_of(std::int64_t steps) const;
 
  private:
   // The full names of the metrics of a part that is measured, "val" or "test".
