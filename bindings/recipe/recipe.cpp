@@ -57,8 +57,9 @@ int l_lab_budget(lua_State* L) {
     refuse_in_callback(L, "lab.budget");
     const Registry& registry = *LuaState::of(L).host().registry;
     const Entry& entry = *registry.find("budget");
-    const Value options =
-        registry.check(CallArguments(L, entry, CallArguments::Receiver::none).map(registry), "lab.budget");
+    Value::Map given = CallArguments(L, entry, CallArguments::Receiver::none).map(registry);
+    resolve_paths(entry.options, given, LuaState::of(L).host(), "lab.budget");
+    const Value options = registry.check(std::move(given), "lab.budget");
     if (recipe.parameters_.closed()) {
       throw recipe_error("lab.budget after a stage has run").hint("the budget is of the whole run: put it first");
     }

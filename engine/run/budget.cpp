@@ -112,13 +112,15 @@ Budget::Budget(BudgetTerms terms, std::filesystem::path file, double begun, std:
   from_ = stored->from;
 }
 
+void Budget::refuse_by_flops(const std::string& what, double flops) const {
+  throw usage_error("the run has used " + number_text(flops) + " FLOPs of its budget of " + number_text(terms_.flops) +
+                    ": nothing is left for " + what)
+      .hint("more flops in lab.budget");
+}
+
 void Budget::check_left(const std::string& what, double flops) const {
   const std::filesystem::path folder = file_.parent_path();
-  if (terms_.flops > 0 && flops >= terms_.flops) {
-    throw usage_error("the run has used " + number_text(flops) + " FLOPs of its budget of " +
-                      number_text(terms_.flops) + ": nothing is left for " + what)
-        .hint("more flops in lab.budget");
-  }
+  if (terms_.flops > 0 && flops >= terms_.flops) refuse_by_flops(what, flops);
   const double now = used();
   if (!terms_.bounds_time() || now < terms_.usable()) return;
   const bool is_by_money = terms_.paid && terms_.seconds == terms_.paid->seconds;

@@ -40,6 +40,11 @@ double budget_share(const Options& stage, bool is_last) {
 void Run::begin_in_budget(const Options& stage, const StageRecord& record) {
   if (!budget_) return;
   const bool extends = before_extension_ && before_extension_->stage == record.name;
+  // Less may be left than a step needs.
+  if (extends && before_extension_->summary["reason"] == Value(flops_are_used)) {
+    const Value& own = before_extension_->summary["flops"];
+    budget_->refuse_by_flops("stage " + record.name, flops_used() + (own.is_number() ? own.number() : 0));
+  }
   budget_->begin_stage(record.name, budget_share(stage, record.folder == "."), extends);
 }
 

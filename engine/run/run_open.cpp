@@ -57,6 +57,7 @@ Manifest Run::present() const {
   manifest.settings["device"] = environment_.device;
   manifest.cores = usable_cores();
   manifest.study = settings_.study;
+  if (paid_) manifest.price = paid_->price;
   manifest.latest = latest_;
   return manifest;
 }
@@ -107,8 +108,10 @@ void Run::continue_existing() {
     say("not byte-exact: " + line);
     manifest_.continued.push_back(wall_text() + " " + line);
   }
-  const bool asks_more = latest_ != recorded.latest;  // a mended recipe, or one that was killed before it asked
+  // A mended recipe, or one that was killed before it asked.
+  const bool asks_more = latest_ != recorded.latest || now.price != recorded.price;
   manifest_.latest = latest_;
+  manifest_.price = now.price;
   if (!inexact.empty()) {
     manifest_.exact = false;
     manifest_.settings = now.settings;

@@ -92,6 +92,8 @@ Worker::Worker(const StudyPlan& plan, const StageContext& context, std::function
       study_(open_study(plan, context, home_)),
       keeper_(study_.storage()),
       fits_(plan, context, study_, [this] { reported(); }),
+      flops_(context.most_flops, plan.workers(), study_,
+             [this](std::int64_t trial) { return fits_.planned_flops(trial); }),
       progress_(plan, context, study_.study(), seconds, used_ ? used_->seconds() : 0),
       seconds_(std::move(seconds)),
       longest_(plan.terms().longest) {
@@ -101,10 +103,15 @@ Worker::Worker(const StudyPlan& plan, const StageContext& context, std::function
 // A trial for this process, unless its end is known already. False when there is none.
 bool Worker::take(std::vector<LeasedTrial>& trials) {
   const double now = wall_seconds();
-  SharedStudy::Asked asked = study_.ask(now, now + LeaseKeeper::lease_seconds, plan_.terms().trials);
+  if (std::isfinite(context_.most_flops)) study_.follow();
+  const std::int64_t most = std::min(plan_.terms().trials, flops_.most_trials());
+  SharedStudy::Asked asked = study_.ask(now, now + LeaseKeeper::lease_seconds, most);
   wait_ = asked.wait;
   if (asked.is_over) stopped_ = why_over();
-  if (!asked.lease) return false;
+  // Where another process has begun the trial for which there are FLOPs, there may be FLOPs for one more.
+  if (!asked.lease)
+    return !wait_ && study_.study().trials().size() >= most && most < plan_.terms().trials &&
+           flops_.most_trials() > study_.study().trials().size();
   study_.follow();
   const std::int64_t number = asked.lease->trial;
   const std::span<const double> point = study_.study().trials().point(number);
@@ -183,6 +190,8 @@ std::vector<LeasedTrial> Worker::ask() {
   }
   // A trial that may have ended its process is not to end other trials with it.
   if (study_.stored(trials.front().lease.trial).lost > 0) return trials;
+  // Neither is a trial that is cut short: what is left for it is known when those before it have ended.
+  if (!flops_.fits(trials.front().lease.trial)) return trials;
   std::int64_t stack = 1;
   try {
     stack = fits_.stack_of(trials.front());
@@ -193,10 +202,10 @@ std::vector<LeasedTrial> Worker::ask() {
                                                               ? plan_.terms().trials
                                                               : study_.study().points().value_or(plan_.terms().trials));
   const std::int64_t left = std::max<std::int64_t>(all - study_.study().trials().size() + 1, 1);
-  const std::int64_t most =
-      std::min({plan_.trials_at_once(study_.study(), stack, left), most_in_time(), most_in_flops()});
+  const std::int64_t most = std::min(plan_.trials_at_once(study_.study(), stack, left), most_in_time());
   while (static_cast<std::int64_t>(trials.size()) < most && take(trials)) {
-    if (!waits_for_another(trials) && study_.stored(trials.back().lease.trial).lost == 0) continue;
+    const std::int64_t last = trials.back().lease.trial;
+    if (!waits_for_another(trials) && study_.stored(last).lost == 0 && flops_.fits(last)) continue;
     give_back(std::span(trials).last(1));
     trials.pop_back();
     break;
@@ -236,6 +245,7 @@ Worker::End Worker::work() {
     } else {
       const bool is_whole = study_.study().trials().size() >= plan_.terms().trials &&
                             study_.study().trials().count(TrialState::waiting) == 0;
+      if (!stopped_ && are_flops_used()) stopped_ = flops_are_used;
       if (is_whole) stopped_.reset();  // the last one took longer, but nothing is missing
       if (!stopped_ && plan_.terms().ends_without_improvement && study_.study().trials().size() < plan_.terms().trials)
         stopped_ = "no more improvement is expected";
@@ -253,8 +263,8 @@ Worker::End Worker::work() {
 void Worker::train(std::vector<LeasedTrial> trials) {
   std::vector<TrialEnd> ends;
   const double begun = seconds_();
-  // Before anything is known of their length, those that begin at the same time have equal parts.
-  const double flops = longest_flops_ > 0 ? flops_left_ : flops_left_ / plan_.workers();
+  // Several trials train together only if each of them fits.
+  const double flops = flops_.cap(trials.front().lease.trial);
   if (!while_leased(trials, [&] { ends = fits_.run(trials, flops); })) return;
   longest_ = std::max(longest_, (seconds_() - begun) / static_cast<double>(trials.size()));
   tell(trials, ends);
@@ -320,7 +330,7 @@ double Worker::run_seconds_left() const {
 }
 
 // An engine that helps does not know the stage's own time.
-std::string Worker::why_over() const {
+std::string Worker::why_over() {
   if (seconds_left() > 0 && are_flops_used()) return flops_are_used;
   return own_seconds_left() <= run_seconds_left() ? own_time_is_used : budget_is_used;
 }
@@ -334,24 +344,11 @@ std::int64_t Worker::most_in_time() const {
   return static_cast<std::int64_t>(std::clamp(context_.seconds_left() / longest_, 1.0, most));
 }
 
-// While this process trains no trial. Those of others may use as many FLOPs as any trial so far.
-void Worker::count_flops() {
-  flops_left_ = context_.most_flops;
-  if (std::isinf(flops_left_)) return;
+// Whether too little is left of the budget of FLOPs for a new trial.
+bool Worker::are_flops_used() {
+  if (std::isinf(context_.most_flops)) return false;
   study_.follow();
-  for (const StoredTrial& trial : study_.stored()) longest_flops_ = std::max(longest_flops_, own_flops(study_, trial));
-  const auto others = static_cast<double>(study_.study().trials().count(TrialState::running));
-  flops_left_ -= flops_of(study_) + others * longest_flops_;
-}
-
-bool Worker::are_flops_used() const { return flops_left_ <= 0 || flops_left_ < longest_flops_; }
-
-// As most_in_time().
-std::int64_t Worker::most_in_flops() const {
-  if (std::isinf(flops_left_)) return std::numeric_limits<std::int64_t>::max();
-  if (longest_flops_ == 0) return 1;
-  constexpr double most = 1e6;
-  return static_cast<std::int64_t>(std::clamp(flops_left_ / longest_flops_, 1.0, most));
+  return flops_.are_used();
 }
 
 // The storage says to all processes when the time is over.
@@ -364,7 +361,6 @@ void Worker::begin_time() {
 
 void Worker::check_time() {
   if (used_) used_->save_now_and_then();
-  count_flops();
   if (stopped_ || (seconds_left() > 0 && !are_flops_used())) return;
   stopped_ = why_over();
   if (leads()) study_.storage().set_deadline(wall_seconds());

@@ -12,6 +12,7 @@
 #include "study_home.h"
 #include "study_progress.h"
 #include "trials/trial_fits.h"
+#include "trials/trial_flops.h"
 #include "used_time.h"
 
 namespace trainlab {
@@ -52,11 +53,9 @@ class Worker {
   double seconds_left() const;
   double own_seconds_left() const;
   double run_seconds_left() const;
-  std::string why_over() const;
+  std::string why_over();
   std::int64_t most_in_time() const;
-  void count_flops();
-  bool are_flops_used() const;
-  std::int64_t most_in_flops() const;
+  bool are_flops_used();
   void begin_time();
   void check_time();
   void show();
@@ -69,11 +68,10 @@ class Worker {
   SharedStudy study_;
   LeaseKeeper keeper_;
   TrialFits fits_;
+  TrialFlops flops_;
   StudyProgress progress_;
   std::function<double()> seconds_;
   double longest_;
-  double longest_flops_ = 0;  // the most that a trial of the study has used; 0: none has ended
-  double flops_left_ = std::numeric_limits<double>::infinity();  // for trials that begin now
   bool wait_ = false;  // the last ask() found no trial now, because others are at work
   std::optional<std::string> stopped_;
 };

@@ -112,6 +112,71 @@ class Spending(CliTest):
         self.assertAlmostEqual(summary["flops"], (4 + 2 + 2) * epoch, delta=1)
         self.assertEqual(summary["status"], "done")
 
+    def of_lengths(self, limit, epochs, trials):
+        """A search whose trials have these numbers of epochs, in this order."""
+        numbers = ", ".join(map(str, epochs))
+        self.write("r.lua", f"lab.budget {{ flops = {limit} }}\n"
+                   + MEMBER.replace("epochs = 1000000", f"epochs = ({{ {numbers} }})[hp.trial + 1] or 1")
+                   .replace("500 epochs", f"{max(1, max(epochs) // 40)} epochs")
+                   + SEARCH.replace("trials = 100000", f"trials = {trials}")
+                   .replace("local found = lab.run(", "return ("))
+
+    def used_epochs(self, run, epoch):
+        trials = [self.summary(path.parent) for path in sorted((run / "trials").glob("*/seed-1/summary.json"))]
+        return [round(one["flops"] / epoch, 3) for one in trials]
+
+    def test_trials_of_different_cost_are_whole(self):
+        """No trial is cut short while there is enough for it, whatever the ones before it have used."""
+        epoch = self.flops_of_epoch()
+        self.of_lengths(epoch * 60, (1, 6, 20, 2, 6, 2), 6)
+        for workers in ("1", "2"):
+            self.train("--out", f"run{workers}", "--workers", workers)
+            run = self.folder / f"run{workers}"
+            self.assertEqual(self.used_epochs(run, epoch), [1, 6, 20, 2, 6, 2])
+            self.assertEqual(self.summary(run)["status"], "done")
+            self.assertNotIn("warnings", self.summary(run))
+
+    def test_a_trial_that_is_cut_short_is_told(self):
+        epoch = self.flops_of_epoch()
+        self.of_lengths(epoch * 10, (1, 2, 20), 100)
+        self.train("--out", "run")
+        summary = self.summary(self.folder / "run")
+        self.assertEqual(self.used_epochs(self.folder / "run", epoch), [1, 2, 7])
+        self.assertEqual((summary["status"], summary["reason"]), ("stopped", "the budget of FLOPs is used"))
+        self.assertEqual(summary["warnings"], [
+            f"trial 2 was cut short: {epoch * 7:.0f} of its {epoch * 20:.0f} FLOPs were left of the budget"])
+
+    def test_kills_change_no_trial(self):
+        """Trials of different cost, of which the last is cut short, have the same lengths after kills."""
+        epoch = self.flops_of_epoch()
+        self.of_lengths(epoch * 10200, (100, 600, 600, 600, 2000, 3000, 4000), 100)
+        self.train("--out", "whole")
+        for trial in (2, 4, 5):
+            running = self.start("r.lua", "--out", "cut", "--threads", "1")
+            running.until_rows(self.folder / f"cut/trials/{trial:04}/attempt-1/seed-1", 3)
+            running.send(signal.SIGKILL)
+            running.end()
+        self.run_program("resume", "cut", "--quiet")
+        lengths = self.used_epochs(self.folder / "whole", epoch)
+        self.assertEqual(lengths, [100, 600, 600, 600, 2000, 3000, 3300])
+        self.assertEqual(self.used_epochs(self.folder / "cut", epoch), lengths)
+        whole, cut = self.summary(self.folder / "whole"), self.summary(self.folder / "cut")
+        self.assertEqual(cut["budget"]["flops"], whole["budget"]["flops"])
+        for key in ("best", "trials", "warnings", "reason"):
+            self.assertEqual(cut[key], whole[key], key)
+
+    def test_no_extension_without_flops(self):
+        epoch = self.flops_of_epoch()
+        self.write("r.lua", f"lab.budget {{ flops = {epoch * 2.1} }}\n"
+                   + MEMBER.replace("epochs = 1000000", "epochs = 4").replace("500 epochs", "1 epochs") + FINAL)
+        self.train("--out", "run")
+        before = self.summary(self.folder / "run")
+        self.assertEqual(before["reason"], "the budget of FLOPs is used")
+        result = self.run_program("extend", "run", "--epochs", "8", code=2)
+        self.assertIn(f"the run has used {epoch * 2:.0f} FLOPs of its budget of {epoch * 2.1:.0f}: nothing is left for "
+                      "stage member", result.err.replace(f"{epoch * 2.1:.1f}", f"{epoch * 2.1:.0f}"), result)
+        self.assertEqual(self.summary(self.folder / "run"), before)
+
     def test_confirmed_trials_share(self):
         epoch = self.flops_of_epoch()
         self.write("r.lua", f"lab.budget {{ flops = {epoch * 96} }}\n"
@@ -173,6 +238,21 @@ class Spending(CliTest):
         # No time is longer than the money pays for.
         self.assertIn("is finished", self.run_program("resume", "cut", "--within", "1 h", code=2).err)
         self.assertEqual(self.run_program("resume", "cut", "--json").json()["steps"], summary["steps"])
+
+    def test_the_price_of_a_run_stays(self):
+        """The file of prices lies beside the recipe, and the run keeps what it says."""
+        self.write("sub/prices.toml", PRICES)
+        self.write("sub/r.lua", 'lab.budget { money = "4 EUR", prices = "prices.toml" }\n' + MEMBER + FINAL)
+        running = self.start("sub/r.lua", "--threads", "1", "--out", "cut")
+        running.until_rows(self.folder / "cut", 1)
+        running.send(signal.SIGTERM)
+        self.end(running, 143)
+        (self.folder / "sub/prices.toml").write_text(PRICES.replace("3600", "360").replace("2026", "2027"))
+        self.run_program("resume", "cut", "--json")
+        budget = self.summary(self.folder / "cut")["budget"]
+        self.assertEqual((budget["seconds"], budget["money"]["as_of"]), (4, "2026-11-01"))
+        (self.folder / "sub/prices.toml").unlink()
+        self.assertEqual(self.run_program("resume", "cut", "--json").json()["status"], "stopped")
 
     def test_the_first_limit_ends(self):
         self.write("prices.toml", PRICES)

@@ -105,7 +105,9 @@ Execution::Execution(const EngineStart& start, Purpose purpose)
       recipe_(host(), files(), parameters_,
               {[this](const auto& stage) { return run_stage(stage); },
                [this](const std::string& path, std::string_view text) { run_.source(path, text); },
-               [this](const Value& options) { run_.budget(options, paid_time(options)); }}) {
+               [this](const Value& options) {
+                 run_.budget(options, paid_time(options, begun_ ? begun_->price : Value()));
+               }}) {
   limit_reading_of(request());
   set_tensor_memory_limit(memory_limit_of(request(), begun_ && purpose_ == Purpose::run ? &*begun_ : nullptr));
   on_long_reading([this](const std::string& line) { run_.say(line); });

@@ -7,8 +7,9 @@
 
 namespace trainlab {
 
-// By the file of prices that `options`, those of lab.budget, name; nullopt for a budget without money. Error{recipe}
-// for money without prices, for prices without money, and for what the file does not answer.
-std::optional<PaidTime> paid_time(const Value& options);
+// By the price that a run has recorded for these `options`, those of lab.budget, and else by the file of prices that
+// they name; nullopt for a budget without money. Error{recipe} for money without prices, for prices without money, and
+// for what the file does not answer.
+std::optional<PaidTime> paid_time(const Value& options, const Value& recorded);
 
 }  // namespace trainlab

@@ -112,6 +112,7 @@ Value to_value(const Manifest& manifest) {
   if (!manifest.study.empty()) map["study"] = manifest.study;
   if (!manifest.chosen.empty()) map["chosen"] = manifest.chosen;
   if (!manifest.fixes.empty()) map["fixes"] = manifest.fixes;
+  if (!manifest.price.is_nil()) map["price"] = manifest.price;
   if (!manifest.latest.empty()) map["latest"] = manifest.latest;
   if (!manifest.mended.empty()) map["mended"] = list_of(manifest.mended);
   if (manifest.extension) {
@@ -176,6 +177,7 @@ Manifest manifest_from(const Value& map, const fs::path& place) {
           if (!fix.is_map()) throw Damage("fixes." + stage + " has " + fix.brief());
       }
     }
+    if (!map["price"].is_nil()) manifest.price = stored_value(map, "price", Value::Map{});
     if (!map["latest"].is_nil()) {
       manifest.latest = stored_value(map, "latest", Value::Map{}).map();
       for (const auto& [runs, run] : manifest.latest) stored_value(map["latest"], runs, "");

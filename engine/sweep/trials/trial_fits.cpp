@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "core/files.h"
 #include "core/number_or_nil.h"
 #include "journal/checkpoint.h"
 #include "journal/disk_threads.h"
 #include "plan/stacking.h"
+#include "run/budget.h"
 #include "run/folder.h"
 #include "train/fit.h"
 #include "trials/trial_folder.h"
@@ -150,12 +152,47 @@ std::int64_t TrialFits::stack_of(const LeasedTrial& trial) {
   return stack_of(fit);
 }
 
+// With a scheduler, a trial ends with the last validation of its segment, and its parent has used what it begins with.
+double TrialFits::planned_flops(std::int64_t trial) {
+  const std::span<const double> point = study_.study().trials().point(trial);
+  const Segment segment = study_.study().segment(trial);
+  double sum = 0;
+  try {
+    for (std::int64_t repeat = 1; repeat <= plan_.terms().repeats; ++repeat) {
+      TrialFit fit{.options = plan_.build(point, trial, repeat), .folder = {}, .structure = {}, .summary = {}};
+      fit.structure = structure_of(fit);
+      const FitPlan& plan = *plan_of(fit);
+      const std::int64_t total = plan.length.total_steps, last = segment.until * plan.validate_every;
+      const std::int64_t steps = last > 0 && (total == 0 || last < total) ? last : total;
+      sum += steps > 0 ? plan.flops_until(steps) : std::numeric_limits<double>::infinity();
+    }
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::recipe) throw;
+    return 0;  // the trial will fail by it
+  }
+  const Value before = segment.parent ? study_.stored(*segment.parent).info["flops"] : Value();
+  return sum - (before.is_number() ? before.number() : 0);
+}
+
+// A trial that ends before its own end is compared with others all the same.
+void TrialFits::warn_of_cut(const Built& trial, double flops) {
+  const auto is_cut = [](const TrialFit& fit) { return fit.summary["reason"] == Value(flops_are_used); };
+  const double planned = std::ranges::any_of(trial.fits, is_cut) ? planned_flops(trial.trial->lease.trial) : 0;
+  if (planned == 0 || std::isinf(planned)) return;
+  const std::string text =
+      fmt::format("trial {} was cut short: {} of its {} FLOPs were left of the budget", trial.trial->lease.trial,
+                  number_text(std::max(flops, 0.0)), number_text(planned));
+  if (!warned_.insert(text).second) return;
+  new_warnings_.emplace_back(text);
+  context_.warn(text);
+}
+
 std::vector<TrialEnd> TrialFits::run(std::span<LeasedTrial> trials, double most_flops) {
   reports_.drop();
   std::list<Built> all;
   for (LeasedTrial& trial : trials) all.push_back(build(trial));
   open_ = 0;
-  fit_flops_ = most_flops / static_cast<double>(std::ssize(trials) * plan_.terms().repeats);
+  fit_flops_ = most_flops / static_cast<double>(plan_.terms().repeats);
   for (const Built& trial : all) {
     for (const TrialFit& fit : trial.fits) open_ += ended(fit) ? 0 : 1;
   }
@@ -165,6 +202,7 @@ std::vector<TrialEnd> TrialFits::run(std::span<LeasedTrial> trials, double most_
   }
   reports_.flush();
   study_.follow();
+  for (const Built& trial : all) warn_of_cut(trial, most_flops);
   std::vector<TrialEnd> ends;
   for (const Built& trial : all) ends.push_back(end_of(trial));
   for (TrialEnd& end : ends) {

@@ -46,7 +46,11 @@ class TrialFits {
   // Writes the reports that wait to be written together. Raises as Reports::flush().
   void write_reports() { reports_.flush(); }
 
-  // Trains all repeats of these trials, which may use this number of FLOPs together; in the order given. Raises
+  // The FLOPs of all repeats of a trial that has begun, if they train to their end: infinite where only the time ends
+  // them, 0 for a trial that cannot be built.
+  double planned_flops(std::int64_t trial);
+
+  // Trains all repeats of these trials, each of which may use this number of FLOPs; in the order given. Raises
   // LeaseLost, and Error for what concerns more than a trial.
   std::vector<TrialEnd> run(std::span<LeasedTrial> trials, double most_flops);
 
@@ -68,6 +72,7 @@ class TrialFits {
   void train_alone(Built& trial);
   // The FLOPs of the parent of a trial, with whose checkpoint this fit has begun; 0 for a trial without a parent.
   double inherited_flops(const LeasedTrial& trial, const TrialFit& fit) const;
+  void warn_of_cut(const Built& trial, double flops);
   StageContext context_of(const Member& member, bool resumed, const std::function<double()>& seconds_left);
   // The time that a training of `members` of the open fits may take.
   std::function<double()> share_of_time(std::size_t members) const;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "core/time_in_seconds.h"
 #include "core/trace.h"
@@ -355,10 +356,9 @@ double FitPlan::sample_flops() const {
   return flops.forward + flops.backward;
 }
 
-// The last batch of an epoch may be smaller than the others.
 namespace {
 
-// Samples of an epoch that are in a batch.
+// Samples of an epoch that are in a batch; the last batch may be smaller than the others.
 double batched_samples(const FitPlan& plan) {
   const std::int64_t n = plan.data.train.epoch_size();
   return static_cast<double>(plan.loader.drop_last ? n - n % plan.loader.batch : n);

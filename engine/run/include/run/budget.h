@@ -24,6 +24,7 @@ struct PaidTime {
   double amount = 0;
   std::string currency;                           // "EUR"
   std::string as_of;                              // date of the price
+  Value price = {};                               // what a manifest keeps of it
   double seconds = 0;                             // that the amount pays for
   std::function<double(double)> cost_of_seconds;  // in the currency
 };
@@ -63,6 +64,8 @@ class Budget {
 
   // Error{usage} when nothing is left for `what`. `flops`: those that the stages so far have used.
   void check_left(const std::string& what, double flops = 0) const;
+  // The same error for a stage that these FLOPs have ended.
+  [[noreturn]] void refuse_by_flops(const std::string& what, double flops) const;
   // A stage begins, or goes on: one that goes on keeps the end that it had. Error{usage} when nothing is left for a
   // stage that begins, or for one that is to train longer (`extends`).
   void begin_stage(const std::string& name, double share, bool extends = false);

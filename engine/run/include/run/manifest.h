@@ -54,6 +54,7 @@ struct Manifest {
   std::string study;  // RunSettings::study
   Value::Map chosen;  // RunSettings::chosen, by stage
   Value::Map fixes;   // RunSettings::fixes, by stage
+  Value price;        // PaidTime::price, nil without
   Value::Map latest;  // by folder runs/NAME, what Run::latest() gave: a run's folder, or an empty text
 
   const Value& setting(const std::string& flag) const { return settings.at(flag); }
