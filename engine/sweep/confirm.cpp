@@ -191,7 +191,9 @@ StageContext context_of(const StageContext& stage, std::optional<double> seconds
 
 void confirm(const SweepPlan& plan, const Worker& search, const StageContext& context, Value& summary) {
   if (!plan.confirms() || !context.settings->study.empty()) return;
-  const double most_flops = context.most_flops - flops_of(search.study());
+  // Nobody knows the FLOPs of tasks, which have no such budget.
+  const bool is_bounded = std::isfinite(context.most_flops);
+  const double most_flops = is_bounded ? context.most_flops - flops_of(search.study()) : context.most_flops;
   std::vector<FreshFit> fits = choose(plan, search.study(), context, most_flops);
   if (fits.empty()) return;  // no trial is complete
   const ConfirmPlan confirming(plan, std::move(fits), search.longest());
