@@ -23,9 +23,9 @@ void forget_after(const StageContext& context, std::int64_t step) {
 }
 
 // A process that was killed after it had recorded a fix may have left checkpoints with the fault.
-void finish_going_back(const StageContext& context, const Value::List& fixes) {
+void finish_going_back(const StageContext& context, const std::vector<Fix>& fixes) {
   const auto folder = context.folder / "checkpoints";
-  const std::int64_t from = fix_of_value(fixes.back()).from;
+  const std::int64_t from = fixes.back().from;
   if (from > 0 && CheckpointFolder::newest_step(folder) <= from) return;
   if (CheckpointFolder::newest_info(folder)["fixes"] != Value(std::ssize(fixes))) forget_after(context, from);
 }
@@ -37,9 +37,9 @@ Value train_with_fixes(std::shared_ptr<const FitPlan> plan, const StageContext& 
   if (context.settings) settings = *context.settings;
   if (!plan->chosen.is_nil()) settings.chosen = plan->chosen;
   settings.extends_now = false;  // a checkpoint to which the fit goes back may already have the new length
-  if (context.resumed && !settings.fixes.empty()) finish_going_back(context, settings.fixes);
+  if (context.resumed && !plan->fixes.empty()) finish_going_back(context, plan->fixes);
   StageContext attempt = context;
-  double lost = settings.fixes.empty() ? 0 : fix_of_value(settings.fixes.back()).flops;
+  double lost = plan->fixes.empty() ? 0 : plan->fixes.back().flops;
   for (;;) {
     std::optional<Fix> fix;
     try {

@@ -33,13 +33,6 @@ std::string speed_so_far_text(const Value& speed) {
   return text;
 }
 
-// What the error says, on one line and without the trace of calls that LibTorch adds.
-std::string reason_of(const std::exception& exception) {
-  if (const auto* error = dynamic_cast<const Error*>(&exception)) return error->headline();
-  if (const auto* error = dynamic_cast<const c10::Error*>(&exception)) return torch_error(*error).headline();
-  return exception.what();
-}
-
 }  // namespace
 
 Snapshots::Tracing::Tracing(std::int64_t step_samples, double end)
@@ -145,27 +138,33 @@ void Snapshots::answer(std::int64_t step) {
   const SnapshotRequest& request = recording_->request;
   const std::optional<SnapshotRequest> present = snapshot_request(subject_.stage);
   if (!present || present->id != request.id) return give_up();  // nobody waits any more
-  Value answer;
+  Value found;
   try {
-    if (recording_->tracing)
-      recording_->tracing->recorder.take().write(snapshot_trace_path(subject_.stage, request.id));
-    Profile profile = subject_.profile(recording_->steps);
-    profile.call_seconds = seconds_of_a_call();
-    const Measures measures = measures_of(profile);
-    const Value so_far = subject_.speed ? subject_.speed() : Value();
-    Value value = profile_value(profile, measures);
-    value.set("kind", "snapshot");
-    value.set("step", step);
-    value.set("speed", so_far);
-    if (!subject_.note.empty()) value.set("note", subject_.note);
-    const std::string note = subject_.note.empty() ? "" : "\n" + subject_.note + ", measured while the stage goes on\n";
-    answer = Value::Map{{"value", std::move(value)},
-                        {"text", profile_text(profile, measures) + note + speed_so_far_text(so_far) +
-                                     fmt::format("after step {}\n", step)}};
+    found = with_torch_errors([&] { return answer_of(step); });
+  } catch (const Error& error) {
+    found = Value::Map{{"error", error.headline()}};
   } catch (const std::exception& error) {
-    answer = Value::Map{{"error", reason_of(error)}};
+    found = Value::Map{{"error", error.what()}};
   }
-  answer_snapshot(subject_.stage, request.id, answer);
+  answer_snapshot(subject_.stage, request.id, found);
+}
+
+Value Snapshots::answer_of(std::int64_t step) {
+  if (recording_->tracing)
+    recording_->tracing->recorder.take().write(snapshot_trace_path(subject_.stage, recording_->request.id));
+  Profile profile = subject_.profile(recording_->steps);
+  profile.call_seconds = seconds_of_a_call();
+  const Measures measures = measures_of(profile);
+  const Value so_far = subject_.speed ? subject_.speed() : Value();
+  Value value = profile_value(profile, measures);
+  value.set("kind", "snapshot");
+  value.set("step", step);
+  value.set("speed", so_far);
+  if (!subject_.note.empty()) value.set("note", subject_.note);
+  const std::string note = subject_.note.empty() ? "" : "\n" + subject_.note + ", measured while the stage goes on\n";
+  return Value::Map{{"value", std::move(value)},
+                    {"text", profile_text(profile, measures) + note + speed_so_far_text(so_far) +
+                                 fmt::format("after step {}\n", step)}};
 }
 
 }  // namespace trainlab

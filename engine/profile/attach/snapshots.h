@@ -70,7 +70,7 @@ class Snapshots {
   };
   struct Tracing {
     Tracing(std::int64_t step_samples, double end);
-    // As LiveSteps::next_step.
+    // Ends the step under way, and begins the next, where the loop has no spans of steps.
     void next_step();
     TimelineRecorder recorder;
     std::optional<ListeningToOperators> operators;
@@ -96,6 +96,7 @@ class Snapshots {
   // Goes on with the recording; with the last step of the training, ends it.
   void go_on(std::int64_t step, bool is_last);
   void answer(std::int64_t step);
+  Value answer_of(std::int64_t step);  // of what the recording has; writes the trace
   // Ends a recording without an answer, and lets another training of the stage answer.
   void give_up() noexcept;
 

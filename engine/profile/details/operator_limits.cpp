@@ -3,9 +3,9 @@
 namespace trainlab {
 namespace {
 
-// An operator is small if its tensors would fit the fastest cache of a core, if it ends sooner than the fastest clock
-// of an experimenter would notice, and if its products explain less than a fifth of its time. LibTorch does not divide
-// the work of such an operator among threads either (at::internal::GRAIN_SIZE, 32768 elements).
+// An operator is small if all its tensors take little memory, if a call is short, and if products explain less than a
+// fifth of its time. LibTorch does not divide the work of so few elements among threads (at::internal::GRAIN_SIZE is
+// 32768). The limits of bytes and seconds are choices.
 constexpr double small_bytes = 64 * 1024, small_seconds = 100e-6, explained = 0.2;
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "core/params.h"
 #include "core/time_in_seconds.h"
+#include "core/words.h"
 #include "objective/metric.h"
 #include "plan/stacking.h"
 #include "study/database.h"
@@ -37,12 +38,10 @@ void settle_for_fits(RunSettings& settings) {
 
 // "lr = 0.0123, width = 64".
 std::string params_text(const Value::Map& params) {
-  std::string text;
-  for (const auto& [name, value] : params) {
-    text += (text.empty() ? "" : ", ") + name + " = " +
-            (value.is_number() ? fmt::format("{:.4g}", value.number()) : value.brief());
-  }
-  return text;
+  return joined(params, ", ", [](const auto& one) {
+    const auto& [name, value] = one;
+    return name + " = " + (value.is_number() ? fmt::format("{:.4g}", value.number()) : value.brief());
+  });
 }
 
 }  // namespace

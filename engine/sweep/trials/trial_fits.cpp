@@ -8,6 +8,7 @@
 
 #include "core/files.h"
 #include "core/number_or_nil.h"
+#include "core/words.h"
 #include "journal/checkpoint.h"
 #include "journal/disk_threads.h"
 #include "plan/stacking.h"
@@ -325,12 +326,10 @@ TrialsAtWork TrialFits::at_work(std::span<const Member> members) const {
   const Options& stage = plan_.options();
   const std::string name =
       is_confirmation ? "the " + context_.name : fmt::format("{} {}", stage.entry().name, stage.string("name"));
-  std::string numbers;
-  for (const std::int64_t trial : trials) {
-    numbers += (numbers.empty() ? "" : trial == *trials.rbegin() ? " and " : ", ") + std::to_string(trial);
-  }
+  std::vector<std::string> numbers;
+  for (const std::int64_t trial : trials) numbers.push_back(std::to_string(trial));
   return {.stage = is_confirmation ? context_.folder.parent_path() : context_.folder,
-          .names = fmt::format("trial{} {} of {}", trials.size() > 1 ? "s" : "", numbers, name),
+          .names = fmt::format("trial{} {} of {}", trials.size() > 1 ? "s" : "", listed(numbers, "and"), name),
           .count = std::ssize(members)};
 }
 
