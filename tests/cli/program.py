@@ -184,6 +184,13 @@ class Running:
 
 
 class CliTest(unittest.TestCase):
+    @classmethod
+    def keep_machine(cls):
+        """Lets the tests of this class share the figures of the machine, which are measured once, in a new folder."""
+        cache = tempfile.TemporaryDirectory(dir=os.getcwd())
+        cls.addClassCleanup(cache.cleanup)
+        os.environ["XDG_CACHE_HOME"] = cache.name
+
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix=self._testMethodName + "-", dir=os.getcwd()))
 

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import signal
-import tempfile
 import unittest
 
 from program import CliTest, fit, tensors
@@ -22,10 +21,7 @@ ANNOUNCED = """  checkpoint = "5 steps",
 class Precision(CliTest):
     @classmethod
     def setUpClass(cls):
-        # The times of this machine's products are measured once for all tests, in a folder of their own.
-        cache = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(cache.cleanup)
-        os.environ["XDG_CACHE_HOME"] = cache.name
+        cls.keep_machine()
 
     def weights_of(self, run):
         return tensors(max((run / "checkpoints").glob("last-*.safetensors")))

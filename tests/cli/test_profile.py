@@ -9,7 +9,6 @@ import re
 import shutil
 import signal
 import subprocess
-import tempfile
 import unittest
 
 from program import SLOW, SOURCE, CliTest, fit, small_sweep, tensors
@@ -54,10 +53,7 @@ def data_of(page):
 class Profile(CliTest):
     @classmethod
     def setUpClass(cls):
-        # The figures of the machine are kept here, for all tests.
-        cache = tempfile.TemporaryDirectory(dir=os.getcwd())
-        cls.addClassCleanup(cache.cleanup)
-        os.environ["XDG_CACHE_HOME"] = cache.name
+        cls.keep_machine()
 
     def profile(self, *arguments):
         return self.run_program("profile", *arguments, "--seconds", "0.5", "--threads", "1", "--json").json()

@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import signal
-import tempfile
 import unittest
 
 from program import SOURCE, CliTest, fit, small_disk, small_sweep
@@ -41,9 +40,7 @@ def search(trial, more="", kind="sweep"):
 class OfTrials(CliTest):
     @classmethod
     def setUpClass(cls):
-        cache = tempfile.TemporaryDirectory(dir=os.getcwd())
-        cls.addClassCleanup(cache.cleanup)
-        os.environ["XDG_CACHE_HOME"] = cache.name
+        cls.keep_machine()
 
     def profile(self, *arguments, **options):
         return self.run_program("profile", *arguments, "--seconds", "0.5", "--json", **options).json()

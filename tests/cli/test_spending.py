@@ -218,14 +218,18 @@ class Spending(CliTest):
         self.assertIn("FLOPs of its budget of 1: nothing is left for stage two", result.err, result)
         self.assertEqual(self.summary(self.folder / "less/stages/e/trials/0000/seed-1")["steps"], 1)
 
+    def interrupted(self, recipe):
+        """Leaves a run in the folder cut, which was asked to stop after its first row."""
+        running = self.start(recipe, "--threads", "1", "--out", "cut")
+        running.until_rows(self.folder / "cut", 1)
+        running.send(signal.SIGTERM)
+        self.end(running, 143)
+
     def test_money(self):
         """3 EUR at one EUR for a second, and what was spent before a kill counts."""
         self.write("prices.toml", PRICES)
         self.write("r.lua", 'lab.budget { money = "4 EUR", prices = "prices.toml" }\n' + MEMBER + FINAL)
-        running = self.start("r.lua", "--threads", "1", "--out", "cut")
-        running.until_rows(self.folder / "cut", 1)
-        running.send(signal.SIGTERM)
-        self.end(running, 143)
+        self.interrupted("r.lua")
         spent = self.summary(self.folder / "cut")["budget"]["money"]["used"]
         self.assertGreaterEqual(spent, 1)
         result = self.run_program("resume", "cut")
@@ -243,10 +247,7 @@ class Spending(CliTest):
         """The file of prices lies beside the recipe, and the run keeps what it says."""
         self.write("sub/prices.toml", PRICES)
         self.write("sub/r.lua", 'lab.budget { money = "4 EUR", prices = "prices.toml" }\n' + MEMBER + FINAL)
-        running = self.start("sub/r.lua", "--threads", "1", "--out", "cut")
-        running.until_rows(self.folder / "cut", 1)
-        running.send(signal.SIGTERM)
-        self.end(running, 143)
+        self.interrupted("sub/r.lua")
         (self.folder / "sub/prices.toml").write_text(PRICES.replace("3600", "360").replace("2026", "2027"))
         self.run_program("resume", "cut", "--json")
         budget = self.summary(self.folder / "cut")["budget"]
