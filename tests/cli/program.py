@@ -4,9 +4,11 @@ Each test has an empty folder of its own, self.folder, in which the program runs
 program said. Nothing here waits for a time to pass: tests wait for what the program writes.
 """
 
+import contextlib
 import json
 import os
 import pathlib
+import select
 import selectors
 import shutil
 import struct
@@ -175,9 +177,18 @@ class Running:
         return self.result()
 
     def kill(self):
+        """Ends the process and its engine, which has given back its files and locks when this returns."""
         if self.process.poll() is None:
-            self.process.kill()  # its engine dies with it
+            children = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+            engines = []
+            for child in children:
+                with contextlib.suppress(ProcessLookupError):
+                    engines.append(os.pidfd_open(int(child)))
+            self.process.kill()  # its engine dies with it, a little later
             self.process.wait()
+            for engine in engines:
+                select.select([engine], [], [], LIMIT)
+                os.close(engine)
         self.selector.close()
         self.process.stdout.close()
         self.process.stderr.close()
