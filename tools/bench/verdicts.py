@@ -1,6 +1,6 @@
 """Verdicts of `trainlab profile` on stages that wait for one thing, and on balanced ones.
 
-    python3 tools/bench/verdicts.py [--data DIR] [--seconds S] [--only CASE] [--model MODEL]
+    python3 tools/bench/verdicts.py [--data DIR] [--seconds S] [--only CASE] [--model MODEL]      --only none: the balanced fits
 
 Each case slows a model down in one way, in three sizes: with the first, the steps wait for about as long as they
 train. A balanced fit has no such wait; each verdict but compute, bandwidth and none is a false alarm. Prints a table of
@@ -9,48 +9,15 @@ called something. Where other work on the machine makes the verdict "contention"
 would give counts, but not for the case in which this program itself keeps the cores busy.
 """
 
-import argparse
-import json
-import os
 import sys
 
-from busy import busy_processes
-from programs import HERE, ROOT, TRAINLAB, run
+from bottlenecks import CASES, SIZES, arguments, asked, others, parser, profile
 
-RECIPE = os.path.join(HERE, "recipes", "bottlenecks.lua")
-ALL = ("mlp", "cnn", "gpt", "loop")
-FITS = ("mlp", "cnn", "gpt")
-# Case → the verdict that is right, and the models that have the case.
-CASES = {
-    "transform": ("input", FITS),
-    "decode": ("input", ("cnn",)),
-    "augment": ("input", ("cnn",)),
-    "functions": ("host", ALL),
-    "reads": ("synchronisation", ALL),
-    "validate": ("evaluation", FITS),
-    "metrics": ("evaluation", FITS),
-    "commit": ("checkpoint", FITS),
-    "optimizer": ("optimizer", FITS),
-    "tiny": ("launch", ALL),
-    "gemm": ("compute", ALL),
-    "elementwise": ("bandwidth", ("mlp", "cnn", "loop")),
-    "contention": ("contention", ALL),
-}
-SIZES = (1, 2, 3)
 # Model, factor of its widths, samples in a batch.
 BALANCED = [("mlp", width, batch) for width in (2, 4) for batch in (128, 256, 512)]
 BALANCED += [("cnn", width, batch) for width in (1, 2, 4) for batch in (32, 64)]
 BALANCED += [("gpt", width, batch) for width in (1, 2) for batch in (8, 16, 32)]
 BALANCED += [("loop", width, 256) for width in (2, 4)]
-
-
-def profile(options, case, model, **parameters):
-    arguments = ["--case", case, "--model", model, "--json", "--quiet", "--seconds", str(options.seconds)]
-    for name, value in parameters.items():
-        arguments += [f"--{name}", str(value)]
-    for name, file in (("images", "cifar10-jpeg.tar"), ("text", "tinyshakespeare.txt")):
-        arguments += [f"--{name}", os.path.join(options.data, file)]
-    return json.loads(run([TRAINLAB, "profile", RECIPE, *arguments]))
 
 
 def told(result, expected):
@@ -66,22 +33,17 @@ def told(result, expected):
 def sick(options):
     right = count = 0
     print("| case | model | expected | size 1 | size 2 | size 3 |\n| --- | --- | --- | --- | --- | --- |")
-    for case, (expected, models) in CASES.items():
-        for model in models:
-            if options.only not in (None, case) or options.model not in (None, model):
-                continue
-            cells = []
-            for size in SIZES:
-                if case == "contention":
-                    with busy_processes(size):
-                        result = profile(options, "none", model)
-                else:
-                    result = profile(options, case, model, size=size)
-                cell, is_right = told(result, expected)
-                cells.append(cell)
-                right += is_right
-                count += 1
-            print(f"| {case} | {model} | {expected} | {' | '.join(cells)} |", flush=True)
+    for case, model in asked(options):
+        expected = CASES[case][0]
+        cells = []
+        for size in SIZES:
+            with others(case, size):
+                result = profile(options, arguments(options, case, model, size=size))
+            cell, is_right = told(result, expected)
+            cells.append(cell)
+            right += is_right
+            count += 1
+        print(f"| {case} | {model} | {expected} | {' | '.join(cells)} |", flush=True)
     return right, count
 
 
@@ -91,7 +53,7 @@ def balanced(options):
     for model, width, batch in BALANCED:
         if options.only not in (None, "none") or options.model not in (None, model):
             continue
-        result = profile(options, "none", model, width=width, batch=batch)
+        result = profile(options, arguments(options, "none", model, width=width, batch=batch))
         is_alarm = result["otherwise"] not in ("compute", "bandwidth", "none")
         alarms += is_alarm
         count += 1
@@ -101,13 +63,7 @@ def balanced(options):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", default=os.path.join(ROOT, "..", "shared", "data"),
-                        help="folder with cifar10-jpeg.tar and tinyshakespeare.txt")
-    parser.add_argument("--seconds", type=float, default=3, help="the longest time for the steps of a profile")
-    parser.add_argument("--only", choices=[*CASES, "none"], help="this case alone; none: the balanced fits")
-    parser.add_argument("--model", choices=ALL, help="the cases of this model alone")
-    options = parser.parse_args()
+    options = parser(__doc__, (*CASES, "none")).parse_args()
     right, count = sick(options)
     alarms, fits = balanced(options)
     print(f"\n{right} of {count} verdicts are right; {alarms} of {fits} balanced stages are called something.")

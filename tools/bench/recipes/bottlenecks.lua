@@ -15,6 +15,7 @@ local size = lab.param {
 }
 local width = lab.param { "width", 1, doc = "factor of the widths of the model", min = 1 }
 local batch = lab.param { "batch", 0, doc = "samples in a batch; 0: the model's usual number", min = 0 }
+local steps = lab.param { "steps", 1000000, doc = "steps of the training; the loop rounds them up to epochs", min = 1 }
 local images = lab.param { "images", "", doc = "archive of JPEG files: train/CLASS/FILE" }
 local text = lab.param { "text", "", doc = "a text file" }
 
@@ -45,7 +46,7 @@ local function gpt(context, features, layers, rows)
 end
 
 local fit = {
-  name = case, loss = "cross_entropy", optim = optim.SGD { lr = 1e-4 }, steps = 1e6, validate = "500 steps",
+  name = case, loss = "cross_entropy", optim = optim.SGD { lr = 1e-4 }, steps = steps, validate = "500 steps",
 }
 if model == "mlp" then
   fit.data, fit.batch = blobs(64):split { val = 0.1 }, 128
@@ -199,7 +200,8 @@ return lab.task {
     local built = lab.build(net, { input = { 64 }, seed = ctx.seed })
     local opt = lab.optimizer(optim.SGD { lr = 1e-4 }, built:parameters())
     local size_of_batch = batch > 0 and batch or 128
-    for given in ctx:batches(data.train, { size = size_of_batch, epochs = 1000000, save = { built, opt } }) do
+    local epochs = math.ceil(steps * size_of_batch / data.train.size)
+    for given in ctx:batches(data.train, { size = size_of_batch, epochs = epochs, save = { built, opt } }) do
       local loss = ops.cross_entropy_loss(built:forward(given.x), given.y)
       opt:zero_grad()
       loss:backward()

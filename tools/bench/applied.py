@@ -1,0 +1,92 @@
+"""What `trainlab profile --apply` promises, beside what `trainlab run --apply` then gains.
+
+    python3 tools/bench/applied.py [--data DIR] [--seconds S] [--run S] [--only CASE] [--model MODEL] [--size N]
+
+Each case of recipes/bottlenecks.lua is profiled. Where changes win, whole runs without and with them take turns,
+A B B A. The speed of a run is its steps divided by the `seconds` of its summary, from the first batch to the last
+commit, which include validations and checkpoints. Prints for each case what the profile promises (the speed with all
+changes to the speed without, the median and the 95 % interval), what the runs gain (the median of the ratios of
+neighbours, the least and the greatest), and whether the promise lies within 20 % of the gain. Ends with 1 if less than
+90 % do.
+"""
+
+import json
+import os
+import statistics
+import sys
+import tempfile
+
+from bottlenecks import SIZES, arguments, asked, others, parser, profile
+from programs import TRAINLAB, run
+
+# What a case needs for a change that keeps the result: validations that decide nothing, and a core that is idle.
+MORE = {"validate": ["--set", 'keep="last"']}
+THREADS = {"gemm": ["--threads", "1"]}
+ALLOWED = 0.2
+ROUNDS = 2  # of A B B A
+LEAST_STEPS = 40
+
+
+def speed(words, steps, folder):
+    """Steps a second of a whole run."""
+    with tempfile.TemporaryDirectory(dir=folder) as out:
+        more = ["--steps", str(max(round(steps), LEAST_STEPS)), "--json", "--quiet", "--out", os.path.join(out, "run")]
+        summary = json.loads(run([TRAINLAB, "run", *words, *more]))
+    return summary["steps"] / summary["seconds"]
+
+
+def gains(plain, changed, steps, promised, folder):
+    """Ratios of the speeds of neighbouring runs, which take equally long if the promise holds."""
+    ratios = []
+    for _ in range(ROUNDS):
+        first = speed(plain, steps, folder)
+        ratios.append(speed(changed, steps * promised, folder) / first)
+        second = speed(changed, steps * promised, folder)
+        ratios.append(second / speed(plain, steps, folder))
+    return ratios
+
+
+def judge(options, case, model, size, folder):
+    """A row of the table without case, model and size, and whether the promise held: None where there was none."""
+    words = arguments(options, case, model, size=size) + MORE.get(case, [])
+    threads = THREADS.get(case, [])
+    changes = os.path.join(folder, "changes.toml")
+    result = profile(options, words, *threads, "--apply", changes)
+    if not result["applied"]:
+        return f"{result['verdict']} | nothing | | | ", None
+    promised, names = result["applied"]["ratio"], result["applied"]["set"]
+    if any(name.startswith("--threads") for name in names):
+        plain, changed = words + threads, words
+    else:
+        plain = changed = words + threads
+    found = gains(plain, [*changed, "--apply", changes], options.run / result["wall_seconds"], promised["median"], folder)
+    gain = statistics.median(found)
+    holds = abs(promised["median"] / gain - 1) <= ALLOWED
+    return (f"{result['verdict']} | {', '.join(names)} | "
+            f"{promised['median']:.2f} ({promised['low']:.2f} to {promised['high']:.2f}) | "
+            f"{gain:.2f} ({min(found):.2f} to {max(found):.2f}) | {'yes' if holds else '**no**'}"), holds
+
+
+def main():
+    given = parser(__doc__)
+    given.add_argument("--run", type=float, default=4, help="seconds of each run (default 4)")
+    given.add_argument("--size", type=int, choices=SIZES, help="this size alone; without it, all three")
+    options = given.parse_args()
+    held = []
+    print("| case | model | size | verdict | changes | promised | gained | within 20 % |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    for case, model in asked(options):
+        for size in SIZES:
+            if options.size not in (None, size):
+                continue
+            with others(case, size), tempfile.TemporaryDirectory() as folder:
+                row, holds = judge(options, case, model, size, folder)
+            print(f"| {case} | {model} | {size} | {row} |", flush=True)
+            if holds is not None:
+                held.append(holds)
+    print(f"\n{sum(held)} of {len(held)} promises lie within 20 % of the gain.")
+    sys.exit(0 if held and sum(held) >= 0.9 * len(held) else 1)
+
+
+if __name__ == "__main__":
+    main()
