@@ -199,10 +199,11 @@ void register_plateau(Registry& registry) {
                 "at this rate; in simulated trainings with noise as large as the threshold, 0 % to 15 % of these falls "
                 "of the rate were false alarms, depending on the form of the curve, and up to 47 % where the noise of "
                 "neighbouring validations was correlated (docs/optimizers.md)."),
-      ScheduleKind{[](const Options& spec, const RunLength&) -> std::unique_ptr<Schedule> {
-        if (spec.boolean("noise_aware")) return std::make_unique<NoiseAwarePlateau>(spec);
-        return std::make_unique<Plateau>(spec);
-      }});
+      ScheduleKind{.make = [](const Options& spec, const RunLength&) -> std::unique_ptr<Schedule> {
+                     if (spec.boolean("noise_aware")) return std::make_unique<NoiseAwarePlateau>(spec);
+                     return std::make_unique<Plateau>(spec);
+                   },
+                   .follows_validations = true});
 }
 
 }  // namespace trainlab

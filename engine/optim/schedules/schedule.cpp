@@ -152,6 +152,16 @@ std::unique_ptr<Schedule> make_schedule(std::shared_ptr<Callable> function, cons
 
 std::unique_ptr<Schedule> constant_schedule() { return std::make_unique<Constant>(); }
 
+bool follows_validations(const Registry& registry, const Value& schedule) {
+  const auto follows = [&](const Value& part) { return follows_validations(registry, part); };
+  if (schedule.is_list()) return std::ranges::any_of(schedule.list(), follows);
+  if (!schedule.is_map()) return false;
+  const Entry* entry = schedule["@"].is_string() ? registry.find(schedule["@"].string()) : nullptr;
+  if (entry && entry->kind == "schedule" && registry.implementation<ScheduleKind>(*entry).follows_validations)
+    return true;
+  return std::ranges::any_of(schedule.map(), [&](const auto& part) { return follows(part.second); });
+}
+
 std::vector<Error> warnings_of_schedule(const Options& spec, const RunLength& length) {
   std::vector<Error> warnings;
   if (length.total_steps < 1) return warnings;

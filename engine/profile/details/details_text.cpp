@@ -42,7 +42,7 @@ std::string roof_text(double roof, const char* unit, const std::optional<double>
   return fmt::format("{:.3g} {}{}", 1e-9 * roof, unit, rate ? fmt::format(" ({:.0f} % used)", 100 * *rate / roof) : "");
 }
 
-std::string roofs_text(const Measures& m, const FitDetails& details) {
+std::string roofs_text(const Measures& m, const ProfileDetails& details) {
   std::string text;
   if (m.flops_roof) text = roof_text(*m.flops_roof, ("GFLOP/s in " + details.type).c_str(), m.flops);
   const std::string and_then = text.empty() ? "" : ", ";
@@ -56,7 +56,7 @@ std::string roofs_text(const Measures& m, const FitDetails& details) {
   return why.empty() ? text : text + fmt::format("{:<16} not kept for the next profile: {}\n", "", why);
 }
 
-Value roofline_value(const Measures& m, const FitDetails& details) {
+Value roofline_value(const Measures& m, const ProfileDetails& details) {
   Value intensity, attainable;
   if (m.flops && m.bytes && *m.bytes > 0) {
     intensity = *m.flops / *m.bytes;
@@ -74,7 +74,7 @@ Value roofline_value(const Measures& m, const FitDetails& details) {
                     {"attainable", std::move(attainable)}};
 }
 
-Value memory_value(const FitDetails& details) {
+Value memory_value(const ProfileDetails& details) {
   Value memory = details.memory->to_value();
   Value predicted = Value::Map{{"peak", details.predicted->ledger.peak}};
   const std::string& why = details.predicted->estimated_because;
@@ -85,7 +85,7 @@ Value memory_value(const FitDetails& details) {
 
 }  // namespace
 
-std::string details_text(const Profile& profile, const FitDetails& details, DetailView view) {
+std::string details_text(const Profile& profile, const ProfileDetails& details, DetailView view) {
   std::string text;
   if (details.memory) text += peak_text(*details.memory, *details.predicted);
   if (details.machine) text += roofs_text(measures_of(profile, details), details);
@@ -96,7 +96,7 @@ std::string details_text(const Profile& profile, const FitDetails& details, Deta
   return text;
 }
 
-Value details_value(const Profile& profile, const FitDetails& details) {
+Value details_value(const Profile& profile, const ProfileDetails& details) {
   Value layers, layer_steps;
   if (details.layers) {
     const Value table = details.layers->to_value();

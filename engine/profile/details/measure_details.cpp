@@ -40,7 +40,7 @@ class Parts {
   // Whether the fewest steps that the parts need would take half of the profile's seconds.
   bool is_too_slow() const { return 8 * step_seconds_ > seconds_ / 2; }
 
-  FitDetails details;
+  ProfileDetails details;
 
  private:
   const double step_seconds_, seconds_;
@@ -91,8 +91,8 @@ void measure_task(Parts& parts, const Profile& profile, const Options& stage, co
 
 }  // namespace
 
-FitDetails measure_details(const Profile& profile, const Options& stage, const RunSettings& settings,
-                           const ProfileOptions& options) {
+ProfileDetails measure_details(const Profile& profile, const Options& stage, const RunSettings& settings,
+                               const ProfileOptions& options) {
   Parts parts(profile, options);
   const auto none = [&](const std::string& reason) {
     parts.miss("layers, memory and roofs", reason);

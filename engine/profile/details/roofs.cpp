@@ -32,7 +32,7 @@ void add_small_operators(Shares& shares, const LimitedSeconds& limited) {
   shares.launch_gap += others - shares.forward - shares.backward;
 }
 
-void judge_operators(Measures& m, const Profile& profile, const FitDetails& details) {
+void judge_operators(Measures& m, const Profile& profile, const ProfileDetails& details) {
   const auto limited = [&](TablePart part) {
     return limited_seconds(*details.layers, part, *details.machine, details.threads, details.type);
   };
@@ -51,7 +51,7 @@ void judge_operators(Measures& m, const Profile& profile, const FitDetails& deta
 
 }  // namespace
 
-bool FitDetails::fits_cache() const {
+bool ProfileDetails::fits_cache() const {
   if (!machine || !memory) return false;
   const MemoryLedger& ledger = memory->ledger;
   const std::int64_t of_step =
@@ -59,7 +59,7 @@ bool FitDetails::fits_cache() const {
   return static_cast<double>(of_step) <= cache_bytes(*machine, threads);
 }
 
-Measures measures_of(const Profile& profile, const FitDetails& details) {
+Measures measures_of(const Profile& profile, const ProfileDetails& details) {
   Measures m = measures_of(profile);
   if (details.pipeline) m.limiting_stage = stage_name(details.pipeline->slowest_stage());
   if (details.layers && profile.pass_seconds() > 0) {

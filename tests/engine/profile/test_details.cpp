@@ -28,8 +28,8 @@ Profile passes() {
 }
 
 // A machine of 200 GFLOP/s and 20 GB/s under a step that moves 36 GB and needs 1 GiB.
-FitDetails under_roofs() {
-  FitDetails details;
+ProfileDetails under_roofs() {
+  ProfileDetails details;
   details.threads = 2;
   Roofline machine;
   const auto spread = [](double x) { return Quartiles{.median = x, .low = x, .high = x}; };
@@ -74,7 +74,7 @@ bool contains(const std::string& text, const std::string& part) { return text.fi
 }  // namespace
 
 TEST_CASE("details: roofs and bytes tell compute from bandwidth") {
-  FitDetails details = under_roofs();
+  ProfileDetails details = under_roofs();
   const Measures m = measures_of(passes(), details);
   CHECK(*m.flops == Approx(50e9));
   CHECK(*m.flops_roof == 200e9);
@@ -96,7 +96,7 @@ TEST_CASE("details: roofs and bytes tell compute from bandwidth") {
 
 TEST_CASE("details: operators with next to no bytes and products are limited by their calls") {
   Profile profile = passes();
-  FitDetails details = under_roofs();
+  ProfileDetails details = under_roofs();
   for (LayerCost& row : details.layers->rows)
     for (OperatorCost& one : row.operators) one = {.name = one.name, .seconds = 0.02, .calls = 1000, .bytes = 1e6};
   const Measures m = measures_of(profile, details);
@@ -117,7 +117,7 @@ TEST_CASE("details: small operators that a function of the recipe calls cost the
   profile.steps.counted = 1;
   profile.steps.counted_self[static_cast<std::size_t>(Phase::callback)] = 2.1;
   profile.steps.operators[static_cast<std::size_t>(Phase::callback)] = {.calls = 500000, .seconds = 0.6};
-  FitDetails details = under_roofs();
+  ProfileDetails details = under_roofs();
   LayerCost own;
   own.path = "own step";
   own.operators = {{.name = "aten::add", .seconds = 0.6, .calls = 500000, .bytes = 4e6}};
@@ -128,7 +128,7 @@ TEST_CASE("details: small operators that a function of the recipe calls cost the
 }
 
 TEST_CASE("details: memory does not limit a step whose tensors fit the L2 caches") {
-  FitDetails details = under_roofs();
+  ProfileDetails details = under_roofs();
   CHECK_FALSE(details.fits_cache());
   MemoryLedger& ledger = details.memory->ledger;
   ledger.peak = 80 * mib;
@@ -144,7 +144,7 @@ TEST_CASE("details: the slowest stage of the input reaches the verdict") {
   Profile profile = passes();
   profile.steps.mean = 10;
   profile.steps.self[static_cast<std::size_t>(Phase::fetch)] = 7.9;
-  FitDetails details;
+  ProfileDetails details;
   details.pipeline.emplace();
   details.pipeline->threads = 1;
   details.pipeline->seconds = 1;
@@ -161,7 +161,7 @@ TEST_CASE("details: the slowest stage of the input reaches the verdict") {
 }
 
 TEST_CASE("details: the text has the heaviest layers, all layers or all operators") {
-  const FitDetails details = under_roofs();
+  const ProfileDetails details = under_roofs();
   const std::string heaviest = details_text(passes(), details, DetailView::heaviest);
   CHECK(contains(heaviest, "8 of 11 rows"));
   CHECK(heaviest.find("model[10].Linear") < heaviest.find("model[9].Linear"));
@@ -179,7 +179,7 @@ TEST_CASE("details: of the steps of a real fit") {
   const Options fit = parse_options(digits_fit(R"(, "steps": 200)"));
   const ProfileOptions options{.seconds = 2};
   const Profile profile = profile_stage(fit, settings, options);
-  const FitDetails details = measure_details(profile, fit, settings, options);
+  const ProfileDetails details = measure_details(profile, fit, settings, options);
   REQUIRE(details.layers);
   double sum = 0;
   for (const LayerCost& row : details.layers->rows) sum += row.seconds();
@@ -194,14 +194,14 @@ TEST_CASE("details: what cannot be measured is missing with the reason") {
   Profile profile = passes();
   const Options fit = parse_options(digits_fit(R"(, "steps": 2)"));
   profile.steps.mean = 1e-6;
-  const FitDetails details = measure_details(profile, fit, test_settings(), {.seconds = 1});
+  const ProfileDetails details = measure_details(profile, fit, test_settings(), {.seconds = 1});
   CHECK_FALSE(details.layers);
   REQUIRE_FALSE(details.missing.empty());
   CHECK(contains(details.missing.front(), "layers: the fit ended before its step"));
   CHECK(details_value(profile, details)["layers"].is_nil());
 
   profile.steps.mean = 10;
-  const FitDetails slow = measure_details(profile, fit, test_settings(), {.seconds = 1});
+  const ProfileDetails slow = measure_details(profile, fit, test_settings(), {.seconds = 1});
   CHECK(contains(slow.missing.front(), "a step takes too long"));
   CHECK_FALSE(slow.memory);
 }

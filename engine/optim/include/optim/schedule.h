@@ -48,6 +48,7 @@ struct ScheduleTime {
 struct ScheduleKind {
   std::function<std::unique_ptr<Schedule>(const Options&, const RunLength&)> make;
   std::vector<ScheduleTime> times = {};
+  bool follows_validations = false;  // whether values of validations decide the factor
 };
 
 std::unique_ptr<Schedule> make_schedule(const Options& spec, const RunLength& length);
@@ -56,6 +57,8 @@ std::unique_ptr<Schedule> make_schedule(const Options& spec, const RunLength& le
 // be used on the function's home thread.
 std::unique_ptr<Schedule> make_schedule(std::shared_ptr<Callable> function, const RunLength& length, Key key);
 std::unique_ptr<Schedule> constant_schedule();
+// Whether values of validations decide the factor of a schedule, or of one of several by name or in a list.
+bool follows_validations(const Registry& registry, const Value& schedule);
 // Warnings about times of a schedule that a run of this length never reaches: a warm-up that is as long as the run, a
 // reduction after its end. None where the length is unknown.
 std::vector<Error> warnings_of_schedule(const Options& spec, const RunLength& length);

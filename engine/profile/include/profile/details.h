@@ -1,5 +1,5 @@
-// The parts of a fit's profile beside the times of its steps: its layers, its memory, its input, and the roofs, which
-// are the arithmetic and the memory bandwidth that the machine can reach at most.
+// The parts of a profile beside the times of the steps: layers, memory, input, and the roofs, which are the arithmetic
+// and the memory bandwidth that the machine can reach at most.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@
 
 namespace trainlab {
 
-struct FitDetails {
+struct ProfileDetails {
   std::string type = "float32";  // type of the numbers in the forward and backward passes
   int threads = 1;               // threads that operators use
   std::optional<LayerTable> layers = {};
@@ -34,18 +34,18 @@ struct FitDetails {
 // takes about a tenth of `options.seconds`, or a few steps; the machine is calibrated if no calibration is kept. A part
 // that cannot be measured is missing with the reason. Raises Error{interrupted} when the run was asked to stop. To be
 // called on the recipe's thread.
-FitDetails measure_details(const Profile& profile, const Options& stage, const RunSettings& settings,
-                           const ProfileOptions& options);
+ProfileDetails measure_details(const Profile& profile, const Options& stage, const RunSettings& settings,
+                               const ProfileOptions& options);
 
 // The measures of the profile together with those of the details: roofs, bytes, the slowest stage of the input. Pure.
-Measures measures_of(const Profile& profile, const FitDetails& details);
+Measures measures_of(const Profile& profile, const ProfileDetails& details);
 
 // The content of the table of layers: the layers that take most time, all layers, or all operators.
 enum class DetailView { heaviest, layers, operators };
 
 // The text for a terminal, printed below that of profile_text.
-std::string details_text(const Profile& profile, const FitDetails& details, DetailView view);
+std::string details_text(const Profile& profile, const ProfileDetails& details, DetailView view);
 // The members `layers`, `layer_steps`, `memory`, `pipeline`, `machine`, `roofline` and `missing` of docs/profiling.md.
-Value details_value(const Profile& profile, const FitDetails& details);
+Value details_value(const Profile& profile, const ProfileDetails& details);
 
 }  // namespace trainlab
