@@ -30,6 +30,10 @@ end
 """
 
 
+# The names of trials that train together.
+TRIALS = r"trials? \d+[\d, andto]*"
+
+
 def search(trial, more="", kind="sweep"):
     """A recipe with a sweep or an ensemble of such trials."""
     options = 'trials = 3, space = { lr = lab.space.log(1e-3, 1e-1) },' if kind == "sweep" else "seeds = 3,"
@@ -229,12 +233,17 @@ class Attached(OfTrials):
         self.begin(small_sweep(1_000_000).replace("trials = 3", "trials = 8"), "--workers", "2")
         snapshot = self.attach("--json").json()
         self.check_snapshot(snapshot, "fit")
-        self.assertRegex(snapshot["note"], r"^trials? [\d, and]+ of sweep s$")
-        numbers = re.findall(r"\d+", snapshot["note"])
+        self.assertRegex(snapshot["note"], rf"^{TRIALS} of sweep s$")
+        ranges = re.findall(r"(\d+)(?: to (\d+))?", snapshot["note"])
+        count = sum(int(last or first) - int(first) + 1 for first, last in ranges)
         speed = snapshot["samples_per_second"]["median"] * snapshot["step_seconds"]["median"]
-        self.assertAlmostEqual(speed / len(numbers), 30, delta=0.5)  # of the data's training part, in one batch
+        self.assertAlmostEqual(speed / count, 30, delta=0.5)  # of the data's training part, in one batch
         text = self.attach().out
-        self.assertRegex(text, r"\ntrials? [\d, and]+ of sweep s, measured while the stage goes on\nafter step \d+\n$")
+        self.assertRegex(text, rf"\n{TRIALS} of sweep s, measured while the stage goes on\nafter step \d+\n$")
+
+    def test_trials_of_a_stack_are_named_by_their_range(self):
+        self.begin(small_sweep(1_000_000).replace("trials = 3", "trials = 4, stack = 4, workers = 1"))
+        self.assertEqual(self.attach("--json").json()["note"], "trials 0 to 3 of sweep s")
 
     def test_an_ensemble_of_tasks(self):
         self.begin(TASK + search('return task("t", 1000000, 0.1)\n', 'goal = "min",', kind="ensemble"))

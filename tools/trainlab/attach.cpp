@@ -96,6 +96,11 @@ class Asking {
   ~Asking() { withdraw_snapshot_request(stage_, request_.id); }
   Asking(const Asking&) = delete;
 
+  // Whether the request is there: it goes with the answer, and where there can be none.
+  bool is_there() const {
+    const std::optional<SnapshotRequest> present = snapshot_request(stage_);
+    return present && present->id == request_.id;
+  }
   fs::path answer_path() const { return snapshot_answer_path(stage_, request_.id); }
   fs::path trace_path() const { return snapshot_trace_path(stage_, request_.id); }
 
@@ -111,10 +116,14 @@ std::optional<Value> await_answer(const Asking& asking, const fs::path& run, con
   bool is_told = false;
   while (true) {
     // Asked before the answer, which may be the stage's last words.
-    const bool trains = holder(run) && !is_finished(read_summary(stage.folder));
+    const bool trains = holder(run) && !is_finished(read_summary(stage.folder)), is_asked = asking.is_there();
     if (Value answer = read_json(asking.answer_path()); !answer.is_nil()) return answer;
     if (!trains) {
       throw run_error("--attach: the " + stage.kind + " \"" + stage.name + "\" has ended before it answered");
+    }
+    if (!is_asked) {
+      throw run_error("--attach: the process that trains cannot write its answer into " + shown_path(stage.folder))
+          .hint("look whether the disk is full, and whether that process may write into the folder");
     }
     const double waited = steady_seconds() - begun;
     if (waited > longest) {

@@ -103,7 +103,11 @@ void Snapshots::look(double now) {
   if (trace::listener) return;
   const std::optional<SnapshotRequest> request = snapshot_request(subject_.stage);
   if (!request || request->id == last_id_) return;
-  if (!take_snapshot_request(subject_.stage, request->id)) return;  // another process answers, unless it gives up
+  try {
+    if (!take_snapshot_request(subject_.stage, request->id)) return;  // another process answers, unless it gives up
+  } catch (const Error&) {
+    return withdraw_snapshot_request(subject_.stage, request->id);  // nothing can be written into the folder
+  }
   last_id_ = request->id;
   recording_.emplace(*request);
   recording_->timing.emplace(request->seconds);
@@ -146,7 +150,11 @@ void Snapshots::answer(std::int64_t step) {
   } catch (const std::exception& error) {
     found = Value::Map{{"error", error.what()}};
   }
-  answer_snapshot(subject_.stage, request.id, found);
+  try {
+    answer_snapshot(subject_.stage, request.id, found);
+  } catch (const Error&) {
+    withdraw_snapshot_request(subject_.stage, request.id);  // the process that asks need not wait
+  }
 }
 
 Value Snapshots::answer_of(std::int64_t step) {

@@ -50,14 +50,15 @@ class EqualTimes {
   // In alternating order, so that a machine that slows down favours neither side.
   compare::Pair pair(const Remedy& remedy, std::int64_t seed) const {
     compare::Pair pair{.seed = seed};
-    if (seed % 2 == 1) pair.a = train({}, seed);
-    pair.b = train(remedy, seed);
-    if (seed % 2 == 0) pair.a = train({}, seed);
+    const std::vector<std::string> own{"seed=" + std::to_string(seed)}, changed{own.front(), remedy.set};
+    if (seed % 2 == 1) pair.a = train(own);
+    pair.b = train(changed);
+    if (seed % 2 == 0) pair.a = train(own);
     return pair;
   }
 
-  compare::Training train(const Remedy& remedy, std::int64_t seed) const {
-    Variant one = with_remedy(remedy, base_, with_set_, {"seed=" + std::to_string(seed)});
+  compare::Training train(const std::vector<std::string>& changes) const {
+    Variant one = with_changes(changes, base_, with_set_);
     one.plan.length.total_steps = 0;  // bounded by time alone
     one.plan.time_budget = asked_.seconds;
     one.plan.data.test.reset();

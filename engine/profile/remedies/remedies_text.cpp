@@ -1,5 +1,6 @@
 // Remedies as text and as data.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 
@@ -10,6 +11,13 @@
 namespace trainlab {
 
 namespace {
+
+// A change as on the command line.
+std::string flag_of(const std::string& set) { return set.empty() || set.starts_with("--") ? set : "--set " + set; }
+
+std::string ratio_text(const Interval& ratio) {
+  return fmt::format("{:.2f} ({:.2f} to {:.2f})", ratio.median, ratio.low, ratio.high);
+}
 
 std::string_view quality_word(compare::Quality quality) {
   switch (quality) {
@@ -60,26 +68,28 @@ Value quality_value(const RemedyQuality& quality) {
 
 }  // namespace
 
-std::string remedies_text(const std::vector<Remedy>& remedies) {
-  if (remedies.empty()) return "";
+std::string remedies_text(const TriedRemedies& remedies) {
+  if (remedies.all.empty()) return "";
   std::string text = "\nremedies (speed with to speed without, 95 % interval)\n";
-  for (const Remedy& one : remedies) {
-    const std::string flag = one.set.empty() || one.set.starts_with("--") ? one.set : "--set " + one.set;
-    text += fmt::format("  {:<34} {:<30} ", one.name, flag);
+  for (const Remedy& one : remedies.all) {
+    text += fmt::format("  {:<34} {:<30} ", one.name, flag_of(one.set));
     if (one.is_tried()) {
-      text +=
-          fmt::format("{:.2f} ({:.2f} to {:.2f}), {}\n", one.ratio.median, one.ratio.low, one.ratio.high, one.result);
+      text += fmt::format("{}, {}\n", ratio_text(one.ratio), one.result);
     } else {
       text += "not tried: " + one.reason + "\n";
     }
     if (one.quality) text += "    quality: " + quality_text(*one.quality) + "\n";
   }
-  return text;
+  const JoinedRemedies& joined = remedies.joined;
+  if (joined.set.size() < 2) return text;
+  std::vector<std::string> flags;
+  for (const std::string& set : joined.set) flags.push_back(flag_of(set));
+  return text + "  together: " + fmt::format("{} ", fmt::join(flags, " ")) + ratio_text(joined.ratio) + "\n";
 }
 
-Value remedies_value(const std::vector<Remedy>& remedies) {
+Value remedies_value(const TriedRemedies& remedies) {
   Value::List list;
-  for (const Remedy& one : remedies) {
+  for (const Remedy& one : remedies.all) {
     list.push_back(Value::Map{{"name", one.name},
                               {"set", one.set.empty() ? Value() : Value(one.set)},
                               {"tried", one.is_tried()},
@@ -88,7 +98,13 @@ Value remedies_value(const std::vector<Remedy>& remedies) {
                               {"quality", one.quality ? quality_value(*one.quality) : Value()},
                               {"reason", one.is_tried() ? Value() : Value(one.reason)}});
   }
-  return list;
+  const JoinedRemedies& joined = remedies.joined;
+  Value applied;
+  if (!joined.set.empty()) {
+    applied =
+        Value::Map{{"set", Value::List(joined.set.begin(), joined.set.end())}, {"ratio", joined.ratio.to_value()}};
+  }
+  return Value::Map{{"remedies", std::move(list)}, {"applied", std::move(applied)}};
 }
 
 }  // namespace trainlab

@@ -9,9 +9,11 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 
 #include "core/words.h"
 #include "journal/checkpoint.h"
@@ -135,13 +137,6 @@ std::string comparison(const NamedTensors& before, const NamedTensors& after) {
   return same ? "same bytes" : close ? "same to rounding" : "changes the result";
 }
 
-bool has_plateau(const Value& schedule) {
-  if (schedule.is_list()) return std::ranges::any_of(schedule.list(), has_plateau);
-  if (!schedule.is_map()) return false;
-  return schedule["@"] == Value("sched.plateau") ||
-         std::ranges::any_of(schedule.map(), [](const auto& entry) { return has_plateau(entry.second); });
-}
-
 // FitFacts::decided_by_validations.
 std::string decided_by_validations(const FitPlan& plan, const StageOfTraining& stage) {
   const Options& fit = plan.options;
@@ -149,7 +144,8 @@ std::string decided_by_validations(const FitPlan& plan, const StageOfTraining& s
   if (plan.keep_best) all.push_back("which weights are kept");
   if (fit.given("stop")) all.push_back("when a stop rule ends the training");
   if (stage.is_pruned) all.push_back("which trials are pruned");
-  if (fit.given("schedule") && has_plateau(fit.get("schedule"))) all.push_back("when the rate falls");
+  if (fit.given("schedule") && follows_validations(fit.registry(), fit.get("schedule")))
+    all.push_back("when the rate falls");
   if (fit.given("on") && fit.child("on").given("validate")) all.push_back("when on.validate is called");
   return listed(all, "and");
 }
@@ -188,7 +184,7 @@ class Trials {
     std::vector<Remedy> remedies = remedies_for(verdict, facts);
     for (Remedy& one : remedies) {
       if (!one.is_tried()) continue;
-      const bool is_option = !threads_of(one);
+      const bool is_option = !threads_of(one.set);
       if (is_option && is_task) {
         one.set.clear();
         one.reason = "a task's loop is code, which no option changes";
@@ -203,39 +199,75 @@ class Trials {
     return remedies;
   }
 
-  void try_all(std::vector<Remedy>& remedies, const StepLimits& limits) {
+  TriedRemedies try_all(std::vector<Remedy> remedies, const StepLimits& limits) {
     const std::unique_ptr<Side> base = side({}, limits);
     const NamedTensors weights = base->weights();
     for (Remedy& remedy : remedies) {
       if (!remedy.is_tried()) continue;
-      try {
-        with_torch_errors([&] { try_one(remedy, *base, weights, limits); });
-      } catch (const Error& error) {
-        if (error.kind() == ErrorKind::interrupted) throw;
-        remedy.reason = error.headline();
-      }
+      remedy.reason = reason_against([&] {
+        const std::unique_ptr<Side> other = side({remedy.set}, limits);
+        remedy.ratio = ratio_of(*base, *other);
+        remedy.result = comparison(weights, other->weights());
+        if (remedy.keeps_result() && !remedy.decides_later.empty())
+          remedy.result = "may change the result: fewer validations decide " + remedy.decides_later;
+      });
     }
+    TriedRemedies tried{.all = std::move(remedies)};
+    tried.joined = join(tried.all, *base, weights, limits);
     prepare_arithmetic(settings_.threads);
+    return tried;
   }
 
  private:
-  std::unique_ptr<Side> side(const Remedy& remedy, const StepLimits& limits) const {
-    if (fit_) return std::make_unique<FitSide>(with_remedy(remedy, *fit_, with_set_), say_, limits);
+  // Does the work, and returns the error that it raises; empty: none.
+  template <class Work>
+  static std::string reason_against(const Work& work) {
+    try {
+      with_torch_errors(work);
+      return "";
+    } catch (const Error& error) {
+      if (error.kind() == ErrorKind::interrupted) throw;
+      return error.headline();
+    }
+  }
+
+  std::unique_ptr<Side> side(const std::vector<std::string>& changes, const StepLimits& limits) const {
+    if (fit_) return std::make_unique<FitSide>(with_changes(changes, *fit_, with_set_), say_, limits);
     RunSettings settings = settings_;
-    if (const std::optional<int> threads = threads_of(remedy)) settings.threads = *threads;
+    for (const std::string& change : changes) settings.threads = threads_of(change).value_or(settings.threads);
     return std::make_unique<TaskSide>(training_, settings, say_, limits);
   }
 
-  void try_one(Remedy& remedy, Side& base, const NamedTensors& weights, const StepLimits& limits) const {
-    const std::unique_ptr<Side> other = side(remedy, limits);
+  static Interval ratio_of(Side& without, Side& with) {
     std::vector<double> ratios;
     in_turns(
-        rounds, [&] { return base.speed(); }, [&] { return other->speed(); },
-        [&](double without, double with) { ratios.push_back(with / without); });
-    remedy.result = comparison(weights, other->weights());
-    if (remedy.keeps_result() && !remedy.decides_later.empty())
-      remedy.result = "may change the result: fewer validations decide " + remedy.decides_later;
-    remedy.ratio = median_interval(ratios);
+        rounds, [&] { return without.speed(); }, [&] { return with.speed(); },
+        [&](double a, double b) { ratios.push_back(b / a); });
+    return median_interval(ratios);
+  }
+
+  JoinedRemedies join(const std::vector<Remedy>& remedies, Side& base, const NamedTensors& weights,
+                      const StepLimits& limits) const {
+    std::vector<const Remedy*> winners;
+    for (const Remedy& one : remedies)
+      if (one.wins() && one.keeps_result()) winners.push_back(&one);
+    if (winners.empty()) return {};
+    std::ranges::stable_sort(winners, std::greater(), [](const Remedy* one) { return one->ratio.median; });
+    JoinedRemedies joined{.set = {winners.front()->set}, .ratio = winners.front()->ratio};
+    if (winners.size() == 1) return joined;
+    std::unique_ptr<Side> now = side(joined.set, limits);
+    for (const Remedy* more : std::span(winners).subspan(1)) {
+      std::vector<std::string> set = joined.set;
+      set.push_back(more->set);
+      reason_against([&] {
+        std::unique_ptr<Side> with = side(set, limits);
+        if (!is_gain(ratio_of(*now, *with)) || !comparison(weights, with->weights()).starts_with("same ")) return;
+        joined.set = set;
+        now = std::move(with);
+      });
+    }
+    if (joined.set.size() > 1) joined.ratio = ratio_of(base, *now);
+    return joined;
   }
 
   const Options& training_;
@@ -247,14 +279,14 @@ class Trials {
 
 }  // namespace
 
-std::vector<Remedy> try_remedies(const Profile& profile, const StepVerdict& verdict, const Options& training,
-                                 const RunSettings& settings, const WithSet& with_set, const ProfileOptions& options,
-                                 const StageOfTraining& stage) {
+TriedRemedies try_remedies(const Profile& profile, const StepVerdict& verdict, const Options& training,
+                           const RunSettings& settings, const WithSet& with_set, const ProfileOptions& options,
+                           const StageOfTraining& stage) {
   return with_torch_errors([&] {
     Trials trials(training, settings, with_set, options);
     std::vector<Remedy> remedies = trials.suggest(profile, verdict.bottleneck, stage);
     const auto to_try = std::ranges::count_if(remedies, [](const Remedy& one) { return one.is_tried(); });
-    if (to_try == 0) return remedies;
+    if (to_try == 0) return TriedRemedies{.all = std::move(remedies)};
     const double share = options.seconds / static_cast<double>(4 * rounds * to_try);
     const double seconds = std::clamp(share, least_seconds, most_seconds);
     // A run needs time for some cold steps, some timed steps, and the work between them.
@@ -265,10 +297,9 @@ std::vector<Remedy> try_remedies(const Profile& profile, const StepVerdict& verd
             fmt::format("a step takes {:.2g} s, and --seconds {:g} leave {:.2g} s for each of {} short runs",
                         profile.steps.mean, options.seconds, seconds, 4 * rounds * to_try);
       }
-      return remedies;
+      return TriedRemedies{.all = std::move(remedies)};
     }
-    trials.try_all(remedies, {.seconds = seconds, .precision = 0, .counted = 0});
-    return remedies;
+    return trials.try_all(std::move(remedies), {.seconds = seconds, .precision = 0, .counted = 0});
   });
 }
 

@@ -6,32 +6,37 @@ namespace trainlab {
 
 namespace {
 
-void check_memory(const FitPlan& plan) {
+constexpr std::string_view threads_flag = "--threads ";
+
+void check_memory(const FitPlan& plan, const FitPlan& base) {
   const double needed = estimate_memory(plan).total();
   if (needed <= 0.8 * static_cast<double>(free_tensor_memory()) || needed <= static_cast<double>(large_memory)) return;
-  throw run_error("it needs about " + memory_text(needed) + " of memory");
+  if (needed > estimate_memory(base).total()) throw run_error("it needs about " + memory_text(needed) + " of memory");
 }
 
 }  // namespace
 
-std::optional<int> threads_of(const Remedy& remedy) {
-  if (!remedy.set.starts_with(threads_flag)) return std::nullopt;
-  return std::stoi(remedy.set.substr(threads_flag.size()));
+std::optional<int> threads_of(const std::string& set) {
+  if (!set.starts_with(threads_flag)) return std::nullopt;
+  return std::stoi(set.substr(threads_flag.size()));
 }
 
 Variant variant_of(const Options& stage, const RunSettings& settings, const DataParts* opened) {
   return {.stage = stage, .settings = settings, .plan = plan_fit(stage, settings, opened)};
 }
 
-Variant with_remedy(const Remedy& remedy, const Variant& base, const WithSet& with_set, std::vector<std::string> more) {
+Variant with_changes(const std::vector<std::string>& changes, const Variant& base, const WithSet& with_set) {
   RunSettings settings = base.settings;
-  if (const std::optional<int> threads = threads_of(remedy)) {
-    settings.threads = *threads;
-  } else if (!remedy.set.empty()) {
-    more.push_back(remedy.set);
+  std::vector<std::string> options;
+  for (const std::string& change : changes) {
+    if (const std::optional<int> threads = threads_of(change)) {
+      settings.threads = *threads;
+    } else {
+      options.push_back(change);
+    }
   }
-  Variant variant = variant_of(more.empty() ? base.stage : with_set(more), settings, &base.plan.data);
-  if (!remedy.set.empty()) check_memory(variant.plan);
+  Variant variant = variant_of(options.empty() ? base.stage : with_set(options), settings, &base.plan.data);
+  check_memory(variant.plan, base.plan);
   return variant;
 }
 

@@ -1,18 +1,13 @@
 // Variant: a fit with certain options, measured in turns with the same fit with other options. Private to the room.
 #pragma once
 
-#include <optional>
-#include <string_view>
+#include <string>
+#include <vector>
 
 #include "profile/remedies.h"
 #include "stage_profile.h"
 
 namespace trainlab {
-
-// What a remedy has in `set` that is no option of the stage, but another number of threads.
-constexpr std::string_view threads_flag = "--threads ";
-// That number; nullopt where the remedy is an option.
-std::optional<int> threads_of(const Remedy& remedy);
 
 struct Variant {
   Options stage;
@@ -23,10 +18,9 @@ struct Variant {
 // `opened`: the opened data of another variant of the fit, which this variant then uses too; or null.
 Variant variant_of(const Options& stage, const RunSettings& settings, const DataParts* opened);
 
-// The base with a remedy, or without one where the remedy has no option, and with `more` texts of --set. Raises
-// Error{run} for a remedy that needs more memory than there is.
-Variant with_remedy(const Remedy& remedy, const Variant& base, const WithSet& with_set,
-                    std::vector<std::string> more = {});
+// The base with changes, each as in Remedy::set. Raises Error{run} where they need more memory than the base, and more
+// than there is.
+Variant with_changes(const std::vector<std::string>& changes, const Variant& base, const WithSet& with_set);
 
 // A short run of the variant.
 Profile profile_of_variant(Variant& variant, const StepLimits& limits,

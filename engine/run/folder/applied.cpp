@@ -3,7 +3,9 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/host.h"
+#include "core/words.h"
 #include "run/run.h"
+#include "run/shell_word.h"
 #include "run/toml_text.h"
 
 namespace trainlab {
@@ -40,6 +42,14 @@ AppliedChanges read_changes(const std::filesystem::path& file) {
   return changes;
 }
 
+// The changes as on the command line.
+std::string flags_of(const AppliedChanges& changes) {
+  std::vector<std::string> flags;
+  for (const std::string& one : changes.set) flags.push_back("--set " + shell_word(changes.stage + ":" + one));
+  if (changes.threads) flags.push_back("--threads " + std::to_string(*changes.threads));
+  return joined(flags, " ");
+}
+
 }  // namespace
 
 void check_replaces_changes(const std::filesystem::path& file) {
@@ -66,9 +76,11 @@ void write_changes(const std::filesystem::path& file, const AppliedChanges& chan
 std::optional<std::string> apply_changes(const std::filesystem::path& file, Request& request) {
   const AppliedChanges changes = read_changes(file);
   if (changes.recipe != hash_file(request.recipe)) {
+    const std::string flags = flags_of(changes);
     throw usage_error("--apply " + file.string() + ": the changes were tried with another text of the recipe than " +
                       request.recipe.string())
-        .hint("try them anew, with --apply, by the command that wrote the file: trainlab profile, or trainlab find");
+        .hint("try them anew, with --apply, by the command that wrote the file: trainlab profile, or trainlab find" +
+              (flags.empty() ? "" : "; or make them as they are: " + flags));
   }
   Value::List set;
   for (const std::string& one : changes.set) set.emplace_back(changes.stage + ":" + one);

@@ -319,6 +319,26 @@ void TrialFits::keep(const Member& member, Value summary, std::size_t members) {
   fit.summary = std::move(summary);
 }
 
+namespace {
+
+// "3", "3 and 4", "0 to 7, 9 and 11".
+std::string ranges_text(const std::set<std::int64_t>& numbers) {
+  std::vector<std::string> texts;
+  for (auto from = numbers.begin(); from != numbers.end();) {
+    auto last = from, next = std::next(from);
+    while (next != numbers.end() && *next == *last + 1) last = next++;
+    if (*last - *from < 2) {
+      for (; from != next; ++from) texts.push_back(std::to_string(*from));
+    } else {
+      texts.push_back(fmt::format("{} to {}", *from, *last));
+    }
+    from = next;
+  }
+  return listed(texts, "and");
+}
+
+}  // namespace
+
 TrialsAtWork TrialFits::at_work(std::span<const Member> members) const {
   std::set<std::int64_t> trials;
   for (const auto& [trial, fit] : members) trials.insert(trial->trial->lease.trial);
@@ -326,10 +346,8 @@ TrialsAtWork TrialFits::at_work(std::span<const Member> members) const {
   const Options& stage = plan_.options();
   const std::string name =
       is_confirmation ? "the " + context_.name : fmt::format("{} {}", stage.entry().name, stage.string("name"));
-  std::vector<std::string> numbers;
-  for (const std::int64_t trial : trials) numbers.push_back(std::to_string(trial));
   return {.stage = is_confirmation ? context_.folder.parent_path() : context_.folder,
-          .names = fmt::format("trial{} {} of {}", trials.size() > 1 ? "s" : "", listed(numbers, "and"), name),
+          .names = fmt::format("trial{} {} of {}", trials.size() > 1 ? "s" : "", ranges_text(trials), name),
           .count = std::ssize(members)};
 }
 

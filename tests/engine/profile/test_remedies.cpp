@@ -76,7 +76,7 @@ TEST_CASE("remedies are tried beside the fit, and say whether its result stays")
   };
   StepVerdict verdict;
   verdict.bottleneck = Bottleneck::evaluation;
-  const std::vector<Remedy> remedies = try_remedies(profile, verdict, fit(""), settings, changed, options);
+  const std::vector<Remedy> remedies = try_remedies(profile, verdict, fit(""), settings, changed, options).all;
   const auto rarer = std::ranges::find_if(remedies, [](const Remedy& one) { return one.set.starts_with("validate="); });
   REQUIRE(rarer != remedies.end());
   CHECK(rarer->is_tried());
@@ -88,16 +88,40 @@ TEST_CASE("remedies are tried beside the fit, and say whether its result stays")
   CHECK(refused->reason == "monitor: needs the metric");
 
   verdict.bottleneck = Bottleneck::transfer;
-  const std::vector<Remedy> others = try_remedies(
-      profile, verdict, fit(""), settings,
-      [&](const std::vector<std::string>&) {
-        std::string text = digits_fit(R"(, "steps": 40)");
-        text.replace(text.find("0.005"), 5, "0.006");
-        return parse_options(text);
-      },
-      options);
+  const WithSet of_another_rate = [&](const std::vector<std::string>&) {
+    std::string text = digits_fit(R"(, "steps": 40)");
+    text.replace(text.find("0.005"), 5, "0.006");
+    return parse_options(text);
+  };
+  const std::vector<Remedy> others = try_remedies(profile, verdict, fit(""), settings, of_another_rate, options).all;
   REQUIRE(others.size() == 1);
   CHECK(others.front().result == "changes the result");
+}
+
+TEST_CASE("remedies that win are joined where they are faster still together") {
+  const auto fit = [](int validate_every) {
+    return parse_options(
+        digits_fit(R"(, "steps": 4000, "keep": "last", "validate": ")" + std::to_string(validate_every) + " steps\""));
+  };
+  const RunSettings settings = cpu_settings();
+  const Profile profile = profile_stage(fit(1), settings, {.seconds = 0.1});
+  StepVerdict verdict;
+  verdict.bottleneck = Bottleneck::evaluation;
+  // `together`: how often the fit with both changes validates.
+  const auto joined = [&](int together) {
+    const WithSet changed = [&](const std::vector<std::string>& texts) {
+      return fit(texts.size() == 2 ? together : texts.front() == "metrics=nil" ? 6 : 2);
+    };
+    return try_remedies(profile, verdict, fit(1), settings, changed, {.seconds = 2}).joined;
+  };
+  const JoinedRemedies both = joined(4000);
+  REQUIRE(both.set.size() == 2);
+  CHECK(both.set.front() == "metrics=nil");  // the greater gain comes first
+  CHECK(both.ratio.low > 1);
+  const JoinedRemedies one = joined(1);
+  REQUIRE(one.set.size() == 1);
+  CHECK(one.ratio.median > 1);
+  CHECK(one.ratio.median < both.ratio.median);
 }
 
 TEST_CASE("fewer validations may change the result where validations decide something") {
@@ -108,7 +132,8 @@ TEST_CASE("fewer validations may change the result where validations decide some
     const Options fit = parse_options(digits_fit(R"(, "steps": 40)" + more));
     const Profile profile = profile_stage(fit, settings, {.seconds = 0.1});
     const WithSet same = [&](const std::vector<std::string>&) { return fit; };
-    const std::vector<Remedy> remedies = try_remedies(profile, verdict, fit, settings, same, {.seconds = 0.1}, stage);
+    const std::vector<Remedy> remedies =
+        try_remedies(profile, verdict, fit, settings, same, {.seconds = 0.1}, stage).all;
     const auto rarer = std::ranges::find(remedies, "validations a quarter as often", &Remedy::name);
     REQUIRE(rarer != remedies.end());
     CHECK(rarer->reason == "");
@@ -157,7 +182,7 @@ TEST_CASE("of a task other threads are tried, and what its loops save is compare
     INFO(saves);
     const Options task = task_of_steps(registry, saves);
     const Profile profile = profile_stage(task, settings, {.seconds = 0.1});
-    const std::vector<Remedy> remedies = try_remedies(profile, verdict, task, settings, {}, {.seconds = 1});
+    const std::vector<Remedy> remedies = try_remedies(profile, verdict, task, settings, {}, {.seconds = 1}).all;
     const Remedy* threads = with_set(remedies, "--threads 1");
     REQUIRE(threads);
     CHECK(threads->reason == "");
@@ -182,7 +207,7 @@ TEST_CASE("changes of a trial stand below the option that builds it") {
     return fit;
   };
   const auto tried = [&](const StageOfTraining& stage) {
-    return try_remedies(profile, verdict, fit, settings, built, {.seconds = 0.5}, stage);
+    return try_remedies(profile, verdict, fit, settings, built, {.seconds = 0.5}, stage).all;
   };
   CHECK(tried({.path = "build."}).front().set.starts_with("build.batch="));
   REQUIRE(asked.size() == 1);
@@ -254,12 +279,18 @@ TEST_CASE("remedies that change the result are judged by trainings of the same t
   CHECK_FALSE(remedies[3].quality);
   CHECK_FALSE(remedies[4].quality);
 
-  const std::string text = remedies_text(remedies);
+  const TriedRemedies tried{.all = remedies, .joined = {.set = {"optim.lr=0.01", "--threads 1"}, .ratio = {3, 2, 4}}};
+  const std::string text = remedies_text(tried);
+  CHECK(text.ends_with("\n  together: --set optim.lr=0.01 --threads 1 3.00 (2.00 to 4.00)\n"));
   CHECK(text.find("    quality: val.loss ") != std::string::npos);
   CHECK(text.find(", worse; 5 pairs, 200 ms each\n") != std::string::npos);
   CHECK(text.find("; 5 failed with the change, 0 without\n") != std::string::npos);
   CHECK(text.find("    quality: not judged: units: no such option\n") != std::string::npos);
-  const Value list = remedies_value(remedies);
+  const Value value = remedies_value(tried);
+  CHECK(value["applied"]["set"].list().size() == 2);
+  CHECK(value["applied"]["ratio"]["low"] == Value(2.0));
+  CHECK(remedies_value({.all = remedies})["applied"].is_nil());
+  const Value list = value["remedies"];
   CHECK(list.list()[0]["quality"]["verdict"] == Value("worse"));
   CHECK(list.list()[0]["quality"]["difference"]["low"].number() > 0);
   CHECK(list.list()[2]["quality"]["verdict"].is_nil());

@@ -20,16 +20,14 @@ namespace {
 constexpr double precision = 0.02;   // wanted half-width of a step's interval, relative to its median
 constexpr double least_quality = 1;  // seconds of --quality
 
-// The remedies that are faster and keep the result, in the form that `trainlab run --apply` reads.
-AppliedChanges winners(const std::vector<Remedy>& remedies) {
-  constexpr std::string_view threads = "--threads ";
+// The remedies that are worth having together, in the form that `trainlab run --apply` reads.
+AppliedChanges changes_of(const JoinedRemedies& joined) {
   AppliedChanges changes;
-  for (const Remedy& one : remedies) {
-    if (!one.wins() || !one.keeps_result()) continue;
-    if (one.set.starts_with(threads)) {
-      changes.threads = std::stoi(one.set.substr(threads.size()));
+  for (const std::string& set : joined.set) {
+    if (const std::optional<int> threads = threads_of(set)) {
+      changes.threads = threads;
     } else {
-      changes.set.push_back(one.set);
+      changes.set.push_back(set);
     }
   }
   return changes;
@@ -166,8 +164,8 @@ class ProfileExecution final : public BesideExecution {
     Profile profile;
     Measures measures = {};
     std::optional<Timeline> timeline = {};
-    FitDetails details = {};
-    std::vector<Remedy> remedies = {};
+    ProfileDetails details = {};
+    TriedRemedies remedies = {};
     bool is_interrupted = false;
   };
 
@@ -187,8 +185,8 @@ class ProfileExecution final : public BesideExecution {
                                    .workers = what.workers,
                                    .is_pruned = std::ranges::count(what.whole.names(), "pruner") > 0});
     if (request().has("quality")) {
-      judge_remedies(found.remedies, found.profile, stage, settings, with_set, request().options["quality"].number(),
-                     options.say);
+      judge_remedies(found.remedies.all, found.profile, stage, settings, with_set,
+                     request().options["quality"].number(), options.say);
     }
   }
 
@@ -208,7 +206,7 @@ class ProfileExecution final : public BesideExecution {
     };
     write("trace", found.timeline.has_value(), [&](const std::filesystem::path& path) { found.timeline->write(path); });
     write("apply", !found.is_interrupted, [&](const std::filesystem::path& path) {
-      AppliedChanges changes = winners(found.remedies);
+      AppliedChanges changes = changes_of(found.remedies.joined);
       changes.recipe = hash_file(request().recipe);
       changes.stage = what.whole.string("name");
       write_changes(path, changes);
@@ -219,9 +217,8 @@ class ProfileExecution final : public BesideExecution {
       object.set("note", what.note);
       object.set("together", what.together);
     }
-    const Value more = details_value(found.profile, found.details);
-    for (const auto& [name, value] : more.map()) object.set(name, value);
-    object.set("remedies", remedies_value(found.remedies));
+    for (const Value& more : {details_value(found.profile, found.details), remedies_value(found.remedies)})
+      for (const auto& [name, value] : more.map()) object.set(name, value);
     write("html", true, [&](const std::filesystem::path& path) {
       Value page = object;
       if (found.timeline) page.set("timeline", found.timeline->flame());

@@ -190,11 +190,13 @@ function price(quality) {
 function remedies() {
   if (!data.remedies.length) return;
   const section = card('Remedies', {note: 'Speed with the change to the speed without, with a 95 % interval.'});
-  table(
-      section, ['change', 'option', 'speed', 'from', 'to', 'result'],
-      data.remedies.map(
-          one => [one.name, one.set ?? '', one.ratio?.median ?? null, one.ratio?.low ?? null, one.ratio?.high ?? null,
-                  one.tried ? one.result + price(one.quality) : `not tried: ${one.reason}`]));
+  const rows = data.remedies.map(
+      one => [one.name, one.set ?? '', one.ratio?.median ?? null, one.ratio?.low ?? null, one.ratio?.high ?? null,
+              one.tried ? one.result + price(one.quality) : `not tried: ${one.reason}`]);
+  const {applied} = data;
+  if (applied && applied.set.length > 1)
+    rows.push(['together', applied.set.join(', '), applied.ratio.median, applied.ratio.low, applied.ratio.high, '']);
+  table(section, ['change', 'option', 'speed', 'from', 'to', 'result'], rows);
 }
 
 function input(cards) {

@@ -23,7 +23,7 @@ TaskAddition attach_to_tasks();
 // A training, or several together, of a stage with many.
 struct AttachedTrials {
   std::filesystem::path stage;  // the folder of the stage, in which requests lie
-  std::string names = {};       // "trials 3 and 4 of sweep search"
+  std::string names = {};       // "trials 0 to 7 of sweep search"
   std::int64_t count = 1;
 };
 

@@ -39,6 +39,9 @@ struct RemedyQuality {
   double without = 0, with = 0;  // mean of the delivered metric; NaN where no training delivered one
 };
 
+// Whether a ratio of speeds is a gain: its whole interval is above 1, and its median is 1.02 or more.
+inline bool is_gain(const Interval& ratio) { return ratio.low > 1 && ratio.median >= 1.02; }
+
 struct Remedy {
   std::string name = {};    // "more loader threads"
   std::string set = {};     // as on the command line: "loader.threads=2" for --set, or "--threads 2"; empty: no option
@@ -52,12 +55,25 @@ struct Remedy {
   std::optional<RemedyQuality> quality = {};  // of a remedy that changes the result, once it was asked for
 
   bool is_tried() const { return reason.empty(); }
-  // Whether the fit is faster with the remedy: the whole interval of the ratio is above 1, its median is 1.02 or more.
-  bool wins() const { return is_tried() && ratio.low > 1 && ratio.median >= 1.02; }
+  bool wins() const { return is_tried() && is_gain(ratio); }
   bool keeps_result() const { return is_tried() && result.starts_with("same "); }
   bool changes_result() const {
     return is_tried() && (result == "changes the result" || result.starts_with("may change the result: "));
   }
+};
+
+// The number of threads in the `set` of a remedy; nullopt where the remedy is an option.
+std::optional<int> threads_of(const std::string& set);
+
+// The remedies that win, keep the result and are worth having together, which `--apply` writes: gains do not multiply.
+struct JoinedRemedies {
+  std::vector<std::string> set = {};  // of the remedies; empty: there is none
+  Interval ratio = {};                // speed with all of them divided by speed without
+};
+
+struct TriedRemedies {
+  std::vector<Remedy> all = {};
+  JoinedRemedies joined = {};
 };
 
 // The changes that suit a verdict, none of them tried yet. A remedy that cannot be tried has its `reason`. Pure.
@@ -76,11 +92,12 @@ using WithSet = std::function<Options(const std::vector<std::string>& set)>;
 
 // Tries the remedies for a profiled fit or task: short runs with and without each in turn (A B B A …), `seconds` in
 // all, and five steps of both, whose weights are compared; of a change that decides something later these weights say
-// too little. A remedy that the stage refuses is not tried, and the
-// refusal is its reason. Of a task, whose loop is code, other numbers of threads alone can be tried.
-std::vector<Remedy> try_remedies(const Profile& profile, const StepVerdict& verdict, const Options& training,
-                                 const RunSettings& settings, const WithSet& with_set, const ProfileOptions& options,
-                                 const StageOfTraining& stage = {});
+// too little. A remedy that the stage refuses is not tried, and the refusal is its reason. Of a task, whose loop is
+// code, other numbers of threads alone can be tried. Where several remedies win and keep the result, they are joined:
+// from the greatest gain on, each is tried beside those joined before, and joins if it is a gain still.
+TriedRemedies try_remedies(const Profile& profile, const StepVerdict& verdict, const Options& training,
+                           const RunSettings& settings, const WithSet& with_set, const ProfileOptions& options,
+                           const StageOfTraining& stage = {});
 
 // The metric by which the remedies of a fit are judged: the one that the fit monitors, if the validation part is
 // measured by it, else val.loss. Error{usage} for a fit whose validation part is not measured.
@@ -95,7 +112,8 @@ void judge_remedies(std::vector<Remedy>& remedies, const Profile& profile, const
                     const RunSettings& settings, const WithSet& with_set, double seconds,
                     const std::function<void(const std::string&)>& say);
 
-std::string remedies_text(const std::vector<Remedy>& remedies);
-Value remedies_value(const std::vector<Remedy>& remedies);
+std::string remedies_text(const TriedRemedies& remedies);
+// The members `remedies` and `applied` of docs/profiling.md.
+Value remedies_value(const TriedRemedies& remedies);
 
 }  // namespace trainlab

@@ -25,7 +25,8 @@ std::filesystem::path snapshot_trace_path(const std::filesystem::path& stage, co
 // For the process that asks: writes the request. Raises Error{run} where another one waits for its answer, and as
 // write_atomic does.
 void ask_for_snapshot(const std::filesystem::path& stage, const SnapshotRequest& request);
-// Removes the request, unless another process has asked since then, with its answer and trace.
+// Removes the request, unless another process has asked since then, with its answer and trace. For a process that
+// trains and cannot write its answer too: a request that is gone without an answer gets none.
 void withdraw_snapshot_request(const std::filesystem::path& stage, const std::string& id) noexcept;
 
 // For the process that trains: the request, which stays; nullopt where there is none, and where the file is no request.
