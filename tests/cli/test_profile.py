@@ -453,7 +453,7 @@ end }
     def test_remedies(self):
         profile = self.profile(SOURCE / "recipes" / "digits.lua")
         for remedy in profile["remedies"]:
-            self.assertEqual(sorted(remedy), ["name", "quality", "ratio", "reason", "result", "set", "tried"])
+            self.assertEqual(sorted(remedy), ["bytes", "name", "quality", "ratio", "reason", "result", "set", "tried"])
             self.assertIsNone(remedy["quality"])
             self.assertEqual(remedy["tried"], remedy["reason"] is None, remedy)
             self.assertEqual(remedy["tried"], remedy["ratio"] is not None, remedy)
@@ -572,6 +572,22 @@ end }
         self.assertTrue(all(0 < row["training"] < 1 and row["median"] > 0 for row in rows), rows)
         self.recipe(more="  on = { validate = function(run) run.profile = 1 end },\n")
         self.assert_said(self.train(code=1), "the fields of run cannot be set")
+
+    def test_a_fit_that_asks_for_its_own_profile(self):
+        """It is told what the first steps waited for, and ends as without the option."""
+        self.recipe(epochs="200", more='  profile = "0.05 s",\n')
+        told = self.train()
+        self.assertRegex(told.err, rf"profile: ({'|'.join(VERDICTS)}): .*")
+        own = json.loads((self.run_folder() / "profile.json").read_text())
+        self.assertEqual((own["kind"], own["stage"]), ("snapshot", "f"))
+        self.assertAlmostEqual(sum(own["shares"].values()), 1, delta=0.01)
+        self.assertGreater(own["step"], own["steps"])
+        self.recipe(epochs="200")
+        self.train()
+        first, second = ({**self.summary(self.run_folder(run))["metrics"]} for run in (1, 2))
+        self.assertEqual(first, second)
+        self.recipe(batch="60", epochs="3", more='  profile = "1 s",\n')
+        self.assertIn("profile: not measured, because the fit has ended after step 3", self.train().err)
 
     def test_what_cannot_be_attached_to(self):
         self.assert_said(self.attach("no", code=2), "there is no folder ")

@@ -1,6 +1,12 @@
 // Fits and tasks that answer requests for snapshots.
 #include "profile/attach.h"
 
+#include <fmt/format.h>
+
+#include <optional>
+#include <string>
+
+#include "core/files.h"
 #include "objects/run_handle.h"
 #include "snapshots.h"
 #include "stage_profile.h"
@@ -17,20 +23,47 @@ Profile profile_of_members(const FitPlan& plan, std::int64_t members, StepFigure
   return profile;
 }
 
+// The option `profile` of a fit: the first steps are recorded for the fit itself.
+struct OwnProfile {
+  double seconds = 0;
+  std::filesystem::path folder = {};  // of the fit, which gets the file
+  std::function<void(const std::string&)> say = {};
+
+  void take(const Value& answer) const {
+    if (answer["error"].is_string()) return say("profile: not measured: " + answer["error"].string());
+    const std::string text = answer["text"].string();
+    say("profile: " + text.substr(0, text.find('\n')));
+    try {
+      write_atomic(folder / "profile.json", to_json(answer["value"], 2) + "\n");
+    } catch (const Error& error) {
+      say("profile: " + error.headline());
+    }
+  }
+};
+
 class FitWatch final : public Observer, public LoopObserver {
  public:
   // `plan` outlives the object.
-  FitWatch(const FitPlan& plan, const AttachedTrials& trials)
+  FitWatch(const FitPlan& plan, const AttachedTrials& trials, std::optional<OwnProfile> own = {})
       : snapshots_({.stage = trials.stage,
                     .note = trials.names,
                     .samples = plan.length.batch * trials.count,
                     .profile = [&plan, count = trials.count](
                                    StepFigures steps) { return profile_of_members(plan, count, std::move(steps)); },
-                    .speed = [this] { return speed(); }}) {}
+                    .speed = [this] { return speed(); }}),
+        own_(std::move(own)) {}
 
   void started(const FitView& view) override { run_ = view.run; }
-  void stepped(std::int64_t step) override { snapshots_.stepped(step); }
-  void finished(std::int64_t step) override { snapshots_.finished(step); }
+  void stepped(std::int64_t step) override {
+    if (own_ && ++steps_ >= cold_steps &&
+        snapshots_.record(own_->seconds, [own = *own_](const Value& answer) { own.take(answer); }))
+      own_.reset();
+    snapshots_.stepped(step);
+  }
+  void finished(std::int64_t step) override {
+    if (own_) own_->say(fmt::format("profile: not measured, because the fit has ended after step {}", step));
+    snapshots_.finished(step);
+  }
 
  private:
   using LoopObserver::started;
@@ -42,8 +75,12 @@ class FitWatch final : public Observer, public LoopObserver {
     return run ? run->speed() : Value();
   }
 
+  static constexpr std::int64_t cold_steps = 5;  // at the beginning, which are dropped
+
   std::weak_ptr<Object> run_;
   Snapshots snapshots_;
+  std::optional<OwnProfile> own_;  // until its recording begins
+  std::int64_t steps_ = 0;         // in this process, while it has not begun
 };
 
 // The steps of a task are the passes through its loops, before each of which it asks its judges.
@@ -77,9 +114,22 @@ class TaskWatch final : public Observer, public RowJudge {
 }  // namespace
 
 FitAddition attach_addition() {
-  return {.options = {}, .callbacks = {}, .join = [](const FitPlan& plan, FitMember& member, FitCompany& company) {
-            if (member.context.folder.empty()) return;
-            const auto watch = std::make_shared<FitWatch>(plan, AttachedTrials{.stage = member.context.folder});
+  return {.options = {Option("profile",
+                             "time for which the first steps are timed: the log then has what they waited for, and "
+                             "profile.json the figures (docs/profiling.md)")
+                          .duration()
+                          .in("time")
+                          .alone()
+                          .of_whole_training()
+                          .of_speed_alone()},
+          .callbacks = {},
+          .join = [](const FitPlan& plan, FitMember& member, FitCompany& company) {
+            const std::filesystem::path& folder = member.context.folder;
+            if (folder.empty()) return;
+            std::optional<OwnProfile> own;
+            if (plan.options.entry().find("profile") && plan.options.given("profile"))
+              own = {.seconds = plan.options.duration("profile").amount, .folder = folder, .say = member.context.say};
+            const auto watch = std::make_shared<FitWatch>(plan, AttachedTrials{.stage = folder}, std::move(own));
             member.observers.push_back(watch);
             company.observers.push_back(watch);
           }};

@@ -93,7 +93,7 @@ void Snapshots::finished(std::int64_t step) {
 
 void Snapshots::give_up() noexcept {
   if (!recording_) return;
-  give_back_snapshot_request(subject_.stage, recording_->request.id);
+  if (!recording_->take) give_back_snapshot_request(subject_.stage, recording_->request.id);
   recording_.reset();
 }
 
@@ -109,9 +109,19 @@ void Snapshots::look(double now) {
     return withdraw_snapshot_request(subject_.stage, request->id);  // nothing can be written into the folder
   }
   last_id_ = request->id;
-  recording_.emplace(*request);
-  recording_->timing.emplace(request->seconds);
+  begin(*request);
+}
+
+void Snapshots::begin(SnapshotRequest request) {
+  recording_.emplace(std::move(request));
   if (!subject_.has_step_spans) recording_->next_step();
+}
+
+bool Snapshots::record(double seconds, std::function<void(const Value&)> take) {
+  if (recording_ || trace::listener) return false;
+  begin({.id = {}, .seconds = seconds});
+  recording_->take = std::move(take);
+  return true;
 }
 
 void Snapshots::go_on(std::int64_t step, bool is_last) {
@@ -140,8 +150,10 @@ void Snapshots::go_on(std::int64_t step, bool is_last) {
 
 void Snapshots::answer(std::int64_t step) {
   const SnapshotRequest& request = recording_->request;
-  const std::optional<SnapshotRequest> present = snapshot_request(subject_.stage);
-  if (!present || present->id != request.id) return give_up();  // nobody waits any more
+  if (!recording_->take) {
+    const std::optional<SnapshotRequest> present = snapshot_request(subject_.stage);
+    if (!present || present->id != request.id) return give_up();  // nobody waits any more
+  }
   Value found;
   try {
     found = with_torch_errors([&] { return answer_of(step); });
@@ -150,6 +162,7 @@ void Snapshots::answer(std::int64_t step) {
   } catch (const std::exception& error) {
     found = Value::Map{{"error", error.what()}};
   }
+  if (recording_->take) return recording_->take(found);
   try {
     answer_snapshot(subject_.stage, request.id, found);
   } catch (const Error&) {

@@ -1,4 +1,5 @@
-// Snapshots: records some steps of a training that goes on, when a request asks for them. Private to the room.
+// Snapshots: records some steps of a training that goes on, when a request or the training itself asks for them.
+// Private to the room.
 #pragma once
 
 #include <filesystem>
@@ -57,6 +58,9 @@ class Snapshots {
   ~Snapshots();
   Snapshots(const Snapshots&) = delete;
 
+  // Records the next steps for the training itself, which takes the answer. To be called where stepped() may be called,
+  // before it. Returns false, and does nothing, where steps are recorded already or another listener hears them.
+  bool record(double seconds, std::function<void(const Value& answer)> take);
   // To be called at the end of each step, which counts those of the stage; within the step's span where it has one.
   void stepped(std::int64_t step);
   // To be called when the training has ended.
@@ -79,9 +83,10 @@ class Snapshots {
     bool in_step = false;
   };
   struct Recording {
-    explicit Recording(SnapshotRequest asked) : request(std::move(asked)) {}
+    explicit Recording(SnapshotRequest asked) : request(std::move(asked)), timing(std::in_place, request.seconds) {}
     SnapshotRequest request;
-    std::optional<Timing> timing = {};
+    std::function<void(const Value&)> take = {};  // where no file asks, and none answers
+    std::optional<Timing> timing;
     StepFigures steps = {};  // once they are timed
     std::optional<Tracing> tracing = {};
 
@@ -93,6 +98,7 @@ class Snapshots {
   };
 
   void look(double now);
+  void begin(SnapshotRequest request);
   // Goes on with the recording; with the last step of the training, ends it.
   void go_on(std::int64_t step, bool is_last);
   void answer(std::int64_t step);

@@ -6,6 +6,7 @@
 
 #include "core/number_or_nil.h"
 #include "profile/remedies.h"
+#include "tensor/free_memory.h"
 #include "time_text.h"
 
 namespace trainlab {
@@ -17,6 +18,12 @@ std::string flag_of(const std::string& set) { return set.empty() || set.starts_w
 
 std::string ratio_text(const Interval& ratio) {
   return fmt::format("{:.2f} ({:.2f} to {:.2f})", ratio.median, ratio.low, ratio.high);
+}
+
+// What a change does to the peak of memory; nothing below half of the last digit of memory_text.
+std::string bytes_text(std::optional<std::int64_t> saved) {
+  if (!saved || std::abs(*saved) < (1 << 20) / 20) return "";
+  return ", " + memory_text(std::abs(static_cast<double>(*saved))) + (*saved > 0 ? " less" : " more") + " memory";
 }
 
 std::string_view quality_word(compare::Quality quality) {
@@ -74,7 +81,7 @@ std::string remedies_text(const TriedRemedies& remedies) {
   for (const Remedy& one : remedies.all) {
     text += fmt::format("  {:<34} {:<30} ", one.name, flag_of(one.set));
     if (one.is_tried()) {
-      text += fmt::format("{}, {}\n", ratio_text(one.ratio), one.result);
+      text += fmt::format("{}, {}{}\n", ratio_text(one.ratio), one.result, bytes_text(one.bytes));
     } else {
       text += "not tried: " + one.reason + "\n";
     }
@@ -94,6 +101,7 @@ Value remedies_value(const TriedRemedies& remedies) {
                               {"set", one.set.empty() ? Value() : Value(one.set)},
                               {"tried", one.is_tried()},
                               {"ratio", one.is_tried() ? one.ratio.to_value() : Value()},
+                              {"bytes", one.bytes ? Value(*one.bytes) : Value()},
                               {"result", one.is_tried() ? Value(one.result) : Value()},
                               {"quality", one.quality ? quality_value(*one.quality) : Value()},
                               {"reason", one.is_tried() ? Value() : Value(one.reason)}});

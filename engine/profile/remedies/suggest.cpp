@@ -1,7 +1,9 @@
-// The changes that suit each verdict.
+// The changes that suit each verdict, and those that are worth having together.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
 
 #include "profile/remedies.h"
 
@@ -94,6 +96,8 @@ std::vector<Remedy> remedies_for(Bottleneck verdict, const FitFacts& facts) {
     case Bottleneck::input:
       suggestions.loader_threads();
       suggestions.prefetch();
+      if (facts.decodes_files)
+        suggestions.add(in_code("decoded images in a packed file", "data:pack stands in the recipe"));
       if (facts.has_transforms) {
         suggestions.add(in_code("augment and map instead of transform",
                                 "a transform runs on the training thread, entries of the data on the loader's"));
@@ -140,6 +144,25 @@ std::vector<Remedy> remedies_for(Bottleneck verdict, const FitFacts& facts) {
     case Bottleneck::unknown: break;
   }
   return std::move(suggestions.all);
+}
+
+JoinedRemedies join_remedies(const std::vector<Remedy>& remedies, const RatioOfChanges& ratio) {
+  std::vector<Remedy> winners;
+  std::ranges::copy_if(remedies, std::back_inserter(winners),
+                       [](const Remedy& one) { return one.wins() && one.keeps_result(); });
+  std::ranges::stable_sort(winners, std::greater(), [](const Remedy& one) { return one.ratio.median; });
+  JoinedRemedies joined;
+  for (const Remedy& one : winners) {
+    std::vector<std::string> with = joined.set;
+    with.push_back(one.set);
+    const std::optional<Interval> gain = joined.set.empty() ? one.ratio : ratio(joined.set, with);
+    if (!gain || !is_gain(*gain)) continue;
+    joined.ratio = *gain;
+    joined.set = std::move(with);
+  }
+  if (joined.set.size() < 2) return joined;
+  if (const std::optional<Interval> whole = ratio({}, joined.set)) return {.set = joined.set, .ratio = *whole};
+  return {.set = {winners.front().set}, .ratio = winners.front().ratio};
 }
 
 }  // namespace trainlab

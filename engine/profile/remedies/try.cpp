@@ -9,17 +9,16 @@
 #include <array>
 #include <cmath>
 #include <cstring>
-#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
-#include <span>
 
 #include "core/words.h"
 #include "journal/checkpoint.h"
 #include "machine/product_times.h"
 #include "profile/remedies.h"
 #include "steps/in_turns.h"
+#include "tensor/memory.h"
 #include "tensor/named_tensors.h"
 #include "tensor/types.h"
 #include "variant.h"
@@ -55,14 +54,33 @@ class EndsAfterSteps final : public Observer, public RowJudge {
   std::int64_t steps_ = 0, passes_ = 0;
 };
 
+// What some steps have left, or a shorter training.
+struct Trained {
+  NamedTensors weights = {};              // none where nothing is kept
+  std::optional<std::int64_t> peak = {};  // most bytes of tensors at a time, less those at the beginning
+};
+
 // A training with or without a remedy.
 class Side {
  public:
   virtual ~Side() = default;
   virtual double speed() = 0;
-  // The weights after some steps, or at the end of a shorter training; none where nothing is kept.
-  virtual NamedTensors weights() = 0;
+  virtual Trained trained() = 0;
 };
+
+// Runs a fit or a task on the device, which counts its peak from its beginning, and returns what `part` of the newest
+// checkpoint in the folder has.
+template <class Work>
+Trained trained_by(const Work& work, const ScratchFolder& folder, const std::string& part, const std::string& device) {
+  const bool counts = parse_device(device).is_cpu();
+  const std::int64_t before = live_tensor_bytes();
+  work();
+  Trained trained;
+  if (counts) trained.peak = tensor_memory().peak - before;
+  if (const std::optional<Checkpoint> newest = CheckpointFolder::read_newest(folder.path() / "checkpoints"))
+    trained.weights = tensors_below(newest->tensors, part);
+  return trained;
+}
 
 using Say = std::function<void(const std::string&)>;
 
@@ -73,15 +91,17 @@ class FitSide final : public Side {
 
   const Variant& fit() const { return fit_; }
   double speed() override { return samples_per_second(profile_of_variant(fit_, limits_, say_)); }
-  NamedTensors weights() override {
+  Trained trained() override {
     prepare_arithmetic(fit_.settings.threads);
     const CheckpointRule before = std::exchange(fit_.plan.checkpoint, {.steps = compared, .seconds = {}});
     const ScratchFolder folder;
-    run_measured_fit(fit_.plan, {.stage = fit_.stage, .settings = fit_.settings, .say = say_}, folder,
-                     std::make_shared<EndsAtCheckpoint>());
+    const auto train = [&] {
+      run_measured_fit(fit_.plan, {.stage = fit_.stage, .settings = fit_.settings, .say = say_}, folder,
+                       std::make_shared<EndsAtCheckpoint>());
+    };
+    Trained trained = trained_by(train, folder, "model.", fit_.settings.device);
     fit_.plan.checkpoint = before;
-    const std::optional<Checkpoint> newest = CheckpointFolder::read_newest(folder.path() / "checkpoints");
-    return newest ? tensors_below(newest->tensors, "model.") : NamedTensors{};
+    return trained;
   }
 
  private:
@@ -96,13 +116,12 @@ class TaskSide final : public Side {
       : task_(std::move(task)), settings_(std::move(settings)), say_(std::move(say)), limits_(limits) {}
 
   double speed() override { return 1 / short_profile(nullptr, how(), limits_).wall(); }
-  NamedTensors weights() override {
+  Trained trained() override {
     prepare_arithmetic(settings_.threads);
     const ScratchFolder folder;
     const auto ends = std::make_shared<EndsAfterSteps>();
-    run_measured_task(how(), folder, {.observers = {ends}, .judges = {ends}});
-    const std::optional<Checkpoint> newest = CheckpointFolder::read_newest(folder.path() / "checkpoints");
-    return newest ? tensors_below(newest->tensors, "saved.") : NamedTensors{};
+    return trained_by([&] { run_measured_task(how(), folder, {.observers = {ends}, .judges = {ends}}); }, folder,
+                      "saved.", settings_.device);
   }
 
  private:
@@ -150,6 +169,12 @@ std::string decided_by_validations(const FitPlan& plan, const StageOfTraining& s
   return listed(all, "and");
 }
 
+bool decodes_files(const Part& part) {
+  return std::ranges::any_of(part.data->columns, [&](const Column& column) {
+    return column.source && part.size() > 0 && !column.source->place(part.row(0)).path.empty();
+  });
+}
+
 FitFacts facts_of(const Profile& profile, const FitPlan& plan, const StageOfTraining& stage) {
   return {.batch = plan.loader.batch,
           .accumulate = plan.accumulate,
@@ -162,6 +187,7 @@ FitFacts facts_of(const Profile& profile, const FitPlan& plan, const StageOfTrai
           .has_metrics = !plan.metrics.empty(),
           .has_transforms = !plan.data.train.transforms.empty(),
           .is_double = plan.precision.weights == at::kDouble,
+          .decodes_files = decodes_files(plan.data.train),
           .bfloat16_time =
               plan.device.is_cpu() && plan.precision.compute == at::kFloat ? relative_product_time(at::kBFloat16) : 1};
 }
@@ -201,19 +227,21 @@ class Trials {
 
   TriedRemedies try_all(std::vector<Remedy> remedies, const StepLimits& limits) {
     const std::unique_ptr<Side> base = side({}, limits);
-    const NamedTensors weights = base->weights();
+    const Trained without = base->trained();
     for (Remedy& remedy : remedies) {
       if (!remedy.is_tried()) continue;
       remedy.reason = reason_against([&] {
         const std::unique_ptr<Side> other = side({remedy.set}, limits);
         remedy.ratio = ratio_of(*base, *other);
-        remedy.result = comparison(weights, other->weights());
+        const Trained with = other->trained();
+        remedy.result = comparison(without.weights, with.weights);
+        if (without.peak && with.peak) remedy.bytes = *without.peak - *with.peak;
         if (remedy.keeps_result() && !remedy.decides_later.empty())
           remedy.result = "may change the result: fewer validations decide " + remedy.decides_later;
       });
     }
     TriedRemedies tried{.all = std::move(remedies)};
-    tried.joined = join(tried.all, *base, weights, limits);
+    tried.joined = join(tried.all, without.weights, limits);
     prepare_arithmetic(settings_.threads);
     return tried;
   }
@@ -246,28 +274,17 @@ class Trials {
     return median_interval(ratios);
   }
 
-  JoinedRemedies join(const std::vector<Remedy>& remedies, Side& base, const NamedTensors& weights,
+  JoinedRemedies join(const std::vector<Remedy>& remedies, const NamedTensors& weights,
                       const StepLimits& limits) const {
-    std::vector<const Remedy*> winners;
-    for (const Remedy& one : remedies)
-      if (one.wins() && one.keeps_result()) winners.push_back(&one);
-    if (winners.empty()) return {};
-    std::ranges::stable_sort(winners, std::greater(), [](const Remedy* one) { return one->ratio.median; });
-    JoinedRemedies joined{.set = {winners.front()->set}, .ratio = winners.front()->ratio};
-    if (winners.size() == 1) return joined;
-    std::unique_ptr<Side> now = side(joined.set, limits);
-    for (const Remedy* more : std::span(winners).subspan(1)) {
-      std::vector<std::string> set = joined.set;
-      set.push_back(more->set);
+    return join_remedies(remedies, [&](const auto& without, const auto& with) {
+      std::optional<Interval> ratio;
       reason_against([&] {
-        std::unique_ptr<Side> with = side(set, limits);
-        if (!is_gain(ratio_of(*now, *with)) || !comparison(weights, with->weights()).starts_with("same ")) return;
-        joined.set = set;
-        now = std::move(with);
+        const std::unique_ptr<Side> other = side(with, limits);
+        if (comparison(weights, other->trained().weights).starts_with("same "))
+          ratio = ratio_of(*side(without, limits), *other);
       });
-    }
-    if (joined.set.size() > 1) joined.ratio = ratio_of(base, *now);
-    return joined;
+      return ratio;
+    });
   }
 
   const Options& training_;

@@ -49,7 +49,8 @@ TEST_CASE("remedies suit the verdict") {
 TEST_CASE("a remedy that cannot be tried has a reason") {
   FitFacts all = facts();
   all.loader_threads = 4;
-  all.has_transforms = true;
+  all.has_transforms = all.decodes_files = true;
+  CHECK(remedies_for(Bottleneck::input, all).size() == 4);
   for (const Remedy& one : remedies_for(Bottleneck::input, all))
     CHECK(one.is_tried() == (one.set == "loader.prefetch=16"));
   all.samples = 100;
@@ -98,30 +99,30 @@ TEST_CASE("remedies are tried beside the fit, and say whether its result stays")
   CHECK(others.front().result == "changes the result");
 }
 
-TEST_CASE("remedies that win are joined where they are faster still together") {
-  const auto fit = [](int validate_every) {
-    return parse_options(
-        digits_fit(R"(, "steps": 4000, "keep": "last", "validate": ")" + std::to_string(validate_every) + " steps\""));
+TEST_CASE("remedies that win and keep the result are joined where they are faster still together") {
+  using Texts = std::vector<std::string>;
+  const auto remedy = [](const std::string& set, double median, const std::string& result = "same bytes") {
+    return Remedy{.name = set, .set = set, .ratio = {median, median - 0.1, median + 0.1}, .result = result};
   };
-  const RunSettings settings = cpu_settings();
-  const Profile profile = profile_stage(fit(1), settings, {.seconds = 0.1});
-  StepVerdict verdict;
-  verdict.bottleneck = Bottleneck::evaluation;
-  // `together`: how often the fit with both changes validates.
-  const auto joined = [&](int together) {
-    const WithSet changed = [&](const std::vector<std::string>& texts) {
-      return fit(texts.size() == 2 ? together : texts.front() == "metrics=nil" ? 6 : 2);
-    };
-    return try_remedies(profile, verdict, fit(1), settings, changed, {.seconds = 2}).joined;
+  const std::vector<Remedy> all{remedy("a", 1.5), remedy("b", 3),   remedy("c", 1.01),
+                                remedy("d", 2),   remedy("e", 1.2), remedy("f", 9, "changes the result")};
+  std::vector<std::pair<Texts, Texts>> asked;
+  const auto ratio = [&](const Texts& without, const Texts& with) -> std::optional<Interval> {
+    asked.emplace_back(without, with);
+    if (with.back() == "d") return Interval{0.9, 0.8, 1.1};  // no gain beside b
+    if (with.back() == "a" && !without.empty()) return Interval{1.4, 1.3, 1.5};
+    if (with.back() == "e") return std::nullopt;
+    return Interval{4, 3.5, 4.5};
   };
-  const JoinedRemedies both = joined(4000);
-  REQUIRE(both.set.size() == 2);
-  CHECK(both.set.front() == "metrics=nil");  // the greater gain comes first
-  CHECK(both.ratio.low > 1);
-  const JoinedRemedies one = joined(1);
-  REQUIRE(one.set.size() == 1);
-  CHECK(one.ratio.median > 1);
-  CHECK(one.ratio.median < both.ratio.median);
+  const JoinedRemedies joined = join_remedies(all, ratio);
+  CHECK(joined.set == Texts{"b", "a"});
+  CHECK(joined.ratio.median == 4);
+  CHECK(asked == std::vector<std::pair<Texts, Texts>>{
+                     {{"b"}, {"b", "d"}}, {{"b"}, {"b", "a"}}, {{"b", "a"}, {"b", "a", "e"}}, {{}, {"b", "a"}}});
+  asked.clear();
+  CHECK(join_remedies({all[1]}, ratio).ratio.median == 3);
+  CHECK(join_remedies({all[2], all[5]}, ratio).set.empty());
+  CHECK(asked.empty());
 }
 
 TEST_CASE("fewer validations may change the result where validations decide something") {

@@ -192,11 +192,11 @@ function remedies() {
   const section = card('Remedies', {note: 'Speed with the change to the speed without, with a 95 % interval.'});
   const rows = data.remedies.map(
       one => [one.name, one.set ?? '', one.ratio?.median ?? null, one.ratio?.low ?? null, one.ratio?.high ?? null,
-              one.tried ? one.result + price(one.quality) : `not tried: ${one.reason}`]);
+              one.bytes ?? null, one.tried ? one.result + price(one.quality) : `not tried: ${one.reason}`]);
   const {applied} = data;
   if (applied && applied.set.length > 1)
-    rows.push(['together', applied.set.join(', '), applied.ratio.median, applied.ratio.low, applied.ratio.high, '']);
-  table(section, ['change', 'option', 'speed', 'from', 'to', 'result'], rows);
+    rows.push(['together', applied.set.join(', '), ...['median', 'low', 'high'].map(x => applied.ratio[x]), null, '']);
+  table(section, ['change', 'option', 'speed', 'from', 'to', 'bytes saved', 'result'], rows);
 }
 
 function input(cards) {

@@ -15,7 +15,7 @@
 
 namespace trainlab {
 
-// Lets each lab.fit with a folder answer requests.
+// Lets each lab.fit with a folder answer requests, and adds the option `profile`, with which a fit asks itself once.
 FitAddition attach_addition();
 // Lets each lab.task with a folder answer requests.
 TaskAddition attach_to_tasks();

@@ -22,6 +22,7 @@ struct FitFacts {
   std::string decided_by_validations = {};
   double checkpoint_every = 0;  // steps from one checkpoint to the next, by the rule of the fit
   bool has_metrics = false, has_transforms = false, is_double = false;
+  bool decodes_files = false;  // whether samples are read from files of images, again in each epoch
   double bfloat16_time = 1;  // time of a matrix product relative to float32; 1 unless the fit is in float32 on the CPU
   int threads = 1;           // threads that operators use
   int cores = 1;
@@ -47,6 +48,8 @@ struct Remedy {
   std::string set = {};     // as on the command line: "loader.threads=2" for --set, or "--threads 2"; empty: no option
   std::string reason = {};  // why the remedy was not tried; empty: it was tried
   Interval ratio = {};      // speed with the remedy divided by speed without, validations and checkpoints included
+  // Bytes of tensors fewer at the peak of the compared steps; negative: more; unknown on devices that do not count.
+  std::optional<std::int64_t> bytes = {};
   // What the change decides after the steps whose weights are compared; empty: nothing.
   std::string decides_later = {};
   // "same bytes", "same to rounding" (1e-5 of the largest weight), "may change the result: …" where weights are the
@@ -90,11 +93,18 @@ struct StageOfTraining {
 // Returns the training of the stage with these further texts of --set. Raises Error where the stage has no such option.
 using WithSet = std::function<Options(const std::vector<std::string>& set)>;
 
+// The speed with these changes divided by the speed without any, or with others; nullopt where they cannot be together.
+using RatioOfChanges = std::function<std::optional<Interval>(const std::vector<std::string>& without,
+                                                             const std::vector<std::string>& with)>;
+
+// Joins the remedies that win and keep the result: from the greatest gain on, each is tried beside those joined before,
+// and joins if it is a gain still. Pure but for `ratio`.
+JoinedRemedies join_remedies(const std::vector<Remedy>& remedies, const RatioOfChanges& ratio);
+
 // Tries the remedies for a profiled fit or task: short runs with and without each in turn (A B B A …), `seconds` in
 // all, and five steps of both, whose weights are compared; of a change that decides something later these weights say
 // too little. A remedy that the stage refuses is not tried, and the refusal is its reason. Of a task, whose loop is
-// code, other numbers of threads alone can be tried. Where several remedies win and keep the result, they are joined:
-// from the greatest gain on, each is tried beside those joined before, and joins if it is a gain still.
+// code, other numbers of threads alone can be tried.
 TriedRemedies try_remedies(const Profile& profile, const StepVerdict& verdict, const Options& training,
                            const RunSettings& settings, const WithSet& with_set, const ProfileOptions& options,
                            const StageOfTraining& stage = {});
