@@ -200,14 +200,18 @@ class Trials {
         with_set_(with_set),
         say_(options.say ? options.say : [](const std::string&) {}) {}
 
-  std::vector<Remedy> suggest(const Profile& profile, Bottleneck verdict, const StageOfTraining& stage) {
+  std::vector<Remedy> suggest(const Profile& profile, const StepVerdict& verdict, const StageOfTraining& stage) {
     const bool is_task = profile.kind != "fit";
     if (!is_task) fit_.emplace(variant_of(training_, settings_, nullptr));
     FitFacts facts =
         fit_ ? facts_of(profile, fit_->plan, stage) : FitFacts{.samples = std::numeric_limits<std::int64_t>::max()};
     facts.threads = settings_.threads;
     facts.cores = std::max(1, static_cast<int>(profile.cores) / stage.workers);
-    std::vector<Remedy> remedies = remedies_for(verdict, facts);
+    std::vector<Remedy> remedies = remedies_for(verdict.bottleneck, facts);
+    if (verdict.bottleneck == Bottleneck::contention) {
+      for (Remedy& more : remedies_for(verdict.otherwise, facts))
+        if (std::ranges::count(remedies, more.name, &Remedy::name) == 0) remedies.push_back(std::move(more));
+    }
     for (Remedy& one : remedies) {
       if (!one.is_tried()) continue;
       const bool is_option = !threads_of(one.set);
@@ -301,7 +305,7 @@ TriedRemedies try_remedies(const Profile& profile, const StepVerdict& verdict, c
                            const StageOfTraining& stage) {
   return with_torch_errors([&] {
     Trials trials(training, settings, with_set, options);
-    std::vector<Remedy> remedies = trials.suggest(profile, verdict.bottleneck, stage);
+    std::vector<Remedy> remedies = trials.suggest(profile, verdict, stage);
     const auto to_try = std::ranges::count_if(remedies, [](const Remedy& one) { return one.is_tried(); });
     if (to_try == 0) return TriedRemedies{.all = std::move(remedies)};
     const double share = options.seconds / static_cast<double>(4 * rounds * to_try);

@@ -196,6 +196,21 @@ TEST_CASE("of a task other threads are tried, and what its loops save is compare
   }
 }
 
+TEST_CASE("where other work takes the cores, remedies for the rest of a step are suggested too") {
+  const Options fit = parse_options(digits_fit(R"(, "steps": 40)"));
+  RunSettings settings = cpu_settings();
+  settings.threads = 2;
+  const Profile profile = profile_stage(fit, settings, {.seconds = 0.1});
+  StepVerdict verdict;
+  verdict.bottleneck = Bottleneck::contention;
+  verdict.otherwise = Bottleneck::launch;
+  std::vector<std::string> names;
+  for (const Remedy& one : try_remedies(profile, verdict, fit, settings, {}, {}, {.together = 8}).all)
+    names.push_back(one.name);
+  CHECK(names == std::vector<std::string>{"1 thread of operators", "no loader threads", "a batch 2 times as large",
+                                          "a batch 4 times as large"});
+}
+
 TEST_CASE("changes of a trial stand below the option that builds it") {
   const Options fit = parse_options(digits_fit(R"(, "steps": 40)"));
   const RunSettings settings = cpu_settings();
