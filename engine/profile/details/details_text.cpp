@@ -74,13 +74,10 @@ Value roofline_value(const Measures& m, const ProfileDetails& details) {
                     {"attainable", std::move(attainable)}};
 }
 
-Value memory_value(const ProfileDetails& details) {
-  Value memory = details.memory->to_value();
-  Value predicted = Value::Map{{"peak", details.predicted->ledger.peak}};
-  const std::string& why = details.predicted->estimated_because;
-  if (!why.empty()) predicted.set("estimated_because", why);
-  memory.set("predicted", std::move(predicted));
-  return memory;
+Value predicted_value(const MemoryPrediction& prediction) {
+  Value predicted = Value::Map{{"peak", prediction.ledger.peak}};
+  if (!prediction.estimated_because.empty()) predicted.set("estimated_because", prediction.estimated_because);
+  return predicted;
 }
 
 }  // namespace
@@ -113,7 +110,8 @@ Value details_value(const Profile& profile, const ProfileDetails& details) {
   }
   return Value::Map{{"layers", std::move(layers)},
                     {"layer_steps", std::move(layer_steps)},
-                    {"memory", details.memory ? memory_value(details) : Value()},
+                    {"memory", details.memory ? details.memory->to_value() : Value()},
+                    {"predicted", details.predicted ? predicted_value(*details.predicted) : Value()},
                     {"pipeline", details.pipeline ? details.pipeline->to_value()["pipeline"] : Value()},
                     {"machine", std::move(machine)},
                     {"roofline", std::move(roofline)},

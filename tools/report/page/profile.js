@@ -226,7 +226,7 @@ function input(cards) {
 
 function memory(cards) {
   if (!data.memory) return;
-  const {at, peak, predicted, categories, resident} = data.memory;
+  const {predicted, memory: {at, peak, categories, resident}} = data;
   chart(cards, 'Memory over a step', memoryCurve, {
     note: `At most ${bytes(peak)}, in ${at.phase}${at.layer ? ` of ${at.layer}` : ''}; ${bytes(predicted.peak)} were ` +
         `predicted${predicted.estimated_because ? ' (an estimate)' : ''}.`

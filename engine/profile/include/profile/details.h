@@ -45,7 +45,8 @@ enum class DetailView { heaviest, layers, operators };
 
 // The text for a terminal, printed below that of profile_text.
 std::string details_text(const Profile& profile, const ProfileDetails& details, DetailView view);
-// The members `layers`, `layer_steps`, `memory`, `pipeline`, `machine`, `roofline` and `missing` of docs/profiling.md.
+// The members `layers`, `layer_steps`, `memory`, `predicted`, `pipeline`, `machine`, `roofline` and `missing` of
+// docs/profiling.md.
 Value details_value(const Profile& profile, const ProfileDetails& details);
 
 }  // namespace trainlab
