@@ -1,12 +1,12 @@
 """Verdicts of `trainlab profile` on stages that wait for one thing, and on balanced ones.
 
-    python3 tools/bench/verdicts.py [--data DIR] [--seconds S] [--only CASE] [--model MODEL]      --only none: the balanced fits
+    python3 tools/bench/verdicts.py [--data DIR] [--seconds S] [--only CASE] [--model MODEL]
 
 Each case slows a model down in one way, in three sizes: with the first, the steps wait for about as long as they
-train. A balanced fit has no such wait; each verdict but compute, bandwidth and none is a false alarm. Prints a table of
-the verdicts by case and model, and ends with 1 if fewer than 95 % are right or more than one of the balanced fits is
-called something. Where other work on the machine makes the verdict "contention", the verdict that the parts of a step
-would give counts, but not for the case in which this program itself keeps the cores busy.
+train. A balanced fit (--only none) has no such wait; each verdict but compute, bandwidth and none is a false alarm.
+Prints a table of the verdicts by case and model, and ends with 1 if fewer than 95 % are right or more than one of the
+balanced fits is called something. Where other work on the machine makes the verdict "contention", the verdict that the
+parts of a step would give counts, but not for the case in which this program itself keeps the cores busy.
 """
 
 import sys

@@ -34,11 +34,8 @@ local function pixels(samples, channels, side)
 end
 local function blobs(features) return lab.data.blobs { samples = 4000, features = features, classes = 4 } end
 
--- A text with few samples for validations.
-local function short_text() return lab.data.text { text, context = 64 }:split { train = 0.9, val = 0.01 } end
-
 local function gpt(context, features, layers, rows)
-  local source = lab.data.text { text, context = context }:split { val = 0.1 }
+  local source = lab.data.text { text, context = context }:split { train = 0.9, val = 0.01 }
   return source, nn.Sequential {
     nn.Embedding(rows or source.train.classes, features), nn.PositionalEmbedding(),
     nn.Repeat(layers, nn.TransformerEncoderLayer(4, { causal = true })), nn.Linear(source.train.classes),
@@ -84,13 +81,11 @@ local cases = {
     fit.on = { step = function() for _ = 1, turns / 500 do number:item() end end }
   end,
   validate = function()
-    fit.data = (model == "cnn" and pixels(1000, 1, 28) or blobs(64)):split { val = 0.5 }
-    if model == "gpt" then fit.data = short_text() end
+    if model ~= "gpt" then fit.data = (model == "cnn" and pixels(1000, 1, 28) or blobs(64)):split { val = 0.5 } end
     fit.validate = by_size("4 steps", "2 steps", "1 steps")
   end,
   metrics = function()
-    local batches = 1  -- of a validation
-    if model == "gpt" then fit.data, batches = short_text(), 10 end
+    local batches = model == "gpt" and 10 or 1  -- of a validation
     fit.validate = by_size("4 steps", "2 steps", "1 steps")
     fit.metrics = { { name = "slow", goal = "min", update = function() busy(batches); return 0 end } }
   end,
