@@ -72,6 +72,9 @@ class Memory(CliTest):
         result = self.train(code=3)
         self.assert_said(result, "out of memory: expected at most the ", "for the training: weights ", ", gradients ",
                          ", optimizer ")
+        profile = self.run_program("profile", "r.lua", "--apply", "c.toml", "--json").json()
+        self.assertEqual((profile["verdict"], profile["steps"], profile["remedies"]), ("capacity", 0, []))
+        self.assertIn("out of memory: expected at most the ", profile["evidence"][0])
 
 
 class FullDisk(CliTest):

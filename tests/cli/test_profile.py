@@ -17,7 +17,7 @@ NODE = shutil.which("node")
 RUN_PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "run_page.js")
 
 VERDICTS = {"input", "host", "compute", "bandwidth", "transfer", "synchronisation", "launch", "optimizer", "evaluation",
-            "checkpoint", "communication", "contention", "none", "unknown"}
+            "checkpoint", "communication", "contention", "capacity", "none", "unknown"}
 SHARES = ["input", "transfer", "forward", "backward", "optimizer", "metrics", "recipe", "synchronisation", "launch_gap",
           "checkpoint", "evaluation", "other"]
 

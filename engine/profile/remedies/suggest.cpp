@@ -140,6 +140,7 @@ std::vector<Remedy> remedies_for(Bottleneck verdict, const FitFacts& facts) {
       suggestions.no_loader_threads();
       break;
     case Bottleneck::communication: suggestions.accumulate(); break;
+    case Bottleneck::capacity:
     case Bottleneck::none:
     case Bottleneck::unknown: break;
   }

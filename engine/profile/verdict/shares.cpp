@@ -73,6 +73,7 @@ Measures measures_of(const Profile& profile) {
   const StepFigures& steps = profile.steps;
   Measures m;
   m.steps = steps.steps;
+  m.no_room = profile.no_room;
   m.is_precise = steps.is_precise;
   m.is_steady = steps.is_steady();
   m.is_synchronous = profile.is_synchronous;

@@ -219,13 +219,21 @@ std::vector<std::pair<std::string_view, double>> listed(const Shares& shares) {
 }
 
 std::string_view bottleneck_name(Bottleneck bottleneck) {
-  constexpr std::array<std::string_view, 14> names{
-      "input",      "host",       "compute",       "bandwidth",  "transfer", "synchronisation", "launch", "optimizer",
-      "evaluation", "checkpoint", "communication", "contention", "none",     "unknown"};
+  constexpr std::array<std::string_view, 15> names{
+      "input",           "host",       "compute",   "bandwidth",  "transfer",
+      "synchronisation", "launch",     "optimizer", "evaluation", "checkpoint",
+      "communication",   "contention", "capacity",  "none",       "unknown"};
   return names[static_cast<std::size_t>(bottleneck)];
 }
 
 StepVerdict judge(const Measures& m) {
+  if (!m.no_room.empty()) {
+    return {.bottleneck = Bottleneck::capacity,
+            .otherwise = Bottleneck::capacity,
+            .confidence = "high",
+            .plain = "does not fit",
+            .evidence = m.no_room};
+  }
   if (m.steps < least_steps) {
     return {.confidence = "none",
             .plain = "unknown",

@@ -146,8 +146,9 @@ class ProfileExecution final : public BesideExecution {
     run().say("measuring " +
               (what.note.empty() ? what.stage.entry().name + " " + what.stage.string("name") : what.note) +
               " for at most " + number_text(options.seconds) + " s, and remedies for about as long again");
-    Findings found{.profile = profile_stage(what.stage, settings, options)};
+    Findings found{.profile = profile_of(what, settings, options)};
     found.measures = measures_of(found.profile);
+    if (!found.profile.no_room.empty()) return tell(what, found);
     options.seconds = found.profile.steps.allowed;
     try {
       look_closer(what, settings, options, found);
@@ -157,6 +158,15 @@ class ProfileExecution final : public BesideExecution {
       found.details.missing.push_back("the rest: " + error.message());
     }
     return tell(what, found);
+  }
+
+  static Profile profile_of(const WhatToMeasure& what, const RunSettings& settings, const ProfileOptions& options) {
+    try {
+      return profile_stage(what.stage, settings, options);
+    } catch (const Error& error) {
+      if (std::optional<Profile> none = profile_without_room(what.stage, settings, error)) return std::move(*none);
+      throw;
+    }
   }
 
   // What is known of a stage. Its steps are measured first; what follows may be interrupted.
@@ -197,7 +207,10 @@ class ProfileExecution final : public BesideExecution {
     const auto write = [&](const std::string& flag, bool is_known, const auto& work) {
       if (!request().has(flag)) return;
       try {
-        if (!is_known) throw run_error("not written, because the profile was interrupted");
+        if (!is_known) {
+          throw run_error(found.is_interrupted ? "not written, because the profile was interrupted"
+                                               : "not written, because no step was recorded");
+        }
         work(*request().path(flag));
       } catch (const Error& error) {
         failures.push_back("--" + flag + ": " + error.headline());
@@ -277,7 +290,8 @@ Command profile_command() {
       .text =
           "Runs a stage for some seconds and says where the time of its steps goes, in one word first: input, host,\n"
           "compute, bandwidth, transfer, synchronisation, launch, optimizer, evaluation, checkpoint, communication,\n"
-          "contention or none. No run folder is written. Of a sweep or an ensemble the first trial is measured, "
+          "contention, capacity or none. No run folder is written. Of a sweep or an ensemble the first trial is "
+          "measured, "
           "and\n"
           "the text says which one. Changes that suit the verdict are tried, and their gain is shown.\n"
           "With a second recipe, or with --with, two stages are measured in turns, and the text says how much longer "

@@ -9,6 +9,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/registry.h"
 #include "profile/steps.h"
@@ -53,12 +54,17 @@ struct Profile {
     return steps.mean + steps.callbacks + steps.between + validation.per_step() + checkpoint.per_step();
   }
   bool is_synchronous = true;
-  double cores = 1;  // cores that the process may use
+  std::vector<std::string> no_room = {};  // Measures::no_room
+  double cores = 1;                       // cores that the process may use
 };
 
 // Measures a stage of the kind fit or task. Raises the errors of the stage, and Error{interrupted} when the run was
 // asked to stop. To be called on the recipe's thread.
 Profile profile_stage(const Options& stage, const RunSettings& settings, const ProfileOptions& options);
+
+// The profile of a fit without a step, which has ended with this error, if the prediction of its memory says that a
+// step does not fit; nullopt for other errors, and for other stages.
+std::optional<Profile> profile_without_room(const Options& stage, const RunSettings& settings, const Error& error);
 
 // Computes the parts of a step, and the measures that the verdict needs, from the figures. Pure.
 Shares shares_of(const Profile& profile);
