@@ -61,7 +61,7 @@ void SpeedMeter::look(double now) {
   if (!told_input_ && waiting > told_share) {
     told_input_ = true;
     notes_.push_back("waiting for data takes " + whole_percent(waiting) +
-                     " of the training time: `trainlab profile` on this recipe says what limits the input");
+                     " of the training time; what limits the input is said by: trainlab profile RECIPE.lua");
   }
   const std::optional<double> without = share_without_core(now);
   if (!told_core_ && without && *without > told_share) {

@@ -73,7 +73,7 @@ def judge(options, case, model, size, folder):
 
 
 def main():
-    given = parser(__doc__)
+    given = parser(__doc__, 10)  # with 3 s, the steps of many cases are too long for remedies to be tried
     given.add_argument("--run", type=float, default=4, help="seconds of each run (default 4)")
     given.add_argument("--size", type=int, choices=SIZES, help="this size alone; without it, all three")
     options = given.parse_args()

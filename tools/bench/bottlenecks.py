@@ -30,12 +30,13 @@ CASES = {
 SIZES = (1, 2, 3)
 
 
-def parser(doc, cases=tuple(CASES)):
+def parser(doc, seconds, cases=tuple(CASES)):
     """The options of a program that goes through the cases."""
     options = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--data", default=os.path.join(ROOT, "..", "shared", "data"),
                          help="folder with cifar10-jpeg.tar and tinyshakespeare.txt")
-    options.add_argument("--seconds", type=float, default=3, help="the longest time for the steps of a profile")
+    options.add_argument("--seconds", type=float, default=seconds,
+                         help=f"the longest time for the steps of a profile (default {seconds})")
     options.add_argument("--only", choices=cases, help="this case alone")
     options.add_argument("--model", choices=ALL, help="the cases of this model alone")
     return options

@@ -125,6 +125,7 @@ std::vector<Remedy> remedies_for(Bottleneck verdict, const FitFacts& facts) {
     case Bottleneck::bandwidth:
       suggestions.batch(2);
       suggestions.precision();
+      suggestions.add(in_code("a cheaper activation, or fewer of them", "it is another model"));
       break;
     case Bottleneck::optimizer:
       suggestions.batch(2);
