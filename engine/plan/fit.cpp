@@ -204,25 +204,27 @@ double correlation(std::span<const RunPoint> points) {
   return (xy - x * y / n) / std::sqrt((xx - x * x / n) * (yy - y * y / n));
 }
 
-void check_enough(std::span<const RunPoint> points) {
+// Why the runs do not determine a law.
+std::optional<Error> lack_of(std::span<const RunPoint> points) {
   constexpr std::size_t least_runs = 6, least_sizes = 3;
   if (points.size() < least_runs) {
-    throw recipe_error("a law of five constants needs at least 6 runs, found " + std::to_string(points.size()));
+    return recipe_error("a law of five constants needs at least 6 runs, found " + std::to_string(points.size()));
   }
   std::set<double> models, data;
   for (const RunPoint& point : points) models.insert(point.parameters), data.insert(point.tokens);
   for (const auto& [sizes, name] : {std::pair(&models, "parameters"), std::pair(&data, "tokens")}) {
     if (sizes->size() >= least_sizes) continue;
-    throw recipe_error("the runs have " + std::to_string(sizes->size()) + " different numbers of " + name +
-                       "; at least 3 are needed");
+    return recipe_error("the runs have " + std::to_string(sizes->size()) + " different numbers of " + name +
+                        "; at least 3 are needed");
   }
   constexpr double in_proportion = 0.999;
   if (std::abs(correlation(points)) > in_proportion) {
-    throw recipe_error(
-        "the tokens follow from the parameters in all runs, so that nobody can tell which of the two "
-        "changes the loss")
+    return recipe_error(
+               "the tokens follow from the parameters in all runs, so that nobody can tell which of the two "
+               "changes the loss")
         .hint("train some models on more data than the others");
   }
+  return std::nullopt;
 }
 
 double log_difference(const Law& law, const RunPoint& point) {
@@ -233,6 +235,31 @@ double deviation_of(const Law& law, std::span<const RunPoint> points) {
   double squares = 0;
   for (const RunPoint& point : points) squares += std::pow(log_difference(law, point), 2);
   return std::sqrt(squares / static_cast<double>(points.size()));
+}
+
+double flops_of(const RunPoint& run) { return flops_per_parameter_and_token * run.parameters * run.tokens; }
+
+// LawFit::drift: the slope of the line through the origin that is nearest to the misses over the doublings of FLOPs
+// beyond the shorter runs. `law` is that of all runs, from which the law of the shorter ones is sought.
+std::optional<double> drift_of(const Law& law, std::span<const RunPoint> points, double most_flops) {
+  constexpr double rung = 1.9;  // a little less than the double budget that makes the next rung of a ladder
+  std::vector<RunPoint> shorter;
+  double most_of_shorter = 0;
+  for (const RunPoint& point : points) {
+    if (flops_of(point) > most_flops / rung) continue;
+    shorter.push_back(point);
+    most_of_shorter = std::max(most_of_shorter, flops_of(point));
+  }
+  if (lack_of(shorter)) return std::nullopt;
+  const Law before = law_near(law, shorter);
+  double products = 0, squares = 0;
+  for (const RunPoint& point : points) {
+    if (flops_of(point) <= most_flops / rung) continue;
+    const double doublings = std::log2(flops_of(point) / most_of_shorter);
+    products += log_difference(before, point) * doublings;
+    squares += doublings * doublings;
+  }
+  return products / squares;
 }
 
 }  // namespace
@@ -249,7 +276,7 @@ Law law_near(const Law& start, std::span<const RunPoint> points) {
 }
 
 LawFit fit_law(std::span<const RunPoint> points) {
-  check_enough(points);
+  if (const std::optional<Error> lack = lack_of(points)) throw Error(*lack);
   constexpr std::uint64_t resamples = 200;
   Objective objective(points);
   const Bottom least = least_of_many(objective);
@@ -258,7 +285,10 @@ LawFit fit_law(std::span<const RunPoint> points) {
              .samples = {},
              .runs = points.size(),
              .objective = huber_sum(law, points),
-             .deviation = deviation_of(law, points)};
+             .deviation = deviation_of(law, points),
+             .most_flops = flops_of(*std::ranges::max_element(points, {}, flops_of)),
+             .drift = {}};
+  fit.drift = drift_of(law, points, fit.most_flops);
   for (std::uint64_t i = 0; i < resamples; ++i) {
     objective.count(drawn_anew(points.size(), i));
     fit.samples.push_back(objective.law(descended(objective, least.x, long_descent).x));

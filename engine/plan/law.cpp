@@ -99,6 +99,10 @@ KnownLaw read_law(const std::string& file) {
   const Value &deviation = value["deviation"], &runs = value["runs"];
   if (deviation.is_number() && runs.is_number() && runs.number() > constants)
     known.deviation = std::abs(deviation.number()) * std::sqrt(runs.number() / (runs.number() - constants));
+  if (value["drift"].is_number() && value["most_flops"].is_number()) {
+    known.drift = std::abs(value["drift"].number());
+    known.most_flops = value["most_flops"].number();
+  }
   return known;
 }
 
@@ -121,7 +125,9 @@ std::optional<LossInterval> interval_of(const KnownLaw& law, const Allocation& a
   std::vector<double> logs;
   for (const Law& sample : law.samples) logs.push_back(std::log(loss_of(sample, allocation, unique_tokens)));
   std::ranges::sort(logs);
-  const double of_run = deviate * law.deviation;
+  const double flops = flops_per_parameter_and_token * allocation.parameters * allocation.tokens;
+  const double doublings = std::max(std::log2(flops / law.most_flops), 0.0);
+  const double of_run = deviate * std::hypot(law.deviation, law.drift * doublings);
   const double below = std::max(middle - linear_quantile(logs, tail), 0.0),
                above = std::max(linear_quantile(logs, 1 - tail) - middle, 0.0);
   return LossInterval{.low = std::exp(middle - std::hypot(below, of_run)),

@@ -147,6 +147,10 @@ std::string fit_text(const LawFit& fit) {
       law_text(fit.law) + fmt::format(" from {} runs\n\n", fit.runs) + "  constant    estimate  10-90 %\n";
   for (const char* name : {"E", "A", "B", "alpha", "beta", "exponent"}) text += constant_row(name, value);
   text += fmt::format("\n  the losses of the runs are {:.2g} % off the law (root mean square)\n", 100 * fit.deviation);
+  if (fit.drift) {
+    text += fmt::format("  a law of the shorter runs alone predicts the longest {:.2g} % too {} for each doubling of FLOPs\n",
+                        100 * std::abs(*fit.drift), *fit.drift > 0 ? "high" : "low");
+  }
   constexpr double nothing = 1e-9;
   if (fit.law.e < nothing) text += "  E is 0 as far as these runs can tell: none comes near the limit of the loss\n";
   return text +

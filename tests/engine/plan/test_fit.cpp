@@ -111,6 +111,46 @@ TEST_CASE("a law predicts the loss of a larger run with an interval") {
   CHECK_FALSE(interval_of(known_law("besiroglu"), larger));
 }
 
+// A ladder of four sizes on three budgets, each twice the one before. The loss of all runs with more than `from` FLOPs
+// is lower by the share `miss`.
+std::vector<RunPoint> ladder(double from, double miss) {
+  std::vector<RunPoint> points;
+  for (const double flops : {1e15, 2e15, 4e15}) {
+    for (const double parameters : {1e6, 2e6, 4e6, 8e6}) {
+      const double tokens = flops / 6 / parameters;
+      points.push_back({parameters, tokens, loss_of(refit(), {parameters, tokens}) * (flops > from ? 1 - miss : 1)});
+    }
+  }
+  return points;
+}
+
+TEST_CASE("the drift of a law is how far the shorter runs miss the longest") {
+  const LawFit exact = fit_law(ladder(1e16, 0.03));
+  CHECK(exact.most_flops == Approx(4e15));
+  CHECK(std::abs(exact.drift.value()) < 1e-4);
+  CHECK(fit_law(ladder(3e15, 0.03)).drift.value() == Approx(-std::log(0.97)).epsilon(0.01));
+  // Without the longest runs no six are left.
+  std::vector<RunPoint> few = ladder(3e15, 0.03);
+  few.erase(few.begin(), few.begin() + 3);
+  CHECK_FALSE(fit_law(few).drift);
+}
+
+TEST_CASE("beyond its runs a law that drifts has a wider interval") {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "law.json";
+  write_atomic(file, to_json(to_value(fit_law(ladder(3e15, 0.03)))));
+  const KnownLaw law = read_law(file.string());
+  KnownLaw steady = law;
+  steady.drift = 0;
+  const auto width = [](const KnownLaw& of, double flops) {
+    const LossInterval interval = interval_of(of, {.parameters = 4e6, .tokens = flops / 6 / 4e6}).value();
+    return std::log(interval.high / interval.low);
+  };
+  CHECK(width(law, 4e15) == Approx(width(steady, 4e15)));
+  CHECK(width(law, 3.2e16) > 2 * 1.2816 * 3 * 0.03);  // three doublings
+  CHECK(width(law, 3.2e16) > 2 * width(steady, 3.2e16));
+}
+
 TEST_CASE("runs without a limit of the loss have E = 0") {
   CHECK(fit_law(synthetic({.e = 0, .a = 100, .b = 500, .alpha = 0.3, .beta = 0.4}, 0)).law.e < 1e-3);
 }

@@ -1,6 +1,7 @@
 // Fits the scaling law L(N, D) = E + A/N^alpha + B/D^beta to the user's own runs.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -26,6 +27,10 @@ struct LawFit {
   std::size_t runs = 0;
   double objective = 0;  // huber_sum at the law
   double deviation = 0;  // the root mean square of the differences between the logarithms of the losses
+  double most_flops = 0;  // 6 N D of the longest run
+  // How far a law of the shorter runs alone misses the longest ones, those with more than 1/1.9 of most_flops: the
+  // logarithm of predicted to found loss for each doubling of FLOPs. nullopt where the shorter runs determine no law.
+  std::optional<double> drift;
 };
 
 // The objective of the fit: the sum over the runs of Huber's function, delta = 1e-3, of the differences between the

@@ -31,6 +31,8 @@ struct KnownLaw {
   std::vector<Law> samples = {};
   // The standard deviation of the logarithm of a single run's loss from such a law.
   double deviation = 0;
+  // How far such a law misses runs beyond `most_flops`, in the logarithm of the loss for each doubling of FLOPs.
+  double drift = 0, most_flops = std::numeric_limits<double>::infinity();
 };
 
 // A published law: "besiroglu", which is the default, or "muennighoff". Raises Error{usage} for another name; for
@@ -53,9 +55,9 @@ Allocation effective(const Law& law, const Allocation& allocation, double unique
 // The loss of an allocation; for a finite number of unique tokens, the loss of effective().
 double loss_of(const Law& law, const Allocation& allocation, double unique_tokens = all_unique);
 
-// Where the loss of a training is expected in 80 of 100 cases. In logarithms, the half-width joins two errors like the
-// sides of a right angle: that of the law, as the laws of resampled runs differ, and that of a single run. nullopt for
-// a law without samples.
+// Where the loss of a training is expected in 80 of 100 cases. In logarithms, the half-width joins three errors like
+// the sides of a right angle: that of the law, as the laws of resampled runs differ, that of a single run, and beyond
+// the longest of the law's runs the drift. nullopt for a law without samples.
 struct LossInterval {
   double low = 0, high = 0;
 };
