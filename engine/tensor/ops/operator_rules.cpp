@@ -353,10 +353,9 @@ const ArgumentRule* argument_rule(std::string_view operator_name, std::string_vi
       {{"multiply", "other"}, &indices},
       {{"multiply_", "other"}, &indices},
       {{"multi_margin_loss", "self"}, &filled},
+      {{"multilabel_margin_loss", "self"}, &filled},
       {{"native_channel_shuffle", "groups"}, &positive},
       {{"native_channel_shuffle", "self"}, &dense},
-      {{"new_empty", "self"}, &written_self},
-      {{"new_zeros", "self"}, &written_self},
       {{"range", "step"}, &step},
       {{"rnn_relu", "batch_sizes"}, &batch_sizes},
       {{"rnn_tanh", "batch_sizes"}, &batch_sizes},
@@ -379,6 +378,7 @@ const ArgumentRule* argument_rule(std::string_view operator_name, std::string_vi
   };
   if (operator_name.starts_with("upsample_") && parameter.starts_with("scale")) return &scale;
   if (operator_name.find("_polynomial_") != std::string_view::npos && parameter == "x") return &no_nan;
+  if (operator_name.starts_with("new_") && parameter == "self") return &written_self;
   if (parameter == "layout" && !operator_name.starts_with("sparse_") && !operator_name.starts_with("to"))
     return &written_layout;
   const auto found = all.find({operator_name, parameter});

@@ -272,9 +272,10 @@ TEST_CASE("arguments with which LibTorch would end the process are refused") {
   refused("native_channel_shuffle", {images.to_sparse(), 2},
           "argument 1 (self): expected a dense tensor, found a tensor");
   CHECK(Call("native_channel_shuffle", {images, 2}).tensor().sizes() == images.sizes());
-  for (const char* made : {"new_empty", "new_zeros"}) {
-    refused(made, {x.to_sparse_csr(), std::vector<double>{4, 4}},
-            "argument 1 (self): expected a tensor of layout strided or sparse_coo, found a tensor");
+  for (const char* made : {"new_empty", "new_zeros", "new_ones", "new_full"}) {
+    std::vector<Given> arguments{x.to_sparse_csr(), std::vector<double>{4, 4}};
+    if (std::string(made) == "new_full") arguments.emplace_back(2);
+    refused(made, arguments, "argument 1 (self): expected a tensor of layout strided or sparse_coo, found a tensor");
   }
   CHECK(Call("new_zeros", {x.to_sparse(), std::vector<double>{4, 4}}).tensor()._nnz() == 0);
   const std::vector<double> size{5, 5};
@@ -283,8 +284,10 @@ TEST_CASE("arguments with which LibTorch would end the process are refused") {
             "argument 4 (scales_h): expected a factor from 0.000001 to 1000000, found");
   CHECK(Call("upsample_bicubic2d", {images, size, false, 2.5, 2.5}).tensor().sizes() == at::IntArrayRef({1, 4, 5, 5}));
   refused("soft_margin_loss", {x, x, 4}, R"(argument 3 (reduction): expected "none", "mean" or "sum", found 4)");
-  refused("multi_margin_loss", {at::ones({0, 3}), at::zeros({0}, at::kLong)},
-          "argument 1 (self): expected at least one element, found a tensor float32 [0, 3]");
+  for (const char* loss : {"multi_margin_loss", "multilabel_margin_loss"}) {
+    refused(loss, {at::ones({0, 3}), at::zeros({0, 3}, at::kLong)},
+            "argument 1 (self): expected at least one element, found a tensor float32 [0, 3]");
+  }
   refused("add", {x.to_sparse_csr(), x.to_sparse()},
           "argument 2 (other): expected a dense tensor or one of the sparse layout of the first one");
   for (const char* product : {"mul", "mul_", "multiply", "multiply_"}) {
