@@ -372,6 +372,7 @@ const ArgumentRule* argument_rule(std::string_view operator_name, std::string_vi
       {{"tensor_split", "tensor_indices_or_sections"}, &parts},
       {{"unbind", "dim"}, &slices},
       {{"unbind_copy", "dim"}, &slices},
+      {{"unflatten_dense_tensors", "flat"}, &dense},
       {{"unsafe_chunk", "chunks"}, &chunks},
       {{"unsafe_split", "split_size"}, &pieces},
       {{"vsplit", "sections"}, &parts},

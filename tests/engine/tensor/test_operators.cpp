@@ -272,6 +272,8 @@ TEST_CASE("arguments with which LibTorch would end the process are refused") {
   refused("native_channel_shuffle", {images.to_sparse(), 2},
           "argument 1 (self): expected a dense tensor, found a tensor");
   CHECK(Call("native_channel_shuffle", {images, 2}).tensor().sizes() == images.sizes());
+  refused("unflatten_dense_tensors", {at::ones({2, 0}).to_sparse_csr(), std::vector<at::Tensor>{at::ones({2, 0})}},
+          "argument 1 (flat): expected a dense tensor, found a tensor sparse_csr float32 [2, 0]");
   for (const char* made : {"new_empty", "new_zeros", "new_ones", "new_full"}) {
     std::vector<Given> arguments{x.to_sparse_csr(), std::vector<double>{4, 4}};
     if (std::string(made) == "new_full") arguments.emplace_back(2);
