@@ -258,9 +258,12 @@ TEST_CASE("arguments with which LibTorch would end the process are refused") {
     CHECK_THROWS_WITH(Call(op, std::move(arguments)).tensor(), Catch::Contains(message));
   };
   const at::Tensor x = at::ones({3, 3}), images = at::ones({1, 4, 2, 2});
-  CHECK_THROWS_WITH(Call("range", {1, 3, 0.1}, {{"dtype", "int64"}}).tensor(),
-                    Catch::Contains("(step): expected a step of at least 1 in a dtype of whole numbers"));
+  for (const char* row : {"range", "arange"}) {
+    CHECK_THROWS_WITH(Call(row, {1, 3, 0.1}, {{"dtype", "int64"}}).tensor(),
+                      Catch::Contains("(step): expected a step of at least 1 in a dtype of whole numbers"));
+  }
   CHECK(Call("range", {1, 3, 1.5}, {{"dtype", "int64"}}).tensor().numel() == 3);
+  CHECK(Call("arange", {1, 2, 0.25}).tensor().numel() == 4);
   for (const double wrong : {std::nan(""), HUGE_VAL}) {
     refused("linalg_eigvals", {x.mul(wrong)},
             "argument 1 (self): expected elements that are neither NaN nor infinite, found a tensor float32 [3, 3]");
@@ -399,6 +402,18 @@ TEST_CASE("labels, pivots, offsets, lengths and modes with which a kernel would 
   refused("col2im", {at::ones({1, 8, 9}), Numbers{4, 4}, Numbers{2, 2}, one, Numbers{2147483648., 0}, one}, {},
           "argument 5 (padding): expected numbers of at most 65536");
   CHECK(Call("col2im", {at::ones({1, 8, 9}), Numbers{4, 4}, Numbers{2, 2}, one, none, one}).tensor().numel() == 32);
+  const Numbers wide{65536}, nothing{0};
+  const at::Tensor signal = at::ones({5, 2, 2}), kernel = at::ones({2, 2, 3});
+  refused("conv_transpose1d", {signal, kernel, Given::nil(), wide}, {},
+          "argument 4 (stride): expected numbers of at most 4096");
+  refused("conv_transpose2d", {signal.unsqueeze(2), kernel.unsqueeze(2), Given::nil(), Numbers{1, 32768}}, {},
+          "argument 4 (stride): expected numbers of at most 4096");
+  const auto convolution = [&](bool transposed) {
+    return Call("convolution", {signal, kernel, Given::nil(), wide, Numbers{transposed ? 0. : 1.}, Numbers{1},
+                                transposed, nothing, 1});
+  };
+  CHECK_THROWS_WITH(convolution(true).tensor(), Catch::Contains("at most 4096 for a transposed convolution"));
+  CHECK(convolution(false).tensor().numel() == 10);
   refused("rrelu_with_noise_", {at::ones({2, 3}), at::ones({1}).expand({2, 3}), 0.1, 0.3, true}, {},
           "argument 2 (noise): expected a contiguous tensor");
 }
