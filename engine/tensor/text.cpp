@@ -67,7 +67,9 @@ std::string tensor_text(const at::Tensor& tensor) {
   if (tensor.requires_grad()) kind += ", requires grad";
   if (tensor.layout() != at::kStrided) return kind;
   const at::Tensor values = tensor.detach().cpu();
-  const std::string text = brackets(values, values.numel() > all_shown, 0);
+  // A tensor without elements may have long axes all the same.
+  const bool shorten = values.numel() > all_shown || values.numel() == 0;
+  const std::string text = brackets(values, shorten, 0);
   return text + (tensor.dim() > 1 ? "\n" : " ") + kind;
 }
 
