@@ -367,6 +367,7 @@ const ArgumentRule* argument_rule(std::string_view operator_name, std::string_vi
       {{"multiply_", "other"}, &indices},
       {{"multi_margin_loss", "self"}, &filled},
       {{"multilabel_margin_loss", "self"}, &filled},
+      {{"multilabel_margin_loss_forward", "self"}, &filled},
       {{"native_channel_shuffle", "groups"}, &positive},
       {{"native_channel_shuffle", "self"}, &dense},
       {{"range", "step"}, &step},

@@ -289,9 +289,10 @@ TEST_CASE("arguments with which LibTorch would end the process are refused") {
             "argument 4 (scales_h): expected a factor from 0.000001 to 1000000, found");
   CHECK(Call("upsample_bicubic2d", {images, size, false, 2.5, 2.5}).tensor().sizes() == at::IntArrayRef({1, 4, 5, 5}));
   refused("soft_margin_loss", {x, x, 4}, R"(argument 3 (reduction): expected "none", "mean" or "sum", found 4)");
-  for (const char* loss : {"multi_margin_loss", "multilabel_margin_loss"}) {
-    refused(loss, {at::ones({0, 3}), at::zeros({0, 3}, at::kLong)},
-            "argument 1 (self): expected at least one element, found a tensor float32 [0, 3]");
+  for (const char* loss : {"multi_margin_loss", "multilabel_margin_loss", "multilabel_margin_loss_forward"}) {
+    std::vector<Given> arguments{at::ones({0, 3}), at::zeros({0, 3}, at::kLong)};
+    if (std::string_view(loss).ends_with("_forward")) arguments.emplace_back("mean");
+    refused(loss, arguments, "argument 1 (self): expected at least one element, found a tensor float32 [0, 3]");
   }
   refused("add", {x.to_sparse_csr(), x.to_sparse()},
           "argument 2 (other): expected a dense tensor or one of the sparse layout of the first one");
