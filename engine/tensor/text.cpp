@@ -58,15 +58,18 @@ std::string brackets(const at::Tensor& tensor, bool shorten, std::size_t indent)
 }  // namespace
 
 std::string tensor_kind(const at::Tensor& tensor) {
-  return dtype_name(tensor.scalar_type()) + " " + shape_text(tensor.sizes());
+  const std::string layout = tensor.layout() == at::kStrided ? "" : layout_name(tensor.layout()) + " ";
+  return layout + dtype_name(tensor.scalar_type()) + " " + shape_text(tensor.sizes());
 }
 
 std::string tensor_text(const at::Tensor& tensor) {
   std::string kind = tensor_kind(tensor) + " " + tensor.device().str();
   if (tensor.requires_grad()) kind += ", requires grad";
-  if (tensor.layout() != at::kStrided) return layout_name(tensor.layout()) + " " + kind;
+  if (tensor.layout() != at::kStrided) return kind;
   const at::Tensor values = tensor.detach().cpu();
-  const std::string text = brackets(values, values.numel() > all_shown, 0);
+  // A tensor without elements may have long axes all the same.
+  const bool shorten = values.numel() > all_shown || values.numel() == 0;
+  const std::string text = brackets(values, shorten, 0);
   return text + (tensor.dim() > 1 ? "\n" : " ") + kind;
 }
 

@@ -44,7 +44,8 @@ TEST_CASE("tensors from tables") {
                Row{"T.full({ 2 }, 7)", "[7, 7] float32 [2] cpu"}, Row{"T.arange(4)", "[0, 1, 2, 3] int64 [4] cpu"},
                Row{"T.arange(0, 1, 0.25)", "[0, 0.25, 0.5, 0.75] float32 [4] cpu"},
                Row{"T.zeros({ 2 }, { requires_grad = true })", "[0, 0] float32 [2] cpu, requires grad"},
-               Row{"T.arange(2000)", "[0, 1, 2, …, 1997, 1998, 1999] int64 [2000] cpu"});
+               Row{"T.arange(2000)", "[0, 1, 2, …, 1997, 1998, 1999] int64 [2000] cpu"},
+               Row{"T.zeros(1000000, 0)", "[[], [], [], …, [], [], []] float32 [1000000, 0] cpu"});
   CAPTURE(row.code);
   CHECK(text(sandbox, std::string("return show(") + row.code + ")") == row.shown);
 }

@@ -227,6 +227,7 @@ class Help(CliTest):
         self.assertIn("docs/optimizers.md: Large batches in small memory, and gradient clipping",
                       result.splitlines()[1])
         self.assertEqual(self.run_program("help", "gradient clipping").out, result)
+        self.assertEqual(self.run_program("help", "\n", "gradient", " ", "clipping\n").out, result)
         self.assertIn("sched.cosine", self.run_program("help", "linear", "warmup").out)
         result = self.run_program("help", "gradient", "xyzzy", code=2)
         self.assert_message(result, 'trainlab: there is no entry or command "gradient xyzzy"')

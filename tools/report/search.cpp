@@ -33,10 +33,10 @@ bool is_last_part(const std::string& name, const std::string& word) {
   return name.ends_with(word) && (name.size() == word.size() || !is_letter(name[name.size() - word.size() - 1]));
 }
 
-// The sentence around a place in a text of several lines.
+// The sentence around a word in a text of several lines. `at` is the place of the word, which may be a full stop.
 std::string sentence(std::string text, std::size_t at) {
   std::ranges::replace(text, '\n', ' ');
-  const std::size_t before = text.rfind(". ", at);
+  const std::size_t before = at == 0 ? std::string::npos : text.rfind(". ", at - 1);
   const std::size_t begin = text.find_first_not_of(' ', before == std::string::npos ? 0 : before + 2);
   const std::size_t end = text.find(". ", at);
   text = text.substr(begin, end == std::string::npos ? end : end + 1 - begin);

@@ -121,6 +121,12 @@ class Conv final : public Layer {
   }
 
   void set_transposed_output(const Options& options, const LayerContext& context, std::int64_t out) {
+    // The CPU's library takes memory by the square of the stride, and ends the process from 32768 on.
+    constexpr std::int64_t most = 4096;
+    if (std::ranges::any_of(window_.stride, [](std::int64_t stride) { return stride > most; })) {
+      throw context.error("expected a stride of at most " + std::to_string(most) + ", found " +
+                          shape_text(window_.stride));
+    }
     output_padding_ = options.integers("output_padding");
     output = {out};
     for (std::size_t i = 0; i < axes; ++i) {

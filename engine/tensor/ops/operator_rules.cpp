@@ -174,8 +174,14 @@ bool are_lstm_weights(const Stack& arguments, std::size_t place) {
     return weight.toTensor().sizes() == at::IntArrayRef(shape);
   });
 }
-bool are_small(const Stack& arguments, std::size_t place) {
-  return std::ranges::all_of(arguments[place].toIntVector(), [](std::int64_t x) { return x <= 65536; });
+template <std::int64_t most>
+bool are_at_most(const Stack& arguments, std::size_t place) {
+  return std::ranges::all_of(arguments[place].toIntVector(), [](std::int64_t x) { return x <= most; });
+}
+// A transposed convolution takes memory by the square of its stride, and leaves it altogether from 32768 on.
+bool are_strides(const Stack& arguments, std::size_t place) {
+  const bool transposed = arguments[place + 3].toBool();
+  return !transposed || are_at_most<4096>(arguments, place);
 }
 
 // The pivots of a matrix are as many as its smaller side.
@@ -302,7 +308,9 @@ constexpr ArgumentRule lstm_weights{
     "for each layer and direction the weights [4 · cell, input] and [4 · cell, output], with has_biases two biases "
     "[4 · cell], and where the two states differ in size a projection [output, cell]",
     are_lstm_weights};
-constexpr ArgumentRule small{"numbers of at most 65536", are_small};
+constexpr ArgumentRule small{"numbers of at most 65536", are_at_most<65536>};
+constexpr ArgumentRule stride{"numbers of at most 4096", are_at_most<4096>};
+constexpr ArgumentRule stride_if_transposed{"numbers of at most 4096 for a transposed convolution", are_strides};
 constexpr ArgumentRule lu_pivots{"pivots for the matrices", are_lu_pivots};
 constexpr ArgumentRule ldl_pivots{"pivots as linalg_ldl_factor gives them", are_ldl_pivots};
 constexpr ArgumentRule parts{"a number of parts of at most 1048576", gives_few_parts};
@@ -319,6 +327,7 @@ const ArgumentRule* argument_rule(std::string_view operator_name, std::string_vi
   static const std::map<Place, const ArgumentRule*> all{
       {{"add", "other"}, &layout},
       {{"add_", "other"}, &layout},
+      {{"arange", "step"}, &step},
       {{"cartesian_prod", "tensors"}, &dims},
       {{"chain_matmul", "matrices"}, &matrices},
       {{"chunk", "chunks"}, &chunks},
@@ -328,6 +337,10 @@ const ArgumentRule* argument_rule(std::string_view operator_name, std::string_vi
       {{"col2im", "padding"}, &small},
       {{"col2im", "stride"}, &small},
       {{"combinations", "r"}, &dims},
+      {{"conv_transpose1d", "stride"}, &stride},
+      {{"conv_transpose2d", "stride"}, &stride},
+      {{"conv_transpose3d", "stride"}, &stride},
+      {{"convolution", "stride"}, &stride_if_transposed},
       {{"ctc_loss", "targets"}, &labels},
       {{"dsplit", "sections"}, &parts},
       {{"grid_sampler", "interpolation_mode"}, &interpolation},
@@ -353,10 +366,10 @@ const ArgumentRule* argument_rule(std::string_view operator_name, std::string_vi
       {{"multiply", "other"}, &indices},
       {{"multiply_", "other"}, &indices},
       {{"multi_margin_loss", "self"}, &filled},
+      {{"multilabel_margin_loss", "self"}, &filled},
+      {{"multilabel_margin_loss_forward", "self"}, &filled},
       {{"native_channel_shuffle", "groups"}, &positive},
       {{"native_channel_shuffle", "self"}, &dense},
-      {{"new_empty", "self"}, &written_self},
-      {{"new_zeros", "self"}, &written_self},
       {{"range", "step"}, &step},
       {{"rnn_relu", "batch_sizes"}, &batch_sizes},
       {{"rnn_tanh", "batch_sizes"}, &batch_sizes},
@@ -373,12 +386,14 @@ const ArgumentRule* argument_rule(std::string_view operator_name, std::string_vi
       {{"tensor_split", "tensor_indices_or_sections"}, &parts},
       {{"unbind", "dim"}, &slices},
       {{"unbind_copy", "dim"}, &slices},
+      {{"unflatten_dense_tensors", "flat"}, &dense},
       {{"unsafe_chunk", "chunks"}, &chunks},
       {{"unsafe_split", "split_size"}, &pieces},
       {{"vsplit", "sections"}, &parts},
   };
   if (operator_name.starts_with("upsample_") && parameter.starts_with("scale")) return &scale;
   if (operator_name.find("_polynomial_") != std::string_view::npos && parameter == "x") return &no_nan;
+  if (operator_name.starts_with("new_") && parameter == "self") return &written_self;
   if (parameter == "layout" && !operator_name.starts_with("sparse_") && !operator_name.starts_with("to"))
     return &written_layout;
   const auto found = all.find({operator_name, parameter});

@@ -59,6 +59,7 @@ TEST_CASE("layers that do not fit their input or each other, by name and with wh
        {1, 3},
        "output_padding below stride or dilation, found [1]"},
       {nn("ConvTranspose1d", {4, 1}, {{"padding", 2}}), {1, 3}, "less padding than [2]"},
+      {nn("ConvTranspose1d", {4, 3}, {{"stride", 65536}}), {1, 3}, "a stride of at most 4096, found [65536]"},
       {nn("GroupNorm", {3}), {4, 2}, "divides the 4 channels, found num_groups = 3"},
       {nn("InstanceNorm2d"), {3, 4}, "[channels, height, width], found an input of shape [3, 4]"},
       {nn("InstanceNorm1d"), {3, 1}, "more than one value per group"},

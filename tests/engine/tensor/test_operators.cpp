@@ -258,9 +258,12 @@ TEST_CASE("arguments with which LibTorch would end the process are refused") {
     CHECK_THROWS_WITH(Call(op, std::move(arguments)).tensor(), Catch::Contains(message));
   };
   const at::Tensor x = at::ones({3, 3}), images = at::ones({1, 4, 2, 2});
-  CHECK_THROWS_WITH(Call("range", {1, 3, 0.1}, {{"dtype", "int64"}}).tensor(),
-                    Catch::Contains("(step): expected a step of at least 1 in a dtype of whole numbers"));
+  for (const char* row : {"range", "arange"}) {
+    CHECK_THROWS_WITH(Call(row, {1, 3, 0.1}, {{"dtype", "int64"}}).tensor(),
+                      Catch::Contains("(step): expected a step of at least 1 in a dtype of whole numbers"));
+  }
   CHECK(Call("range", {1, 3, 1.5}, {{"dtype", "int64"}}).tensor().numel() == 3);
+  CHECK(Call("arange", {1, 2, 0.25}).tensor().numel() == 4);
   for (const double wrong : {std::nan(""), HUGE_VAL}) {
     refused("linalg_eigvals", {x.mul(wrong)},
             "argument 1 (self): expected elements that are neither NaN nor infinite, found a tensor float32 [3, 3]");
@@ -272,9 +275,12 @@ TEST_CASE("arguments with which LibTorch would end the process are refused") {
   refused("native_channel_shuffle", {images.to_sparse(), 2},
           "argument 1 (self): expected a dense tensor, found a tensor");
   CHECK(Call("native_channel_shuffle", {images, 2}).tensor().sizes() == images.sizes());
-  for (const char* made : {"new_empty", "new_zeros"}) {
-    refused(made, {x.to_sparse_csr(), std::vector<double>{4, 4}},
-            "argument 1 (self): expected a tensor of layout strided or sparse_coo, found a tensor");
+  refused("unflatten_dense_tensors", {at::ones({2, 0}).to_sparse_csr(), std::vector<at::Tensor>{at::ones({2, 0})}},
+          "argument 1 (flat): expected a dense tensor, found a tensor sparse_csr float32 [2, 0]");
+  for (const char* made : {"new_empty", "new_zeros", "new_ones", "new_full"}) {
+    std::vector<Given> arguments{x.to_sparse_csr(), std::vector<double>{4, 4}};
+    if (std::string(made) == "new_full") arguments.emplace_back(2);
+    refused(made, arguments, "argument 1 (self): expected a tensor of layout strided or sparse_coo, found a tensor");
   }
   CHECK(Call("new_zeros", {x.to_sparse(), std::vector<double>{4, 4}}).tensor()._nnz() == 0);
   const std::vector<double> size{5, 5};
@@ -283,8 +289,11 @@ TEST_CASE("arguments with which LibTorch would end the process are refused") {
             "argument 4 (scales_h): expected a factor from 0.000001 to 1000000, found");
   CHECK(Call("upsample_bicubic2d", {images, size, false, 2.5, 2.5}).tensor().sizes() == at::IntArrayRef({1, 4, 5, 5}));
   refused("soft_margin_loss", {x, x, 4}, R"(argument 3 (reduction): expected "none", "mean" or "sum", found 4)");
-  refused("multi_margin_loss", {at::ones({0, 3}), at::zeros({0}, at::kLong)},
-          "argument 1 (self): expected at least one element, found a tensor float32 [0, 3]");
+  for (const char* loss : {"multi_margin_loss", "multilabel_margin_loss", "multilabel_margin_loss_forward"}) {
+    std::vector<Given> arguments{at::ones({0, 3}), at::zeros({0, 3}, at::kLong)};
+    if (std::string_view(loss).ends_with("_forward")) arguments.emplace_back("mean");
+    refused(loss, arguments, "argument 1 (self): expected at least one element, found a tensor float32 [0, 3]");
+  }
   refused("add", {x.to_sparse_csr(), x.to_sparse()},
           "argument 2 (other): expected a dense tensor or one of the sparse layout of the first one");
   for (const char* product : {"mul", "mul_", "multiply", "multiply_"}) {
@@ -394,6 +403,18 @@ TEST_CASE("labels, pivots, offsets, lengths and modes with which a kernel would 
   refused("col2im", {at::ones({1, 8, 9}), Numbers{4, 4}, Numbers{2, 2}, one, Numbers{2147483648., 0}, one}, {},
           "argument 5 (padding): expected numbers of at most 65536");
   CHECK(Call("col2im", {at::ones({1, 8, 9}), Numbers{4, 4}, Numbers{2, 2}, one, none, one}).tensor().numel() == 32);
+  const Numbers wide{65536}, nothing{0};
+  const at::Tensor signal = at::ones({5, 2, 2}), kernel = at::ones({2, 2, 3});
+  refused("conv_transpose1d", {signal, kernel, Given::nil(), wide}, {},
+          "argument 4 (stride): expected numbers of at most 4096");
+  refused("conv_transpose2d", {signal.unsqueeze(2), kernel.unsqueeze(2), Given::nil(), Numbers{1, 32768}}, {},
+          "argument 4 (stride): expected numbers of at most 4096");
+  const auto convolution = [&](bool transposed) {
+    return Call("convolution", {signal, kernel, Given::nil(), wide, Numbers{transposed ? 0. : 1.}, Numbers{1},
+                                transposed, nothing, 1});
+  };
+  CHECK_THROWS_WITH(convolution(true).tensor(), Catch::Contains("at most 4096 for a transposed convolution"));
+  CHECK(convolution(false).tensor().numel() == 10);
   refused("rrelu_with_noise_", {at::ones({2, 3}), at::ones({1}).expand({2, 3}), 0.1, 0.3, true}, {},
           "argument 2 (noise): expected a contiguous tensor");
 }

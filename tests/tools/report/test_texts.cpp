@@ -201,6 +201,8 @@ TEST_CASE("a word is searched for in names, parts, first lines and texts, the cl
         "\n`trainlab help NAME` shows one of them; .md files are pages of the documentation.\n");
   CHECK(found_text(topics, "zebra", 50).empty());
   CHECK(found_text(topics, "e", 50).empty());
+  const std::vector<Topic> page = {{"docs/y.md: End", "", {{"", "", "\nNothing comes after this.\n"}}}};
+  CHECK_THAT(found_text(page, "this .", 80), Contains("  docs/y.md: End        Nothing comes after this.\n"));
 }
 
 TEST_CASE("help of operators") {

@@ -2,7 +2,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
+#include <sstream>
 
 #include "cli/arguments.h"
 #include "cli/ending.h"
@@ -127,6 +129,11 @@ std::string help_on(const Program& program, const std::string& name) {
   return found.empty() ? report::entry_help(registry, name, output_width()) : found;
 }
 
+std::string one_space_between_words(const std::string& text) {
+  std::istringstream words(text);
+  return joined(std::vector<std::string>(std::istream_iterator<std::string>(words), {}), " ");
+}
+
 }  // namespace
 
 Command help_command() {
@@ -147,7 +154,7 @@ Command help_command() {
           },
       .run =
           [](const Program& program, const Arguments& given) {
-            const std::string name = joined(given.words, " ");
+            const std::string name = one_space_between_words(joined(given.words, " "));
             const std::string text = given.has("man") ? man_page(program.commands) : help_on(program, name);
             print_text(text, given.has("json"), "help");
             return 0;

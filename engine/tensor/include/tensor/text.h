@@ -9,7 +9,7 @@
 
 namespace trainlab {
 
-// "float32 [2, 3]", of a defined tensor.
+// "float32 [2, 3]", or "sparse_coo float32 [2, 3]", of a defined tensor.
 std::string tensor_kind(const at::Tensor& tensor);
 
 // Values in brackets, long axes shortened to their first and last three, then dtype, shape and device:
