@@ -34,16 +34,10 @@ class ComparisonExecution final : public Execution {
   StageResult run_stage(const std::shared_ptr<const Spec>&) override { throw ExecutionEnds(); }
 
   int end(const Recipe::Outcome& outcome) override {
-    if (!outcome.stage) {
-      const std::string found = outcome.ended ? "one with lab.run" : "one that returns no stage";
-      throw recipe_error(shown_name() +
-                         ": expected a recipe that runs nothing but the lab.fit that it returns, found " + found);
-    }
+    if (!outcome.stage) throw unsuitable(outcome.ended ? "one with lab.run" : "one that returns no stage");
     const std::shared_ptr<const Spec> spec = with_set(*outcome.stage, true);
     const Options stage(registry(), spec, "");
-    if (stage.entry().name != "fit") {
-      throw stage.error("", "expected lab.fit as what the recipe returns, found lab." + stage.entry().name);
-    }
+    if (stage.entry().name != "fit") throw unsuitable("one that returns a lab." + stage.entry().name);
     if (stage.given("seed") && stage.integer("seed") != run().settings().seed) {
       throw stage.error("seed", "all trainings of the recipe would have this seed")
           .hint("seed = lab.seed, or leave `seed` out");
@@ -52,10 +46,19 @@ class ComparisonExecution final : public Execution {
     return 0;
   }
 
+  Error unsuitable(const std::string& found) const {
+    return usage_error(shown_name() + ": expected a recipe that runs nothing but the lab.fit that it returns, found " +
+                       found);
+  }
+
   Value answer(const FitPlan& plan, const Value& comparable) const {
     const Value& asked = request().options["metric"];
     const std::string metric = asked.is_nil() ? plan.monitor : asked.string();
-    plan.check_watched(metric);
+    try {
+      plan.check_watched(metric);
+    } catch (const Error& error) {  // the command asks for the metric, not the recipe
+      throw usage_error("--target: " + error.message()).hint(error.hint());
+    }
     Value answer = Value::Map{{"metric", metric},
                               {"minimize", plan.minimize(metric)},
                               {"data", comparable["data"]},
