@@ -284,6 +284,13 @@ class BadInput(Compare):
         self.write("b.lua", RECIPE.replace("seed = 7 }", "seed = 7 }:normalize()"))
         result = self.compare("a.lua", "b.lua", *TARGET, "--within", "0.001 s")
         self.assert_said(result, "A and B prepare the same samples in different ways")
+        # Less data for training, and all of the same validation part, in another order.
+        self.write("b.lua", RECIPE.replace("seed = 7 }", "seed = 7 }:take(360)"))
+        result = self.compare("a.lua", "b.lua", "--target", "val.loss=2", "--within", "0.001 s")
+        self.assertNotIn("cannot be compared", result.err)
+
+    def test_the_latest_run_is_none(self):
+        self.refused(f"no run in {self.folder}/runs/x has ended yet", "runs/x/latest", "runs/y/latest", *TARGET)
 
 
 class Finished(Compare):

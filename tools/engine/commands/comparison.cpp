@@ -1,5 +1,8 @@
 // Answers what `trainlab compare` and `trainlab plan seeds` ask about a recipe before any training: the metric and its
 // direction, and the data and the rule by which the metric is measured. The answer is JSON.
+#include <algorithm>
+#include <vector>
+
 #include "command.h"
 #include "core/files.h"
 #include "data/data_hashes.h"
@@ -12,16 +15,19 @@ namespace trainlab {
 
 namespace {
 
-// A text that identifies the questions that a part asks a model: its rows and their targets, or all columns where there
-// is no target y.
+// A text that identifies the questions that a part asks a model, in whatever order: its rows and their targets, or all
+// columns where there is no target y.
 std::string questions_of(const Part& part) {
   DataParts alone;
   alone.train = part;
   const Value hashes = data_hashes(alone);
   const Value& targets = hashes["train.y"];
-  std::string rows;
-  for (std::int64_t i = 0; i < part.size(); ++i) rows += std::to_string(part.row(i)) + " ";
-  return fingerprint(Value::List{hash_bytes(rows), targets.is_nil() ? hashes : targets});
+  std::vector<std::int64_t> rows;
+  for (std::int64_t i = 0; i < part.size(); ++i) rows.push_back(part.row(i));
+  std::ranges::sort(rows);
+  std::string text;
+  for (const std::int64_t row : rows) text += std::to_string(row) + " ";
+  return fingerprint(Value::List{hash_bytes(text), targets.is_nil() ? hashes : targets});
 }
 
 Value described(const Part& part) { return Value::Map{{"samples", part.size()}, {"questions", questions_of(part)}}; }
