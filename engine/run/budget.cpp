@@ -92,8 +92,8 @@ BudgetTerms budget_terms(const Value& options, std::optional<double> within, con
     terms.reserve = reserve->unit == Unit::percent ? reserve->amount / 100 * terms.seconds : reserve->amount;
   }
   if (terms.usable() <= 0) {
-    const std::string what = "expected a budget of more than its reserve of " + text_of(terms.reserve) + ", found " +
-                             text_of(terms.seconds);
+    const std::string what =
+        "expected a budget of more than its reserve of " + text_of(terms.reserve) + ", found " + text_of(terms.seconds);
     if (!within) throw recipe_error(what).hint("more time or money, or a smaller reserve");
     throw usage_error(what).hint("a longer --within, or a smaller reserve in lab.budget");
   }
