@@ -105,7 +105,7 @@ double end_of_stage(const BudgetTerms& terms, double used, double share) {
 }
 
 Budget::Budget(BudgetTerms terms, std::filesystem::path file, double begun, std::function<double()> clock)
-    : terms_(terms), file_(std::move(file)), clock_(std::move(clock)), begun_(begun), saved_(begun) {
+    : terms_(std::move(terms)), file_(std::move(file)), clock_(std::move(clock)), begun_(begun), saved_(begun) {
   const std::optional<Stored> stored = file_.empty() ? std::nullopt : read_stored(file_);
   if (!stored) return;
   before_ = stored->used;

@@ -207,9 +207,9 @@ StageContext TrialFits::context_of(const Member& member, bool resumed, const std
   context.say = of_trial(context_.say);
   context.say_damage = of_trial(context_.say_damage);
   // The first of many trials that deserve a warning is named.
-  context.on_warning = [this, number = trial->trial->lease.trial](const std::string& text) {
-    const std::string named = fmt::format("trial {}: {}", number, text);
-    if (warnings_.keep(text, named)) context_.warn(named);
+  context.on_warning = [this, number = trial->trial->lease.trial](const std::string& warning) {
+    const std::string named = fmt::format("trial {}: {}", number, warning);
+    if (warnings_.keep(warning, named)) context_.warn(named);
   };
   return context;
 }
