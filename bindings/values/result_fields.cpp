@@ -182,6 +182,15 @@ void of_trainings(Registry& registry) {
           .with(Option("evidence", "the figures, in a sentence").string())
           .with(Option("remedy", "what to write in the recipe").string())
           .returns("list of tables"));
+  registry.add(Entry("result.floor", "field",
+                     "Of a fit with the cross-entropy whose training part has equal samples with different labels: the "
+                     "loss that no model can undercut; nil where it is not known (docs/health.md).")
+                   .with(Option("loss", "the floor, in nats").number())
+                   .with(Option("low", "lower end of its 95 % interval").number())
+                   .with(Option("high", "upper end").number())
+                   .with(Option("wrong_labels", "the share of labels that are wrong").number())
+                   .with(Option("groups", "groups of equal samples from which it is known").integer())
+                   .returns("table"));
   registry.add(Entry("result.fixes", "field",
                      "Of a fit with health.action = \"fix\" whose options were changed: the changes, the oldest first.")
                    .with(Option("kind", "the fault").string())

@@ -116,12 +116,14 @@ Judgement judge(std::span<const Pair> pairs, const Target& target, std::optional
     result.b_failed += pair.b.has_failed ? 1 : 0;
   }
   if (!pairs.empty()) result.failures_p = fisher_p(result.a_failed, result.b_failed, result.pairs);
-  const bool all_arrived = result.a_arrived == result.pairs && result.b_arrived == result.pairs;
+  const bool all_of_a = result.a_arrived == result.pairs, all_of_b = result.b_arrived == result.pairs;
+  const bool all_arrived = all_of_a && all_of_b;
   result.is_bounded = !all_arrived;
 
   const Differences time = times(pairs, looks);
   result.speed = speed_word(time.interval, all_arrived);
-  result.ratio = {std::exp(-time.interval.mean), std::exp(-time.interval.high), std::exp(-time.interval.low)};
+  result.ratio = {std::exp(-time.interval.mean), all_of_b ? std::exp(-time.interval.high) : 0,
+                  all_of_a ? std::exp(-time.interval.low) : infinity};
   if (result.pairs > 1) result.p = looks.p_value(time.t(), result.pairs);
 
   const Differences delivered = quality(pairs, looks, [](const Pair& pair) { return Two(pair.a.value, pair.b.value); });

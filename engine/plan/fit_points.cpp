@@ -10,6 +10,7 @@
 #include "formats/fields.h"
 #include "plan/fit.h"
 #include "run/folder.h"
+#include "run/latest.h"
 
 namespace trainlab {
 
@@ -84,8 +85,9 @@ std::vector<RunPoint> read_points(std::span<const std::string> words) {
   std::vector<RunPoint> points;
   for (const std::string& word : words) {
     std::error_code ignored;
-    if (fs::is_directory(word, ignored)) {
-      points.push_back(read_run(word));
+    const fs::path folder = with_latest(word);
+    if (fs::is_directory(folder, ignored)) {
+      points.push_back(read_run(folder.string()));
     } else {
       read_table(word, points);
     }

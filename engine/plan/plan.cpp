@@ -110,6 +110,8 @@ Plan make_plan(const PlanQuestion& question) {
   plan.chosen = chosen_by(question, budget, plan.law.law, plan.unique_tokens);
   plan.flops = flops_per_token(plan.transformer, plan.chosen.parameters) * plan.chosen.tokens;
   check_fits(plan, budget);
+  constexpr double whole = 1 - 1e-6;  // of a budget, up to rounding
+  if (budget) plan.ends_first = plan.flops < whole * *budget ? EndsFirst::length : EndsFirst::budget;
 
   plan.is_given = question.parameters || question.tokens || question.transformer;
   plan.loss = loss_of(plan.law.law, plan.chosen, plan.unique_tokens);

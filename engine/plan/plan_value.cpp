@@ -29,7 +29,6 @@ void set_transformer(Value& value, const Plan& plan) {
 void set_repeats(Value& value, const Plan& plan) {
   const Allocation counts = effective(plan.law.law, plan.chosen, plan.unique_tokens);
   value.set("unique_tokens", plan.unique_tokens);
-  value.set("epochs", plan.judgement.epochs);
   value.set("effective_parameters", counts.parameters);
   value.set("effective_tokens", counts.tokens);
 }
@@ -65,6 +64,8 @@ Value to_value(const Plan& plan) {
       {"mfu", number_or_nil(plan.speed.mfu())},
       {"seconds", number_or_nil(plan.seconds)},
       {"cost", number_or_nil(plan.cost)},
+      {"epochs", plan.judgement.epochs > 0 ? Value(plan.judgement.epochs) : Value()},
+      {"ends_first", text_of(plan.ends_first)},
       {"currency", plan.price ? Value(plan.price->per_hour.currency) : Value()},
       {"price_as_of", plan.price ? Value(plan.price->as_of) : Value()},
   };

@@ -33,10 +33,6 @@ Value or_nil(const std::optional<Number>& number) {
 
 Value known(double number) { return number > 0 ? Value(number) : Value(); }
 
-const char* name_of(EndsFirst end) {
-  return end == EndsFirst::length ? "length" : end == EndsFirst::budget ? "budget" : "unknown";
-}
-
 }  // namespace
 
 RecipePlan plan_of(const MeasuredStageFacts& facts) {
@@ -96,13 +92,14 @@ Value to_value(const MeasuredStageFacts& facts, const RecipePlan& plan) {
                     {"steps_per_epoch", facts.steps_per_epoch > 0 ? Value(facts.steps_per_epoch) : Value()},
                     {"parameters", known(facts.parameters)},
                     {"flops_per_step", known(facts.flops)},
+                    {"flops", known(facts.flops * static_cast<double>(facts.steps * facts.trainings))},
                     {"within", known(facts.within)},
                     {"reserve", known(facts.reserve)},
                     {"usable", or_nil(plan.usable)},
                     {"epochs", or_nil(plan.epochs)},
                     {"steps", or_nil(plan.steps)},
                     {"trainings", or_nil(plan.trainings)},
-                    {"ends_first", name_of(plan.ends_first)},
+                    {"ends_first", text_of(plan.ends_first)},
                     {"largest_parameters", or_nil(plan.largest_parameters)}};
 }
 

@@ -92,9 +92,10 @@ BudgetTerms budget_terms(const Value& options, std::optional<double> within, con
     terms.reserve = reserve->unit == Unit::percent ? reserve->amount / 100 * terms.seconds : reserve->amount;
   }
   if (terms.usable() <= 0) {
-    throw usage_error("expected a budget of more than its reserve of " + text_of(terms.reserve) + ", found " +
-                      text_of(terms.seconds))
-        .hint("a longer --within, or a smaller reserve in lab.budget");
+    const std::string what =
+        "expected a budget of more than its reserve of " + text_of(terms.reserve) + ", found " + text_of(terms.seconds);
+    if (!within) throw recipe_error(what).hint("more time or money, or a smaller reserve");
+    throw usage_error(what).hint("a longer --within, or a smaller reserve in lab.budget");
   }
   return terms;
 }
@@ -104,7 +105,7 @@ double end_of_stage(const BudgetTerms& terms, double used, double share) {
 }
 
 Budget::Budget(BudgetTerms terms, std::filesystem::path file, double begun, std::function<double()> clock)
-    : terms_(terms), file_(std::move(file)), clock_(std::move(clock)), begun_(begun), saved_(begun) {
+    : terms_(std::move(terms)), file_(std::move(file)), clock_(std::move(clock)), begun_(begun), saved_(begun) {
   const std::optional<Stored> stored = file_.empty() ? std::nullopt : read_stored(file_);
   if (!stored) return;
   before_ = stored->used;

@@ -91,9 +91,10 @@ Worker::Worker(const StudyPlan& plan, const StageContext& context, std::function
       used_(home_.is_joined ? std::optional<UsedTime>() : used_time(plan, context, seconds)),
       study_(open_study(plan, context, home_)),
       keeper_(study_.storage()),
-      fits_(plan, context, study_, [this] { reported(); }),
+      plans_(plan, context, warnings_),
+      fits_(plan, context, study_, plans_, warnings_, [this] { reported(); }),
       flops_(context.most_flops, plan.workers(), study_,
-             [this](std::int64_t trial) { return fits_.planned_flops(trial); }),
+             [this](std::int64_t trial) { return planned_flops(plan_, study_, plans_, trial); }),
       progress_(plan, context, study_.study(), seconds, used_ ? used_->seconds() : 0),
       seconds_(std::move(seconds)),
       longest_(plan.terms().longest) {
@@ -194,7 +195,7 @@ std::vector<LeasedTrial> Worker::ask() {
   if (!flops_.fits(trials.front().lease.trial)) return trials;
   std::int64_t stack = 1;
   try {
-    stack = fits_.stack_of(trials.front());
+    stack = plans_.stack_of(trials.front());
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::recipe) throw;  // the trial will fail by it
   }

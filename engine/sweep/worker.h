@@ -67,6 +67,8 @@ class Worker {
   std::optional<UsedTime> used_;
   SharedStudy study_;
   LeaseKeeper keeper_;
+  TrialWarnings warnings_;
+  TrialPlans plans_;
   TrialFits fits_;
   TrialFlops flops_;
   StudyProgress progress_;

@@ -243,6 +243,10 @@ return lab.ensemble { name = "final", params = { lr = 0.1 }, seeds = 4, stack = 
         for budget, message in (('{ time = "5 epochs" }', "r.lua:1: lab.budget.time: expected a time such as "
                                                           '"10 min" or "18 h", found "5 epochs"'),
                                 ("{}", "r.lua:1: lab.budget: expected a time, money or flops, found none"),
+                                ('{ time = "0.2 s" }', "r.lua:1: lab.budget: expected a budget of more than its "
+                                                       "reserve of 0.5 s, found 0.2 s"),
+                                ('{ time = "1 h", reserve = "2 h" }', "r.lua:1: lab.budget: expected a budget of more "
+                                                                      "than its reserve of 2 h, found 1 h"),
                                 ("{ time = 5 }", "r.lua:1: lab.budget.time: expected"),
                                 ('{ time = "1 h" }; lab.budget { time = "1 h" }',
                                  "r.lua:1: lab.budget: expected one budget of the whole recipe, found a second"),

@@ -90,8 +90,14 @@ class Training(Compare):
         result = self.compare("a.lua", "b.lua", *TARGET, "--json")
         value = result.json()
         self.assertEqual((value["verdict"], value["quality"]["verdict"]), ("slower", "worse"), result)
-        self.assertTrue(value["speed"]["is_bounded"])
-        self.assertEqual(value["speed"]["arrived"], {"a": value["seeds"], "b": 0})
+        speed = value["speed"]
+        self.assertEqual((speed["is_bounded"], speed["arrived"]), (True, {"a": value["seeds"], "b": 0}))
+        # B's true time is unknown, so that there is a bound alone: A takes at most `high` of it.
+        self.assertIsNone(speed["low"])
+        self.assertLess(speed["ratio"], speed["high"])
+        self.assertLess(speed["high"], 1)
+        again = self.compare("a.lua", "b.lua", *TARGET, "--out", value["out"])
+        self.assertRegex(again.out, rf"\AB is at least {1 / speed['high']:.3g} times slower and worse, p ", again)
         self.assertGreater(value["quality"]["low"], 0)  # of a loss
         self.assertTrue((self.folder / "runs/compare/a-b/001/b-001/summary.json").exists())
 
@@ -235,8 +241,8 @@ class BadInput(Compare):
         self.refused("expected two recipes or two folders of runs", "a.lua", "d", *TARGET)
 
     def test_the_metric(self):
-        self.refused('there is no metric "val.acuracy"', "a.lua", "--target", "val.acuracy=0.9", *NEVER, code=1)
-        self.refused("cannot be watched", "a.lua", "--target", "test.accuracy=0.9", *NEVER, code=1)
+        self.refused('--target: there is no metric "val.acuracy"', "a.lua", "--target", "val.acuracy=0.9", *NEVER)
+        self.refused("cannot be watched", "a.lua", "--target", "test.accuracy=0.9", *NEVER)
         self.write("own.lua", RECIPE.replace('"accuracy"', OWN_METRIC))
         self.refused("declares no better direction", "own.lua", "--target", "val.mine=0.9", *NEVER, code=1)
         self.refused("no model can have a val.accuracy above 1", "a.lua", "--target", "val.accuracy=1.2", *NEVER)
@@ -252,12 +258,12 @@ class BadInput(Compare):
 
     def test_recipes_that_return_no_fit(self):
         self.write("nothing.lua", "return nil")
-        self.refused("returns no stage", "nothing.lua", *TARGET, *NEVER, code=1)
+        self.refused("returns no stage", "nothing.lua", *TARGET, *NEVER)
         self.write("task.lua", 'return lab.task { name = "t", run = function(ctx) end }')
-        self.refused("expected lab.fit as what the recipe returns, found lab.task", "task.lua", *TARGET,
-                     *NEVER, code=1)
+        self.refused("task.lua: expected a recipe that runs nothing but the lab.fit that it returns, found one that "
+                     "returns a lab.task", "task.lua", *TARGET, *NEVER)
         self.write("two.lua", 'lab.run(lab.task { name = "t", run = function(ctx) end })\n' + RECIPE)
-        self.refused("one with lab.run", "two.lua", *TARGET, "--b", "rate=1", code=1)
+        self.refused("one with lab.run", "two.lua", *TARGET, "--b", "rate=1")
 
     def test_a_fit_with_a_seed_of_its_own(self):
         self.write("fixed.lua", RECIPE.replace('name = "f"', 'name = "f", seed = 1'))
@@ -278,6 +284,13 @@ class BadInput(Compare):
         self.write("b.lua", RECIPE.replace("seed = 7 }", "seed = 7 }:normalize()"))
         result = self.compare("a.lua", "b.lua", *TARGET, "--within", "0.001 s")
         self.assert_said(result, "A and B prepare the same samples in different ways")
+        # Less data for training, and all of the same validation part, in another order.
+        self.write("b.lua", RECIPE.replace("seed = 7 }", "seed = 7 }:take(360)"))
+        result = self.compare("a.lua", "b.lua", "--target", "val.loss=2", "--within", "0.001 s")
+        self.assertNotIn("cannot be compared", result.err)
+
+    def test_the_latest_run_is_none(self):
+        self.refused(f"no run in {self.folder}/runs/x has ended yet", "runs/x/latest", "runs/y/latest", *TARGET)
 
 
 class Finished(Compare):

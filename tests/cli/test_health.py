@@ -1,5 +1,7 @@
 """Faults of a training are named by the real program, and healthy trainings are left in peace."""
 
+import math
+import random
 import unittest
 
 from program import LINES, CliTest
@@ -54,6 +56,28 @@ class Health(CliTest):
                 report = self.run_program("report", self.run_folder(name=kind)).out
                 self.assertIn(f"health {kind} (", report)
                 self.assertIn("remedy: ", report)
+
+    def test_labels_of_equal_samples_show_the_floor(self):
+        """A fifth of the labels of 100 points, each of which is there 12 times, is wrong."""
+        draw = random.Random(1)
+        points = [(a, b, (a + b) % 3) for a in range(10) for b in range(10)] * 12
+        rows = [f"{a},{b},c{y if draw.random() > 0.2 else (y + draw.choice((1, 2))) % 3}" for a, b, y in points]
+        draw.shuffle(rows)
+        self.write("points.csv", "a,b,y\n" + "\n".join(rows) + "\n")
+        table = {"data": 'lab.data.csv { "points.csv", target = "y" }:split { train = 0.6, val = 0.2, seed = 1 }'
+                         ":normalize()",
+                 "model": "nn.Sequential { nn.Linear(16), nn.ReLU(), nn.Linear(3) }"}
+        self.run_fit("noisy", **table)
+        floor = self.summary(self.run_folder(name="noisy"))["floor"]
+        self.assertEqual(floor["groups"], 100)
+        self.assertAlmostEqual(floor["wrong_labels"], 0.2, delta=0.05)
+        self.assertAlmostEqual(floor["loss"], -0.8 * math.log(0.8) - 0.2 * math.log(0.1), delta=0.1)
+        self.assertLess(floor["low"], floor["loss"])
+        self.assertLess(floor["loss"], floor["high"])
+        self.assertIn(" % of the labels are wrong, as those of 100 groups of equal samples show",
+                      self.run_program("report", self.run_folder(name="noisy")).out)
+        self.run_fit("clean")
+        self.assertNotIn("floor", self.summary(self.run_folder(name="clean")))
 
     def test_a_batch_that_is_not_finite_is_found(self):
         result = self.run_fit("nan", code=3, data='lab.data.digits():map("x", function(x) return x:log() end)'

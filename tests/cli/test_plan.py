@@ -362,8 +362,8 @@ class Seeds(PlanTest):
         self.refused(["seeds", "nowhere.lua"], "trainlab: there is no recipe nowhere.lua")
         self.refused(["seeds", "nowhere"], "trainlab: there is no folder nowhere")
         self.write("task.lua", 'return lab.task { name = "t", run = function(ctx) end }')
-        self.refused(["seeds", "task.lua"], "task.lua:1: expected lab.fit as what the recipe returns, found lab.task",
-                     code=1)
+        self.refused(["seeds", "task.lua"], "trainlab: task.lua: expected a recipe that runs nothing but the lab.fit "
+                                            "that it returns, found one that returns a lab.task")
         self.recipe("fixed.lua", more="  seed = 3,\n")
         self.refused(["seeds", "fixed.lua"], "fixed.lua:2: seed: all trainings of the recipe would have this seed",
                      code=1)

@@ -30,6 +30,13 @@ lab.run(lab.fit {
   name = "warned", data = data, model = nn.Sequential { nn.Linear(3), nn.Softmax() }, loss = "cross_entropy",
   optim = lab.optim.SGD { lr = 0.1 }, batch = 15, epochs = 1,
 })
+lab.run(lab.fit {
+  name = "mislabelled", model = nn.Linear(2), loss = "cross_entropy", optim = lab.optim.SGD { lr = 0.1 }, epochs = 1,
+  data = lab.data.tensors(function()
+    local x, y = lab.tensor.randn({ 90, 2 }, { seed = 3 }), { dtype = "int64" }
+    return lab.ops.cat({ x, x }), lab.ops.cat({ lab.tensor.zeros({ 90 }, y), lab.tensor.ones({ 90 }, y) })
+  end):split { train = 0.8, val = 0.2 },
+})
 assert(fit.best.value == fit.metrics["val.loss"] and fit.kind == "fit")
 lab.run(lab.task { name = "task", run = function(ctx)
   for step in ctx:steps(2) do ctx:log("x", step) end

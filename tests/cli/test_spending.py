@@ -9,6 +9,7 @@ import unittest
 
 from program import CliTest, tensors
 from test_budget import MEMBER, SEARCH
+from test_sweep import until_rows
 
 NODE = shutil.which("node")
 RUN_PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "run_page.js")
@@ -147,23 +148,27 @@ class Spending(CliTest):
             f"trial 2 was cut short: {epoch * 7:.0f} of its {epoch * 20:.0f} FLOPs were left of the budget"])
 
     def test_kills_change_no_trial(self):
-        """Trials of different cost, of which the last is cut short, have the same lengths after kills."""
+        """Trials of different cost, of which the last is cut short, have the same lengths after kills, also of two
+        workers at once: what a trial has used counts once, in the budget too."""
         epoch = self.flops_of_epoch()
-        self.of_lengths(epoch * 10200, (100, 600, 600, 600, 2000, 3000, 4000), 100)
+        limit = epoch * 10200
+        self.of_lengths(limit, (100, 600, 600, 600, 2000, 3000, 4000), 100)
         self.train("--out", "whole")
-        for trial in (2, 4, 5):
-            running = self.start("r.lua", "--out", "cut", "--threads", "1")
-            running.until_rows(self.folder / f"cut/trials/{trial:04}/attempt-1/seed-1", 3)
-            running.send(signal.SIGKILL)
-            running.end()
-        self.run_program("resume", "cut", "--quiet")
+        whole = self.summary(self.folder / "whole")
         lengths = self.used_epochs(self.folder / "whole", epoch)
         self.assertEqual(lengths, [100, 600, 600, 600, 2000, 3000, 3300])
-        self.assertEqual(self.used_epochs(self.folder / "cut", epoch), lengths)
-        whole, cut = self.summary(self.folder / "whole"), self.summary(self.folder / "cut")
-        self.assertEqual(cut["budget"]["flops"], whole["budget"]["flops"])
-        for key in ("best", "trials", "warnings", "reason"):
-            self.assertEqual(cut[key], whole[key], key)
+        for workers in ("1", "2"):
+            run = self.folder / f"cut{workers}"
+            for trial in (2, 4, 5):
+                running = self.start("r.lua", "--out", run, "--threads", "1", "--workers", workers)
+                until_rows(running, run, trial, 3)
+                running.kill()
+            self.run_program("resume", run, "--quiet", "--workers", workers)
+            cut = self.summary(run)
+            self.assertEqual(self.used_epochs(run, epoch), lengths)
+            self.assertEqual(cut["budget"]["flops"], {"limit": limit, "used": sum(lengths) * epoch})
+            for key in ("best", "trials", "warnings", "reason", "flops"):
+                self.assertEqual(cut[key], whole[key], key)
 
     def test_no_extension_without_flops(self):
         epoch = self.flops_of_epoch()

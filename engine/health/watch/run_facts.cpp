@@ -5,6 +5,7 @@
 #include <functional>
 #include <unordered_map>
 
+#include "health/floor.h"
 #include "objective/loss.h"
 #include "optim/optimizer.h"
 
@@ -24,12 +25,22 @@ KnownLoss loss_of(const FitPlan& plan) {
           .has_entropy_of_labels = kind.has_entropy_of_labels && loss.names().empty()};
 }
 
-void count_labels(const FitPlan& plan, const KnownLoss& loss, RunFacts& facts) {
+// The labels of the training part, in the order of its samples; undefined where there are none.
+at::Tensor labels_of(const FitPlan& plan) {
   const Head& head = plan.head;
-  const bool has_labels = head.classes > 0 && head.target.empty() && head.training_labels &&
+  const bool has_labels = !plan.step && head.classes > 0 && head.target.empty() && head.training_labels &&
                           head.target_column < head.columns.size() && plan.data.train.draws == nullptr;
-  if (!has_labels) return;
-  const at::Tensor labels = head.training_labels(head.target_column).contiguous();
+  return has_labels ? head.training_labels(head.target_column).contiguous() : at::Tensor();
+}
+
+// Whether the loss of the best constant prediction is the entropy of the labels.
+bool is_plain_entropy(const FitPlan& plan, const KnownLoss& loss) {
+  return loss.has_entropy_of_labels && !plan.head.mixes_labels;
+}
+
+void count_labels(const FitPlan& plan, const KnownLoss& loss, const at::Tensor& labels, RunFacts& facts) {
+  if (!labels.defined()) return;
+  const Head& head = plan.head;
   std::vector<double> counts(static_cast<std::size_t>(head.classes));
   double all = 0;
   const std::int64_t* label = labels.const_data_ptr<std::int64_t>();
@@ -43,7 +54,12 @@ void count_labels(const FitPlan& plan, const KnownLoss& loss, RunFacts& facts) {
   facts.largest_share = *std::ranges::max_element(counts) / all;
   facts.entropy = 0;
   for (const double count : counts) facts.entropy -= count > 0 ? count / all * std::log(count / all) : 0;
-  if (loss.has_entropy_of_labels && !head.mixes_labels) facts.prior_loss = facts.entropy;
+  if (is_plain_entropy(plan, loss)) facts.prior_loss = facts.entropy;
+}
+
+// Where the n-th of `count` samples is that are spread evenly over a part.
+std::int64_t spread(std::size_t n, std::size_t count, const Part& part) {
+  return static_cast<std::int64_t>(n) * part.size() / static_cast<std::int64_t>(count);
 }
 
 // Hashes of the bytes of samples that are spread evenly over a part. Empty for samples that are made only when a batch
@@ -58,16 +74,35 @@ std::vector<std::size_t> sample_hashes(const Part& part) {
   if (most < std::min(least_samples, part.size())) return {};
   const auto* data = static_cast<const char*>(x->values.const_data_ptr());
   std::vector<std::size_t> hashes;
-  for (std::int64_t i = 0; i < most; ++i) {
-    const std::int64_t row = part.row(i * part.size() / most);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(most); ++i) {
+    const std::int64_t row = part.row(spread(i, static_cast<std::size_t>(most), part));
     hashes.push_back(std::hash<std::string_view>{}({data + row * bytes, static_cast<std::size_t>(bytes)}));
   }
   return hashes;
 }
 
-void compare_parts(const FitPlan& plan, RunFacts& facts) {
+void find_floor(const FitPlan& plan, const at::Tensor& labels, const std::vector<std::size_t>& hashes,
+                RunFacts& facts) {
+  const Part& train = plan.data.train;
+  const bool reads_x_alone = plan.model && plan.model->columns() == std::vector<std::string>{"x"};
+  if (!labels.defined() || labels.numel() != train.size() || !reads_x_alone) return;
+  const std::int64_t* label = labels.const_data_ptr<std::int64_t>();
+  std::unordered_map<std::size_t, std::vector<std::int64_t>> by_sample;
+  for (std::size_t i = 0; i < hashes.size(); ++i) {
+    const std::int64_t one = label[spread(i, hashes.size(), train)];
+    if (one >= 0 && one < facts.classes) by_sample[hashes[i]].push_back(one);
+  }
+  std::vector<std::vector<std::int64_t>> groups;
+  for (auto& [hash, all] : by_sample) {
+    if (all.size() > 1) groups.push_back(std::move(all));
+  }
+  std::ranges::sort(groups);  // the order of sums, and so their last digits, does not depend on the table
+  facts.floor = label_floor(groups, facts.classes);
+}
+
+void compare_parts(const FitPlan& plan, const std::vector<std::size_t>& train, RunFacts& facts) {
   if (!plan.data.val) return;
-  const std::vector<std::size_t> train = sample_hashes(plan.data.train), val = sample_hashes(*plan.data.val);
+  const std::vector<std::size_t> val = sample_hashes(*plan.data.val);
   if (train.empty() || val.empty()) return;
   std::unordered_map<std::size_t, std::int64_t> seen;
   for (const std::size_t hash : train) ++seen[hash];
@@ -86,8 +121,11 @@ RunFacts run_facts(const FitPlan& plan) {
   if (!plan.step) facts.lr = learning_rate(plan.options.child("optim"));
   const KnownLoss loss = loss_of(plan);
   facts.is_never_negative = loss.is_never_negative;
-  if (!plan.step) count_labels(plan, loss, facts);
-  compare_parts(plan, facts);
+  const at::Tensor labels = labels_of(plan);
+  const std::vector<std::size_t> hashes = sample_hashes(plan.data.train);
+  count_labels(plan, loss, labels, facts);
+  if (is_plain_entropy(plan, loss)) find_floor(plan, labels, hashes, facts);
+  compare_parts(plan, hashes, facts);
   return facts;
 }
 

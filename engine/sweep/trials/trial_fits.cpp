@@ -3,18 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
+#include <map>
+#include <set>
 
 #include "core/files.h"
-#include "core/number_or_nil.h"
 #include "core/words.h"
 #include "journal/checkpoint.h"
 #include "journal/disk_threads.h"
-#include "plan/stacking.h"
-#include "run/budget.h"
 #include "run/folder.h"
 #include "train/fit.h"
+#include "trials/trial_flops.h"
 #include "trials/trial_folder.h"
 #include "trials/trial_rows.h"
 
@@ -24,33 +22,17 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Plans that are kept for the next trials of the same structure.
-constexpr std::size_t most_plans = 16;
-// The remaining repeats of a trial are not run when a trial as good as the best would look this bad with less than this
-// probability.
-constexpr double hopeless_below = 0.1;
-constexpr const char* unwatched =
-    "health.action has no effect in trials, which are not watched: train the best one by itself";
-
-bool is_task(const TrialFit& fit) { return fit.options.entry().name == "task"; }
-
-// Tasks share nothing.
-std::string structure_of(const TrialFit& fit) { return is_task(fit) ? "" : structure_of(fit.options); }
-
 bool ended(const TrialFit& fit) { return is_finished(fit.summary) || fit.summary["status"] == Value("failed"); }
-
-bool reacts_to_health(const FitPlan& plan) {
-  const Options& fit = plan.options;
-  return fit.entry().find("health") && fit.given("health") && fit.child("health").string("action") != "tell";
-}
 
 }  // namespace
 
-TrialFits::TrialFits(const StudyPlan& plan, const StageContext& context, SharedStudy& study,
-                     std::function<void()> reported)
+TrialFits::TrialFits(const StudyPlan& plan, const StageContext& context, SharedStudy& study, TrialPlans& plans,
+                     TrialWarnings& warnings, std::function<void()> reported)
     : plan_(plan),
       context_(context),
       study_(study),
+      plans_(plans),
+      warnings_(warnings),
       pruner_(plan.pruner()),
       reports_(plan, study, pruner_.get(), std::move(reported)) {}
 
@@ -70,17 +52,13 @@ Value TrialFits::ended_before(const LeasedTrial& trial, const fs::path& folder) 
   return {};
 }
 
-TrialFits::Built TrialFits::build(LeasedTrial& trial) {
-  Built built{.trial = &trial, .fits = {}, .failure = {}};
+BuiltTrial TrialFits::build(LeasedTrial& trial) {
+  BuiltTrial built{.trial = &trial, .fits = {}, .failure = {}};
   const TrialFolder folder(context_.folder, trial.lease.trial);
   try {
     for (std::int64_t repeat = 1; repeat <= plan_.terms().repeats; ++repeat) {
-      TrialFit fit{.options = plan_.build(trial.point, trial.lease.trial, repeat),
-                   .repeat = repeat,
-                   .folder = folder.under_way(trial.lease.attempt, repeat),
-                   .structure = {},
-                   .summary = {}};
-      fit.structure = structure_of(fit);
+      TrialFit fit = plans_.fit(trial.point, trial.lease.trial, repeat);
+      fit.folder = folder.under_way(trial.lease.attempt, repeat);
       fit.summary = ended_before(trial, fit.folder);
       if (trial.segment.parent && fit.summary.is_nil()) go_on_from(*trial.segment.parent, trial.lease.trial, fit);
       if (fit.summary["pruned"].is_string()) trial.pruned = fit.summary["pruned"].string();
@@ -124,104 +102,42 @@ std::string TrialFits::clone_of(const LeasedTrial& trial, const TrialFit& fit) c
   return step(fit.folder) > step(from) ? "" : fmt::format("trial {}", *parent);
 }
 
-const std::shared_ptr<const FitPlan>& TrialFits::plan_of(const TrialFit& fit) {
-  if (plans_.size() >= most_plans && !plans_.contains(fit.structure)) plans_.clear();
-  std::shared_ptr<const FitPlan>& plan = plans_[fit.structure];
-  // A plan that cannot be shared is made anew, and so is a plan that could not be made before.
-  if (!plan || fit.structure.empty()) {
-    plan = std::make_shared<const FitPlan>(plan_.plan_fit(fit.options));
-    std::vector<std::string> warnings = plan->warnings;
-    if (reacts_to_health(*plan)) warnings.emplace_back(unwatched);
-    if (const std::string why = plan_.why_no_stack(*plan); !why.empty())
-      warnings.push_back("some trials cannot train in a stack: " + why);
-    for (const std::string& warning : warnings) {
-      if (!warned_.insert(warning).second) continue;
-      if (!context_.helps) context_.warn(warning);  // the process that leads plans most of these fits, too
-      new_warnings_.emplace_back(warning);
-    }
-  }
-  return plan;
-}
-
-std::int64_t TrialFits::stack_of(const TrialFit& fit) {
-  return fit.structure.empty() ? 1 : plan_.stack_of(*plan_of(fit));
-}
-
-std::int64_t TrialFits::stack_of(const LeasedTrial& trial) {
-  TrialFit fit{.options = plan_.build(trial.point, trial.lease.trial, 1), .folder = {}, .structure = {}, .summary = {}};
-  fit.structure = structure_of(fit);
-  return stack_of(fit);
-}
-
-// With a scheduler, a trial ends with the last validation of its segment, and its parent has used what it begins with.
-double TrialFits::planned_flops(std::int64_t trial) {
-  const std::span<const double> point = study_.study().trials().point(trial);
-  const Segment segment = study_.study().segment(trial);
-  double sum = 0;
-  try {
-    for (std::int64_t repeat = 1; repeat <= plan_.terms().repeats; ++repeat) {
-      TrialFit fit{.options = plan_.build(point, trial, repeat), .folder = {}, .structure = {}, .summary = {}};
-      fit.structure = structure_of(fit);
-      const FitPlan& plan = *plan_of(fit);
-      const std::int64_t total = plan.length.total_steps, last = segment.until * plan.validate_every;
-      const std::int64_t steps = last > 0 && (total == 0 || last < total) ? last : total;
-      sum += steps > 0 ? plan.flops_until(steps) : std::numeric_limits<double>::infinity();
-    }
-  } catch (const Error& error) {
-    if (error.kind() != ErrorKind::recipe) throw;
-    return 0;  // the trial will fail by it
-  }
-  const Value before = segment.parent ? study_.stored(*segment.parent).info["flops"] : Value();
-  return sum - (before.is_number() ? before.number() : 0);
-}
-
-// A trial that ends before its own end is compared with others all the same.
-void TrialFits::warn_of_cut(const Built& trial, double flops) {
-  const auto is_cut = [](const TrialFit& fit) { return fit.summary["reason"] == Value(flops_are_used); };
-  const double planned = std::ranges::any_of(trial.fits, is_cut) ? planned_flops(trial.trial->lease.trial) : 0;
-  if (planned == 0 || std::isinf(planned)) return;
-  const std::string text =
-      fmt::format("trial {} was cut short: {} of its {} FLOPs were left of the budget", trial.trial->lease.trial,
-                  number_text(std::max(flops, 0.0)), number_text(planned));
-  if (!warned_.insert(text).second) return;
-  new_warnings_.emplace_back(text);
-  context_.warn(text);
-}
-
 std::vector<TrialEnd> TrialFits::run(std::span<LeasedTrial> trials, double most_flops) {
   reports_.drop();
-  std::list<Built> all;
+  std::list<BuiltTrial> all;
   for (LeasedTrial& trial : trials) all.push_back(build(trial));
   open_ = 0;
   fit_flops_ = most_flops / static_cast<double>(plan_.terms().repeats);
-  for (const Built& trial : all) {
+  for (const BuiltTrial& trial : all) {
     for (const TrialFit& fit : trial.fits) open_ += ended(fit) ? 0 : 1;
   }
   train_stacks(all);
-  for (Built& trial : all) {
+  for (BuiltTrial& trial : all) {
     if (trial.failure.empty()) train_alone(trial);
   }
   reports_.flush();
   study_.follow();
-  for (const Built& trial : all) warn_of_cut(trial, most_flops);
+  for (const BuiltTrial& trial : all) {
+    const auto planned = [&](std::int64_t number) { return planned_flops(plan_, study_, plans_, number); };
+    const std::string cut = text_of_cut(trial, most_flops, planned);
+    if (!cut.empty() && warnings_.keep(cut, cut)) context_.warn(cut);
+  }
   std::vector<TrialEnd> ends;
-  for (const Built& trial : all) ends.push_back(end_of(trial));
+  for (const BuiltTrial& trial : all) ends.push_back(end_of(plan_, study_, trial));
   for (TrialEnd& end : ends) {
-    if (end.interrupted || new_warnings_.empty()) continue;
-    end.info.set("warnings", std::move(new_warnings_));
-    new_warnings_.clear();
+    if (!end.interrupted && warnings_.has_new()) end.info.set("warnings", warnings_.take());
   }
   return ends;
 }
 
 // All that can be stacked: what is of equal structure, and at the same step, trains together. The repeats of a trial
 // always do, so that its pruner sees them in the same order whatever was interrupted.
-void TrialFits::train_stacks(std::list<Built>& trials) {
+void TrialFits::train_stacks(std::list<BuiltTrial>& trials) {
   std::map<std::string, std::vector<Member>> stacks;
-  for (Built& trial : trials) {
+  for (BuiltTrial& trial : trials) {
     try {
       for (TrialFit& fit : trial.fits) {
-        if (!trial.failure.empty() || ended(fit) || stack_of(fit) == 1) continue;
+        if (!trial.failure.empty() || ended(fit) || plans_.stack_of(fit) == 1) continue;
         stacks[fit.structure + "@" + std::to_string(CheckpointFolder::newest_step(fit.folder / "checkpoints"))]
             .emplace_back(&trial, &fit);
       }
@@ -233,7 +149,7 @@ void TrialFits::train_stacks(std::list<Built>& trials) {
   for (auto& [structure, members] : stacks) {
     std::erase_if(members, [](const Member& member) { return !member.first->failure.empty(); });
     for (std::size_t first = 0; first < members.size() && !stop_requested();) {
-      const auto size = static_cast<std::size_t>(stack_of(*members[first].second));
+      const auto size = static_cast<std::size_t>(plans_.stack_of(*members[first].second));
       std::size_t end = first;
       while (end < members.size()) {
         std::size_t next = end;  // behind the trial's repeats
@@ -247,17 +163,17 @@ void TrialFits::train_stacks(std::list<Built>& trials) {
   }
 }
 
-void TrialFits::train_alone(Built& trial) {
+void TrialFits::train_alone(BuiltTrial& trial) {
   for (TrialFit& fit : trial.fits) {
     if (ended(fit)) continue;
-    if (!trial.trial->pruned) trial.trial->pruned = hopeless(trial);
+    if (!trial.trial->pruned) trial.trial->pruned = hopeless(plan_, study_, trial);
     if (trial.trial->pruned || !trial.failure.empty() || stop_requested()) return;
     // Stacked fits have ended already, unless a stop request interrupted them.
     const Member member{&trial, &fit};
-    if (is_task(fit)) {
+    if (fit.is_task()) {
       run_alone(member);
     } else {
-      train({&member, 1}, stack_of(fit) > 1);
+      train({&member, 1}, plans_.stack_of(fit) > 1);
     }
     if (fit.summary["status"] == Value("failed")) return;
   }
@@ -273,12 +189,6 @@ std::function<double()> TrialFits::share_of_time(std::size_t members) const {
   return [&left, of_others] { return left() - of_others; };
 }
 
-double TrialFits::inherited_flops(const LeasedTrial& trial, const TrialFit& fit) const {
-  if (!trial.segment.parent) return 0;
-  const Value flops = read_summary(TrialFolder(context_.folder, *trial.segment.parent).ended(fit.repeat))["flops"];
-  return flops.is_number() ? flops.number() : 0;
-}
-
 StageContext TrialFits::context_of(const Member& member, bool resumed, const std::function<double()>& seconds_left) {
   const auto& [trial, fit] = member;
   make_directories(fit->folder);
@@ -289,7 +199,7 @@ StageContext TrialFits::context_of(const Member& member, bool resumed, const std
   context.settings = &plan_.settings();
   context.resumed = resumed;
   context.seconds_left = seconds_left;
-  context.most_flops = fit_flops_ + inherited_flops(*trial->trial, *fit);
+  context.most_flops = fit_flops_ + inherited_flops(context_.folder, *trial->trial, fit->repeat);
   context.clone_of = clone_of(*trial->trial, *fit);
   const auto of_trial = [number = trial->trial->lease.trial](const std::function<void(const std::string&)>& say) {
     return [&say, number](const std::string& text) { say(fmt::format("trial {}: {}", number, text)); };
@@ -297,10 +207,9 @@ StageContext TrialFits::context_of(const Member& member, bool resumed, const std
   context.say = of_trial(context_.say);
   context.say_damage = of_trial(context_.say_damage);
   // The first of many trials that deserve a warning is named.
-  context.on_warning = [this, number = trial->trial->lease.trial](const std::string& text) {
-    if (!warned_.insert(text).second) return;
-    new_warnings_.emplace_back(fmt::format("trial {}: {}", number, text));
-    context_.warn(new_warnings_.back().string());
+  context.on_warning = [this, number = trial->trial->lease.trial](const std::string& warning) {
+    const std::string named = fmt::format("trial {}: {}", number, warning);
+    if (warnings_.keep(warning, named)) context_.warn(named);
   };
   return context;
 }
@@ -398,7 +307,7 @@ void TrialFits::train(std::span<const Member> members, bool axis) {
   }
   try {
     const std::vector<Value> summaries = with_torch_errors([&] {
-      const FitPlan& plan = *plan_of(*members.front().second);
+      const FitPlan& plan = *plans_.of(*members.front().second);
       FitCompany company;
       if (plan_.addition().join_fits) plan_.addition().join_fits(plan, at_work(members), company);
       return run_fits(plan, fits, axis, company);
@@ -419,7 +328,7 @@ void TrialFits::train(std::span<const Member> members, bool axis) {
     const auto is_same = [](const Member& a, const Member& b) { return a.first == b.first; };
     std::size_t end = 1;
     while (end < members.size() && is_same(members[0], members[end])) ++end;
-    Built& first = *members.front().first;
+    BuiltTrial& first = *members.front().first;
     if (is_recipe && end == members.size()) {
       first.failure = error.headline();
       return;
@@ -441,95 +350,6 @@ void TrialFits::train_again(std::span<const Member> members, bool axis) {
     }
   }
   train(members, axis);
-}
-
-std::optional<double> TrialFits::value_of(const TrialFit& fit, std::size_t objective) const {
-  const Value& value = fit.summary["metrics"][plan_.objectives()[objective].metric];
-  if (fit.summary.is_nil()) return std::nullopt;
-  return value.is_number() ? value.number() : std::nan("");
-}
-
-// A trial all of whose repeats are worse than all of the best trial's: of equally good ones that is one order of
-// C(n + m, n), the exact tail of the Mann–Whitney test.
-std::optional<std::string> TrialFits::hopeless(const Built& trial) {
-  if (plan_.terms().repeats == 1 || plan_.objectives().size() > 1) return std::nullopt;
-  study_.follow();
-  const std::int64_t visible =
-      plan_.terms().is_deterministic ? Study::visible(trial.trial->lease.trial) : study_.study().trials().size();
-  const bool maximize = plan_.objectives().front().maximize;
-  const auto better = [&](double a, double b) { return maximize ? a > b : a < b; };
-  const Trials& trials = study_.study().trials();
-  std::optional<std::int64_t> best;
-  for (std::int64_t other = 0; other < visible; ++other) {
-    if (trials.state(other) != TrialState::complete) continue;
-    if (!best || better(trials.value(other), trials.value(*best))) best = other;
-  }
-  if (!best) return std::nullopt;
-  const Value& values = study_.stored(*best).info["seed_values"];
-  if (!values.is_list()) return std::nullopt;
-  double orders = 1, own = 0;
-  for (const TrialFit& fit : trial.fits) {
-    const std::optional<double> value = value_of(fit, 0);
-    if (!value) continue;
-    for (const Value& other : values.list()) {
-      if (!other.is_number() || !better(other.number(), *value)) return std::nullopt;
-    }
-    ++own;
-    orders *= (static_cast<double>(values.list().size()) + own) / own;
-  }
-  if (own >= static_cast<double>(plan_.terms().repeats) || 1 / orders > hopeless_below) return std::nullopt;
-  return fmt::format("hopeless: all of its {:.0f} repeats are worse than all of trial {}'s", own, *best);
-}
-
-TrialEnd TrialFits::end_of(const Built& trial) const {
-  TrialEnd end;
-  const std::size_t objectives = plan_.objectives().size();
-  std::vector<std::vector<double>> values(objectives);
-  std::map<std::string, std::vector<double>> metrics;
-  Value::List seed_values;
-  double seconds = 0, flops = 0;
-  std::int64_t stack = 1;
-  std::string failure = trial.failure;
-  for (const TrialFit& fit : trial.fits) {
-    if (fit.summary.is_nil()) {
-      if (failure.empty() && !trial.trial->pruned) end.interrupted = true;
-      continue;
-    }
-    if (fit.summary["status"] == Value("interrupted")) end.interrupted = true;
-    if (fit.summary["status"] == Value("failed") && failure.empty()) {
-      failure =
-          (trial.fits.size() > 1 ? "repeat " + std::to_string(fit.repeat) + ": " : "") + fit.summary["reason"].string();
-    }
-    for (std::size_t k = 0; k < objectives; ++k) values[k].push_back(*value_of(fit, k));
-    seed_values.push_back(values[0].back());
-    for (const auto& [name, value] : fit.summary["metrics"].map())
-      metrics[name].push_back(value.is_number() ? value.number() : std::nan(""));
-    seconds += fit.summary["seconds"].number();
-    flops += fit.summary["flops"].is_number() ? fit.summary["flops"].number() : std::nan("");
-    stack = std::max(stack, fit.summary["stack"].is_integer() ? fit.summary["stack"].integer() : 1);
-  }
-  Value::Map means;
-  for (const auto& [name, all] : metrics) means.emplace(name, plan_.terms().aggregate(all));
-  end.info = Value::Map{{"seed_values", std::move(seed_values)},
-                        {"metrics", std::move(means)},
-                        {"seconds", seconds},
-                        {"flops", finite_or_nil(flops)},
-                        {"parent", trial.trial->segment.parent ? Value(*trial.trial->segment.parent) : Value()},
-                        {"ran", stack > 1 ? "stack of " + std::to_string(stack) : std::string("alone")}};
-  if (!failure.empty()) {
-    end.state = TrialState::failed;
-    end.info.set("reason", failure);
-  } else if (trial.trial->pruned) {
-    end.state = TrialState::pruned;
-    end.values = study_.study().trials().last_mean(trial.trial->lease.trial);
-    end.info.set("reason", *trial.trial->pruned);
-  } else {
-    for (const auto& all : values) end.values.push_back(plan_.terms().aggregate(all));
-    for (std::size_t k = 0; k < objectives; ++k) {
-      if (std::isnan(end.values[k])) end.info.set("reason", plan_.objectives()[k].metric + " is not a number");
-    }
-  }
-  return end;
 }
 
 }  // namespace trainlab

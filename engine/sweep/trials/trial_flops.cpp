@@ -1,11 +1,17 @@
 #include "trials/trial_flops.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
 
+#include "core/words.h"
+#include "run/budget.h"
+#include "run/folder.h"
 #include "study_summary.h"
+#include "trials/trial_folder.h"
 
 namespace trainlab {
 
@@ -50,6 +56,42 @@ double TrialFlops::cap(std::int64_t trial) {
   const double flops = planned(trial), left = before(trial).left;
   if (std::isinf(flops)) return std::min(part_, left);
   return flops <= left ? std::numeric_limits<double>::infinity() : left;
+}
+
+// With a scheduler, a trial ends with the last validation of its segment, and its parent has used what it begins with.
+double planned_flops(const StudyPlan& plan, const SharedStudy& study, TrialPlans& plans, std::int64_t trial) {
+  const std::span<const double> point = study.study().trials().point(trial);
+  const Segment segment = study.study().segment(trial);
+  double sum = 0;
+  try {
+    for (std::int64_t repeat = 1; repeat <= plan.terms().repeats; ++repeat) {
+      const FitPlan& fit = *plans.of(plans.fit(point, trial, repeat));
+      const std::int64_t total = fit.length.total_steps, last = segment.until * fit.validate_every;
+      const std::int64_t steps = last > 0 && (total == 0 || last < total) ? last : total;
+      sum += steps > 0 ? fit.flops_until(steps) : std::numeric_limits<double>::infinity();
+    }
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::recipe) throw;
+    return 0;  // the trial will fail by it
+  }
+  const Value before = segment.parent ? study.stored(*segment.parent).info["flops"] : Value();
+  return sum - (before.is_number() ? before.number() : 0);
+}
+
+double inherited_flops(const std::filesystem::path& stage, const LeasedTrial& trial, std::int64_t repeat) {
+  if (!trial.segment.parent) return 0;
+  const Value flops = read_summary(TrialFolder(stage, *trial.segment.parent).ended(repeat))["flops"];
+  return flops.is_number() ? flops.number() : 0;
+}
+
+// A trial that ends before its own end is compared with others all the same.
+std::string text_of_cut(const BuiltTrial& trial, double left, const std::function<double(std::int64_t)>& planned) {
+  const auto is_cut = [](const TrialFit& fit) { return fit.summary["reason"] == Value(flops_are_used); };
+  const std::int64_t number = trial.trial->lease.trial;
+  const double flops = std::ranges::any_of(trial.fits, is_cut) ? planned(number) : 0;
+  if (flops == 0 || std::isinf(flops)) return {};
+  return fmt::format("trial {} was cut short: {} of its {} FLOPs were left of the budget", number,
+                     number_text(std::max(left, 0.0)), number_text(flops));
 }
 
 }  // namespace trainlab

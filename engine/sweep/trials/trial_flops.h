@@ -4,10 +4,12 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <map>
+#include <string>
 
-#include "study/shared_study.h"
+#include "trials/trial_plans.h"
 
 namespace trainlab {
 
@@ -39,5 +41,16 @@ class TrialFlops {
   std::function<double(std::int64_t)> plan_;
   std::map<std::int64_t, double> planned_;  // by trial, because planning is work
 };
+
+// The FLOPs of all repeats of a trial that has begun, if they train to their end: infinite where only the time ends
+// them, 0 for a trial that cannot be built. Those of its parent do not count.
+double planned_flops(const StudyPlan& plan, const SharedStudy& study, TrialPlans& plans, std::int64_t trial);
+
+// The FLOPs of the parent of a trial, with whose checkpoint this repeat has begun; 0 for a trial without a parent.
+// `stage`: the folder of the sweep or ensemble.
+double inherited_flops(const std::filesystem::path& stage, const LeasedTrial& trial, std::int64_t repeat);
+
+// What there is to say of a trial for which `left` FLOPs were left, and which they have ended; empty for any other.
+std::string text_of_cut(const BuiltTrial& trial, double left, const std::function<double(std::int64_t trial)>& planned);
 
 }  // namespace trainlab

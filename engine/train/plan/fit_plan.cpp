@@ -3,14 +3,10 @@
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
-#include "core/time_in_seconds.h"
 #include "core/trace.h"
 #include "fit_plan_parts.h"
 #include "memory/within_budget.h"
-#include "model/initial.h"
 #include "optim/average.h"
 #include "optim/optimizer.h"
 #include "precision.h"
@@ -18,22 +14,6 @@
 
 namespace trainlab {
 namespace {
-
-std::size_t column_index(const Dataset& data, std::string_view name) {
-  for (std::size_t i = 0; i < data.columns.size(); ++i) {
-    if (data.columns[i].name == name) return i;
-  }
-  throw recipe_error("the data has no column \"" + std::string(name) + "\"");
-}
-
-Signals signals_of(const Dataset& data) {
-  Signals signals;
-  for (const Column& column : data.columns) {
-    signals[column.name] = {.shape = column.sample_shape(),
-                            .integers = c10::isIntegralType(column.batch_type(), /*includeBool=*/true)};
-  }
-  return signals;
-}
 
 LoaderOptions loader_options(const FitPlan& plan, const Value& chosen) {
   const Options& fit = plan.options;
@@ -53,104 +33,6 @@ LoaderOptions loader_options(const FitPlan& plan, const Value& chosen) {
     loader.prefetch = static_cast<int>(given.integer("prefetch"));
   }
   return loader;
-}
-
-std::int64_t steps_per_epoch(const FitPlan& plan) {
-  const std::int64_t n = plan.data.train.epoch_size(), batch = plan.loader.batch;
-  if (batch > n) {
-    throw plan.options
-        .error("batch",
-               "expected at most the " + std::to_string(n) + " training samples, found " + std::to_string(batch))
-        .hint("use a smaller batch, or more data");
-  }
-  const std::int64_t batches = plan.loader.drop_last ? n / batch : (n + batch - 1) / batch;
-  return (batches + plan.accumulate - 1) / plan.accumulate;
-}
-
-// `trainlab extend --time`: the budget of time of the recipe gives way to a larger one.
-void extend_time(FitPlan& plan, const RunSettings& settings) {
-  if (plan.time_budget == 0) {
-    throw usage_error("expected a fit with a budget of time, found one without")
-        .hint("--epochs N or --steps N give a fit a new length");
-  }
-  if (settings.extends_now) check_more_time(settings, plan.time_budget);
-  plan.time_budget = settings.extended.back().count;
-}
-
-// The steps of the last batch that fits into the FLOPs of the option.
-std::int64_t steps_of_flops(const FitPlan& plan) {
-  const Options& fit = plan.options;
-  if (plan.step) {
-    throw fit.error("flops", "nobody knows the FLOPs of a training step of the recipe's own")
-        .hint("epochs = 10, steps = 5000 or time = \"10 min\"");
-  }
-  const double given = fit.number("flops"), steps = plan.steps_within(given);
-  const double step = plan.sample_flops() * static_cast<double>(plan.length.batch);
-  constexpr double most = 9e15;  // beyond, doubles skip whole numbers
-  if (steps >= 1 && steps <= most) return static_cast<std::int64_t>(steps);
-  throw fit.error("flops", "expected from " + number_text(step) + ", the FLOPs of one step of " +
-                               std::to_string(plan.length.batch) + " samples, to " + number_text(most * step) +
-                               ", found " + number_text(given));
-}
-
-// Exactly one of epochs, steps and flops; `time` bounds each, or stands alone.
-void plan_length(FitPlan& plan, const RunSettings& settings) {
-  const Options& fit = plan.options;
-  plan.accumulate = fit.integer("accumulate");
-  plan.length.batch = plan.loader.batch * plan.accumulate;
-  plan.length.steps_per_epoch = steps_per_epoch(plan);
-  const bool epochs = fit.given("epochs"), steps = fit.given("steps"), flops = fit.given("flops");
-  if (epochs + steps + flops > 1) {
-    const std::string second = flops ? "flops" : "steps", first = epochs ? "epochs" : "steps";
-    throw fit.error(second, "expected either " + first + " or " + second + ", found both")
-        .hint("leave one of them out; --set " + first + "=nil removes the recipe's value");
-  }
-  if (fit.given("time")) {
-    plan.time_budget = time_in_seconds(fit, "time");
-  } else if (!epochs && !steps && !flops && settings.extended.empty()) {
-    throw fit.error("epochs", "expected a length, found none").hint("epochs = 10, steps = 5000 or time = \"10 min\"");
-  }
-  if (settings.counts_flops && !std::isfinite(plan.sample_flops())) {
-    throw fit.error("", "nobody knows the FLOPs of this fit, and lab.budget has flops")
-        .hint("lab.budget { time = \"2 h\" }");
-  }
-  // A fit is extended by one total alone: where there is a budget of time, only the time.
-  const NewTotal* extended = settings.extended.empty() ? nullptr : &settings.extended.back();
-  const bool by_time = extended && extended->is_time();
-  if (by_time) extend_time(plan, settings);
-  if (extended && !by_time) {
-    plan.length.total_steps =
-        static_cast<std::int64_t>(extended->count) * (extended->unit == "epochs" ? plan.length.steps_per_epoch : 1);
-  } else if (epochs) {
-    plan.length.total_steps = fit.integer("epochs") * plan.length.steps_per_epoch;
-  } else if (steps) {
-    plan.length.total_steps = fit.integer("steps");
-  } else if (flops) {
-    plan.length.total_steps = steps_of_flops(plan);
-  }
-}
-
-// Steps between two validations or checkpoints.
-std::int64_t interval(const FitPlan& plan, const char* option) {
-  const Duration every = plan.options.duration(option);
-  const auto steps = in_steps(every, plan.length.steps_per_epoch, plan.length.batch, plan.length.total_steps);
-  if (!steps) {
-    throw plan.options.error(
-        option, "expected steps, epochs, samples or a percentage of a known length, found \"" + to_text(every) + "\"");
-  }
-  if (*steps < 1) throw plan.options.error(option, "expected at least one step, found \"" + to_text(every) + "\"");
-  return *steps;
-}
-
-void plan_intervals(FitPlan& plan) {
-  plan.validate_every = interval(plan, "validate");
-  if (!plan.options.given("checkpoint")) return;
-  const Duration checkpoint = plan.options.duration("checkpoint");
-  if (checkpoint.unit == Unit::seconds) {
-    plan.checkpoint.seconds = checkpoint.amount;
-  } else {
-    plan.checkpoint.steps = interval(plan, "checkpoint");
-  }
 }
 
 void plan_monitor(FitPlan& plan) {
@@ -206,102 +88,6 @@ void plan_loss(FitPlan& plan) {
   plan.warnings.insert(plan.warnings.end(), more.begin(), more.end());
 }
 
-void initialize(FitPlan& plan, Model& model, const Options& options, std::string_view option) {
-  const std::vector<std::string> lines = initialize_by_pattern(model, options, option);
-  plan.warnings.insert(plan.warnings.end(), lines.begin(), lines.end());
-}
-
-std::shared_ptr<const Model> only_model(FitPlan& plan, Signals columns) {
-  const Options& fit = plan.options;
-  if (fit.is_keyed("freeze")) {
-    throw fit.error("freeze", "expected patterns, found a table by name")
-        .hint("freeze = { \"1.*\" }; names are of several models");
-  }
-  auto model = std::make_shared<Model>(fit.child("model"), std::move(columns), plan.precision.of_layers());
-  initialize(plan, *model, fit, "init");
-  plan.initial_optimizer = initial_optimizer(fit, "init");
-  if (plan.step && !plan.initial_optimizer.empty())
-    throw fit.child("init").error("optimizer", "a fit with a step of its own keeps its optimizers itself");
-  freeze_by_pattern(*model, fit, "freeze");
-  return model;
-}
-
-bool names(const Options& fit, const char* option, const std::string& name) {
-  if (!fit.is_keyed(option)) return false;
-  const std::vector<std::string> all = fit.keyed(option).names();
-  return std::find(all.begin(), all.end(), name) != all.end();
-}
-
-// Losses and metrics of trainlab's own look at the output of one model.
-void require_functions(const Options& fit) {
-  const auto refuse = [&](const char* option) {
-    throw fit.error(option, "expected functions, because there are several models")
-        .hint("function(out, batch, run) … end, in which out is nil and run.model has the models");
-  };
-  if (fit.given("loss")) {
-    for (const Options::Element& loss : single_losses(fit))
-      if (loss.entry) refuse("loss");
-  }
-  for (const Options::Element& metric : fit.elements("metrics"))
-    if (metric.entry && !metric.entry->value()["@"].is_nil()) refuse("metrics");
-}
-
-// A step of the recipe's own: one model, or several by name, each with its optimizer.
-void plan_own_step(FitPlan& plan) {
-  const Options& fit = plan.options;
-  plan.step = fit.function("step");
-  const Signals columns = signals_of(*plan.data.train.data);
-  for (const char* option : {"ema", "accumulate"}) {
-    if (fit.given(option))
-      throw fit.error(option, "a fit with a step of its own has no such option; the step can do it");
-  }
-  if (!fit.is_keyed("model")) {
-    plan.model = only_model(plan, fit.given("input") ? Signals{{"x", {.shape = fit.integers("input")}}} : columns);
-    plan.step_models.push_back({"", plan.model, fit.child("optim"), clip_of(fit, "clip"), {}});
-    return;
-  }
-  require_functions(fit);
-  for (const char* option : {"init", "freeze"}) {
-    if (fit.given(option) && !fit.is_keyed(option)) {
-      throw fit.error(option, "expected a table by the name of a model")
-          .hint(std::string(option) + " = { " + fit.keyed("model").names().front() + " = … }");
-    }
-  }
-  const Options models = fit.keyed("model");
-  if (!fit.is_keyed("optim")) throw fit.error("optim", "expected an optimizer for each model, by name");
-  if (fit.given("input") && !fit.is_keyed("input")) throw fit.error("input", "expected sizes by the name of a model");
-  const Options optimizers = fit.keyed("optim");
-  const std::vector<std::string> all = models.names();
-  for (const char* option : {"optim", "input", "schedule", "clip", "init", "freeze"}) {
-    if (!fit.is_keyed(option)) continue;
-    for (const std::string& name : fit.keyed(option).names()) {
-      if (!names(fit, "model", name)) {
-        throw fit.error(option, "there is no model named \"" + name + "\"");
-      }
-    }
-  }
-  for (const std::string& name : all) {
-    // Names are parts of tensors' names in checkpoints: model.g.2.weight.
-    if (name.empty() || name.find('.') != std::string::npos) {
-      throw fit.error("model", "expected a name without a dot, found \"" + name + "\"");
-    }
-    if (!names(fit, "optim", name)) throw fit.error("optim", "there is no optimizer for the model \"" + name + "\"");
-    FitPlan::StepModel one{.name = name,
-                           .model = nullptr,
-                           .optimizer = optimizers.child(name),
-                           .clip = fit.is_keyed("clip") ? Clip() : clip_of(fit, "clip"),
-                           .input = {}};
-    if (names(fit, "input", name)) one.input = fit.keyed("input").integers(name);
-    if (names(fit, "clip", name)) one.clip = clip_of(fit.keyed("clip"), name);
-    const auto model = std::make_shared<Model>(
-        models.child(name), one.input ? Signals{{"x", {.shape = *one.input}}} : columns, plan.precision.of_layers());
-    if (names(fit, "init", name)) initialize(plan, *model, fit.keyed("init"), name);
-    if (names(fit, "freeze", name)) freeze_by_pattern(*model, fit.keyed("freeze"), name);
-    one.model = model;
-    plan.step_models.push_back(std::move(one));
-  }
-}
-
 // The optimizer on tensors named and shaped like the parameters that it trains, without values: to check it and to ask
 // for the size of its state.
 std::unique_ptr<Optimizer> probe_optimizer(const Model& model, const Options& optimizer, at::ScalarType type) {
@@ -350,36 +136,6 @@ std::int64_t FitPlan::parameter_count() const {
   return sum;
 }
 
-double FitPlan::sample_flops() const {
-  if (step) return std::nan("");
-  const Flops flops = model->flops();
-  return flops.forward + flops.backward;
-}
-
-namespace {
-
-// Samples of an epoch that are in a batch; the last batch may be smaller than the others.
-double batched_samples(const FitPlan& plan) {
-  const std::int64_t n = plan.data.train.epoch_size();
-  return static_cast<double>(plan.loader.drop_last ? n - n % plan.loader.batch : n);
-}
-
-}  // namespace
-
-double FitPlan::flops_until(std::int64_t count) const {
-  const std::int64_t epochs = count / length.steps_per_epoch, rest = count % length.steps_per_epoch;
-  return sample_flops() *
-         (static_cast<double>(epochs) * batched_samples(*this) + static_cast<double>(rest * length.batch));
-}
-
-double FitPlan::steps_within(double flops) const {
-  if (std::isinf(flops)) return flops;
-  const double samples = batched_samples(*this);
-  const double sample = sample_flops(), epochs = std::floor(flops / (sample * samples));
-  return epochs * static_cast<double>(length.steps_per_epoch) +
-         std::floor((flops - epochs * sample * samples) / (sample * static_cast<double>(length.batch)));
-}
-
 namespace {
 
 // The plan with the batch that it has chosen itself.
@@ -424,22 +180,7 @@ FitPlan plan_fit(const Options& options, const RunSettings& settings, const Data
   plan.folder = settings.folder;
   // Splits use the run's seed, not the fit's: fits that are compared or averaged share a split.
   plan.data = opened ? *opened : open_data(options.child("data"), {.seed = settings.seed});
-  const Dataset& data = *plan.data.train.data;
-  if (options.given("step")) {
-    plan_own_step(plan);
-  } else {
-    for (const char* option : {"model", "optim", "schedule", "clip", "input"}) {
-      if (options.is_keyed(option) || (option == std::string_view("input") && options.given(option))) {
-        throw options
-            .error(option, "several models by name, and inputs of their own, need a training step of the recipe's own")
-            .hint("step = function(run, batch) … end");
-      }
-    }
-    plan.model = only_model(plan, signals_of(data));
-  }
-  if (plan.model) {
-    for (const std::string& column : plan.model->columns()) plan.inputs.push_back(column_index(data, column));
-  }
+  plan_models(plan);
   check_precision(plan);
   plan_loss(plan);
 
@@ -501,11 +242,6 @@ MemoryEstimate estimate_memory(const FitPlan& plan) {
   if (plan.options.given("ema")) optimizer += weights;
   const auto data = static_cast<double>(plan.data.train.data->bytes());
   return {.weights = weights, .gradients = gradients, .optimizer = optimizer, .activations = activations, .data = data};
-}
-
-void check_more_time(const RunSettings& settings, double before) {
-  const NewTotal& wanted = settings.extended.back();
-  if (wanted.count <= before) throw wanted.no_more_than(to_text(Duration{before, Unit::seconds}));
 }
 
 }  // namespace trainlab

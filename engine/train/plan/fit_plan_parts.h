@@ -8,6 +8,14 @@
 
 namespace trainlab {
 
+// The models of a plan with data, their optimizers where a step of the recipe's own trains them, and the columns that
+// the only model reads.
+void plan_models(FitPlan& plan);
+
+// The steps of a plan with models and a loader, and how many lie between two validations and two checkpoints.
+void plan_length(FitPlan& plan, const RunSettings& settings);
+void plan_intervals(FitPlan& plan);
+
 // The head, the loss and the metrics of a plan with data and a model.
 void plan_objective(FitPlan& plan);
 

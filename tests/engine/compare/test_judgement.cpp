@@ -136,6 +136,24 @@ TEST_CASE("a training that never arrives counts with the longest training of all
   CHECK(judged.a_arrived == 0);
   CHECK(judged.b_arrived == 5);
   CHECK_THAT(judged.ratio.mean, WithinRel(std::exp(sum / 5), 1e-12));
+  CHECK(judged.ratio.low > 1);
+  CHECK(judged.ratio.low < judged.ratio.mean);
+  CHECK(std::isinf(judged.ratio.high));  // A's true times are unknown
+}
+
+TEST_CASE("the end of the ratio that a training without the target leaves open is unknown") {
+  std::vector<Pair> pairs = pairs_of({0.5, 0.52, 0.49, 0.51, 0.48}, none);
+  const Interval known = judge(pairs, accuracy, std::nullopt, Looks::planned()).ratio;
+  CHECK(known.low > 0);
+  CHECK_FALSE(std::isinf(known.high));
+  pairs[2].b = missed(20);
+  const Interval least_b = judge(pairs, accuracy, std::nullopt, Looks::planned()).ratio;
+  CHECK(least_b.low == 0);
+  CHECK_FALSE(std::isinf(least_b.high));
+  pairs[3].a = missed(20);
+  const Interval neither = judge(pairs, accuracy, std::nullopt, Looks::planned()).ratio;
+  CHECK(neither.low == 0);
+  CHECK(std::isinf(neither.high));
 }
 
 TEST_CASE("a recipe that gives up early is not faster") {

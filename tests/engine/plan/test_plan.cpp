@@ -76,6 +76,13 @@ TEST_CASE("what is given is judged, and what is not given follows") {
         Value(Value::List{"compute_inefficient"}));
   CHECK(to_value(make_plan({.flops = 1e21}))["flags"] == Value(Value::List{}));
 
+  CHECK(to_value(both)["ends_first"] == Value("unknown"));
+  CHECK(to_value(make_plan({.flops = 2e22, .parameters = 1e9, .tokens = 2e12}))["ends_first"] == Value("length"));
+  for (const PlanQuestion& question : {PlanQuestion{.flops = 1e21}, PlanQuestion{.flops = 6e21, .parameters = 1e9},
+                                       PlanQuestion{.flops = 1e21, .unique_tokens = 5e9}})
+    CHECK(to_value(make_plan(question))["ends_first"] == Value("budget"));
+  CHECK(to_value(both)["epochs"].is_nil());
+
   CHECK(make_plan({.flops = 6e21, .parameters = 1e9}).chosen.tokens == Approx(1e12));
   CHECK(make_plan({.flops = 6e21, .tokens = 1e12}).chosen.parameters == Approx(1e9));
 
@@ -98,6 +105,7 @@ TEST_CASE("data that repeat") {
   const Plan plan = make_plan({.flops = 1e21, .unique_tokens = 5e9});
   CHECK(plan.loss > make_plan({.flops = 1e21}).loss);
   CHECK(plan.judgement.epochs == Approx(plan.chosen.tokens / 5e9));
+  CHECK(to_value(plan)["epochs"] == Value(plan.judgement.epochs));
   CHECK(to_value(plan)["flags"] == Value(Value::List{"data_inefficient"}));
   for (const Answer& one : plan.answers) CHECK(one.loss >= plan.loss);
 }

@@ -88,6 +88,52 @@ TEST_CASE("a rule says what it does where its metric is not finite") {
   CHECK(said(R"({"@": "stop.divergence", "metric": "val.loss"})", infinite) == "stop.divergence stops the fit");
   CHECK(said(R"({"@": "stop.divergence"})").empty());
   CHECK(said(R"({"@": "stop.forecast", "worth": 0.1})") == "stop.forecast leaves it out");
+  CHECK(said(R"({"@": "stop.rising"})") == "stop.rising leaves it out");
+}
+
+namespace {
+
+// The same for a rule that reads the training loss too.
+int stops_at_two(StopRule& stop, const std::vector<double>& val, const std::vector<double>& train) {
+  for (std::size_t i = 0; i < val.size(); ++i) {
+    Progress progress;
+    progress.metric = [&](const std::string& name) { return name == "train.loss" ? train[i] : val[i]; };
+    if (stop.validated(progress)) return static_cast<int>(i) + 1;
+  }
+  return 0;
+}
+
+}  // namespace
+
+TEST_CASE("the generalization loss stops beyond a share above the best") {
+  const std::string five = R"({"@": "stop.generalization_loss", "above": 5})";
+  CHECK(stops_at(*rule(R"({"@": "stop.generalization_loss", "above": 6.25})"), {2, 1, 1.04, 1.0625, 1.07}) == 5);
+  CHECK(stops_at(*rule(five), {2, nan_value, 1, infinite, 0.5, 0.52}) == 0);
+  CHECK(stops_at(*rule(five), {-1, 3}) == 0);  // there is no share of a best below 0
+  const auto stop = rule(five);
+  ask(*stop, 0.5);
+  CHECK(ask(*stop, 0.55) == "val.loss is 0.55, 10 % above its best 0.5");
+  CHECK_THAT(error_of([] { rule(R"({"@": "stop.generalization_loss", "metric": "val.accuracy"})"); }),
+             Catch::Contains("metric: expected a metric that is better when smaller, found val.accuracy"));
+}
+
+TEST_CASE("the generalization quotient weighs the loss above its best with what the training still gains") {
+  // At the end of a strip of two: GL = 10, and P = 1000 (1.005 / 1 - 1) = 5 or 1000 (1.1 / 1 - 1) = 100.
+  const std::string strips = R"({"@": "stop.generalization_quotient", "above": 1, "strip": 2})";
+  CHECK(stops_at_two(*rule(strips), {1, 1.1}, {1.01, 1}) == 2);
+  CHECK(stops_at_two(*rule(strips), {1, 1.1}, {1.2, 1}) == 0);
+  CHECK(stops_at_two(*rule(strips), {1, 1.1, 1, 1.1}, {1.2, 1, 1, 1}) == 4);
+  CHECK(stops_at_two(*rule(strips), {1, 1, 1, 1}, {1, 1, 1, 1}) == 0);  // both stand still
+  CHECK(stops_at_two(*rule(R"({"@": "stop.generalization_quotient", "above": 2.1, "strip": 2})"), {1, 1.1},
+                     {1.01, 1}) == 0);
+}
+
+TEST_CASE("a loss rises from strip to strip") {
+  const std::string two = R"({"@": "stop.rising", "times": 2, "strip": 2})";
+  CHECK(stops_at(*rule(two), {9, 1, 0, 2, 0, 3}) == 6);
+  CHECK(stops_at(*rule(two), {9, 1, 0, 2, 0, 2, 0, 3, 9, 4}) == 10);  // an equal end is no rise
+  CHECK(stops_at(*rule(two), {1, 2, 3, 4, 5}) == 0);                  // one strip is not over
+  CHECK(stops_at(*rule(two), {9, 1, nan_value, 0, 2, 0, 3}) == 7);
 }
 
 TEST_CASE("values that are not finite are never improvements") {
@@ -111,6 +157,8 @@ TEST_CASE("a rule restored from its state goes on as if it had not been away") {
       {R"({"@": "stop.patience", "patience": 3})", "val.loss", {nan_value, 2, 1, 1.5, 1.2, 1.1}},
       {R"({"@": "stop.divergence", "checks": 2})", "train.loss", {1, 0.5, 9, 0.4, 9, 9}},
       {R"({"@": "stop.threshold", "below": 0.2})", "val.loss", {1, 0.5, 0.1}},
+      {R"({"@": "stop.generalization_loss"})", "val.loss", {nan_value, 1, 1.02, 1.04, 1.06}},
+      {R"({"@": "stop.rising", "times": 2, "strip": 2})", "val.loss", {9, 1, 0, 2, 0, 3}},
   };
   for (const auto& trial : trials) {
     INFO(trial.json);

@@ -1,5 +1,8 @@
 // Answers what `trainlab compare` and `trainlab plan seeds` ask about a recipe before any training: the metric and its
 // direction, and the data and the rule by which the metric is measured. The answer is JSON.
+#include <algorithm>
+#include <vector>
+
 #include "command.h"
 #include "core/files.h"
 #include "data/data_hashes.h"
@@ -12,16 +15,19 @@ namespace trainlab {
 
 namespace {
 
-// A text that identifies the questions that a part asks a model: its rows and their targets, or all columns where there
-// is no target y.
+// A text that identifies the questions that a part asks a model, in whatever order: its rows and their targets, or all
+// columns where there is no target y.
 std::string questions_of(const Part& part) {
   DataParts alone;
   alone.train = part;
   const Value hashes = data_hashes(alone);
   const Value& targets = hashes["train.y"];
-  std::string rows;
-  for (std::int64_t i = 0; i < part.size(); ++i) rows += std::to_string(part.row(i)) + " ";
-  return fingerprint(Value::List{hash_bytes(rows), targets.is_nil() ? hashes : targets});
+  std::vector<std::int64_t> rows;
+  for (std::int64_t i = 0; i < part.size(); ++i) rows.push_back(part.row(i));
+  std::ranges::sort(rows);
+  std::string text;
+  for (const std::int64_t row : rows) text += std::to_string(row) + " ";
+  return fingerprint(Value::List{hash_bytes(text), targets.is_nil() ? hashes : targets});
 }
 
 Value described(const Part& part) { return Value::Map{{"samples", part.size()}, {"questions", questions_of(part)}}; }
@@ -34,16 +40,10 @@ class ComparisonExecution final : public Execution {
   StageResult run_stage(const std::shared_ptr<const Spec>&) override { throw ExecutionEnds(); }
 
   int end(const Recipe::Outcome& outcome) override {
-    if (!outcome.stage) {
-      const std::string found = outcome.ended ? "one with lab.run" : "one that returns no stage";
-      throw recipe_error(shown_name() +
-                         ": expected a recipe that runs nothing but the lab.fit that it returns, found " + found);
-    }
+    if (!outcome.stage) throw unsuitable(outcome.ended ? "one with lab.run" : "one that returns no stage");
     const std::shared_ptr<const Spec> spec = with_set(*outcome.stage, true);
     const Options stage(registry(), spec, "");
-    if (stage.entry().name != "fit") {
-      throw stage.error("", "expected lab.fit as what the recipe returns, found lab." + stage.entry().name);
-    }
+    if (stage.entry().name != "fit") throw unsuitable("one that returns a lab." + stage.entry().name);
     if (stage.given("seed") && stage.integer("seed") != run().settings().seed) {
       throw stage.error("seed", "all trainings of the recipe would have this seed")
           .hint("seed = lab.seed, or leave `seed` out");
@@ -52,10 +52,19 @@ class ComparisonExecution final : public Execution {
     return 0;
   }
 
+  Error unsuitable(const std::string& found) const {
+    return usage_error(shown_name() + ": expected a recipe that runs nothing but the lab.fit that it returns, found " +
+                       found);
+  }
+
   Value answer(const FitPlan& plan, const Value& comparable) const {
     const Value& asked = request().options["metric"];
     const std::string metric = asked.is_nil() ? plan.monitor : asked.string();
-    plan.check_watched(metric);
+    try {
+      plan.check_watched(metric);
+    } catch (const Error& error) {  // the command asks for the metric, not the recipe
+      throw usage_error("--target: " + error.message()).hint(error.hint());
+    }
     Value answer = Value::Map{{"metric", metric},
                               {"minimize", plan.minimize(metric)},
                               {"data", comparable["data"]},

@@ -22,6 +22,12 @@ const interval = (mean, {low, high}) => {
   if (!isKnown(mean)) return '';
   return isKnown(low) && isKnown(high) ? `${number(mean)} (${number(low)} to ${number(high)})` : number(mean);
 };
+// Where trainings never reached the target, an end of the interval is not known.
+const times = ({ratio, low, high, is_bounded: isBounded}) => {
+  if (!isBounded || !isKnown(ratio)) return interval(ratio, {low, high});
+  if (isKnown(low)) return `at least ${number(low)}`;
+  return isKnown(high) ? `at most ${number(high)}` : `about ${number(ratio)}`;
+};
 
 page.replaceChildren();
 const {speed, quality, failed, target} = data;
@@ -31,7 +37,7 @@ make(page, 'h1', headline);
 make(page, 'p', `A: ${data.a}`, {class: 'quiet'});
 make(page, 'p', `B: ${data.b}`, {class: 'quiet'});
 facts(page, [
-  ['speed of B, times A', interval(speed.ratio, speed)],
+  ['speed of B, times A', times(speed)],
   [`${target.metric}, B − A`, interval(quality.difference, quality)],
   ['p of the speed', isKnown(data.p) ? data.p.toPrecision(2) : ''],
   ['seeds', data.seeds],

@@ -15,6 +15,11 @@ function heading(stage) {
     const found = `${verdict.kind} (${verdict.confidence} confidence, step ${verdict.step}): ${verdict.evidence}.`;
     make(page, 'p', `${found} Remedy: ${verdict.remedy}`);
   }
+  if (stage.floor) {
+    const {loss, low, high, wrong_labels: wrong, groups} = stage.floor;
+    const why = `${number(100 * wrong)} % of the labels are wrong, as those of ${groups} groups of equal samples show`;
+    make(page, 'p', `Floor: a loss of ${number(loss)} (${number(low)} to ${number(high)}), because ${why}.`);
+  }
   const forecast = stage.forecast;
   if (forecast && forecast.at !== stage.steps) {
     const interval = `${shown(forecast.value)} (${shown(forecast.low)} to ${shown(forecast.high)})`;

@@ -4,10 +4,12 @@
 #include <filesystem>
 
 #include "cli/arguments.h"
+#include "cli/requests.h"
 #include "comparing/question.h"
 #include "core/error.h"
 #include "core/printable.h"
 #include "report/texts.h"
+#include "run/latest.h"
 
 namespace trainlab::cli {
 
@@ -62,7 +64,7 @@ Question question_of(const Arguments& given) {
 // Whether the word names a folder, which may be a run or hold runs.
 bool is_folder(const std::string& word) {
   std::error_code ignored;
-  return std::filesystem::is_directory(word, ignored);
+  return std::filesystem::is_directory(with_latest(absolute_path(word)), ignored);
 }
 
 void check_compare(const Arguments& given) {

@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "report/texts.h"
 #include "run/folder.h"
+#include "run/latest.h"
 #include "run/manifest.h"
 
 namespace trainlab::cli {
@@ -74,7 +75,7 @@ void add_members(EndedTrainings& all, const fs::path& run, const fs::path& stage
 }
 
 void add_folder(EndedTrainings& all, const std::string& given) {
-  const fs::path folder = absolute_path(given);
+  const fs::path folder = with_latest(absolute_path(given));
   std::error_code ignored;
   if (!fs::is_directory(folder, ignored)) throw usage_error("there is no folder " + given);
   if (is_run(folder)) {

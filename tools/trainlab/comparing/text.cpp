@@ -24,8 +24,13 @@ std::string digits(double x, int count) {
   return text.data();
 }
 
-std::string range_text(double low, double high) {
-  return std::isinf(low) || std::isinf(high) ? "" : " (" + digits(low, 3) + "–" + digits(high, 3) + ")";
+// How many times faster or slower: a bound where an end is not known, because trainings never reached the target.
+std::string times_text(double mean, double low, double high) {
+  const bool has_low = low > 0, has_high = !std::isinf(high);
+  if (has_low && has_high) return digits(mean, 3) + " (" + digits(low, 3) + "–" + digits(high, 3) + ") times";
+  if (has_low) return "at least " + digits(low, 3) + " times";
+  if (has_high) return "at most " + digits(high, 3) + " times";
+  return "about " + digits(mean, 3) + " times";
 }
 
 std::string seconds_text(double seconds) {
@@ -46,9 +51,8 @@ std::string difference_text(const Interval& difference) {
 std::string speed_text(const Judgement& judged) {
   const Interval& ratio = judged.ratio;
   switch (judged.speed) {
-    case Speed::faster: return "B is " + digits(ratio.mean, 3) + range_text(ratio.low, ratio.high) + " times faster";
-    case Speed::slower:
-      return "B is " + digits(1 / ratio.mean, 3) + range_text(1 / ratio.high, 1 / ratio.low) + " times slower";
+    case Speed::faster: return "B is " + times_text(ratio.mean, ratio.low, ratio.high) + " faster";
+    case Speed::slower: return "B is " + times_text(1 / ratio.mean, 1 / ratio.high, 1 / ratio.low) + " slower";
     case Speed::equal: return "B is as fast as A (within 2 %)";
     case Speed::unclear: break;
   }
@@ -104,7 +108,7 @@ std::string count_text(int count, const std::string& what) {
 std::string arrivals_text(const Judgement& judged, const compare::Target& target) {
   const int a = judged.pairs - judged.a_arrived, b = judged.pairs - judged.b_arrived;
   return "  " + count_text(a, "training") + " of A and " + std::to_string(b) + " of B never reached " +
-         target_text(target) + ": they count with the longest training, and would have taken longer\n";
+         target_text(target) + ": they count with the time of the longest training\n";
 }
 
 double seconds_of(const std::vector<Pair>& pairs) {
@@ -174,6 +178,7 @@ Value comparison_value(const Comparison& comparison, const Question& question) {
     return Value::Map{{mean, given.mean}, {"low", given.low}, {"high", given.high}};
   };
   Value speed = interval(judged.ratio, "ratio");
+  if (judged.ratio.low == 0) speed.set("low", Value());  // not known
   speed.set("is_bounded", judged.is_bounded);
   speed.set("arrived", Value::Map{{"a", judged.a_arrived}, {"b", judged.b_arrived}});
   Value quality = interval(judged.difference, "difference");

@@ -40,7 +40,9 @@ struct Judgement {
   int pairs = 0;
 
   Speed speed = Speed::unclear;
-  Interval ratio = {};      // A's time to the target divided by B's: above 1 B is faster
+  // A's time to the target divided by B's: above 1 B is faster. An end that is not known is 0 or ∞: the upper one where
+  // a training of A never reached the target, the lower one where a training of B did not.
+  Interval ratio = {};
   bool is_bounded = false;  // whether a training never reached the target, and counts with less than its true time
   double p = 1;             // p value of the speed
 
@@ -63,8 +65,8 @@ struct Judgement {
 };
 
 // A training that never reached the target counts with the time of the longest training of all pairs, which is at most
-// the budget of both recipes: the interval stays valid, and the ratio is a bound. The margin is positive, in the unit
-// of the metric. Pure; any thread.
+// the budget of both recipes: the words stay valid, and where trainings of one side alone never arrive, the end of the
+// ratio's interval that is known is a bound. The margin is positive, in the unit of the metric. Pure; any thread.
 Judgement judge(std::span<const Pair> pairs, const Target& target, std::optional<double> margin, const Looks& looks);
 
 }  // namespace trainlab::compare

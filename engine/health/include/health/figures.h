@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/value.h"
+#include "health/floor.h"
 
 namespace trainlab {
 
@@ -26,9 +27,10 @@ struct RunFacts {
   // Loss of the best constant prediction: the entropy for the cross-entropy. NaN for other losses, and where options of
   // the loss change its value.
   double prior_loss = unmeasured;
-  bool is_never_negative = false;  // whether the formula of the loss has no negative values
-  double shared = unmeasured;      // share of validation samples that are training samples too
-  double repeated = unmeasured;    // share of training samples that are in the training part four times or more
+  bool is_never_negative = false;        // whether the formula of the loss has no negative values
+  double shared = unmeasured;            // share of validation samples that are training samples too
+  double repeated = unmeasured;          // share of training samples that are in the training part four times or more
+  std::optional<LabelFloor> floor = {};  // of the cross-entropy, by equal samples of the training part
 };
 
 // The first batch as the model's first layer gets it; floating-point numbers only.

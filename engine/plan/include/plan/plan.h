@@ -7,6 +7,7 @@
 
 #include "core/value.h"
 #include "plan/approaches.h"
+#include "plan/ends_first.h"
 #include "plan/law.h"
 #include "plan/prices.h"
 #include "plan/transformer.h"
@@ -69,6 +70,7 @@ struct Plan {
   std::optional<double> seconds{};
   std::optional<Price> price{};
   std::optional<double> cost{};
+  EndsFirst ends_first = EndsFirst::unknown;
 
   double flops_6nd() const { return flops_per_parameter_and_token * chosen.parameters * chosen.tokens; }
   // Whether the budget lies beyond the runs from which the published laws come.

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/value.h"
+#include "plan/ends_first.h"
 
 namespace trainlab {
 
@@ -31,8 +32,6 @@ struct MeasuredStageFacts {
   double within = 0, reserve = 0;    // the budget of the run in seconds; 0: none
   double share = 1;                  // share of the remaining budget for this stage; 1: no stages follow
 };
-
-enum class EndsFirst { unknown, length, budget };
 
 struct RecipePlan {
   Seconds step;                                   // a step with its share of the work between steps

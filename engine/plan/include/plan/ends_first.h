@@ -1,0 +1,12 @@
+// What ends a planned training: its own length, or the budget. Unknown without a budget.
+#pragma once
+
+namespace trainlab {
+
+enum class EndsFirst { unknown, length, budget };
+
+inline const char* text_of(EndsFirst end) {
+  return end == EndsFirst::length ? "length" : end == EndsFirst::budget ? "budget" : "unknown";
+}
+
+}  // namespace trainlab

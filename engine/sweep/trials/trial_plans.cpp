@@ -1,0 +1,51 @@
+#include "trials/trial_plans.h"
+
+#include <utility>
+
+#include "plan/stacking.h"
+
+namespace trainlab {
+
+namespace {
+
+// Plans that are kept for the next trials of the same structure.
+constexpr std::size_t most_plans = 16;
+constexpr const char* unwatched =
+    "health.action has no effect in trials, which are not watched: train the best one by itself";
+
+bool reacts_to_health(const FitPlan& plan) {
+  const Options& fit = plan.options;
+  return fit.entry().find("health") && fit.given("health") && fit.child("health").string("action") != "tell";
+}
+
+}  // namespace
+
+TrialFit TrialPlans::fit(std::span<const double> point, std::int64_t trial, std::int64_t repeat) const {
+  TrialFit fit{.options = plan_.build(point, trial, repeat), .repeat = repeat};
+  if (!fit.is_task()) fit.structure = structure_of(fit.options);
+  return fit;
+}
+
+const std::shared_ptr<const FitPlan>& TrialPlans::of(const TrialFit& fit) {
+  if (plans_.size() >= most_plans && !plans_.contains(fit.structure)) plans_.clear();
+  std::shared_ptr<const FitPlan>& plan = plans_[fit.structure];
+  // A plan that cannot be shared is made anew, and so is a plan that could not be made before.
+  if (!plan || fit.structure.empty()) {
+    plan = std::make_shared<const FitPlan>(plan_.plan_fit(fit.options));
+    std::vector<std::string> warnings = plan->warnings;
+    if (reacts_to_health(*plan)) warnings.emplace_back(unwatched);
+    if (const std::string why = plan_.why_no_stack(*plan); !why.empty())
+      warnings.push_back("some trials cannot train in a stack: " + why);
+    for (const std::string& warning : warnings) {
+      const bool is_new = warnings_.keep(warning, warning);
+      if (is_new && !context_.helps) context_.warn(warning);  // the process that leads plans most of these fits, too
+    }
+  }
+  return plan;
+}
+
+std::int64_t TrialPlans::stack_of(const TrialFit& fit) { return fit.structure.empty() ? 1 : plan_.stack_of(*of(fit)); }
+
+std::int64_t TrialPlans::stack_of(const LeasedTrial& trial) { return stack_of(fit(trial.point, trial.lease.trial, 1)); }
+
+}  // namespace trainlab

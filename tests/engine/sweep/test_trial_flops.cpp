@@ -1,0 +1,140 @@
+// Which trials a budget of FLOPs allows, and how much each may use, by the costs of those before it.
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "study_home.h"
+#include "study_summary.h"
+#include "sweep_support.h"
+#include "trials/trial_flops.h"
+
+namespace trainlab::trial_flops_test {
+
+using namespace test;
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+// A study whose trials are begun and ended by hand: trial k is planned to use the FLOPs planned[k].
+struct HandStudy {
+  explicit HandStudy(double most, std::vector<double> costs, int workers = 1)
+      : planned(std::move(costs)),
+        study(open_study(plan, context, find_home(plan, context))),
+        flops(most, workers, study,
+              [this](std::int64_t trial) { return planned.at(static_cast<std::size_t>(trial)); }) {}
+
+  Lease begin() {
+    const SharedStudy::Asked asked = study.ask(0, 1e12, 1000);
+    study.follow();
+    return asked.lease.value();
+  }
+  void end(const Lease& lease, double used, const Value& parent = {}) {
+    study.end({{lease, TrialState::complete, {1}, Value::Map{{"flops", used}, {"parent", parent}}}});
+    study.follow();
+  }
+  void lose(const Lease& lease) {
+    study.storage().lose(lease);
+    study.follow();
+  }
+
+  std::vector<double> planned;
+  TemporaryFolder folder;
+  RunSettings settings = test_settings();
+  StageContext context = quiet_context(folder.path(), settings);
+  SweepPlan plan{sweep(R"(, "trials": 1000)"), settings};
+  SharedStudy study;
+  TrialFlops flops;
+};
+
+}  // namespace
+
+TEST_CASE("without a budget of FLOPs each trial may begin, and use what it wants") {
+  HandStudy hand(infinity, {100, infinity});
+  hand.begin();
+  hand.begin();
+  CHECK(hand.flops.most_trials() == std::numeric_limits<std::int64_t>::max());
+  CHECK(hand.flops.cap(0) == infinity);
+  CHECK(hand.flops.cap(1) == infinity);
+  CHECK_FALSE(hand.flops.are_used());
+}
+
+TEST_CASE("a trial begins if as much is left as the largest before it uses") {
+  HandStudy hand(1000, {100, 300, 400});
+  for (const double used : {100.0, 300.0}) {
+    CHECK(hand.flops.most_trials() == hand.study.study().trials().size() + 1);
+    hand.end(hand.begin(), used);
+  }
+  CHECK(hand.flops.most_trials() == 3);  // 600 are left, and 300 were the most
+  const Lease last = hand.begin();
+  CHECK(hand.flops.fits(2));
+  CHECK(hand.flops.most_trials() == 3);  // 200 will be left
+  CHECK_FALSE(hand.flops.are_used());    // but the trial that runs may use less
+  SECTION("none after the whole of it") {
+    hand.end(last, 400);
+    CHECK(hand.flops.most_trials() == 3);
+    CHECK(hand.flops.are_used());
+  }
+  SECTION("one more after a trial that was ended early") {
+    hand.end(last, 50);
+    CHECK(hand.flops.most_trials() == 4);
+    CHECK_FALSE(hand.flops.are_used());
+  }
+}
+
+TEST_CASE("a trial that is planned to use more than is left may use what is left by those before it") {
+  HandStudy hand(1000, {100, 700, 500, 50});
+  hand.end(hand.begin(), 100);
+  const Lease second = hand.begin();
+  hand.begin();
+  CHECK(hand.flops.cap(1) == infinity);
+  CHECK(hand.flops.cap(2) == 200);  // beside the second, which runs and is planned to use 700
+  CHECK_FALSE(hand.flops.fits(2));
+  hand.begin();
+  CHECK(hand.flops.cap(2) == 200);  // later trials change nothing
+  CHECK(hand.flops.cap(3) == -300);
+  hand.end(second, 300);  // pruned
+  CHECK(hand.flops.cap(2) == infinity);
+}
+
+TEST_CASE("a trial that was killed gets the same answer when it is begun again") {
+  HandStudy hand(1000, {600, 700});
+  hand.end(hand.begin(), 600);
+  const Lease cut = hand.begin();
+  CHECK(hand.flops.cap(1) == 400);
+  hand.lose(cut);
+  CHECK(hand.flops.most_trials() == 2);  // it waits, and no other trial comes before it
+  CHECK_FALSE(hand.flops.are_used());
+  const Lease again = hand.begin();
+  CHECK(again.trial == 1);
+  CHECK(hand.flops.cap(1) == 400);
+  hand.end(again, 390);
+  CHECK(hand.flops.are_used());
+}
+
+TEST_CASE("trials that time alone ends have equal parts, one for each worker") {
+  HandStudy hand(1000, {infinity, infinity, infinity}, 2);
+  const Lease first = hand.begin();
+  CHECK(hand.flops.most_trials() == 2);
+  hand.begin();
+  CHECK(hand.flops.cap(0) == 500);
+  CHECK(hand.flops.cap(1) == 500);
+  CHECK(hand.flops.most_trials() == 2);
+  hand.end(first, 200);
+  hand.begin();
+  CHECK(hand.flops.cap(2) == 300);  // 200 used, and 500 beside it
+}
+
+TEST_CASE("what a trial has taken over from its parent counts once") {
+  HandStudy hand(1000, {200, 300, 300});
+  hand.end(hand.begin(), 200);
+  hand.end(hand.begin(), 500, 0);  // 200 of these are its parent's
+  hand.begin();
+  CHECK(hand.flops.fits(2));
+  CHECK(hand.flops.most_trials() == 3);  // 200 are left
+  CHECK(flops_of(hand.study) == 500);
+}
+
+}  // namespace trainlab::trial_flops_test
