@@ -29,20 +29,12 @@ constexpr std::size_t most_plans = 16;
 // The remaining repeats of a trial are not run when a trial as good as the best would look this bad with less than this
 // probability.
 constexpr double hopeless_below = 0.1;
-constexpr const char* unwatched =
-    "health.action has no effect in trials, which are not watched: train the best one by itself";
-
 bool is_task(const TrialFit& fit) { return fit.options.entry().name == "task"; }
 
 // Tasks share nothing.
 std::string structure_of(const TrialFit& fit) { return is_task(fit) ? "" : structure_of(fit.options); }
 
 bool ended(const TrialFit& fit) { return is_finished(fit.summary) || fit.summary["status"] == Value("failed"); }
-
-bool reacts_to_health(const FitPlan& plan) {
-  const Options& fit = plan.options;
-  return fit.entry().find("health") && fit.given("health") && fit.child("health").string("action") != "tell";
-}
 
 }  // namespace
 
@@ -131,7 +123,10 @@ const std::shared_ptr<const FitPlan>& TrialFits::plan_of(const TrialFit& fit) {
   if (!plan || fit.structure.empty()) {
     plan = std::make_shared<const FitPlan>(plan_.plan_fit(fit.options));
     std::vector<std::string> warnings = plan->warnings;
-    if (reacts_to_health(*plan)) warnings.emplace_back(unwatched);
+    for (const FitAddition& addition : additions_of(plan->options)) {
+      if (std::string missed = addition.missed ? addition.missed(*plan) : ""; !missed.empty())
+        warnings.push_back(std::move(missed));
+    }
     if (const std::string why = plan_.why_no_stack(*plan); !why.empty())
       warnings.push_back("some trials cannot train in a stack: " + why);
     for (const std::string& warning : warnings) {
