@@ -203,8 +203,7 @@ std::shared_ptr<const FitPlan> corrected(const std::shared_ptr<const FitPlan>& p
 
 // LibTorch's errors become ours here: the code that runs stages does not know LibTorch.
 StageWork prepare_fit(const Options& stage, const RunSettings& settings) {
-  auto first =
-      with_torch_errors([&] { return std::make_shared<const FitPlan>(plan_with_additions(stage, settings)); });
+  auto first = with_torch_errors([&] { return std::make_shared<const FitPlan>(plan_with_additions(stage, settings)); });
   // The work is done once, and does not hold the data of the first plan beyond its own training.
   return [first, stage, settings](const StageContext& context) mutable {
     auto plan = with_torch_errors([&] { return corrected(std::exchange(first, nullptr), stage, settings); });

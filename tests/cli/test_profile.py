@@ -78,9 +78,9 @@ class Profile(CliTest):
             self.assertIn(name, [row["path"] for row in layers])
         self.assertTrue(any("Linear" in row["path"] and row["flops"] > 0 for row in layers), layers)
         memory = profile["memory"]
-        self.assertGreater(memory["predicted"]["peak"], 0)
+        self.assertGreater(memory["predicted"]["step"], 0)
         self.assertGreater(memory["categories"]["weights"], 0)
-        self.assertEqual(sum(memory["categories"].values()) - memory["categories"]["program"], memory["peak"])
+        self.assertEqual(sum(memory["categories"].values()) - memory["categories"]["program"], memory["step"])
         self.assertEqual(profile["pipeline"] is None, profile["shares"]["input"] < 0.05)
         machine, roofline = profile["machine"], profile["roofline"]
         if machine is None:
@@ -109,7 +109,7 @@ class Profile(CliTest):
         self.recipe()
         text = self.run_program("profile", "r.lua", "--seconds", "0.3", "--threads", "1").out
         self.assertIn(text.split(":")[0], VERDICTS)
-        for word in ("confidence", "samples/s", "launch_gap", "operators", "at the peak, in ", "backward ms",
+        for word in ("confidence", "samples/s", "launch_gap", "operators", "at its peak, in ", "backward ms",
                      "8 of 11 rows"):
             self.assertIn(word, text)
 
@@ -210,7 +210,7 @@ class Profile(CliTest):
         parts = {one["label"].split()[0]: one["data"][0] for one in charts["A step"]["sets"]}
         self.assertEqual(parts, {name: share for name, share in profile["shares"].items() if share >= 0.0005})
         curve = charts["Memory over a step"]["sets"][0]["data"]
-        self.assertEqual(max(point["y"] for point in curve), profile["memory"]["peak"])
+        self.assertEqual(max(point["y"] for point in curve), profile["memory"]["step"])
         at_peak = charts["Memory at the peak"]
         self.assertEqual(dict(zip(at_peak["labels"], at_peak["sets"][0]["data"])),
                          {name: count for name, count in profile["memory"]["categories"].items() if count > 0})

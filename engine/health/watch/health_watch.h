@@ -19,8 +19,8 @@
 
 namespace trainlab {
 
-// Whether the steps of a plan can be watched: in a step of the recipe's own, and in a step within the backward pass, all
-// gradients never exist at the same time.
+// Whether the steps of a plan can be watched: in a step of the recipe's own, and in a step within the backward pass,
+// all gradients never exist at the same time.
 inline bool watches_steps(const FitPlan& plan) { return !plan.step && !plan.fuse_step; }
 
 // The most bytes of samples that a watched step holds: those of two steps, each with samples of the activations, and of

@@ -17,7 +17,7 @@ Value MemoryLedger::to_value() const {
   for (const Layer& one : layers)
     all_layers.emplace_back(Value::Map{{"path", one.path}, {"activations", one.activations}});
   for (const Point& point : curve) points.emplace_back(Value::Map{{"seconds", point.seconds}, {"bytes", point.bytes}});
-  return Value::Map{{"peak", peak},
+  return Value::Map{{"step", peak},
                     {"categories", std::move(categories)},
                     {"at", std::move(place)},
                     {"layers", std::move(all_layers)},
