@@ -117,8 +117,17 @@ class Count final : public MemoryListener {
   std::int64_t now_, peak_ = 0;
 };
 
+// A copy of the weights and running statistics, tensor by tensor.
 std::int64_t weight_bytes(const FitPlan& plan) {
-  return plan.parameter_count() * static_cast<std::int64_t>(c10::elementSize(plan.precision.weights));
+  std::int64_t bytes = 0;
+  const auto add = [&](const Model& model) {
+    const auto value = static_cast<std::int64_t>(c10::elementSize(plan.precision.weights));
+    for (const ParameterInfo& one : model.parameters()) bytes += block_bytes(element_count(one.shape) * value);
+    for (const BufferInfo& one : model.buffers()) bytes += block_bytes(element_count(one.shape) * value);
+  };
+  if (plan.model) add(*plan.model);
+  for (const FitPlan::StepModel& one : plan.step_models) add(*one.model);
+  return bytes;
 }
 
 // Averages in the form in which they are validated, which the first validation leaves behind.
