@@ -103,12 +103,12 @@ Entry fit_entry() {
       .with(Option("ema", "an average of the weights, which is validated and kept in place of the weights")
                 .entry("average")
                 .of_whole_training())
-      .with(Option("memory", "how a training step takes less memory")
+      .with(Option("memory", "how a training takes less memory")
                 .fields(
                     {Option("budget",
-                            "bytes that a training step may take at its peak: \"2 GB\", \"500 MiB\", or \"80%\" of "
-                            "what is free when the fit begins. Where a step takes more, the options that make it fit "
-                            "are chosen; with recompute = \"auto\" or batch = \"auto\" only those (default: all that "
+                            "bytes of tensors that the training may take, its validations included: \"2 GB\", \"500 "
+                            "MiB\", or \"80%\" of what is free when the fit begins. Where the training takes more, the "
+                            "options that make it fit are chosen; with recompute = \"auto\" or batch = \"auto\" only those (default: all that "
                             "is free). A step that comes to this limit goes on in smaller parts, but not with "
                             "fuse_step")
                          .string(),

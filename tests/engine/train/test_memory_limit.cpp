@@ -179,7 +179,7 @@ TEST_CASE("a sample that does not fit ends the fit with the layer, the bytes and
              Catch::Contains(": out of memory: expected at most the 1.0 MiB that are left of the limit of ") &&
                  Catch::Contains("(--memory), found 1.3 MiB for the weights of the model, of which this layer has"));
   CHECK_THAT(message(plan, live_tensor_bytes() + 2'000'000),
-             Catch::Contains("for the training, a sample at a time: weights") && Catch::Contains("hint: "));
+             Catch::Contains("for the training, a sample at a time; in a step weights") && Catch::Contains("hint: "));
   // The memory of a step with functions of the recipe is not known before the step. The second layer makes a megabyte
   // of a sample. No batch is made ahead, so that the first step finds the same memory taken on each machine.
   const auto squares = native([](std::span<const Argument> arguments) -> std::vector<Argument> {

@@ -183,8 +183,8 @@ TEST_CASE("what changes the numbers needs to be allowed") {
              Catch::Contains("allow = \"any\" permits") && Catch::Contains("hint: a smaller model"));
   CHECK_THAT(error_of([&] { planned(wide(within(least / 2))); }),
              Catch::Contains("fit.memory.budget: expected at least ") &&
-                 Catch::Contains(R"(with which a step fits by the options that allow = "exact" permits, found )") &&
-                 Catch::Contains("hint: allow = \"any\""));
+                 Catch::Contains(R"(in which the training fits with options that allow = "exact" permits, found )") &&
+                 Catch::Contains("hint: allow = \""));
   // A state that the recipe says is not changed.
   const FitPlan given = planned(wide(within(least, "any"), R"(, "state": "bfloat16")"));
   CHECK(value_of(given, "optim.state") == "null");
