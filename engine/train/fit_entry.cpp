@@ -108,7 +108,8 @@ Entry fit_entry() {
                     {Option("budget",
                             "bytes of tensors that the training may take, its validations included: \"2 GB\", \"500 "
                             "MiB\", or \"80%\" of what is free when the fit begins. Where the training takes more, the "
-                            "options that make it fit are chosen; with recompute = \"auto\" or batch = \"auto\" only those (default: all that "
+                            "options that make it fit are chosen; with recompute = \"auto\" or batch = \"auto\" only "
+                            "those (default: all that "
                             "is free). A step that comes to this limit goes on in smaller parts, but not with "
                             "fuse_step")
                          .string(),

@@ -70,7 +70,7 @@ void sample_both(std::span<at::Tensor> gradients, std::span<const at::Tensor> we
 
 std::int64_t sample_bytes(std::int64_t values) { return block_bytes(values * std::int64_t{sizeof(float)}); }
 
-// Of the samples of a layer's activations, and of those in it.
+// The bytes of the samples of a layer's activations, and of those in it.
 std::int64_t activation_bytes(const FitPlan& plan, const Layer& layer) {
   std::int64_t sum = 0;
   if (layer.traits.nonlinearity != Nonlinearity::none) {
