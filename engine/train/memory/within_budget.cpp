@@ -334,7 +334,7 @@ class MixtureChoice {
   // The further values of memory.allow that permit options with which the training takes less, with the least budget of
   // each.
   std::string hint(Allow allow, std::int64_t least, std::int64_t unpredicted) const {
-    std::string more;
+    std::string more, last = budget_text(least, unpredicted);
     const Variants all = variants(plain_, Allow::any, activations());
     for (const Allow next : {Allow::close, Allow::any}) {
       if (next <= allow) continue;
@@ -343,8 +343,10 @@ class MixtureChoice {
         if (variant.allow == next) search.offer(variant);
       if (search.least() >= least) continue;
       least = search.least();
-      more += fmt::format("{}allow = \"{}\" needs {}", more.empty() ? "" : ", ", name_of(next),
-                          budget_text(least, unpredicted));
+      std::string needed = budget_text(least, unpredicted);
+      if (needed == last) continue;
+      more += fmt::format("{}allow = \"{}\" needs {}", more.empty() ? "" : ", ", name_of(next), needed);
+      last = std::move(needed);
     }
     return more.empty() ? "a smaller model, or smaller samples" : more;
   }
