@@ -224,6 +224,29 @@ TEST_CASE("a choice is corrected where predictions have missed something") {
         static_cast<std::int64_t>(0.95 * 0.8 * plain) - unpredicted);
 }
 
+TEST_CASE("a budget holds in validations too, which go in parts where a batch of them takes more than the steps") {
+  const auto text = [](const std::string& more) {
+    std::string all = fit_of(R"({"@": "nn.Linear", "out_features": 8192}, {"@": "nn.Tanh"})",
+                             R"(, "optim": {"@": "optim.SGD", "lr": 0.1}, "batch": 8, "keep": "last")" + more);
+    const std::string source = R"({"@": "data.digits"})";
+    return all.replace(all.find(source), source.size(),
+                       R"({"@": "data:split", "source": {"@": "data.digits"}, "train": 0.6, "val": 0.4})");
+  };
+  const TrainingMemory plain = predict_memory(planned(text(""))).memory;
+  REQUIRE(plain.in_measures > plain.in_steps);
+  const auto budget = static_cast<double>(plain.in_steps + (plain.in_measures - plain.in_steps) / 4) / 0.95;
+  REQUIRE(budget < static_cast<double>(plain.in_measures));
+  const TemporaryFolder folder;
+  const Value summary = run_one(parse_options(text(within(budget))), folder.path(), false, cpu_settings());
+  CHECK(summary["status"] == Value("done"));
+  CHECK(summary["memory"]["peak"].number() <= budget);
+  CHECK(summary["memory"]["peak"].number() > static_cast<double>(plain.in_steps) / 2);
+  const TemporaryFolder whole;
+  const Value free = run_one(parse_options(text("")), whole.path(), false, cpu_settings());
+  CHECK(free["memory"]["peak"].number() > budget);
+  CHECK(summary["metrics"]["val.loss"].number() == Approx(free["metrics"]["val.loss"].number()).epsilon(1e-5));
+}
+
 TEST_CASE("a fit that goes on keeps its choice") {
   RunSettings settings = cpu_settings();
   settings.chosen = Value::Map{{"memory.chunk_loss", false},
