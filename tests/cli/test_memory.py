@@ -122,7 +122,7 @@ class Limit(CliTest):
         self.limited()
         checked = self.run_program("check", "r.lua", "--memory", "16MB")
         self.assertRegex(checked.out, r"above the limit +steps in parts may fit into 15.3 MiB; as a whole it fits "
-                                      r"with memory = \{ recompute = \"every \d\" \} \(")
+                                      r"with batch = \d+, accumulate = \d+ \(")
         result = self.train("--memory", "ten", code=2)
         self.assert_said(result, '--memory: expected bytes with their unit, as "4GB" or "512 MiB", found "ten"')
 
