@@ -137,12 +137,14 @@ void of_trainings(Registry& registry) {
           .returns("table"));
   registry.add(
       Entry("result.memory", "field", "Of a fit: the bytes of its tensors, in the process that ended it.")
-          .with(Option("peak", "most bytes at a time, validations included").integer())
+          .with(Option("peak", "most bytes at a time in the training, validations and the test included").integer())
           .with(Option("plain",
-                       "peak of a training step without the options in `chosen`: predicted if there are any, else "
-                       "measured; nil where it is unknown")
+                       "the same without the options in `chosen`: predicted if there are any, else measured; nil where "
+                       "it is unknown")
                     .integer())
-          .with(Option("budget", "limit of a step's bytes (memory.budget, --memory); nil without a limit").integer())
+          .with(Option("step", "most bytes at a time in a training step; nil where none was measured").integer())
+          .with(Option("budget", "limit of the training's bytes (memory.budget, --memory); nil without a limit")
+                    .integer())
           .with(Option("categories",
                        "what a training step was measured to hold at its peak, by kind: weights, gradients, optimizer, "
                        "activations, temporaries, batches, averages, script, other; and `program`, what the process "

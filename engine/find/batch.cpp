@@ -154,7 +154,7 @@ void time_sizes(FoundBatch& found, Trainings& trainings, const FitPlan& plan, co
     const std::int64_t batch = size * found.accumulate;
     const FitPlan sized = trainings.plan(
         trainings.changed({{"batch", size}, {"epochs", Value()}, {"steps", StepClock::most}, {"schedule", Value()}}));
-    const std::int64_t memory = predict_memory(sized).ledger.peak;
+    const std::int64_t memory = predict_memory(sized).memory.step();
     if (static_cast<double>(memory) > room)
       return ends(fmt::format("a step of {} samples would take {}", batch, memory_text(static_cast<double>(memory))));
     options.context.tell(fmt::format("steps of {} samples", batch));

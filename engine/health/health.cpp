@@ -75,14 +75,18 @@ void check(const FitPlan& plan) {
       .hint("action = \"stop\" ends the fit after a verdict");
 }
 
+std::string missed(const FitPlan& plan) {
+  if (action_of(plan.options) == "tell") return "";
+  return "health.action has no effect in trials, which are not watched: train the best one by itself";
+}
+
 void join(const FitPlan& plan, FitMember& member, FitCompany& company) {
   const std::string action = action_of(member.options);
   const auto watch =
       std::make_shared<HealthWatch>(plan, member.context.say, action == "fix" ? member.context.settings : nullptr);
   member.observers.push_back(watch);
   member.parts.push_back(watch->part());
-  // In a step of the recipe's own, and in a step within the backward pass, all gradients never exist at the same time.
-  if (!plan.step && !plan.fuse_step) {
+  if (watches_steps(plan)) {
     company.observers.push_back(watch);
     company.passes.push_back(watch);
   }
@@ -110,7 +114,10 @@ FitAddition health_addition() {
                            "at the first validation after a fault of the training was found, and at the "
                            "end; receives the run and { kind, step, confidence, evidence, remedy }")
                         .function("function(run, verdict)")},
+      .reads_gradients = true,
       .check = check,
+      .bytes = watched_bytes,
+      .missed = missed,
       .join = join};
 }
 

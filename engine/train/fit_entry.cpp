@@ -103,12 +103,13 @@ Entry fit_entry() {
       .with(Option("ema", "an average of the weights, which is validated and kept in place of the weights")
                 .entry("average")
                 .of_whole_training())
-      .with(Option("memory", "how a training step takes less memory")
+      .with(Option("memory", "how a training takes less memory")
                 .fields(
                     {Option("budget",
-                            "bytes that a training step may take at its peak: \"2 GB\", \"500 MiB\", or \"80%\" of "
-                            "what is free when the fit begins. Where a step takes more, the options that make it fit "
-                            "are chosen; with recompute = \"auto\" or batch = \"auto\" only those (default: all that "
+                            "bytes of tensors that the training may take, its validations included: \"2 GB\", \"500 "
+                            "MiB\", or \"80%\" of what is free when the fit begins. Where the training takes more, the "
+                            "options that make it fit are chosen; with recompute = \"auto\" or batch = \"auto\" only "
+                            "those (default: all that "
                             "is free). A step that comes to this limit goes on in smaller parts, but not with "
                             "fuse_step")
                          .string(),
@@ -179,36 +180,34 @@ Entry fit_entry() {
           "}");
 }
 
-void check_additions(const FitPlan& plan, const std::vector<FitAddition>& additions) {
-  for (const FitAddition& addition : additions) {
+void check_additions(const FitPlan& plan) {
+  for (const FitAddition& addition : additions_of(plan.options)) {
     if (addition.check) addition.check(plan);
   }
 }
 
-FitPlan plan_with(const Options& stage, const RunSettings& settings, const std::vector<FitAddition>& additions,
-                  const DataParts* opened = nullptr) {
+FitPlan plan_with_additions(const Options& stage, const RunSettings& settings, const DataParts* opened = nullptr) {
   FitPlan plan = plan_fit(stage, settings, opened);
-  check_additions(plan, additions);
+  check_additions(plan);
   return plan;
 }
 
 // The plan, or another one where a step of what a budget has just chosen takes more than was predicted.
 std::shared_ptr<const FitPlan> corrected(const std::shared_ptr<const FitPlan>& plan, const Options& stage,
-                                         const RunSettings& settings, const std::vector<FitAddition>& additions) {
+                                         const RunSettings& settings) {
   if (!is_auto_memory(stage) || !settings.chosen.is_nil()) return plan;
   std::optional<FitPlan> again = corrected_choice(*plan, stage, settings);
   if (!again) return plan;
-  check_additions(*again, additions);
+  check_additions(*again);
   return std::make_shared<const FitPlan>(std::move(*again));
 }
 
 // LibTorch's errors become ours here: the code that runs stages does not know LibTorch.
-StageWork prepare_fit(const Options& stage, const RunSettings& settings, const std::vector<FitAddition>& additions) {
-  auto first =
-      with_torch_errors([&] { return std::make_shared<const FitPlan>(plan_with(stage, settings, additions)); });
+StageWork prepare_fit(const Options& stage, const RunSettings& settings) {
+  auto first = with_torch_errors([&] { return std::make_shared<const FitPlan>(plan_with_additions(stage, settings)); });
   // The work is done once, and does not hold the data of the first plan beyond its own training.
-  return [first, stage, settings, additions](const StageContext& context) mutable {
-    auto plan = with_torch_errors([&] { return corrected(std::exchange(first, nullptr), stage, settings, additions); });
+  return [first, stage, settings](const StageContext& context) mutable {
+    auto plan = with_torch_errors([&] { return corrected(std::exchange(first, nullptr), stage, settings); });
     for (const std::string& warning : plan->warnings) context.warn(warning);
     if (const auto warning = slow_products(*plan)) context.warn(*warning);
     for (const std::string& note : plan->notes) context.say(note);
@@ -222,12 +221,12 @@ StageWork prepare_fit(const Options& stage, const RunSettings& settings, const s
     }
     const FitAttempts attempts{
         .plan = [&](const RunSettings& fixed,
-                    const DataParts* opened) { return plan_with(stage, fixed, additions, opened); },
+                    const DataParts* opened) { return plan_with_additions(stage, fixed, opened); },
         .train =
             [&](const FitPlan& attempted, const StageContext& attempt) {
               FitMember member{.options = attempted.options, .context = attempt};
               FitCompany company;
-              for (const FitAddition& addition : additions) addition.join(attempted, member, company);
+              for (const FitAddition& addition : additions_of(stage)) addition.join(attempted, member, company);
               return run_fits(attempted, {&member, 1}, false, company).front();
             }};
     return with_torch_errors([&] { return train_with_fixes(std::move(plan), context, attempts); });
@@ -254,13 +253,16 @@ void register_fit(Registry& registry, const std::vector<FitAddition>& additions)
     std::vector<Option>& on = std::ranges::find(entry.options, "on", &Option::name)->nested;
     on.insert(on.end(), addition.callbacks.begin(), addition.callbacks.end());
   }
-  const auto prepare = [additions](const Options& stage, const RunSettings& settings) {
-    return prepare_fit(stage, settings, additions);
+  const auto check = [](const Options& stage, const RunSettings& settings, const CheckedToo& too) {
+    return check_fit(plan_with_additions(stage, settings), too);
   };
-  const auto check = [additions](const Options& stage, const RunSettings& settings, const CheckedToo& too) {
-    return check_fit(plan_with(stage, settings, additions), too);
-  };
-  registry.add(std::move(entry), StageKind{.counts_flops = true, .prepare = prepare, .check = check});
+  registry.add(std::move(entry),
+               StageKind{.counts_flops = true, .prepare = prepare_fit, .check = check, .own = additions});
+}
+
+const std::vector<FitAddition>& additions_of(const Options& fit) {
+  const auto& kind = fit.registry().implementation<StageKind>(fit.entry());
+  return *std::any_cast<std::vector<FitAddition>>(&kind.own);
 }
 
 }  // namespace trainlab

@@ -173,6 +173,18 @@ void FitLoop::estimate_total() {
   trained_->set_total(total);
 }
 
+// What computes on batches, within the limit of the training.
+template <class F>
+auto FitLoop::within_limit(F&& work) {
+  try {
+    const MemoryBudget budget = memory_.budget();
+    return work();
+  } catch (TensorMemoryLimit& error) {
+    memory_.explain(error, rates_.size());
+    throw;
+  }
+}
+
 void FitLoop::train_step() {
   const Span span(Phase::step);
   const double begin = steady_seconds();
@@ -194,11 +206,9 @@ void FitLoop::train_step() {
   if (axis_ > 0) inputs.active = active_;
   const std::int64_t at_a_time = trained_->micro_batch().samples;
   try {
-    const MemoryBudget budget = memory_.budget();
-    trained_->step(batches_, position_.step, inputs);
-  } catch (TensorMemoryLimit& error) {
+    within_limit([&] { trained_->step(batches_, position_.step, inputs); });
+  } catch (...) {
     batches_.clear();
-    memory_.explain(error, rates_.size());
     throw;
   }
   batches_.clear();
@@ -239,8 +249,10 @@ bool FitLoop::check_loss(std::size_t m) {
 
 std::vector<MetricMap> FitLoop::measure(Evaluator& evaluator) {
   trained_->begin_evaluation();
-  if (plan_.model) return evaluator.run(trained_->state());
-  return evaluator.run([](std::span<const at::Tensor>) { return at::Tensor(); });
+  return within_limit([&] {
+    if (plan_.model) return evaluator.run(trained_->state());
+    return evaluator.run([](std::span<const at::Tensor>) { return at::Tensor(); });
+  });
 }
 
 void FitLoop::validate(bool ends_epoch) {
@@ -404,6 +416,7 @@ void FitLoop::end(std::span<const std::size_t> members, bool interrupted) {
   const bool is_tested = std::ranges::any_of(members, [this](std::size_t m) { return !members_[m]->failure(); });
   if (!interrupted && plan_.data.test && plan_.measures() && is_tested) {
     for (const std::size_t m : members) members_[m]->restore_kept();
+    if (members.size() == members_.size()) validation_.reset();  // gives back the buffers of its loader
     Evaluator evaluator(plan_, *plan_.data.test, "test", axis_);
     if (!is_group_) evaluator.set_run(members_.front()->handle());
     const double begin = steady_seconds();

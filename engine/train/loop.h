@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "journal/speed.h"
-#include "memory/step_memory.h"
+#include "memory/fit_memory.h"
 #include "pace.h"
 #include "train/evaluator.h"
 #include "train/fit.h"
@@ -33,6 +33,8 @@ class FitLoop {
   std::vector<Value> train();
   // Tells the loop's observers that a training whose fault was found can go back.
   void offer_to_go_back(bool has_ended);
+  template <class F>
+  auto within_limit(F&& work);
   void train_step();
   // What comes after a step: callbacks, a validation, a checkpoint.
   void end_step();
@@ -77,7 +79,7 @@ class FitLoop {
   std::vector<FitMember> fits_;
   std::vector<std::size_t> places_;  // of the members among those with which the loop began
   std::vector<Value> summaries_;     // by place
-  StepMemory memory_;
+  FitMemory memory_;
   Pace pace_;
   double most_steps_;      // for which the run's budget has FLOPs
   std::int64_t axis_ = 0;  // rows of the group's leading axis, 0 without one; members_ are the first of them

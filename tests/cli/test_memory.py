@@ -81,7 +81,7 @@ class Limit(CliTest):
         self.assertIn("memory = 16000000", manifest)
         self.assertIn(f"goes through the model {batch} samples at a time", manifest)
         report = self.run_program("report", "a")
-        self.assertIn(f"with batch={batch}, accumulate={512 // batch}; a step without takes ", report.out)
+        self.assertIn(f"with batch={batch}, accumulate={512 // batch}; without ", report.out)
 
         # The same parts from the beginning, which a recipe can say.
         self.limited(batch=str(batch), more=more + f"  accumulate = {512 // batch},\n")
@@ -117,12 +117,12 @@ class Limit(CliTest):
                          " that are left of the limit of 9.5 MiB (--memory), found 15.3 MiB for the weights of the ")
         result = self.train("--memory", "34MB", code=1)
         self.assert_said(result, "r.lua:2: out of memory: expected at most the ",
-                         " for the training, a sample at a time: ",
+                         " for the training, a sample at a time; in a step weights ",
                          "fuse_step = true")
         self.limited()
         checked = self.run_program("check", "r.lua", "--memory", "16MB")
-        self.assertRegex(checked.out, r"above the limit +a step in parts may fit into 15.3 MiB; as a whole it fits "
-                                      r"with memory = \{ recompute = \"every \d\" \} \(")
+        self.assertRegex(checked.out, r"above the limit +steps in parts may fit into 15.3 MiB; as a whole it fits "
+                                      r"with batch = \d+, accumulate = \d+ \(")
         result = self.train("--memory", "ten", code=2)
         self.assert_said(result, '--memory: expected bytes with their unit, as "4GB" or "512 MiB", found "ten"')
 
@@ -170,7 +170,7 @@ class Budget(CliTest):
         checked = self.run_program("check", "r.lua")
         self.assertIn(" within the budget of 25.7 MiB, with memory.recompute=", checked.out)
         result = self.train("--out", "a")
-        self.assert_said(result, "memory: a step takes ", " at its peak in place of ",
+        self.assert_said(result, "memory: the training takes ", " at most in place of ",
                          " within the budget of 25.7 MiB, with memory.recompute=")
         self.assertNotIn("not byte-exact", result.err)
         memory = self.summary(self.folder / "a")["memory"]
@@ -190,8 +190,8 @@ class Budget(CliTest):
         self.within("3 MB")
         result = self.train(code=1)
         self.assert_said(result, f"r.lua:{LINES['fit']}: memory.budget: expected at least ",
-                         ', with which a step fits by the options that allow = "exact" permits, found 2.9 MiB (a step '
-                         "without options takes ", 'hint: allow = "any"')
+                         ', in which the training fits with options that allow = "exact" permits, found 2.9 MiB '
+                         "(without options the training takes ", 'hint: allow = "close" needs ')
         least = re.search(r"expected at least (\S+ MiB)", result.err)[1]
         more = f"{float(least.split()[0]) + 0.1:.1f} MiB"
         self.within(more)
@@ -245,7 +245,7 @@ class Offload(CliTest):
         self.assertLessEqual(memory["peak"], 13_000_000)
         self.assertGreater(memory["offloaded"], 6_000_000)
         self.assertEqual(memory["chosen"], ["memory.offload=optimizer"])
-        self.assertIn(" in a file, mostly ", self.run_program("report", "killed").out)
+        self.assertIn(" in a file; a step ", self.run_program("report", "killed").out)
         self.assert_same_end(self.folder / "killed", self.folder / "plain")
 
     def test_a_full_disk_is_told_before_the_first_step(self):

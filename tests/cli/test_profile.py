@@ -109,7 +109,7 @@ class Profile(CliTest):
         self.recipe()
         text = self.run_program("profile", "r.lua", "--seconds", "0.3", "--threads", "1").out
         self.assertIn(text.split(":")[0], VERDICTS)
-        for word in ("confidence", "samples/s", "launch_gap", "operators", "at the peak, in ", "backward ms",
+        for word in ("confidence", "samples/s", "launch_gap", "operators", "at its peak, in ", "backward ms",
                      "8 of 11 rows"):
             self.assertIn(word, text)
 

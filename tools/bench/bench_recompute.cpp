@@ -78,7 +78,7 @@ class Way {
   double activations_mb() const {
     return static_cast<double>(ledger_.of(MemoryKind::activations) + ledger_.of(MemoryKind::temporaries)) / 1e6;
   }
-  std::int64_t predicted() const { return predict_memory(plan_).ledger.peak; }
+  std::int64_t predicted() const { return predict_memory(plan_).memory.step(); }
 
   std::vector<double> seconds;
 

@@ -46,7 +46,7 @@ def measure(row, width=1024, layers=8, steps=30, threads=1):
     """Calls row(cells, is_right) for each way to train."""
     model = ["--width", str(width), "--layers", str(layers), "--steps", str(steps)]
     checked = json.loads(run([TRAINLAB, "check", RECIPE, *model, "--json"]))
-    plain = checked["stages"][0]["memory"]["peak"]
+    plain = checked["stages"][0]["memory"]["step"]
     limit = plain // 2
     limited = ["--memory", f"{limit}B"]
     with tempfile.TemporaryDirectory(dir=os.getcwd()) as folder:

@@ -187,12 +187,13 @@ std::string floor_text(const Value& floor) {
 
 std::string bytes_text(const Value& bytes) { return short_number(bytes.number() / 0x1p20) + " MiB"; }
 
-// "  memory 61.2 MiB of tensors at most, mostly activations 40 MiB, weights 12 MiB", with the two kinds of which a step
-// holds most, and on a second line what saves memory.
+// "  memory 61.2 MiB of tensors at most, of 70 MiB allowed; a step 58 MiB, mostly activations 40 MiB, weights 12 MiB",
+// with the two kinds of which a step holds most, and on a second line what saves memory. The first figure and the
+// allowed one are of the whole training, its validations included.
 std::string memory_text(const Value& memory) {
   if (!memory["peak"].is_number() || memory["peak"].number() == 0) return "";
   std::string text = "  memory " + bytes_text(memory["peak"]) + " of tensors at most";
-  if (memory["budget"].is_number()) text += ", allowed " + bytes_text(memory["budget"]);
+  if (memory["budget"].is_number()) text += ", of " + bytes_text(memory["budget"]) + " allowed";
   if (const Value& offloaded = memory["offloaded"]; offloaded.is_number() && offloaded.number() > 0)
     text += ", besides " + bytes_text(offloaded) + " in a file";
   std::vector<std::pair<double, std::string>> kinds;
@@ -201,6 +202,7 @@ std::string memory_text(const Value& memory) {
       if (name != "program" && bytes.is_number() && bytes.number() > 0) kinds.emplace_back(bytes.number(), name);
   }
   std::ranges::stable_sort(kinds, std::greater(), [](const auto& one) { return one.first; });
+  if (memory["step"].is_number()) text += "; a step " + bytes_text(memory["step"]);
   constexpr std::size_t most = 2;
   for (std::size_t i = 0; i < std::min(kinds.size(), most); ++i)
     text += (i == 0 ? ", mostly " : ", ") + kinds[i].second + " " + bytes_text(kinds[i].first);
@@ -210,7 +212,7 @@ std::string memory_text(const Value& memory) {
   }
   if (!chosen.empty()) text += "\n         with " + chosen;
   if (!chosen.empty() && memory["plain"].is_number())
-    text += "; a step without takes " + bytes_text(memory["plain"]) + " (predicted)";
+    text += "; without " + bytes_text(memory["plain"]) + " at most (predicted)";
   return text + "\n";
 }
 

@@ -12,6 +12,7 @@
 #include "run_facts.h"
 #include "samples.h"
 #include "tensor/device.h"
+#include "tensor/dry_run.h"
 #include "wanted_fix.h"
 
 namespace trainlab {
@@ -67,7 +68,28 @@ void sample_both(std::span<at::Tensor> gradients, std::span<const at::Tensor> we
   }
 }
 
+std::int64_t sample_bytes(std::int64_t values) { return block_bytes(values * std::int64_t{sizeof(float)}); }
+
+// The bytes of the samples of a layer's activations, and of those in it.
+std::int64_t activation_bytes(const FitPlan& plan, const Layer& layer) {
+  std::int64_t sum = 0;
+  if (layer.traits.nonlinearity != Nonlinearity::none) {
+    sum = sample_bytes(std::min(plan.loader.batch, most_sampled_rows) *
+                       std::min(element_count(layer.output), most_sampled_units));
+  }
+  for (const Layer* child : layer.children()) sum += activation_bytes(plan, *child);
+  return sum;
+}
+
 }  // namespace
+
+std::int64_t watched_bytes(const FitPlan& plan) {
+  if (!watches_steps(plan) || !plan.model) return 0;
+  std::int64_t sum = activation_bytes(plan, plan.model->root());
+  for (const ParameterInfo& one : plan.model->parameters())
+    sum += 4 * sample_bytes(std::min(element_count(one.shape), most_values));
+  return 2 * sum;
+}
 
 HealthWatch::HealthWatch(const FitPlan& plan, std::function<void(const std::string&)> say,
                          const RunSettings* fixes_with)

@@ -19,6 +19,14 @@
 
 namespace trainlab {
 
+// Whether the steps of a plan can be watched: in a step of the recipe's own, and in a step within the backward pass,
+// all gradients never exist at the same time.
+inline bool watches_steps(const FitPlan& plan) { return !plan.step && !plan.fuse_step; }
+
+// The most bytes of samples that a watched step holds: those of two steps, each with samples of the activations, and of
+// weights and gradients before and after the step.
+std::int64_t watched_bytes(const FitPlan& plan);
+
 // Reads the loss of each step, and samples of layers, weights and gradients in a few steps. For a device that computes
 // behind the host, the values are read at validations only, which wait for the device anyway. Of a fit with a step of
 // its own, or whose optimizer steps within the backward pass, only the validations are read.

@@ -30,18 +30,17 @@ at::Tensor sample_of(const at::Tensor& tensor, std::int64_t most) {
 }
 
 at::Tensor sample_units(const at::Tensor& activation, std::int64_t axis) {
-  constexpr std::int64_t most_rows = 128, most_units = 512;
   at::Tensor part = activation.detach();
   const auto thin = [&](std::int64_t along, std::int64_t most) {
     const std::int64_t size = part.size(along);
     if (size > most) part = part.slice(along, 0, size, (size + most - 1) / most);
   };
-  thin(axis, most_units);
+  thin(axis, most_sampled_units);
   // For samples with places, such as images, at most 16 samples and about 8 places of each are read.
   const std::int64_t places = part.dim() - 2;
   for (std::int64_t along = 0; along < part.dim(); ++along) {
     if (along == axis) continue;
-    thin(along, places == 0 ? most_rows : along == 0 ? 16 : places == 1 ? 8 : 3);
+    thin(along, places == 0 ? most_sampled_rows : along == 0 ? 16 : places == 1 ? 8 : 3);
   }
   const std::int64_t units = part.size(axis);
   return part.movedim(axis, -1).reshape({-1, units}).to(at::kFloat, /*non_blocking=*/false, /*copy=*/true).contiguous();

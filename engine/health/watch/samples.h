@@ -11,8 +11,9 @@ namespace trainlab {
 // and the strides only. The spacing has no common factor with the length of the last axis, so that all columns occur.
 at::Tensor sample_of(const at::Tensor& tensor, std::int64_t most);
 
-// At most about 128 rows and 512 units of an activation, as float32 [rows, units]. `axis`: the axis of the units, from
-// 0.
+// At most about `most_sampled_rows` rows and `most_sampled_units` units of an activation, as float32 [rows, units].
+// `axis`: the axis of the units, from 0.
+constexpr std::int64_t most_sampled_rows = 128, most_sampled_units = 512;
 at::Tensor sample_units(const at::Tensor& activation, std::int64_t axis);
 
 // The values of a sample, which is on the host.

@@ -17,10 +17,15 @@
 namespace trainlab {
 namespace {
 
-// The number of rows whose scores take about as much memory as x does.
+// With fewer rows at a time the products of matrices take longer: all weights and their gradient are gone through for
+// each chunk. (16,384 classes of 256 features: 16 rows take 2.3 times as long as all rows at once, 64 rows 1.27 times.)
+constexpr std::int64_t least_rows = 64;
+
+// The number of rows whose scores take about as much memory as x does, or somewhat more.
 std::int64_t rows_at_a_time(std::int64_t rows, std::int64_t classes, std::int64_t features) {
   const std::int64_t parts = (classes + features - 1) / features;
-  return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>((rows + parts - 1) / parts)));
+  const auto each = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>((rows + parts - 1) / parts)));
+  return std::max(each, least_rows);
 }
 
 class ChunkedCosts : public torch::autograd::Function<ChunkedCosts> {
@@ -48,7 +53,8 @@ class ChunkedCosts : public torch::autograd::Function<ChunkedCosts> {
         sum.add_(own.detach());
       }
       scores.reset();
-      if (of_x.defined()) of_x.narrow(0, first, count).copy_(at::mm(gradient, weight));
+      if (at::Tensor own = of_x.defined() ? of_x.narrow(0, first, count) : at::Tensor(); own.defined())
+        at::mm_out(own, gradient, weight);
       if (of_weight.defined()) of_weight.addmm_(gradient.t(), own_x);
       if (of_bias.defined()) of_bias.add_(gradient.sum(0));
     }

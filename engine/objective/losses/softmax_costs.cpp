@@ -126,6 +126,7 @@ at::Tensor costs_and_norms(const at::Tensor& scores, const at::Tensor& labels, s
                            const at::Tensor& norms) {
   const std::int64_t rows = scores.size(0), classes = scores.size(1);
   at::Tensor costs = at::empty({rows}, scores.options());
+  if (scores.is_meta()) return costs;
   const auto* x = scores.const_data_ptr<float>();
   const auto* y = labels.const_data_ptr<std::int64_t>();
   check_labels(y, rows, classes, ignored);
@@ -149,6 +150,7 @@ class SoftmaxCosts final : public torch::autograd::Node {
   variable_list apply(variable_list&& upstream) override {
     const at::Tensor scores = scores_.unpack(), labels = labels_.unpack(), norms = norms_.unpack();
     const std::int64_t rows = scores.size(0), classes = scores.size(1);
+    if (scores.is_meta()) return {at::empty_like(scores)};
     // A gradient of the gradient is wanted: by operators that have one.
     if (at::GradMode::is_enabled()) {
       const at::Tensor of_rows = is_mean_ ? upstream[0].div(static_cast<double>(rows)).expand(rows) : upstream[0];
@@ -187,6 +189,7 @@ class SoftmaxCosts final : public torch::autograd::Node {
 // Not by Tensor::mean(), whose division of one number by another alone takes LibTorch 3 µs: a step of a small model
 // feels it.
 at::Tensor mean_of(const at::Tensor& costs) {
+  if (costs.is_meta()) return at::empty({}, costs.options());
   const std::span<const float> all(costs.const_data_ptr<float>(), static_cast<std::size_t>(costs.numel()));
   at::Tensor mean = at::empty({}, costs.options());
   *mean.mutable_data_ptr<float>() =
@@ -207,8 +210,10 @@ at::Tensor costs_or_mean(const at::Tensor& given_scores, const at::Tensor& given
 }  // namespace
 
 bool takes_softmax_costs(const at::Tensor& scores, const at::Tensor& labels) {
-  return scores.is_cpu() && scores.scalar_type() == at::kFloat && scores.dim() == 2 && scores.size(1) > 0 &&
-         labels.is_cpu() && labels.scalar_type() == at::kLong && labels.dim() == 1 && labels.size(0) == scores.size(0);
+  // Without values (tensor/dry_run.h), the memory is that of the CPU.
+  const bool is_here = (scores.is_cpu() && labels.is_cpu()) || (scores.is_meta() && labels.is_meta());
+  return is_here && scores.scalar_type() == at::kFloat && scores.dim() == 2 && scores.size(1) > 0 &&
+         labels.scalar_type() == at::kLong && labels.dim() == 1 && labels.size(0) == scores.size(0);
 }
 
 at::Tensor softmax_costs(const at::Tensor& scores, const at::Tensor& labels, std::int64_t ignored) {

@@ -29,12 +29,13 @@ std::string binary_text(double bytes) {
 
 std::string peak_text(const RecordedMemory& memory, const MemoryPrediction& predicted) {
   const MemoryLedger& ledger = memory.ledger;
-  return fmt::format("{:<16} {} at the peak, in {}{}; {} were predicted{}, and the process holds {}\n{:<16} {}\n",
-                     "memory", binary_text(static_cast<double>(ledger.peak)), phase_name(ledger.phase),
-                     ledger.layer.empty() ? "" : " of " + ledger.layer,
-                     binary_text(static_cast<double>(predicted.ledger.peak)),
-                     predicted.estimated_because.empty() ? "" : " (an estimate)",
-                     binary_text(static_cast<double>(memory.resident)), "", category_text(ledger, binary_text));
+  return fmt::format(
+      "{:<16} a step {} at its peak, in {}{}; {} were predicted{}, with all buffers of the loader, and the "
+      "process holds {}\n{:<16} {}\n",
+      "memory", binary_text(static_cast<double>(ledger.peak)), phase_name(ledger.phase),
+      ledger.layer.empty() ? "" : " of " + ledger.layer, binary_text(static_cast<double>(predicted.memory.step())),
+      predicted.estimated_because.empty() ? "" : " (an estimate)", binary_text(static_cast<double>(memory.resident)),
+      "", category_text(ledger, binary_text));
 }
 
 // "45.1 GFLOP/s (12 % used)": a roof, and how much of the roof is used where that is known.
@@ -75,7 +76,7 @@ Value roofline_value(const Measures& m, const ProfileDetails& details) {
 }
 
 Value predicted_value(const MemoryPrediction& prediction) {
-  Value predicted = Value::Map{{"peak", prediction.ledger.peak}};
+  Value predicted = Value::Map{{"peak", prediction.memory.step()}};
   if (!prediction.estimated_because.empty()) predicted.set("estimated_because", prediction.estimated_because);
   return predicted;
 }

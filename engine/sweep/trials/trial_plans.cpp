@@ -10,13 +10,6 @@ namespace {
 
 // Plans that are kept for the next trials of the same structure.
 constexpr std::size_t most_plans = 16;
-constexpr const char* unwatched =
-    "health.action has no effect in trials, which are not watched: train the best one by itself";
-
-bool reacts_to_health(const FitPlan& plan) {
-  const Options& fit = plan.options;
-  return fit.entry().find("health") && fit.given("health") && fit.child("health").string("action") != "tell";
-}
 
 }  // namespace
 
@@ -33,7 +26,10 @@ const std::shared_ptr<const FitPlan>& TrialPlans::of(const TrialFit& fit) {
   if (!plan || fit.structure.empty()) {
     plan = std::make_shared<const FitPlan>(plan_.plan_fit(fit.options));
     std::vector<std::string> warnings = plan->warnings;
-    if (reacts_to_health(*plan)) warnings.emplace_back(unwatched);
+    for (const FitAddition& addition : additions_of(plan->options)) {
+      if (std::string missed = addition.missed ? addition.missed(*plan) : ""; !missed.empty())
+        warnings.push_back(std::move(missed));
+    }
     if (const std::string why = plan_.why_no_stack(*plan); !why.empty())
       warnings.push_back("some trials cannot train in a stack: " + why);
     for (const std::string& warning : warnings) {

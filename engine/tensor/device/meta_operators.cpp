@@ -1,5 +1,6 @@
 // Operators for which LibTorch's C++ has no shape functions: each runs on the CPU with zeros in place of values. The
 // memory that the operator uses meanwhile is reported as a block that lives as long as the operator runs.
+#include <ATen/Parallel.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/_scaled_dot_product_attention_math.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu.h>
@@ -14,10 +15,13 @@
 
 #include <algorithm>
 #include <mutex>
+#include <optional>
 #include <set>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <unordered_map>
 #include <vector>
 
 #include "meta_device.h"
@@ -63,44 +67,125 @@ c10::IValue on_cpu(const c10::IValue& value) {
   return value;
 }
 
-at::Tensor without_values(const at::Tensor& like) {
-  if (!like.defined()) return like;
-  return at::empty_strided(like.sizes(), like.strides(), like.options().device(at::kMeta));
-}
+// A tensor without its values.
+struct Form {
+  bool is_defined = false;
+  at::ScalarType type = at::kFloat;
+  std::vector<std::int64_t> sizes, strides;
 
-c10::IValue on_meta(const c10::IValue& value) {
-  if (value.isTensor()) return without_values(value.toTensor());
-  if (value.isTensorList()) {
-    c10::List<at::Tensor> all;
-    for (const at::Tensor& one : value.toTensorVector()) all.push_back(without_values(one));
-    return all;
+  explicit Form(const at::Tensor& like) : is_defined(like.defined()) {
+    if (!is_defined) return;
+    type = like.scalar_type();
+    sizes = like.sizes().vec();
+    strides = like.strides().vec();
   }
-  return value;
+  at::Tensor made() const {
+    return is_defined ? at::empty_strided(sizes, strides, at::device(at::kMeta).dtype(type)) : at::Tensor();
+  }
+};
+
+// What an operator has done with memory: the bytes that it took while it ran, and its results.
+struct Outcome {
+  struct Result {
+    std::optional<std::size_t> same_as;  // the argument that the operator has changed and returns
+    bool is_list = false;
+    std::vector<Form> forms;
+  };
+  std::int64_t while_running = 0;
+  std::vector<Result> results;
+};
+
+Outcome::Result result_of(const c10::IValue& value) {
+  Outcome::Result result{.same_as = {}, .is_list = value.isTensorList(), .forms = {}};
+  if (!result.is_list) {
+    result.forms.emplace_back(value.toTensor());
+  } else {
+    for (const at::Tensor& one : value.toTensorVector()) result.forms.emplace_back(one);
+  }
+  return result;
 }
 
-void run_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+c10::IValue made(const Outcome::Result& result, const std::vector<c10::IValue>& given) {
+  if (result.same_as) return given[*result.same_as];
+  if (!result.is_list) return result.forms.front().made();
+  c10::List<at::Tensor> all;
+  for (const Form& form : result.forms) all.push_back(form.made());
+  return all;
+}
+
+Outcome outcome_on_cpu(const c10::OperatorHandle& op, const std::vector<c10::IValue>& given) {
   const auto& arguments = op.schema().arguments();
   const auto& returns = op.schema().returns();
-  const std::vector<c10::IValue> given = torch::jit::pop(*stack, arguments.size());
   std::vector<c10::IValue> zeros;  // kept alive, so that freeing the operands is not counted for the operator
   zeros.reserve(given.size());
   for (const c10::IValue& value : given) zeros.push_back(on_cpu(value));
-  stack->insert(stack->end(), zeros.begin(), zeros.end());
+  torch::jit::Stack stack = zeros;
   OperatorMemory memory;
   {
     const MemoryListening listening(memory);
-    op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), stack);
+    op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), &stack);
   }
-  const MetaBlock while_running(memory.peak - memory.held());
-  const std::size_t first = stack->size() - returns.size();
+  Outcome outcome{.while_running = memory.peak - memory.held(), .results = {}};
   for (std::size_t r = 0; r < returns.size(); ++r) {
-    c10::IValue& result = (*stack)[first + r];
     const c10::AliasInfo* const alias = returns[r].alias_info();
     std::size_t same = 0;
     while (same < given.size() && !(alias && arguments[same].alias_info() && *arguments[same].alias_info() == *alias))
       ++same;
-    result = same < given.size() ? given[same] : on_meta(result);
+    Outcome::Result result =
+        same < given.size() ? Outcome::Result{.same_as = same, .is_list = false, .forms = {}} : result_of(stack[r]);
+    outcome.results.push_back(std::move(result));
   }
+  return outcome;
+}
+
+bool add_to_key(std::string& key, const at::Tensor& tensor) {
+  if (!tensor.defined()) {
+    key += "-;";
+    return true;
+  }
+  key += std::to_string(static_cast<int>(tensor.scalar_type())) + "[";
+  for (const std::int64_t size : tensor.sizes()) key += std::to_string(size) + ",";
+  for (const std::int64_t stride : tensor.strides()) key += ":" + std::to_string(stride);
+  key += "]";
+  return tensor.is_meta();
+}
+
+// Adds all of an argument to the key on which the operator's memory can depend; false where that is not known.
+bool add_to_key(std::string& key, const c10::IValue& value) {
+  if (value.isTensor()) return add_to_key(key, value.toTensor());
+  if (value.isTensorList()) {
+    key += "(";
+    for (const at::Tensor& one : value.toTensorVector())
+      if (!add_to_key(key, one)) return false;
+    key += ")";
+    return true;
+  }
+  if (!value.isNone() && !value.isInt() && !value.isDouble() && !value.isBool() && !value.isIntList() &&
+      !value.isBoolList() && !value.isDoubleList() && !value.isString() && !value.isDevice())
+    return false;
+  std::ostringstream text;
+  text << value << ";";
+  key += text.str();
+  return true;
+}
+
+// Runs the operator once for each form of its arguments: many dry runs of one model, as when a budget chooses among
+// options, take the time of one.
+void run_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  static thread_local std::unordered_map<std::string, Outcome> known;
+  const std::vector<c10::IValue> given = torch::jit::pop(*stack, op.schema().arguments().size());
+  std::string key = op.schema().name() + "." + op.schema().overload_name() + std::to_string(at::get_num_threads());
+  const bool is_known_by_key =
+      std::ranges::all_of(given, [&key](const c10::IValue& value) { return add_to_key(key, value); });
+  std::optional<Outcome> own;
+  if (!is_known_by_key) {
+    own = outcome_on_cpu(op, given);
+  } else if (!known.contains(key)) {
+    known.emplace(key, outcome_on_cpu(op, given));
+  }
+  const Outcome& outcome = own ? *own : known.at(key);
+  const MetaBlock while_running(outcome.while_running);
+  for (const Outcome::Result& result : outcome.results) stack->push_back(made(result, given));
 }
 
 // Whether the operator reads a value, or its result's shape depends on values. Without values such an operator raises.

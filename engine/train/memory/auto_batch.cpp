@@ -11,7 +11,7 @@
 namespace trainlab {
 namespace {
 
-// A tenth of the room stays free, because a prediction leaves out some memory, such as that of a validation.
+// A tenth of the room stays free, because a prediction leaves out some memory, such as that of metrics.
 constexpr double margin = 0.9;
 constexpr int refinements = 8;  // most predictions for sizes between a batch that fits and a batch that does not
 
@@ -42,21 +42,20 @@ std::int64_t largest_batch(const FitPlan& plan) {
         .hint("batch = 64");
   }
   const auto whole = static_cast<double>(plan.budget > 0 ? plan.budget : live_tensor_bytes() + free_tensor_memory());
-  const double room = margin * whole - static_cast<double>(kept_after_validation(plan));
+  const double room = margin * whole;
   const auto tried = [&](std::int64_t batch) -> Tried {
     const MemoryPrediction step = predict_memory(plan, 1, [batch](FitPlan& dry) { dry.loader.batch = batch; });
     if (!step.estimated_because.empty())
       throw fit.error("batch", "\"auto\" cannot tell what a step takes: " + step.estimated_because).hint("batch = 64");
-    return {batch, static_cast<double>(step.ledger.peak)};
+    return {batch, static_cast<double>(step.memory.training())};
   };
   const auto held = static_cast<double>(plan.data.train.epoch_size());
   Tried small = tried(rounded(std::min(16.0, held)));
   while (small.peak > room && small.batch > 1) small = tried(rounded(static_cast<double>(small.batch) / 2));
   if (small.peak > room) {
     throw fit
-        .error("batch", "a step of one sample takes " + memory_text(small.peak) + ", found room for " +
-                            memory_text(room) + " (nine tenths of " + memory_text(whole) +
-                            ", without the copies of the weights that are kept)")
+        .error("batch", "a training with steps of one sample takes " + memory_text(small.peak) + ", found room for " +
+                            memory_text(room) + " (nine tenths of " + memory_text(whole) + ")")
         .hint("memory = { recompute = \"every 2\" }, or a smaller model");
   }
   if (small.batch < 16 || held < 32) return small.batch;

@@ -142,10 +142,10 @@ class Choice {
  public:
   Choice(FitPlan& plan, std::int64_t budget) : plan_(plan), budget_(budget) {}
 
-  // Takes a candidate into account. Returns whether a step with its segments fits.
+  // Takes a candidate into account. Returns whether a training with its segments fits.
   bool offer(Recompute recompute, double seconds) {
     plan_.recompute = recompute;
-    const std::int64_t peak = predicted_peak(plan_);
+    const std::int64_t peak = predict_memory(plan_).memory.training();
     least_ = std::min(least_, peak);
     if (peak > budget_) return false;
     if (!found_ || seconds < seconds_) {
@@ -195,7 +195,7 @@ RecomputePrice recompute_within(FitPlan& plan, std::int64_t budget, const Option
     throw memory.error("recompute", "\"auto\" cannot tell what a step keeps: " + plain.estimated_because)
         .hint("\"every 2\", or patterns of layers");
   }
-  const std::int64_t peak = plain.ledger.peak + kept_after_validation(plan);
+  const std::int64_t peak = plain.memory.training();
   RecomputePrice price{.plain = peak, .peak = peak};
   if (price.plain <= budget) return price;
   std::vector<const Layer*> chain = plan.model->chain();

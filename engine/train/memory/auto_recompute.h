@@ -7,20 +7,19 @@
 
 namespace trainlab {
 
-// The price of the chosen recomputation. Bytes are those that predict_memory() predicts for the whole step, together
-// with kept_after_validation().
+// The price of the chosen recomputation. Bytes are those that predict_memory() predicts for the training.
 struct RecomputePrice {
   bool fits = true;                  // false: `peak` is the least that recomputation reaches, which is above the budget
-  std::int64_t plain = 0, peak = 0;  // bytes at the peak without and with recomputation
+  std::int64_t plain = 0, peak = 0;  // bytes of the training without and with recomputation
   double forward = 0, again = 0;     // seconds of a forward pass, and of the layers computed again in a step
 };
 
 // Seconds of a forward pass through the model's chain, the least of some passes on zeros.
 double forward_seconds(const FitPlan& plan);
 
-// Sets plan.recompute; it becomes empty where the plain step fits, and where no recomputation fits. The candidates are
-// the plans of SegmentSearch, and plans with segments of equal size. The memory of each is predicted by a dry run, the
-// time by forward passes on zeros. With `nests`, segments may lie within others, which patterns of layers cannot
+// Sets plan.recompute; it becomes empty where the plain training fits, and where no recomputation fits. The candidates
+// are the plans of SegmentSearch, and plans with segments of equal size. The memory of each is predicted by a dry run,
+// the time by forward passes on zeros. With `nests`, segments may lie within others, which patterns of layers cannot
 // express. Error{recipe} at the option `recompute` of `memory` if the step cannot be predicted.
 RecomputePrice recompute_within(FitPlan& plan, std::int64_t budget, const Options& memory, bool nests);
 

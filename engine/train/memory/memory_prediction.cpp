@@ -1,5 +1,6 @@
 #include "train/memory_prediction.h"
 
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 
@@ -9,8 +10,11 @@
 
 #include "core/words.h"
 #include "objective/losses.h"
+#include "step/batch_view.h"
 #include "tensor/dry_run.h"
+#include "tensor/memory.h"
 #include "train/evaluator.h"
+#include "train/fit.h"
 #include "train/group.h"
 
 namespace trainlab {
@@ -18,6 +22,9 @@ namespace {
 
 // The dry run has two steps, because state that the first step makes exists only in the second.
 constexpr std::int64_t dry_steps = 2;
+
+// Evaluations are taken with these numbers of samples; what more samples take follows on a straight line.
+constexpr std::int64_t few_samples = 8, some_samples = 16;
 
 bool has_function(const Value& value) {
   if (value.is_list()) return std::ranges::any_of(value.list(), has_function);
@@ -57,15 +64,15 @@ FitPlan step_plan(const FitPlan& plan, at::Device device) {
   one.offload_optimizer = plan.offload_optimizer;
   one.offload_activations = plan.offload_activations;
   one.folder = plan.folder;
+  one.budget = plan.budget;
+  one.keep_best = plan.keep_best;
   return one;
 }
 
 // A batch of zeros, of the shapes that the loader gives. The loader's buffers are counted apart.
-Batch batch_of_zeros(const FitPlan& plan, std::int64_t members) {
+Batch batch_of_zeros(const FitPlan& plan, std::int64_t members, std::int64_t samples) {
   Batch batch;
-  batch.size = plan.loader.batch;
-  // Two parts are enough, because further parts of a batch take no more memory than the second.
-  if (plan.micro_batch > 0) batch.size = std::min(batch.size, 2 * plan.micro_batch);
+  batch.size = samples;
   const auto made = [&](const Shape& sample, at::ScalarType type) {
     Shape shape = sample;
     shape.insert(shape.begin(), batch.size);
@@ -77,9 +84,113 @@ Batch batch_of_zeros(const FitPlan& plan, std::int64_t members) {
   return batch;
 }
 
-// Takes the steps of a step_plan(), of which `Heard` hears.
+std::int64_t step_samples(const FitPlan& plan) {
+  // Two parts are enough, because further parts of a batch take no more memory than the second.
+  return plan.micro_batch > 0 ? std::min(plan.loader.batch, 2 * plan.micro_batch) : plan.loader.batch;
+}
+
+// The bytes of all tensors, now and at most, beside the recorder that divides them.
+class Count final : public MemoryListener {
+ public:
+  Count(MemoryListener& recorder, std::int64_t before) : recorder_(recorder), now_(before) {}
+
+  void allocated(const void* block, std::int64_t bytes, MemoryUse use) noexcept override {
+    now_ += bytes;
+    peak_ = std::max(peak_, now_);
+    recorder_.allocated(block, bytes, use);
+  }
+  void freed(const void* block, std::int64_t bytes, MemoryUse use) noexcept override {
+    now_ -= bytes;
+    recorder_.freed(block, bytes, use);
+  }
+  std::int64_t now() const { return now_; }
+  // The bytes that `work` takes at most beside those that are there when it begins.
+  template <class Work>
+  std::int64_t of(const Work& work) {
+    const std::int64_t before = peak_ = now_;
+    work();
+    return peak_ - before;
+  }
+
+ private:
+  MemoryListener& recorder_;
+  std::int64_t now_, peak_ = 0;
+};
+
+// A copy of the weights and running statistics, tensor by tensor.
+std::int64_t weight_bytes(const FitPlan& plan) {
+  std::int64_t bytes = 0;
+  const auto add = [&](const Model& model) {
+    const auto value = static_cast<std::int64_t>(c10::elementSize(plan.precision.weights));
+    for (const ParameterInfo& one : model.parameters()) bytes += block_bytes(element_count(one.shape) * value);
+    for (const BufferInfo& one : model.buffers()) bytes += block_bytes(element_count(one.shape) * value);
+  };
+  if (plan.model) add(*plan.model);
+  for (const FitPlan::StepModel& one : plan.step_models) add(*one.model);
+  return bytes;
+}
+
+// Averages in the form in which they are validated, which the first validation leaves behind.
+std::int64_t bytes_of_averages(const FitPlan& plan) {
+  const bool has_average = plan.options.given("ema") || (!plan.step && keeps_average(plan.options.child("optim")));
+  return has_average ? weight_bytes(plan) : 0;
+}
+
+std::int64_t bytes_of_best(const FitPlan& plan) { return plan.keep_best ? weight_bytes(plan) : 0; }
+
+std::int64_t buffer_bytes(const FitPlan& plan, const Part& part) {
+  std::int64_t bytes = 0;
+  for (const std::int64_t buffer : evaluation_buffers(plan, part)) bytes += block_bytes(buffer);
+  return bytes;
+}
+
+std::int64_t company_bytes(const FitPlan& plan) {
+  std::int64_t bytes = 0;
+  for (const FitAddition& addition : additions_of(plan.options)) bytes += addition.bytes ? addition.bytes(plan) : 0;
+  return bytes;
+}
+
+std::int64_t bytes_of_steps(const FitPlan& plan, std::int64_t step, std::size_t rows) {
+  const std::int64_t all = step + company_bytes(plan);
+  if (!plan.data.val || !plan.measures()) return all;
+  const std::int64_t copies = bytes_of_best(plan) + bytes_of_averages(plan);
+  return all + static_cast<std::int64_t>(rows) * copies + buffer_bytes(plan, *plan.data.val);
+}
+
+// The most bytes in evaluations of the validation and of the test part, between two steps. `state`: what is validated
+// of a group that has taken steps, which `count` counts already, as far as it is a copy.
+std::int64_t bytes_of_measures(const FitPlan& plan, const ModelState& state, Count& count) {
+  const std::int64_t limit = memory_limit(plan);
+  const auto one_pass = [&](std::int64_t samples) {
+    const Batch batch = batch_of_zeros(plan, state.members, samples);
+    return count.of([&] {
+      const at::NoGradGuard no_gradients;
+      std::vector<at::Tensor> moved;
+      const BatchView view = view_of(plan, batch, state.members, Key(0), {}, moved);
+      const at::Tensor out =
+          plan.model->forward(model_inputs(plan, view), {.state = state, .training = false, .keys = {}});
+      (*plan.loss)(out, view);
+    });
+  };
+  const std::int64_t few = one_pass(few_samples), more = one_pass(some_samples);
+  const auto passes = [&](std::int64_t samples) {
+    return few + (more - few) * (samples - few_samples) / (some_samples - few_samples);
+  };
+  const std::int64_t rows = std::max<std::int64_t>(state.members, 1);
+  std::int64_t most = 0;
+  for (const std::optional<Part>& part : {plan.data.val, plan.data.test}) {
+    if (!part) continue;
+    const std::int64_t kept = count.now() + rows * bytes_of_best(plan) + buffer_bytes(plan, *part);
+    std::int64_t samples = evaluation_batch(plan, *part);
+    while (limit > 0 && samples > 1 && kept + passes(samples) > limit) samples = (samples + 1) / 2;
+    most = std::max(most, kept + passes(samples));
+  }
+  return most;
+}
+
+// Takes the steps of a step_plan(), and evaluations, of which `Heard` hears.
 template <class Heard>
-MemoryLedger ledger_of_steps(const FitPlan& plan, std::size_t rows) {
+TrainingMemory memory_of_steps(const FitPlan& plan, std::size_t rows) {
   const bool axis = rows > 1;
   const auto members = static_cast<std::int64_t>(axis ? rows : 0);
   std::vector<Key> keys;
@@ -92,9 +203,11 @@ MemoryLedger ledger_of_steps(const FitPlan& plan, std::size_t rows) {
   const std::vector<std::int64_t> buffers = Loader(plan.data.train, plan.loader, keys, axis).buffer_bytes();
 
   MemoryRecorder recorder(tensor_memory());
+  Count count(recorder, live_tensor_bytes());
   // The batches are not heard of, because those of a fit lie in the loader's buffers, which follow.
-  const std::vector<Batch> batches(static_cast<std::size_t>(plan.accumulate), batch_of_zeros(plan, members));
-  const Heard hearing(recorder);
+  const std::vector<Batch> batches(static_cast<std::size_t>(plan.accumulate),
+                                   batch_of_zeros(plan, members, step_samples(plan)));
+  const Heard hearing(count);
   const Listening listening(recorder);
   std::vector<at::Tensor> prefetched;
   {
@@ -107,10 +220,13 @@ MemoryLedger ledger_of_steps(const FitPlan& plan, std::size_t rows) {
     const Span span(Phase::step);
     group.step(batches, step, {.rates = rates, .active = active});
   }
-  return recorder.ledger();
+  TrainingMemory memory{.ledger = recorder.ledger()};
+  memory.in_steps = bytes_of_steps(plan, memory.step(), rows);
+  memory.in_measures = bytes_of_measures(plan, group.state(), count);
+  return memory;
 }
 
-MemoryLedger estimated(const FitPlan& plan, std::size_t rows) {
+TrainingMemory estimated(const FitPlan& plan, std::size_t rows) {
   const MemoryEstimate one = estimate_memory(plan);
   const auto members = static_cast<double>(rows);
   MemoryLedger ledger;
@@ -123,10 +239,17 @@ MemoryLedger estimated(const FitPlan& plan, std::size_t rows) {
   set(MemoryKind::activations, members * one.activations);
   set(MemoryKind::other, one.data);
   ledger.peak = std::accumulate(ledger.bytes.begin(), ledger.bytes.end(), std::int64_t{0});
-  return ledger;
+  TrainingMemory memory{.ledger = ledger};
+  memory.in_steps = bytes_of_steps(plan, memory.step(), rows);
+  return memory;
 }
 
 }  // namespace
+
+std::int64_t memory_limit(const FitPlan& plan) {
+  const MemoryBudget budget(plan.budget);
+  return tensor_memory_limit();
+}
 
 MemoryPrediction predict_memory(const FitPlan& plan, std::size_t rows, const std::function<void(FitPlan&)>& change) {
   std::string why = functions_of(plan);
@@ -134,30 +257,18 @@ MemoryPrediction predict_memory(const FitPlan& plan, std::size_t rows, const std
     try {
       FitPlan dry = step_plan(plan, at::kMeta);
       if (change) change(dry);
-      return {.ledger = ledger_of_steps<DryRun>(dry, rows), .estimated_because = ""};
+      return {.memory = memory_of_steps<DryRun>(dry, rows), .estimated_because = ""};
     } catch (const std::exception&) {
       // An operator raises an error if it reads a value, or if it alone needs more memory than is free.
       why = "the step cannot be taken without values";
     }
   }
-  return {.ledger = estimated(plan, rows), .estimated_because = std::move(why)};
+  return {.memory = estimated(plan, rows), .estimated_because = std::move(why)};
 }
 
-std::int64_t kept_after_validation(const FitPlan& plan) {
-  if (!plan.data.val || !plan.measures()) return 0;
-  const auto weights = plan.parameter_count() * static_cast<std::int64_t>(c10::elementSize(plan.precision.weights));
-  std::int64_t bytes = weights * ((plan.keep_best ? 1 : 0) + (plan.options.given("ema") ? 1 : 0));
-  for (const std::int64_t buffer : evaluation_buffers(plan, *plan.data.val)) bytes += block_bytes(buffer);
-  return bytes;
-}
-
-std::int64_t predicted_peak(const FitPlan& plan) {
-  return predict_memory(plan).ledger.peak + kept_after_validation(plan);
-}
-
-std::optional<MemoryLedger> measured_memory(const FitPlan& plan) {
+std::optional<TrainingMemory> measured_memory(const FitPlan& plan) {
   try {
-    return ledger_of_steps<MemoryListening>(step_plan(plan, plan.device), 1);
+    return memory_of_steps<MemoryListening>(step_plan(plan, plan.device), 1);
   } catch (const std::exception&) {
     return std::nullopt;  // such as a loss that refuses targets of zeros
   }

@@ -21,22 +21,23 @@ std::string recompute_text(const FitPlan& plan) {
   return list_text(given == std::vector<std::string>{"auto"} ? segment_patterns(plan) : given);
 }
 
-// The bytes of tensors at the peak of a step if no option saved memory, tensors from before the fit included.
+// The bytes of the training if no option saved memory, tensors from before the fit included.
 Value plain_bytes(const FitPlan& plan, const MeasuredMemory& measured) {
-  if (plan.plain_peak > 0) return plan.plain_peak;
+  if (plan.plain_training > 0) return plan.plain_training;
   const std::int64_t held_now = live_tensor_bytes();
-  const MemoryPrediction plain = plain_step(plan);
+  const MemoryPrediction plain = plain_memory(plan);
   if (!plain.estimated_because.empty()) return {};
-  return plain.ledger.peak - held_now + measured.held_before;
+  return plain.memory.training() - held_now + measured.held_before;
 }
 
 }  // namespace
 
-MemoryPrediction plain_step(const FitPlan& plan) {
+MemoryPrediction plain_memory(const FitPlan& plan) {
   return predict_memory(plan, 1, [](FitPlan& dry) {
     dry.recompute = {};
     dry.fuse_step = dry.chunk_loss = dry.offload_optimizer = dry.offload_activations = false;
     dry.micro_batch = 0;
+    dry.budget = 0;
   });
 }
 
@@ -54,7 +55,7 @@ std::vector<std::string> segment_patterns(const FitPlan& plan) {
 std::vector<std::string> memory_options_in_use(const FitPlan& plan, std::int64_t micro_batch) {
   std::vector<std::string> lines;
   const std::int64_t whole = plan.loader.batch;
-  const bool in_parts = micro_batch > 0 && micro_batch<whole, is_chosen = plan.plain_peak> 0;
+  const bool in_parts = micro_batch > 0 && micro_batch<whole, is_chosen = plan.plain_training> 0;
   if (in_parts || is_auto_batch(plan.options))
     lines.push_back("batch=" + std::to_string(in_parts ? micro_batch : whole));
   if (in_parts)
@@ -82,19 +83,16 @@ std::vector<std::string> memory_options_in_use(const FitPlan& plan, std::int64_t
 
 Value memory_summary(const FitPlan& plan, const MeasuredMemory& measured) {
   const std::vector<std::string> chosen = memory_options_in_use(plan, measured.micro_batch);
-  const std::int64_t limit = [&] {
-    const MemoryBudget budget(plan.budget);
-    return tensor_memory_limit();
-  }();
-  Value categories, plain;
+  const std::int64_t limit = memory_limit(plan);
+  Value categories, step;
   if (measured.step) {
     categories = measured.step->to_value()["categories"];
     categories.set("program", measured.program);
-    plain = measured.step->peak;
+    step = measured.step->peak;
   }
-  if (!chosen.empty()) plain = plain_bytes(plan, measured);
-  return Value::Map{{"peak", measured.peak},
-                    {"plain", std::move(plain)},
+  return Value::Map{{"peak", measured.training},
+                    {"plain", chosen.empty() ? Value(measured.training) : plain_bytes(plan, measured)},
+                    {"step", std::move(step)},
                     {"budget", limit > 0 ? Value(limit) : Value()},
                     {"categories", std::move(categories)},
                     {"offloaded", measured.offloaded},

@@ -14,27 +14,27 @@ namespace trainlab {
 
 // The measured memory of a fit on the CPU. On other devices only the peak is known.
 struct MeasuredMemory {
-  std::int64_t peak = 0;                  // the most bytes of tensors at a time, validations included
+  std::int64_t training = 0;              // the most bytes of tensors at any time of the fit
   std::optional<MemoryLedger> step = {};  // ledger of a training step
   std::int64_t program = 0;               // bytes that the process held beside tensors at the end of this step
   std::int64_t held_before = 0;           // bytes of tensors before the fit's first tensor
   std::int64_t micro_batch = 0;           // MicroBatch::samples
-  std::int64_t offloaded = 0;             // most bytes in files (tensor/file_memory.h), which `peak` leaves out
+  std::int64_t offloaded = 0;             // most bytes in files (tensor/file_memory.h), which the others leave out
 };
 
 // The options in use that save memory, and all that a budget has chosen, written as for --set: "batch=512",
 // "memory.recompute=every 4". `micro_batch`: MicroBatch::samples.
 std::vector<std::string> memory_options_in_use(const FitPlan& plan, std::int64_t micro_batch);
 
-// A step in one part without the options of `memory`.
-MemoryPrediction plain_step(const FitPlan& plan);
+// The memory without the options of `memory`, with steps in one part.
+MemoryPrediction plain_memory(const FitPlan& plan);
 
 // The segments of plan.recompute as patterns of layers; "auto" alone where segments lie within others, which patterns
 // cannot express.
 std::vector<std::string> segment_patterns(const FitPlan& plan);
 
-// { peak, plain, budget, categories, offloaded, chosen }; an unknown member is nil. Predicts the plain step if an
-// option in use saves memory.
+// { peak, plain, step, budget, categories, offloaded, chosen }; an unknown member is nil. `peak` and `plain` are of the
+// training, `plain` without the options that save memory: predicted if such an option is in use.
 Value memory_summary(const FitPlan& plan, const MeasuredMemory& measured);
 
 }  // namespace trainlab

@@ -24,8 +24,8 @@ void check_room(const FitPlan& plan, std::size_t rows) {
   const MemoryPrediction predicted = predict_memory(plan, rows, [has_parts](FitPlan& dry) {
     if (has_parts) dry.micro_batch = 1;
   });
-  const MemoryLedger& ledger = predicted.ledger;
-  double all = static_cast<double>(ledger.peak) - static_cast<double>(live_tensor_bytes());
+  const MemoryLedger& ledger = predicted.memory.ledger;
+  double all = static_cast<double>(predicted.memory.training()) - static_cast<double>(live_tensor_bytes());
   if (!predicted.estimated_because.empty()) {
     // An estimate may count too many activations, so only the certain kinds count.
     all = static_cast<double>(ledger.of(MemoryKind::weights) + ledger.of(MemoryKind::gradients) +
@@ -34,9 +34,9 @@ void check_room(const FitPlan& plan, std::size_t rows) {
   const std::string trials = rows > 1 ? std::to_string(rows) + " trials side by side" : "the training";
   const std::string layers = layer_text(ledger, memory_text);
   try {
-    check_free_memory(all, memory_text(all) + " for " + trials + (has_parts ? ", a sample at a time: " : ": ") +
-                               category_text(ledger, memory_text) +
-                               (layers.empty() ? "" : "; most activations: " + layers));
+    check_free_memory(
+        all, memory_text(all) + " for " + trials + (has_parts ? ", a sample at a time; in a step " : "; in a step ") +
+                 category_text(ledger, memory_text) + (layers.empty() ? "" : "; most activations: " + layers));
   } catch (Error& error) {
     error.hint(rows > 1 ? "`stack` says how many trials train side by side"
                         : what_fits(plan, rows, static_cast<std::int64_t>(free)));

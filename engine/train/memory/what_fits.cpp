@@ -18,7 +18,7 @@ namespace {
 
 using Change = std::function<void(FitPlan&)>;
 
-// Options that save memory, and the bytes of a step with these options.
+// Options that save memory, and the bytes of the training with these options.
 struct Way {
   std::string text;
   Change change;
@@ -31,12 +31,12 @@ class Search {
  public:
   Search(const FitPlan& plan, std::size_t rows) : plan_(plan), rows_(rows) {}
 
-  // The options of a change with the bytes of a step; nullopt where a dry run cannot predict the step.
+  // The options of a change with the bytes of the training; nullopt where a dry run cannot predict the step.
   std::optional<Way> tried(std::string text, Change change) const {
     const std::int64_t before = live_tensor_bytes();
     const MemoryPrediction step = predict_memory(plan_, rows_, change);
     if (!step.estimated_because.empty()) return std::nullopt;
-    return Way{std::move(text), std::move(change), step.ledger.peak - before};
+    return Way{std::move(text), std::move(change), step.memory.training() - before};
   }
 
   // The members of the option `memory` that go with all other options, each tried alone.

@@ -1,4 +1,4 @@
-// Finds options with which a training step would fit, for messages about steps that do not fit.
+// Finds options with which a training would fit, for messages about steps that do not fit.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 
 namespace trainlab {
 
-// The options with which a step of `rows` members would take at most `room` bytes beside what tensors hold now, each
-// with the bytes that a dry run predicts: "it fits with memory = { chunk_loss = true } (80.1 MiB), or …". Where no
+// The options with which the training of `rows` members would take at most `room` bytes beside what tensors hold now,
+// each with the bytes that a dry run predicts: "it fits with memory = { chunk_loss = true } (80.1 MiB), or …". Where no
 // option is enough, the option with the fewest bytes is told. Takes the time of some predictions
 // (train/memory_prediction.h).
 std::string what_fits(const FitPlan& plan, std::size_t rows, std::int64_t room);

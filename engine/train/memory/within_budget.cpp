@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include "auto_recompute.h"
@@ -15,9 +16,9 @@
 #include "optim/optimizer.h"
 #include "plan/fit_plan_parts.h"
 #include "plan/option_lines.h"
-#include "tensor/dry_run.h"
 #include "tensor/file_memory.h"
 #include "tensor/free_memory.h"
+#include "train/fit.h"
 #include "train/memory_prediction.h"
 
 namespace trainlab {
@@ -38,10 +39,21 @@ constexpr double price_of_faster_products = -0.2;
 // choice must not depend on how busy the machine is.
 constexpr double clearly_faster = 0.8;
 
-// Options that change the numbers of a training, with their price.
+// The values of memory.allow: each permits what those before it permit.
+enum class Allow : std::uint8_t { exact, close, any };
+constexpr std::array<const char*, 3> allow_names = {"exact", "close", "any"};
+
+Allow allow_of(const Options& memory) {
+  const auto found = std::ranges::find(allow_names, memory.string("allow"));
+  return static_cast<Allow>(found - allow_names.begin());
+}
+const char* name_of(Allow allow) { return allow_names[static_cast<std::size_t>(allow)]; }
+
+// Options that change the numbers of a training or lie in a file, with their price.
 struct Variant {
   Lines lines;
   double price = 0;
+  Allow allow = Allow::exact;  // the first that permits them
 };
 using Variants = std::vector<Variant>;
 
@@ -75,12 +87,13 @@ Variants files(const FitPlan& plan, bool exact, std::int64_t activations) {
 }
 
 // Forms of the optimizer's state.
-Variants states(const FitPlan& plan, bool any) {
+Variants states(const FitPlan& plan, Allow allow) {
   const Options optimizer = unwrapped(plan.options.child("optim"));
   if (!optimizer.entry().find("state") || optimizer.given("state")) return {};
   const std::string path = option_path_of(plan.options.get("optim"), "state");
-  Variants all{{.lines = {{path, "bfloat16"}}, .price = price_of_bfloat16_state}};
-  if (any) all.push_back({.lines = {{path, "8bit"}}, .price = price_of_8bit_state});
+  Variants all{{.lines = {{path, "bfloat16"}}, .price = price_of_bfloat16_state, .allow = Allow::close}};
+  if (allow >= Allow::any)
+    all.push_back({.lines = {{path, "8bit"}}, .price = price_of_8bit_state, .allow = Allow::any});
   return all;
 }
 
@@ -88,7 +101,7 @@ Variants states(const FitPlan& plan, bool any) {
 Variants precisions(const FitPlan& plan) {
   if (plan.options.given("precision")) return {};
   if (relative_product_time(at::kBFloat16) >= clearly_faster) return {};
-  return {{.lines = {{"precision", "bfloat16"}}, .price = price_of_faster_products}};
+  return {{.lines = {{"precision", "bfloat16"}}, .price = price_of_faster_products, .allow = Allow::close}};
 }
 
 // Smaller batches with the same effective batch, each at least twice as small as the one before.
@@ -100,13 +113,14 @@ Variants batches(const FitPlan& plan) {
     if (whole % parts != 0 || parts < least) continue;
     least = 2 * parts;
     all.push_back({.lines = {{"batch", whole / parts}, {"accumulate", plan.accumulate * parts}},
-                   .price = price_of_half_a_batch * std::log2(static_cast<double>(parts))});
+                   .price = price_of_half_a_batch * std::log2(static_cast<double>(parts)),
+                   .allow = Allow::any});
   }
   return all;
 }
 
 // All that `allow` permits to vary, the cheapest first.
-Variants variants(const FitPlan& plan, const std::string& allow, std::int64_t activations) {
+Variants variants(const FitPlan& plan, Allow allow, std::int64_t activations) {
   Variants all(1);
   const auto multiply = [&all](const Variants& ways) {
     const std::size_t before = all.size();
@@ -115,26 +129,30 @@ Variants variants(const FitPlan& plan, const std::string& allow, std::int64_t ac
         Variant both = all[i];
         both.lines.insert(way.lines.begin(), way.lines.end());
         both.price += way.price;
+        both.allow = std::max(both.allow, way.allow);
         all.push_back(std::move(both));
       }
     }
   };
-  multiply(files(plan, allow == "exact", activations));
-  if (allow != "exact") {
-    multiply(states(plan, allow == "any"));
+  multiply(files(plan, allow == Allow::exact, activations));
+  if (allow >= Allow::close) {
+    multiply(states(plan, allow));
     multiply(precisions(plan));
   }
-  if (allow == "any") multiply(batches(plan));
+  if (allow >= Allow::any) multiply(batches(plan));
   std::ranges::stable_sort(all, {}, &Variant::price);
   return all;
 }
 
-// Functions of the recipe may read the gradients, which a fused step does not leave; and a recipe that speaks of health
-// wants the gradients watched.
+// Functions of the recipe, and additions that the recipe asks for, may read the gradients, which a fused step does not
+// leave.
 bool can_fuse(const FitPlan& plan) {
-  const bool speaks_of_health = plan.options.entry().find("health") && plan.options.given("health");
-  return leaves_open(plan, "fuse_step") && !plan.options.given("on") && !speaks_of_health &&
-         why_not_fused(plan).empty();
+  const auto asks_for = [&](const FitAddition& addition) {
+    return addition.reads_gradients &&
+           std::ranges::any_of(addition.options, [&](const Option& option) { return plan.options.given(option.name); });
+  };
+  return leaves_open(plan, "fuse_step") && !plan.options.given("on") &&
+         std::ranges::none_of(additions_of(plan.options), asks_for) && why_not_fused(plan).empty();
 }
 
 bool can_chunk(const FitPlan& plan) { return leaves_open(plan, "chunk_loss") && why_not_chunked(plan).empty(); }
@@ -152,51 +170,30 @@ double share_computed_again(const FitPlan& plan) {
   return all > 0 ? again / (3 * all) : 0;
 }
 
-// The bytes at a step's peak that computing again cannot save.
-std::int64_t fixed_bytes(const FitPlan& plan, const MemoryLedger& ledger) {
-  const std::int64_t varying =
-      ledger.of(MemoryKind::activations) + ledger.of(MemoryKind::temporaries) + ledger.of(MemoryKind::gradients);
-  return ledger.peak - varying + kept_after_validation(plan);
-}
-
-// The bytes of the samples of a layer's activations, and of those in it, by which the health of a training is watched
-// (engine/health): at most 128 rows and 512 units of each.
-std::int64_t sampled_bytes(const FitPlan& plan, const Layer& layer) {
-  std::int64_t sum = 0;
-  if (layer.traits.nonlinearity != Nonlinearity::none) {
-    const std::int64_t rows = std::min<std::int64_t>(plan.loader.batch, 128);
-    const std::int64_t units = std::min<std::int64_t>(element_count(layer.output), 512);
-    sum = block_bytes(rows * units * std::int64_t{sizeof(float)});
-  }
-  for (const Layer* child : layer.children()) sum += sampled_bytes(plan, *child);
-  return sum;
-}
-
-// The most bytes of samples that a step holds: those of two watched steps, each with samples of the activations and
-// four of each parameter (weights and gradients, before and after the step).
-std::int64_t watched_bytes(const FitPlan& plan) {
-  std::int64_t sum = sampled_bytes(plan, plan.model->root());
-  for (const ParameterInfo& one : plan.model->parameters())
-    sum += 4 * block_bytes(std::min<std::int64_t>(element_count(one.shape), 2048) * std::int64_t{sizeof(float)});
-  return 2 * sum;
+// The bytes of the training that computing again cannot save.
+std::int64_t fixed_bytes(const TrainingMemory& memory) {
+  std::int64_t varying = 0;
+  for (const MemoryKind kind : {MemoryKind::activations, MemoryKind::temporaries, MemoryKind::gradients})
+    varying += memory.ledger.of(kind);
+  return std::max(memory.in_steps - varying, memory.in_measures);
 }
 
 class MixtureSearch {
  public:
   // `fit`: the options without a budget.
   MixtureSearch(const Options& fit, const RunSettings& settings, const DataParts& data, const Options& memory,
-                std::int64_t room, std::int64_t watched)
-      : fit_(fit), settings_(settings), data_(data), memory_(memory), room_(room), watched_(watched) {}
+                std::int64_t room)
+      : fit_(fit), settings_(settings), data_(data), memory_(memory), room_(room) {}
 
-  void offer_plain(const FitPlan& plain) {
-    if (fits(predicted_peak(plain) + watched(plain))) take({}, plain, 0);
+  void offer_plain(const FitPlan& plain, const TrainingMemory& memory) {
+    if (fits(memory.training())) take({}, plain, 0);
   }
 
   void offer(const Variant& variant) {
     if (!is_better(variant.price)) return;
     std::optional<FitPlan> planned;
     try {
-      planned.emplace(plan_fit(with_lines(fit_, variant.lines), settings_, &data_));
+      planned.emplace(plan_of(variant));
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::recipe) throw;
       return;  // the fit has another option with which these do not go
@@ -207,35 +204,35 @@ class MixtureSearch {
       if (may_fuse) plan.fuse_step = fuses;
       if (may_chunk) plan.chunk_loss = chunks;
     };
-    MemoryPrediction step;
-    std::array<std::int64_t, 2> peaks{};  // without and with the loss in chunks
+    MemoryPrediction predicted;
+    std::array<std::int64_t, 2> steps{};  // bytes of a step without and with the loss in chunks
     for (const bool chunks : {false, true}) {
       if (chunks && !may_chunk) continue;
       set(true, chunks);
-      step = predict_memory(plan);
-      if (!step.estimated_because.empty()) return;
-      peaks[chunks ? 1 : 0] = step.ledger.peak;
+      predicted = predict_memory(plan);
+      if (!predicted.estimated_because.empty()) return;
+      steps[chunks ? 1 : 0] = predicted.memory.step();
       // A step that is not fused takes no less.
-      if (!fits(step.ledger.peak + kept_after_validation(plan) + watched(plan))) continue;
+      if (!fits(predicted.memory.training())) continue;
       set(false, chunks);
-      if (predicted_peak(plan) + watched(plan) > room_) set(true, chunks);
+      if (predict_memory(plan).memory.training() > room_) set(true, chunks);
       return take(variant, plan, variant.price);
     }
     // Smaller batches save activations themselves, and so does a file for them.
     const bool has_file = variant.lines.contains("memory.offload") && plan.offload_activations;
     if (variant.lines.contains("batch") || has_file || !plan.recompute.empty()) return;
-    if (const std::int64_t fixed = fixed_bytes(plan, step.ledger); fixed > room_) {
+    if (const std::int64_t fixed = fixed_bytes(predicted.memory); fixed > room_) {
       if (!leanest_ || fixed < leanest_->fixed) leanest_ = {.variant = variant, .fixed = fixed};
       return;
     }
     // The loss in chunks is rounded in another way, so the layers are first computed again without.
     for (const bool chunks : {false, true}) {
-      if (chunks && (!may_chunk || peaks[1] >= peaks[0])) continue;
+      if (chunks && (!may_chunk || steps[1] >= steps[0])) continue;
       set(true, chunks);
-      const RecomputePrice again = recompute_within(plan, room_ - watched(plan), memory_, /*nests=*/false);
-      if (!fits(again.peak + watched(plan))) continue;
+      const RecomputePrice again = recompute_within(plan, room_, memory_, /*nests=*/false);
+      if (!fits(again.peak)) continue;
       set(false, chunks);
-      if (predicted_peak(plan) + watched(plan) > room_) set(true, chunks);
+      if (predict_memory(plan).memory.training() > room_) set(true, chunks);
       return take(variant, plan, variant.price + share_computed_again(plan));
     }
   }
@@ -243,14 +240,13 @@ class MixtureSearch {
   bool found() const { return found_; }
   const Lines& lines() const { return lines_; }
   double price() const { return price_; }
-  // The least bytes of a step that nothing which was offered can go below. For a search that found nothing.
+  // The least bytes of a training that nothing which was offered can go below. For a search that found nothing.
   std::int64_t least() {
     if (!leanest_) return least_;
-    FitPlan plan = plan_fit(with_lines(fit_, leanest_->variant.lines), settings_, &data_);
+    FitPlan plan = plan_of(leanest_->variant);
     if (can_fuse(plan)) plan.fuse_step = true;
     if (can_chunk(plan)) plan.chunk_loss = true;
-    const RecomputePrice again = recompute_within(plan, 0, memory_, /*nests=*/false);
-    return std::min(least_, again.peak + watched(plan));
+    return std::min(least_, recompute_within(plan, 0, memory_, /*nests=*/false).peak);
   }
 
  private:
@@ -259,8 +255,11 @@ class MixtureSearch {
     std::int64_t fixed;
   };
 
-  // A step within the backward pass has no gradients to watch.
-  std::int64_t watched(const FitPlan& plan) const { return plan.fuse_step ? 0 : watched_; }
+  FitPlan plan_of(const Variant& variant) const {
+    FitPlan plan = plan_fit(with_lines(fit_, variant.lines), settings_, &data_);
+    plan.budget = std::max<std::int64_t>(room_, 1);  // in which evaluations go in parts
+    return plan;
+  }
   bool is_better(double price) const { return !found_ || price < price_; }
   bool fits(std::int64_t peak) {
     least_ = std::min(least_, peak);
@@ -286,7 +285,7 @@ class MixtureSearch {
   const RunSettings& settings_;
   const DataParts& data_;
   const Options& memory_;
-  std::int64_t room_, watched_, least_ = std::numeric_limits<std::int64_t>::max();
+  std::int64_t room_, least_ = std::numeric_limits<std::int64_t>::max();
   std::optional<Leanest> leanest_;  // of those whose fixed bytes alone are too many
   bool found_ = false;
   Lines lines_;
@@ -300,36 +299,75 @@ struct Mixture {
   double price = 0;
 };
 
-// `step`: of the plain plan.
-Mixture choose(const Options& fit, const FitPlan& plain, const MemoryPrediction& step, const RunSettings& settings,
-               const Options& memory, std::int64_t budget, std::int64_t unpredicted) {
-  const std::string& allow = memory.string("allow");
-  const auto room = static_cast<std::int64_t>(usable_share * static_cast<double>(budget)) - unpredicted;
-  const std::int64_t without = predicted_peak(plain);
-  MixtureSearch search(fit, settings, plain.data, memory, room, watched_bytes(plain));
-  search.offer_plain(plain);
-  if (!search.found()) {
-    for (const Variant& variant : variants(plain, allow, step.ledger.of(MemoryKind::activations)))
-      search.offer(variant);
-  }
-  if (search.found()) return {.lines = search.lines(), .price = search.price()};
-  const auto needed = static_cast<double>(search.least() + unpredicted) / usable_share;
-  throw memory
-      .error("budget", fmt::format("expected at least {}, with which a step fits by the options that allow = \"{}\" "
-                                   "permits, found {} (a step without options takes {})",
-                                   memory_text(needed), allow, text(budget), text(without)))
-      .hint(allow == "any" ? "a smaller model, or an optimizer with a smaller state"
-                           : "allow = \"any\" permits smaller batches with `accumulate`, and other types of numbers");
-}
+// Chooses among mixtures for one budget.
+class MixtureChoice {
+ public:
+  // `plain`, and its memory: without options that a budget could choose.
+  MixtureChoice(const Options& fit, const FitPlan& plain, const TrainingMemory& plain_memory,
+                const RunSettings& settings, const Options& memory)
+      : fit_(fit), plain_(plain), plain_memory_(plain_memory), settings_(settings), memory_(memory) {}
 
-std::string note_of(const FitPlan& plan, std::int64_t plain, std::int64_t peak, std::int64_t budget, double price) {
+  // `unpredicted`: bytes to leave free in addition.
+  Mixture within(std::int64_t budget, std::int64_t unpredicted) const {
+    const Allow allow = allow_of(memory_);
+    MixtureSearch search(fit_, settings_, plain_.data, memory_,
+                         static_cast<std::int64_t>(usable_share * static_cast<double>(budget)) - unpredicted);
+    search.offer_plain(plain_, plain_memory_);
+    if (!search.found()) {
+      for (const Variant& variant : variants(plain_, allow, activations())) search.offer(variant);
+    }
+    if (search.found()) return {.lines = search.lines(), .price = search.price()};
+    const std::int64_t least = search.least();
+    throw memory_
+        .error("budget", fmt::format("expected at least {}, in which the training fits with options that allow = "
+                                     "\"{}\" permits, found {} (without options the training takes {})",
+                                     budget_text(least, unpredicted), name_of(allow), text(budget),
+                                     text(plain_memory_.training())))
+        .hint(hint(allow, least, unpredicted));
+  }
+
+ private:
+  std::int64_t activations() const { return plain_memory_.ledger.of(MemoryKind::activations); }
+  static std::string budget_text(std::int64_t bytes, std::int64_t unpredicted) {
+    return memory_text(static_cast<double>(bytes + unpredicted) / usable_share);
+  }
+  // The further values of memory.allow that permit options with which the training takes less, with the least budget of
+  // each.
+  std::string hint(Allow allow, std::int64_t least, std::int64_t unpredicted) const {
+    std::string more, last = budget_text(least, unpredicted);
+    const Variants all = variants(plain_, Allow::any, activations());
+    for (const Allow next : {Allow::close, Allow::any}) {
+      if (next <= allow) continue;
+      MixtureSearch search(fit_, settings_, plain_.data, memory_, /*room=*/0);
+      for (const Variant& variant : all)
+        if (variant.allow == next) search.offer(variant);
+      if (search.least() >= least) continue;
+      least = search.least();
+      std::string needed = budget_text(least, unpredicted);
+      if (needed == last) continue;
+      more += fmt::format("{}allow = \"{}\" needs {}", more.empty() ? "" : ", ", name_of(next), needed);
+      last = std::move(needed);
+    }
+    return more.empty() ? "a smaller model, or smaller samples" : more;
+  }
+
+  const Options& fit_;
+  const FitPlan& plain_;
+  const TrainingMemory& plain_memory_;
+  const RunSettings& settings_;
+  const Options& memory_;
+};
+
+// `plain` and `training`: bytes without and with the options.
+std::string note_of(const FitPlan& plan, std::int64_t plain, std::int64_t training, std::int64_t budget, double price) {
   const std::vector<std::string> lines = memory_options_in_use(plan, 0);
   if (lines.empty()) {
-    return fmt::format("memory: a step takes {} at its peak, within the budget of {}: no option is needed", text(plain),
-                       text(budget));
+    return fmt::format("memory: the training takes {} at most, within the budget of {}: no option is needed",
+                       text(training), text(budget));
   }
-  std::string note = fmt::format("memory: a step takes {} at its peak in place of {}, within the budget of {}, with {}",
-                                 text(peak), text(plain), text(budget), joined(lines));
+  std::string note =
+      fmt::format("memory: the training takes {} at most in place of {}, within the budget of {}, with {}",
+                  text(training), text(plain), text(budget), joined(lines));
   if (price >= 0.005) note += fmt::format("; about {:.0f} % more time (estimate)", 100 * price);
   if (plan.fuse_step) note += "; the gradients are not watched, and a step that comes to the budget ends the fit";
   return note;
@@ -348,35 +386,34 @@ FitPlan plan_within_budget(const Options& fit, const RunSettings& settings, cons
                "chooses among options by what a step takes on the CPU, found the device " + plain.device.str())
         .hint("without a budget, each option is there by itself: memory = { recompute = \"every 2\" }");
   }
-  const MemoryPrediction step = predict_memory(plain);
-  if (!step.estimated_because.empty()) {
-    throw memory.error("budget", "cannot tell what a step takes: " + step.estimated_because)
+  const MemoryPrediction predicted = predict_memory(plain);
+  if (!predicted.estimated_because.empty()) {
+    throw memory.error("budget", "cannot tell what a step takes: " + predicted.estimated_because)
         .hint("without a budget, each option is there by itself: memory = { recompute = \"every 2\" }");
   }
   const std::int64_t budget = memory_budget(memory);
   Mixture mixture;
   if (settings.chosen.is_nil()) {
-    mixture = choose(bare, plain, step, settings, memory, budget, unpredicted);
+    mixture = MixtureChoice(bare, plain, predicted.memory, settings, memory).within(budget, unpredicted);
   } else {
     mixture.lines = settings.chosen.map();
   }
   FitPlan plan = plan_fit(with_lines(bare, mixture.lines), settings, &plain.data);
   plan.budget = budget;
   plan.chosen = mixture.lines;
-  plan.plain_peak = plain_step(plain).ledger.peak;
-  const std::int64_t peak = predicted_peak(plan), without = step.ledger.peak + kept_after_validation(plain);
-  plan.notes = {note_of(plan, without, peak, budget, mixture.price)};
+  plan.plain_training = plain_memory(plain).memory.training();
+  plan.notes = {
+      note_of(plan, predicted.memory.training(), predict_memory(plan).memory.training(), budget, mixture.price)};
   return plan;
 }
 
 std::optional<FitPlan> corrected_choice(const FitPlan& plan, const Options& fit, const RunSettings& settings) {
-  const std::optional<MemoryLedger> measured = measured_memory(plan);
-  if (!measured) return std::nullopt;
-  const std::int64_t peak = measured->peak + kept_after_validation(plan);
-  if (peak <= plan.budget) return std::nullopt;
-  const std::int64_t unpredicted = peak - predicted_peak(plan);
+  const std::optional<TrainingMemory> measured = measured_memory(plan);
+  if (!measured || measured->training() <= plan.budget) return std::nullopt;
+  const std::int64_t unpredicted = measured->training() - predict_memory(plan).memory.training();
   FitPlan again = plan_within_budget(fit, settings, &plan.data, unpredicted);
-  again.notes.push_back("memory: chosen again, because two steps took " + text(unpredicted) + " more than predicted");
+  again.notes.push_back("memory: chosen again, because the training takes " + text(unpredicted) +
+                        " more than was predicted");
   return again;
 }
 

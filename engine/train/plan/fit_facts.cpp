@@ -70,7 +70,9 @@ Value flops_facts(const FitPlan& plan) {
 }
 
 Value memory_facts(const FitPlan& plan, const MemoryPrediction& memory) {
-  Value facts = memory.ledger.to_value();
+  Value facts = memory.memory.ledger.to_value();
+  facts.set("step", memory.memory.step());
+  facts.set("peak", memory.memory.training());
   for (const char* recorded : {"curve", "layers"}) facts.map().erase(recorded);
   if (plan.offload_optimizer) facts.set("offloaded", plan.state_bytes);
   if (!memory.estimated_because.empty()) facts.set("estimated_because", memory.estimated_because);

@@ -37,16 +37,16 @@ void plan_auto(FitPlan& plan, const Options& memory) {
   const auto text = [](std::int64_t bytes) { return memory_text(static_cast<double>(bytes)); };
   if (!price.fits) {
     throw memory
-        .error("budget", "a step needs " + text(price.peak) + " at least when its activations are computed again, " +
+        .error("budget", "the training needs " + text(price.peak) + " at least when activations are computed again, " +
                              text(price.plain) + " without, found a budget of " + text(budget))
         .hint("a smaller `batch` with `accumulate`, or an optimizer with a smaller state");
   }
   plan.notes.push_back(
       plan.recompute.empty()
-          ? fmt::format("memory: a step takes {} at its peak, within {}: nothing is computed again", text(price.plain),
-                        text(budget))
-          : fmt::format("memory: a step takes {} at its peak in place of {}, and computes {:.3g} ms again beside a "
-                        "forward pass of {:.3g} ms",
+          ? fmt::format("memory: the training takes {} at most, within {}: nothing is computed again",
+                        text(price.plain), text(budget))
+          : fmt::format("memory: the training takes {} at most in place of {}, and a step computes {:.3g} ms again "
+                        "beside a forward pass of {:.3g} ms",
                         text(price.peak), text(price.plain), 1e3 * price.again, 1e3 * price.forward));
 }
 

@@ -161,20 +161,20 @@ TEST_CASE("the peak is predicted without values, by category") {
     const MemoryPrediction predicted = predict_memory(plan);
     const MemoryLedger ledger = record_memory(plan).ledger;
     const auto text = [](const MemoryLedger& of) { return to_json(of.to_value()["categories"]); };
-    INFO(one.name << ": predicted " << text(predicted.ledger) << "\nrecorded " << text(ledger) << "\n"
+    INFO(one.name << ": predicted " << text(predicted.memory.ledger) << "\nrecorded " << text(ledger) << "\n"
                   << predicted.estimated_because);
     CHECK(predicted.estimated_because.empty());
-    CHECK(std::accumulate(predicted.ledger.bytes.begin(), predicted.ledger.bytes.end(), std::int64_t{0}) ==
-          predicted.ledger.peak);
+    CHECK(std::accumulate(predicted.memory.ledger.bytes.begin(), predicted.memory.ledger.bytes.end(),
+                          std::int64_t{0}) == predicted.memory.ledger.peak);
     // Small blocks differ by some bytes with their place in memory.
-    CHECK(off(predicted.ledger.of(MemoryKind::weights), ledger.of(MemoryKind::weights)) < 0.005);
-    CHECK(off(predicted.ledger.of(MemoryKind::optimizer), ledger.of(MemoryKind::optimizer)) < 0.005);
+    CHECK(off(predicted.memory.ledger.of(MemoryKind::weights), ledger.of(MemoryKind::weights)) < 0.005);
+    CHECK(off(predicted.memory.ledger.of(MemoryKind::optimizer), ledger.of(MemoryKind::optimizer)) < 0.005);
     // The prediction counts all buffers of the loader; the threads that fill the buffers may come late on a busy
     // machine.
     CHECK(static_cast<double>(ledger.of(MemoryKind::batches)) <=
-          1.01 * static_cast<double>(predicted.ledger.of(MemoryKind::batches)));
+          1.01 * static_cast<double>(predicted.memory.ledger.of(MemoryKind::batches)));
     const auto beside_batches = [](const MemoryLedger& made) { return made.peak - made.of(MemoryKind::batches); };
-    const double error = off(beside_batches(predicted.ledger), beside_batches(ledger));
+    const double error = off(beside_batches(predicted.memory.ledger), beside_batches(ledger));
     CHECK(error < 0.1);
     all.push_back(error);
   }
@@ -190,7 +190,7 @@ TEST_CASE("a prediction makes no tensors and calls no function of the recipe") {
   const std::int64_t before = live_tensor_bytes();
   const MemoryPrediction predicted = predict_memory(large);
   CHECK(predicted.estimated_because.empty());
-  CHECK(predicted.ledger.peak > std::int64_t{60} << 30);
+  CHECK(predicted.memory.ledger.peak > std::int64_t{60} << 30);
   CHECK(tensor_memory().peak - before < std::int64_t{16} << 20);
 
   bool is_called = false;
@@ -204,7 +204,7 @@ TEST_CASE("a prediction makes no tensors and calls no function of the recipe") {
   is_called = false;
   const MemoryPrediction estimated = predict_memory(own);
   CHECK(estimated.estimated_because == "the loss is a function of the recipe");
-  CHECK(estimated.ledger.peak > 0);
+  CHECK(estimated.memory.ledger.peak > 0);
   CHECK_FALSE(is_called);
 }
 

@@ -65,7 +65,7 @@ TEST_CASE("gradients are freed within the backward pass") {
         {"@": "nn.Linear", "out_features": 10}]},
       "loss": "cross_entropy", "optim": {"@": "optim.SGD", "lr": 0.1}, "batch": 8, "steps": 1)" +
                                       more + "}");
-    return predict_memory(plan_fit(fit, test_settings())).ledger;
+    return predict_memory(plan_fit(fit, test_settings())).memory.ledger;
   };
   const MemoryLedger plain = ledger(""), less = ledger(fused);
   CHECK(plain.of(MemoryKind::gradients) >= 11 * 256 * 256 * 4);

@@ -46,7 +46,7 @@ struct ProcessLimit {
 std::int64_t peak_at(const FitPlan& plan, std::int64_t micro_batch) {
   const MemoryPrediction step = predict_memory(plan, 1, [=](FitPlan& dry) { dry.micro_batch = micro_batch; });
   REQUIRE(step.estimated_because == "");
-  return step.ledger.peak;
+  return step.memory.step();
 }
 
 // A limit under which a step fits with this many samples at a time and not with twice as many.
@@ -179,7 +179,7 @@ TEST_CASE("a sample that does not fit ends the fit with the layer, the bytes and
              Catch::Contains(": out of memory: expected at most the 1.0 MiB that are left of the limit of ") &&
                  Catch::Contains("(--memory), found 1.3 MiB for the weights of the model, of which this layer has"));
   CHECK_THAT(message(plan, live_tensor_bytes() + 2'000'000),
-             Catch::Contains("for the training, a sample at a time: weights") && Catch::Contains("hint: "));
+             Catch::Contains("for the training, a sample at a time; in a step weights") && Catch::Contains("hint: "));
   // The memory of a step with functions of the recipe is not known before the step. The second layer makes a megabyte
   // of a sample. No batch is made ahead, so that the first step finds the same memory taken on each machine.
   const auto squares = native([](std::span<const Argument> arguments) -> std::vector<Argument> {
@@ -204,7 +204,7 @@ TEST_CASE("batch = \"auto\" is the largest that fits, and never more than the da
   const auto text = [](const std::string& memory) { return uneven_fit(R"(, "batch": "auto")" + memory); };
   CHECK(planned(text("")).loader.batch == 1792);  // of 1797 samples
   const FitPlan large = planned(uneven_fit(R"(, "batch": 600)"));
-  const std::int64_t budget = predict_memory(large).ledger.peak;
+  const std::int64_t budget = predict_memory(large).memory.training();
   const FitPlan plan = planned(text(R"(, "memory": {"budget": ")" + std::to_string(budget) + " B\"}"));
   const std::int64_t batch = plan.loader.batch;
   CHECK(batch % 8 == 0);
@@ -212,7 +212,8 @@ TEST_CASE("batch = \"auto\" is the largest that fits, and never more than the da
   CHECK(plan.chosen == Value(Value::Map{{"batch", batch}}));
   CHECK_THAT(plan.notes.front(), Catch::StartsWith("batch = \"auto\": " + std::to_string(batch) + " samples, "));
   const auto peak = [&](std::int64_t samples) {
-    return static_cast<double>(predict_memory(plan, 1, [=](FitPlan& dry) { dry.loader.batch = samples; }).ledger.peak);
+    const auto of_size = [=](FitPlan& dry) { dry.loader.batch = samples; };
+    return static_cast<double>(predict_memory(plan, 1, of_size).memory.training());
   };
   CHECK(peak(batch) <= 0.9 * static_cast<double>(budget));
   CHECK(peak(batch + batch / 16 + 8) > 0.9 * static_cast<double>(budget));
@@ -233,7 +234,8 @@ TEST_CASE("batch = \"auto\" is refused where nobody can tell, or nothing fits") 
       message(R"(, "loss": {"@": "function", "index": 0})", {nothing}),
       Catch::Contains("fit.batch: \"auto\" cannot tell what a step takes: the loss is a function of the recipe"));
   CHECK_THAT(message(loss + R"(, "memory": {"budget": "10 kB"})"),
-             Catch::Contains("fit.batch: a step of one sample takes ") && Catch::Contains(", found room for 0.0 MiB"));
+             Catch::Contains("fit.batch: a training with steps of one sample takes ") &&
+                 Catch::Contains(", found room for 0.0 MiB"));
   CHECK_THAT(message(loss + R"(, "memory": {"recompute": "auto"})"),
              Catch::Contains("fit.memory.recompute: \"auto\" makes room for a given batch, found batch = \"auto\""));
   CHECK_THAT(error_of([] { parse_options(uneven_fit(R"(, "batch": "large")")); }),
@@ -243,13 +245,14 @@ TEST_CASE("batch = \"auto\" is refused where nobody can tell, or nothing fits") 
 TEST_CASE("the summary tells the memory of a step by kind") {
   const TemporaryFolder temporary;
   const FitPlan plan = planned(uneven_fit(R"(, "batch": 256)"));
-  const MemoryLedger predicted = predict_memory(plan).ledger;
+  const MemoryLedger predicted = predict_memory(plan).memory.ledger;
   const Value memory = run(plan, temporary.path()).summary["memory"];
   const Value::Map& kinds = memory["categories"].map();
   std::int64_t sum = 0;
   for (const auto& [name, bytes] : kinds) sum += name == "program" ? 0 : bytes.integer();
   CHECK(kinds.at("program").integer() > 0);
-  CHECK(sum == memory["plain"].integer());
+  CHECK(sum == memory["step"].integer());
+  CHECK(memory["plain"] == memory["peak"]);
   CHECK(sum <= memory["peak"].integer());
   for (const char* kind : {"weights", "activations", "gradients"}) {
     INFO(kind);

@@ -70,7 +70,7 @@ TEST_CASE("a state in a file goes with a step within the backward pass") {
 
 TEST_CASE("a state in a file is no memory of tensors, predicted and measured") {
   const FitPlan plain = planned(wide(adam, "")), offloaded = planned(wide(adam, offload));
-  const MemoryLedger with = predict_memory(offloaded).ledger, without = predict_memory(plain).ledger;
+  const MemoryLedger with = predict_memory(offloaded).memory.ledger, without = predict_memory(plain).memory.ledger;
   CHECK(with.of(MemoryKind::optimizer) < without.of(MemoryKind::optimizer) / 10);
   CHECK(with.peak < without.peak);
   const Key key(1);
@@ -83,9 +83,9 @@ TEST_CASE("a state in a file is no memory of tensors, predicted and measured") {
     CHECK(static_cast<double>(tensor_bytes_in_files()) == Approx(2.0 * static_cast<double>(weights)).epsilon(0.1));
   }
   CHECK(tensor_bytes_in_files() == 0);
-  const std::optional<MemoryLedger> measured = measured_memory(offloaded);
+  const std::optional<TrainingMemory> measured = measured_memory(offloaded);
   REQUIRE(measured);
-  CHECK(static_cast<double>(measured->peak) == Approx(static_cast<double>(with.peak)).epsilon(0.05));
+  CHECK(static_cast<double>(measured->step()) == Approx(static_cast<double>(with.peak)).epsilon(0.05));
 }
 
 TEST_CASE("a fit whose state does not fit into the limit trains with it in a file, and goes on to the byte") {
@@ -93,8 +93,8 @@ TEST_CASE("a fit whose state does not fit into the limit trains with it in a fil
   // The least memory of all: no room is left for a second copy of weights or state.
   const std::string least = R"(, "memory": {"offload": "optimizer", "fuse_step": true})";
   const std::string text = wide(adam, least);
-  const std::int64_t needed = predict_memory(planned(text)).ledger.peak;
-  const std::int64_t whole = predict_memory(planned(wide(adam, R"(, "memory": {"fuse_step": true})"))).ledger.peak;
+  const std::int64_t needed = predict_memory(planned(text)).memory.step();
+  const std::int64_t whole = predict_memory(planned(wide(adam, R"(, "memory": {"fuse_step": true})"))).memory.step();
   REQUIRE(needed < whole);
   const auto stop = native([](std::span<const Argument> arguments) -> std::vector<Argument> {
     const auto run = std::dynamic_pointer_cast<RunHandle>(std::get<std::shared_ptr<Object>>(arguments[0]));
@@ -167,12 +167,12 @@ TEST_CASE("activations in a file give the same bytes") {
 TEST_CASE("activations in a file are no memory of tensors, predicted and measured") {
   const FitPlan plain = planned(deep(norms, "")),
                 offloaded = planned(deep(norms, memory(R"("offload": "activations")")));
-  const MemoryLedger with = predict_memory(offloaded).ledger, without = predict_memory(plain).ledger;
+  const MemoryLedger with = predict_memory(offloaded).memory.ledger, without = predict_memory(plain).memory.ledger;
   CHECK(with.of(MemoryKind::activations) < without.of(MemoryKind::activations) / 2);
   CHECK(with.peak < without.peak * 7 / 10);
-  const std::optional<MemoryLedger> measured = measured_memory(offloaded);
+  const std::optional<TrainingMemory> measured = measured_memory(offloaded);
   REQUIRE(measured);
-  CHECK(static_cast<double>(measured->peak) == Approx(static_cast<double>(with.peak)).epsilon(0.02));
+  CHECK(static_cast<double>(measured->step()) == Approx(static_cast<double>(with.peak)).epsilon(0.02));
 }
 
 }  // namespace trainlab::offload_test

@@ -236,7 +236,7 @@ TEST_CASE("the predicted memory knows the type in which layers compute") {
       {"@": "nn.GELU"}, {"@": "nn.Linear", "out_features": 10}]}, )");
     const MemoryPrediction predicted = predict_memory(plan_fit(parse_options(json), test_settings()));
     CHECK(predicted.estimated_because.empty());
-    return static_cast<double>(predicted.ledger.of(MemoryKind::activations));
+    return static_cast<double>(predicted.memory.ledger.of(MemoryKind::activations));
   };
   const double whole = kept("float32");
   CHECK(kept("bfloat16") < 0.85 * whole);

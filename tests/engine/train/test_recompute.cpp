@@ -119,7 +119,7 @@ TEST_CASE("half and more of the activations of a deep net need not be held") {
                                       more + "}");
     const MemoryPrediction prediction = predict_memory(plan_fit(fit, test_settings()));
     REQUIRE(prediction.estimated_because == "");
-    const MemoryLedger& ledger = prediction.ledger;
+    const MemoryLedger& ledger = prediction.memory.ledger;
     // The tensors that a second pass makes are there for a part of the backward pass only.
     return static_cast<double>(ledger.of(MemoryKind::activations) + ledger.of(MemoryKind::temporaries));
   };
@@ -137,22 +137,22 @@ TEST_CASE("\"auto\" chooses what fits into the budget, says its price, and chang
            more + "}";
   };
   const auto planned = [&](const std::string& more) { return plan_fit(parse_options(fit(more)), test_settings()); };
-  const std::int64_t plain = predicted_peak(planned(""));
-  const std::int64_t every = predicted_peak(planned(recompute(R"("every 6")")));
+  const std::int64_t plain = predict_memory(planned("")).memory.training();
+  const std::int64_t every = predict_memory(planned(recompute(R"("every 6")"))).memory.training();
   REQUIRE(every < plain);
   const auto automatic = [](std::int64_t budget) {
     return R"(, "memory": {"recompute": "auto", "budget": ")" + std::to_string(budget) + " B\"}";
   };
   const FitPlan plan = planned(automatic(every));
   CHECK_FALSE(plan.recompute.empty());
-  CHECK(predicted_peak(plan) <= every);
+  CHECK(predict_memory(plan).memory.training() <= every);
   REQUIRE(plan.notes.size() == 1);
   CHECK_THAT(plan.notes.front(), Catch::Contains("again beside a forward pass of"));
   const FitPlan enough = planned(automatic(2 * plain));
   CHECK(enough.recompute.empty());
   CHECK_THAT(enough.notes.front(), Catch::Contains("nothing is computed again"));
   CHECK_THAT(error_of([&] { planned(automatic(every / 4)); }),
-             Catch::Contains("fit.memory.budget: a step needs ") && Catch::Contains("found a budget of"));
+             Catch::Contains("fit.memory.budget: the training needs ") && Catch::Contains("found a budget of"));
   CHECK(trained(fit(automatic(every))).weights == trained(fit("")).weights);
 }
 

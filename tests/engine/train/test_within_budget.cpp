@@ -23,7 +23,7 @@ std::string fit_of(const std::string& layers, const std::string& more) {
          layers + R"(, {"@": "nn.Linear", "out_features": 10}]}, "precision": "float32")" + more + "}";
 }
 
-// Activations take most of a step: neither the gradients nor the room for `watch` decide about a choice.
+// Activations take most of a step: the gradients do not decide about a choice.
 std::string deep(const std::string& more, int batch = 1024) {
   return fit_of(R"({"@": "nn.Repeat", "times": 12, "layer": {"@": "nn.Sequential", "layers":
       [{"@": "nn.Linear", "out_features": 64}, {"@": "nn.LayerNorm"}, {"@": "nn.Dropout", "p": 0.1}]}})",
@@ -36,9 +36,6 @@ std::string wide(const std::string& more, const std::string& state = "") {
                 R"(, "optim": {"@": "optim.AdamW", "lr": 0.001)" + state + R"(}, "batch": 8)" + more);
 }
 
-// Room for the samples by which the health of a training would be watched.
-constexpr double watch = 1.6e6;
-
 std::string within(double bytes, const std::string& allow = "exact") {
   return R"(, "memory": {"budget": ")" + std::to_string(static_cast<std::int64_t>(bytes)) + R"( B", "allow": ")" +
          allow + "\"}";
@@ -49,7 +46,7 @@ FitPlan planned(const std::string& text) {
   return plan_fit(parse_options(text), cpu_settings());
 }
 
-double peak_of(const std::string& text) { return static_cast<double>(predicted_peak(planned(text))); }
+double peak_of(const std::string& text) { return static_cast<double>(predict_memory(planned(text)).memory.training()); }
 
 std::string hash_of_last(const std::string& text) {
   const TemporaryFolder folder;
@@ -66,7 +63,7 @@ std::string value_of(const FitPlan& plan, const char* path) { return to_json(pla
 }  // namespace
 
 TEST_CASE("a budget in which a plain step fits chooses nothing") {
-  const FitPlan plan = planned(deep(within(1.1 * peak_of(deep("")) + watch)));
+  const FitPlan plan = planned(deep(within(1.1 * peak_of(deep("")))));
   CHECK(plan.recompute.empty());
   CHECK_FALSE(plan.fuse_step);
   CHECK_FALSE(plan.chunk_loss);
@@ -79,11 +76,11 @@ TEST_CASE("an exact choice fits, is what a recipe could say, and ends in the byt
   const std::string whole = hash_of_last(deep(""));
   for (const double share : {0.85, 0.75}) {
     INFO(share);
-    const std::string text = deep(within(share * plain + watch));
+    const std::string text = deep(within(share * plain));
     const FitPlan plan = planned(text);
     CHECK_FALSE(plan.recompute.empty());
-    CHECK(static_cast<double>(predicted_peak(plan)) <= 0.95 * (share * plain + watch));
-    CHECK(static_cast<double>(plan.plain_peak) == Approx(plain).epsilon(0.01));
+    CHECK(static_cast<double>(predict_memory(plan).memory.training()) <= 0.95 * share * plain);
+    CHECK(static_cast<double>(plan.plain_training) == Approx(plain).epsilon(0.01));
     REQUIRE(plan.notes.size() == 1);
     CHECK_THAT(plan.notes.front(), Catch::Contains("memory.recompute=") && Catch::Contains("% more time (estimate)"));
     REQUIRE(value_of(plan, "memory.chunk_loss") == "false");
@@ -116,7 +113,7 @@ TEST_CASE("a state that no cheaper option makes fit lies in a file, for a measur
   CHECK(plan.offload_optimizer);
   CHECK(plan.fuse_step);
   CHECK(value_of(plan, "memory.offload") == "\"optimizer\"");
-  CHECK(static_cast<double>(predicted_peak(plan)) <= least / 0.94);
+  CHECK(static_cast<double>(predict_memory(plan).memory.training()) <= least / 0.94);
   REQUIRE(plan.notes.size() == 1);
   CHECK_THAT(plan.notes.front(), Catch::Contains("memory.fuse_step=true, memory.offload=optimizer; about "));
   CHECK(hash_of_last(text) == whole);
@@ -130,7 +127,7 @@ TEST_CASE("a state that no cheaper option makes fit lies in a file, for a measur
 TEST_CASE("activations lie in a file where computing them again does not save enough") {
   const std::string whole = hash_of_last(deep(""));
   const double least = peak_of(deep(R"(, "memory": {"fuse_step": true, "offload": "activations"})"));
-  const std::string text = deep(within((least + watch) / 0.94));
+  const std::string text = deep(within(least / 0.94));
   const FitPlan plan = planned(text);
   CHECK(plan.offload_activations);
   CHECK(value_of(plan, "memory.offload") == "\"activations\"");
@@ -147,7 +144,7 @@ TEST_CASE("activations lie in a file where computing them again does not save en
   // With more room, computing again is cheaper.
   const double with_segments = peak_of(deep(R"(, "memory": {"recompute": "every 12", "fuse_step": true})"));
   REQUIRE(with_segments > least);
-  CHECK_FALSE(planned(deep(within((with_segments + watch) / 0.94))).offload_activations);
+  CHECK_FALSE(planned(deep(within(with_segments / 0.94))).offload_activations);
 }
 
 TEST_CASE("what the recipe says about memory stays") {
@@ -186,8 +183,8 @@ TEST_CASE("what changes the numbers needs to be allowed") {
              Catch::Contains("allow = \"any\" permits") && Catch::Contains("hint: a smaller model"));
   CHECK_THAT(error_of([&] { planned(wide(within(least / 2))); }),
              Catch::Contains("fit.memory.budget: expected at least ") &&
-                 Catch::Contains(R"(with which a step fits by the options that allow = "exact" permits, found )") &&
-                 Catch::Contains("hint: allow = \"any\""));
+                 Catch::Contains(R"(in which the training fits with options that allow = "exact" permits, found )") &&
+                 Catch::Contains("hint: allow = \""));
   // A state that the recipe says is not changed.
   const FitPlan given = planned(wide(within(least, "any"), R"(, "state": "bfloat16")"));
   CHECK(value_of(given, "optim.state") == "null");
@@ -196,12 +193,12 @@ TEST_CASE("what changes the numbers needs to be allowed") {
 
 TEST_CASE("a smaller batch keeps the effective batch") {
   const double small = peak_of(deep(R"(, "accumulate": 32)", 32));
-  const std::string text = deep(within(small / 0.94 + watch, "any"));
+  const std::string text = deep(within(small / 0.94, "any"));
   const FitPlan plan = planned(text);
   CHECK(plan.loader.batch < 1024);
   CHECK(plan.loader.batch * plan.accumulate == 1024);
   CHECK(plan.length.batch == 1024);
-  CHECK(static_cast<double>(predicted_peak(plan)) <= small / 0.94 + watch);
+  CHECK(static_cast<double>(predict_memory(plan).memory.training()) <= small / 0.94);
 }
 
 TEST_CASE("a step takes what is predicted, and leaves nothing behind") {
@@ -210,21 +207,44 @@ TEST_CASE("a step takes what is predicted, and leaves nothing behind") {
     INFO(text);
     const FitPlan plan = planned(text);
     const std::int64_t before = live_tensor_bytes();
-    const std::optional<MemoryLedger> measured = measured_memory(plan);
+    const std::optional<TrainingMemory> measured = measured_memory(plan);
     REQUIRE(measured);
-    CHECK(static_cast<double>(measured->peak) ==
-          Approx(static_cast<double>(predict_memory(plan).ledger.peak)).epsilon(0.01));
+    CHECK(static_cast<double>(measured->step()) ==
+          Approx(static_cast<double>(predict_memory(plan).memory.step())).epsilon(0.01));
     CHECK(live_tensor_bytes() == before);
   }
 }
 
 TEST_CASE("a choice is corrected where predictions have missed something") {
   const double plain = peak_of(deep(""));
-  const Options fit = parse_options(deep(within(0.8 * plain + watch)));
+  const Options fit = parse_options(deep(within(0.8 * plain)));
   CHECK_FALSE(corrected_choice(plan_fit(fit, cpu_settings()), fit, cpu_settings()));
   const auto unpredicted = static_cast<std::int64_t>(plain / 20);
-  CHECK(predicted_peak(plan_within_budget(fit, cpu_settings(), nullptr, unpredicted)) <=
-        static_cast<std::int64_t>(0.95 * (0.8 * plain + watch)) - unpredicted);
+  CHECK(predict_memory(plan_within_budget(fit, cpu_settings(), nullptr, unpredicted)).memory.training() <=
+        static_cast<std::int64_t>(0.95 * 0.8 * plain) - unpredicted);
+}
+
+TEST_CASE("a budget holds in validations too, which go in parts where a batch of them takes more than the steps") {
+  const auto text = [](const std::string& more) {
+    std::string all = fit_of(R"({"@": "nn.Linear", "out_features": 8192}, {"@": "nn.Tanh"})",
+                             R"(, "optim": {"@": "optim.SGD", "lr": 0.1}, "batch": 8, "keep": "last")" + more);
+    const std::string source = R"({"@": "data.digits"})";
+    return all.replace(all.find(source), source.size(),
+                       R"({"@": "data:split", "source": {"@": "data.digits"}, "train": 0.6, "val": 0.4})");
+  };
+  const TrainingMemory plain = predict_memory(planned(text(""))).memory;
+  REQUIRE(plain.in_measures > plain.in_steps);
+  const auto budget = static_cast<double>(plain.in_steps + (plain.in_measures - plain.in_steps) / 4) / 0.95;
+  REQUIRE(budget < static_cast<double>(plain.in_measures));
+  const TemporaryFolder folder;
+  const Value summary = run_one(parse_options(text(within(budget))), folder.path(), false, cpu_settings());
+  CHECK(summary["status"] == Value("done"));
+  CHECK(summary["memory"]["peak"].number() <= budget);
+  CHECK(summary["memory"]["peak"].number() > static_cast<double>(plain.in_steps) / 2);
+  const TemporaryFolder whole;
+  const Value free = run_one(parse_options(text("")), whole.path(), false, cpu_settings());
+  CHECK(free["memory"]["peak"].number() > budget);
+  CHECK(summary["metrics"]["val.loss"].number() == Approx(free["metrics"]["val.loss"].number()).epsilon(1e-5));
 }
 
 TEST_CASE("a fit that goes on keeps its choice") {

@@ -57,9 +57,9 @@ TEST_CASE("a summary in a few lines") {
         "         lr 0.001\n"
         "  took   391 steps, 12345 samples, 1 min 15 s (75 % training, 14 % other work, 5 % checkpoints, 5 % "
         "evaluation)\n"
-        "  memory 64 MiB of tensors at most, allowed 66.76 MiB, besides 32 MiB in a file, mostly activations "
+        "  memory 64 MiB of tensors at most, of 66.76 MiB allowed, besides 32 MiB in a file, mostly activations "
         "40 MiB, weights 12 MiB\n"
-        "         with memory.recompute=every 4; a step without takes 128 MiB (predicted)\n"
+        "         with memory.recompute=every 4; without 128 MiB at most (predicted)\n"
         "  resumed from step 12, 40\n"
         "  in     /x/runs/digits/001\n");
   CHECK_THAT(summary_text(parse_json(R"({"name":"f","kind":"fit","status":"done","reason":"","health":[

@@ -170,7 +170,7 @@ function verdict() {
     ['step', interval(data.step_seconds, milliseconds)],
     ['samples/s', interval(data.samples_per_second, number)],
     ['steps timed', data.steps],
-    ['peak of memory', memory ? bytes(memory.peak) : ''],
+    ['memory of a step', memory ? bytes(memory.peak) : ''],
     ['GFLOP/s in both passes', data.flops_per_second ? number(billions(data.flops_per_second)) : ''],
     ['roof, GFLOP/s', roofline && roofline.flops_roof ? number(billions(roofline.flops_roof)) : ''],
     ['operators a step', operators.per_step === null ? '' : number(operators.per_step)],
@@ -229,7 +229,7 @@ function memory(cards) {
   const {predicted, memory: {at, peak, categories, resident}} = data;
   chart(cards, 'Memory over a step', memoryCurve, {
     note: `At most ${bytes(peak)}, in ${at.phase}${at.layer ? ` of ${at.layer}` : ''}; ${bytes(predicted.peak)} were ` +
-        `predicted${predicted.estimated_because ? ' (an estimate)' : ''}.`
+        `predicted${predicted.estimated_because ? ' (an estimate)' : ''}, with all buffers of the loader.`
   });
   chart(
       cards, 'Memory at the peak', () => bars(categories, bytes),

@@ -3,6 +3,7 @@
 // here and in run.h, for all kinds.
 #pragma once
 
+#include <any>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -169,6 +170,8 @@ struct StageKind {
   std::function<StageWork(const Options& stage, const RunSettings& settings)> prepare;
   // Checks completely without running.
   std::function<Checked(const Options& stage, const RunSettings& settings, const CheckedToo& too)> check;
+  // What the room of this kind keeps with it for itself and for rooms above, of a type of its own.
+  std::any own = {};
 };
 
 // The key of a stage, given as the value of its spec: its option `name`, or its kind where that takes no name.

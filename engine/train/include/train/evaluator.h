@@ -13,6 +13,8 @@
 
 namespace trainlab {
 
+// The most samples that an Evaluator of the part passes through the model at a time.
+std::int64_t evaluation_batch(const FitPlan& plan, const Part& part);
 // The bytes of each buffer of the loader of an Evaluator, which stay taken after its first run.
 std::vector<std::int64_t> evaluation_buffers(const FitPlan& plan, const Part& part);
 
@@ -37,8 +39,11 @@ class Evaluator {
   Value reports(std::size_t member) const;
 
  private:
-  // The model's output, made in parts where memory does not allow the whole batch.
-  at::Tensor forward(std::span<const at::Tensor> inputs, const Pass& pass);
+  template <class Visit>
+  void each_batch(const Visit& visit);
+  // Where a batch comes to tensor_memory_limit(), it is measured half by half, and again, until a part fits; the next
+  // batches begin with the size of this part.
+  void measure(const Batch& batch, Key key, const Forward& forward);
 
   const FitPlan& plan_;
   std::string prefix_;
@@ -48,7 +53,7 @@ class Evaluator {
   Loader loader_;
   LossMeter meter_;
   std::vector<std::unique_ptr<Metric>> metrics_;
-  std::int64_t most_ = 0;  // samples that go through the model at a time; 0: those of a batch
+  std::int64_t most_ = 0;  // samples that are measured at a time; 0: those of a batch
 };
 
 }  // namespace trainlab

@@ -55,11 +55,21 @@ Checked check_fit(FitPlan plan, const CheckedToo& too);
 struct FitAddition {
   std::vector<Option> options;
   std::vector<Option> callbacks;  // functions in the option `on`, which the room calls itself
+  // Whether a recipe that gives one of the options asks for steps whose gradients exist all together, as they do not
+  // with memory.fuse_step.
+  bool reads_gradients = false;
   // Raises Error{recipe} for options that do not fit the plan. May be null.
   std::function<void(const FitPlan& plan)> check = {};
+  // The most bytes of tensors that the company holds in a training step. May be null: none.
+  std::function<std::int64_t(const FitPlan& plan)> bytes = {};
+  // A warning where the options ask for something that only the company does; empty where they do not. May be null.
+  std::function<std::string(const FitPlan& plan)> missed = {};
   // Called after the plan was made, before the fit begins.
   std::function<void(const FitPlan& plan, FitMember& member, FitCompany& company)> join;
 };
+
+// The additions with which the entry of this fit was registered.
+const std::vector<FitAddition>& additions_of(const Options& fit);
 
 // Adds the entries of kind "stop", which StopFactory implements.
 void register_train(Registry& registry);

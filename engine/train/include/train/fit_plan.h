@@ -60,7 +60,7 @@ struct FitPlan {
   Clip clip;
   std::int64_t accumulate = 1;       // number of micro-batches in an optimizer step
   std::int64_t micro_batch = 0;      // the most samples of a batch that go through the model at a time; 0: all
-  std::int64_t budget = 0;           // the most bytes that tensors may take in a training step; 0: no limit
+  std::int64_t budget = 0;           // the most bytes that tensors may take in the training; 0: no limit
   Recompute recompute;               // the option memory.recompute
   bool plans_for_one = false;        // whether `recompute` was chosen for a trial that trains alone
   bool steps_by_parameter = false;   // whether the optimizer can step a parameter as soon as its gradient is there
@@ -86,7 +86,7 @@ struct FitPlan {
   std::vector<std::string> warnings;  // "FILE:LINE: path: text"
   std::vector<std::string> notes;     // what was chosen, and its price
   Value chosen;                       // RunSettings::chosen, settled: nil where nothing was to choose
-  std::int64_t plain_peak = 0;        // bytes of a step without options of `memory`, where a budget has chosen them
+  std::int64_t plain_training = 0;    // bytes without options of `memory`, where a budget has chosen them
 
   std::vector<Fix> fixes;  // RunSettings::fixes, which `options` follow
 
@@ -126,7 +126,7 @@ FitPlan plan_fit(const Options& options, const RunSettings& settings, const Data
 
 // Whether a fit leaves the size of its batches to plan_fit().
 bool is_auto_batch(const Options& fit);
-// Whether a fit leaves to plan_fit() which options keep its training steps within memory.budget.
+// Whether a fit leaves to plan_fit() which options keep its training within memory.budget.
 bool is_auto_memory(const Options& fit);
 
 // The next batch of the plan's data. An error without a place in the recipe (from a transform) gets the place of the

@@ -1,6 +1,14 @@
-// What memory the training step of a fit will take, before any of that memory is taken.
+// The two figures of the memory of a fit on the CPU, each under one name in all that is shown of it:
+//
+//   step      the most bytes of tensors at a time in a training step
+//   training  the most bytes of tensors at any time of the fit: in a step after the first validation, which has left
+//             copies of weights behind, or in a validation or the test
+//
+// All tensors of the process count in both, those from before the fit and the loader's buffers included. A prediction
+// counts all buffers that the loader may fill; a measurement those that were filled by then.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <optional>
@@ -11,31 +19,38 @@
 
 namespace trainlab {
 
+// The most bytes that tensors of the fit may take: the least of memory.budget and of the limit of the process; 0: no
+// limit.
+std::int64_t memory_limit(const FitPlan& plan);
+
+struct TrainingMemory {
+  MemoryLedger ledger;           // of a step; of an estimate: the peak and its categories only
+  std::int64_t in_steps = 0;     // the most in the steps that follow the first validation
+  std::int64_t in_measures = 0;  // the most in validations and the test; 0 where there are none
+
+  std::int64_t step() const { return ledger.peak; }
+  std::int64_t training() const { return std::max(in_steps, in_measures); }
+};
+
 struct MemoryPrediction {
-  MemoryLedger ledger;  // of an estimate: the peak and its categories only
+  TrainingMemory memory;
   // Why this is an estimate by the layers' formulas; empty after two steps without values (tensor/dry_run.h).
   std::string estimated_because;
 };
 
-// The ledger of a training step of `rows` members side by side on the CPU (1: a plain fit), as MemoryRecorder would
-// make it after the first steps, with all buffers of the loader. What the process holds already counts too; what a
-// validation takes, and the copy of the best weights after it, do not. No function of the recipe is called: fits
-// with a step, a loss or layers of the recipe's own are estimated, and so are fits whose optimizer reads values. Takes
-// some milliseconds, and for convolutions and attention the time of a training step. `change` is done to a copy of the
-// plan first, of which it may change loader.batch, accumulate, micro_batch, recompute, fuse_step, chunk_loss and
-// offload_optimizer; an estimate takes no notice of it.
+// The memory of a fit with `rows` members side by side on the CPU (1: a plain fit), as MemoryRecorder would measure it.
+// Validations are predicted as they are made: in parts where a whole batch would pass the limit of the plan or of the
+// process. What metrics take is left out. No function of the recipe is called: fits with a step, a loss or layers of
+// the recipe's own are estimated, and so are fits whose optimizer reads values. Takes some milliseconds, and for
+// convolutions and attention the time of a training step. `change` is done to a copy of the plan first, of which it may
+// change loader.batch, accumulate, micro_batch, recompute, fuse_step, chunk_loss and offload_optimizer; an estimate
+// takes no notice of it.
 MemoryPrediction predict_memory(const FitPlan& plan, std::size_t rows = 1,
                                 const std::function<void(FitPlan&)>& change = {});
 
-// Bytes that a fit takes at its first validation, and keeps from then on: copies of the best weights, averages in the
-// form in which they are validated, and the buffers of the validation part. The prediction does not count them.
-std::int64_t kept_after_validation(const FitPlan& plan);
-// The peak of the steps that follow the first validation: the predicted ledger's, together with these.
-std::int64_t predicted_peak(const FitPlan& plan);
-
-// The ledger of a step that is really taken on the CPU: the second of two steps on batches of zeros. The steps leave
-// nothing behind. For plans whose step predict_memory() can predict; nullopt where zeros are no valid batch.
-std::optional<MemoryLedger> measured_memory(const FitPlan& plan);
+// The same of two steps on batches of zeros that are really taken on the CPU, and of evaluations. They leave nothing
+// behind. For plans whose step predict_memory() can predict; nullopt where zeros are no valid batch.
+std::optional<TrainingMemory> measured_memory(const FitPlan& plan);
 
 // "weights 96.0 MiB, gradients 96.0 MiB, …": the categories that are not empty; `text` writes a number of bytes.
 std::string category_text(const MemoryLedger& ledger, std::string (*text)(double));

@@ -1,4 +1,4 @@
-// The memory of a fit's training steps: its limit, the ledger of a step, and the field `memory` of the fit's summary.
+// The memory of a fit: its limit, the ledger of a training step, and the field `memory` of the fit's summary.
 #pragma once
 
 #include <cstddef>
@@ -12,18 +12,19 @@
 namespace trainlab {
 
 // Not thread-safe.
-class StepMemory {
+class FitMemory {
  public:
   // To be made before the first tensor of the fit.
-  explicit StepMemory(const FitPlan& plan);
+  explicit FitMemory(const FitPlan& plan);
   // To be called with the loader that gives the batches from now on.
   void fed_by(const Loader& loader);
-  // The limit of a step, an object that must live while the step is taken. The limit leaves room for all buffers of the
-  // loader, because a worker that ran out of memory would end the fit.
+  // The limit of the training, an object that must live while a step, a validation or the test goes on. The limit
+  // leaves room for all buffers of the loaders, because a worker that ran out of memory would end the fit.
   MemoryBudget budget() const { return MemoryBudget(plan_.budget, for_batches_); }
   // Takes a step, and keeps the ledger of its memory unless another listener hears the step.
   void record(const std::function<void()>& step);
-  // Adds advice to the error of a step of `rows` members that does not fit even with the smallest part of a batch.
+  // Adds advice to the error of a step or an evaluation of `rows` members that does not fit even with the smallest part
+  // of a batch.
   void explain(TensorMemoryLimit& error, std::size_t rows) const;
   // The field `memory` of the summary. `micro_batch`: MicroBatch::samples.
   Value summary(std::int64_t micro_batch) const;
@@ -32,7 +33,7 @@ class StepMemory {
   const FitPlan& plan_;
   MeasuredMemory measured_;
   std::int64_t batches_before_;   // bytes of tensors charged to batches before the fit
-  std::int64_t for_batches_ = 0;  // bytes of these batches and of the loader's buffers; 0 without a limit
+  std::int64_t for_batches_ = 0;  // bytes of these batches and of the loaders' buffers; 0 without a limit
 };
 
 }  // namespace trainlab

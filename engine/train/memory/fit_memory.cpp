@@ -1,4 +1,4 @@
-#include "step_memory.h"
+#include "fit_memory.h"
 
 #include <algorithm>
 
@@ -7,24 +7,33 @@
 #include "tensor/device.h"
 #include "tensor/dry_run.h"
 #include "tensor/file_memory.h"
+#include "train/evaluator.h"
 #include "train/memory_prediction.h"
 #include "what_fits.h"
 
 namespace trainlab {
 
-StepMemory::StepMemory(const FitPlan& plan)
+FitMemory::FitMemory(const FitPlan& plan)
     : plan_(plan),
       measured_{.held_before = live_tensor_bytes()},
       batches_before_(tensor_memory().of(MemoryUse::batches)) {}
 
-void StepMemory::fed_by(const Loader& loader) {
+void FitMemory::fed_by(const Loader& loader) {
   if (!plan_.device.is_cpu() || (plan_.budget == 0 && tensor_memory_limit() == 0)) return;
-  std::int64_t bytes = 0;
-  for (const std::int64_t buffer : loader.buffer_bytes()) bytes += block_bytes(buffer);
+  const auto sum = [](const std::vector<std::int64_t>& buffers) {
+    std::int64_t bytes = 0;
+    for (const std::int64_t buffer : buffers) bytes += block_bytes(buffer);
+    return bytes;
+  };
+  // The buffers of the validation part are given back before the test.
+  std::int64_t evaluated = 0;
+  for (const std::optional<Part>& part : {plan_.data.val, plan_.data.test})
+    if (part && plan_.measures()) evaluated = std::max(evaluated, sum(evaluation_buffers(plan_, *part)));
+  const std::int64_t bytes = sum(loader.buffer_bytes()) + evaluated;
   for_batches_ = bytes > 0 ? batches_before_ + bytes : 0;
 }
 
-void StepMemory::record(const std::function<void()>& step) {
+void FitMemory::record(const std::function<void()>& step) {
   // A thread has one listener for its spans, so a profile's listener is not replaced.
   if (!plan_.device.is_cpu() || trace::listener) return step();
   MemoryRecorder recorder(tensor_memory());
@@ -37,22 +46,18 @@ void StepMemory::record(const std::function<void()>& step) {
   measured_.program = std::max<std::int64_t>(held_memory() - measured_.step->peak, 0);
 }
 
-void StepMemory::explain(TensorMemoryLimit& error, std::size_t rows) const {
+void FitMemory::explain(TensorMemoryLimit& error, std::size_t rows) const {
   if (error.path().empty()) {
-    const MemoryLedger ledger = predict_memory(plan_, rows).ledger;
+    const MemoryLedger ledger = predict_memory(plan_, rows).memory.ledger;
     const bool is_known = ledger.phase == Phase::backward && !ledger.layer.empty();
     error.in(is_known ? ledger.layer : plan_.options.path());
   }
-  const std::int64_t limit = [&] {
-    const MemoryBudget budget(plan_.budget);
-    return tensor_memory_limit();
-  }();
-  error.hint(what_fits(plan_, rows, limit - measured_.held_before));
+  error.hint(what_fits(plan_, rows, memory_limit(plan_) - measured_.held_before));
 }
 
-Value StepMemory::summary(std::int64_t micro_batch) const {
+Value FitMemory::summary(std::int64_t micro_batch) const {
   MeasuredMemory all = measured_;
-  all.peak = device_at(plan_.device).memory().peak;
+  all.training = device_at(plan_.device).memory().peak;
   all.micro_batch = micro_batch;
   all.offloaded = peak_in_files();
   return memory_summary(plan_, all);
