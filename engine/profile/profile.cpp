@@ -83,7 +83,7 @@ std::optional<Profile> profile_without_room(const Options& stage, const RunSetti
     if (!plan.device.is_cpu()) return std::nullopt;
     const std::int64_t limit = tensor_memory_limit();
     const std::int64_t room = limit > 0 ? limit : live_tensor_bytes() + free_tensor_memory();
-    if (predict_memory(plan).ledger.peak <= room) return std::nullopt;
+    if (predict_memory(plan).memory.training() <= room) return std::nullopt;
     Profile profile;
     set_names(profile, stage);
     profile.no_room = {error.headline()};

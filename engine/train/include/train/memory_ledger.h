@@ -51,7 +51,7 @@ struct MemoryLedger {
   std::vector<Point> curve;  // over the step, at most some hundred points; the highest is the peak
 
   std::int64_t of(MemoryKind kind) const { return bytes[static_cast<std::size_t>(kind)]; }
-  // { step, categories = { weights, … }, at = { phase, layer }, layers = { { path, activations }, … },
+  // { peak, categories = { weights, … }, at = { phase, layer }, layers = { { path, activations }, … },
   //   curve = { { seconds, bytes }, … } }
   Value to_value() const;
 };
