@@ -70,8 +70,8 @@ class Memory(CliTest):
     def test_weights_that_fit_without_what_trains_them(self):
         self.recipe(model=self.square_layers(0.5))
         result = self.train(code=3)
-        self.assert_said(result, "out of memory: expected at most the ", "for the training: weights ", ", gradients ",
-                         ", optimizer ")
+        self.assert_said(result, "out of memory: expected at most the ", "for the training; in a step weights ",
+                         ", gradients ", ", optimizer ")
         profile = self.run_program("profile", "r.lua", "--apply", "c.toml", "--json").json()
         self.assertEqual((profile["verdict"], profile["steps"], profile["remedies"]), ("capacity", 0, []))
         self.assertIn("out of memory: expected at most the ", profile["evidence"][0])

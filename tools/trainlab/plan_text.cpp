@@ -148,7 +148,7 @@ std::string fit_text(const LawFit& fit) {
   for (const char* name : {"E", "A", "B", "alpha", "beta", "exponent"}) text += constant_row(name, value);
   text += fmt::format("\n  the losses of the runs are {:.2g} % off the law (root mean square)\n", 100 * fit.deviation);
   if (fit.drift) {
-    text += fmt::format("  a law of the shorter runs alone predicts the longest {:.2g} % too {} for each doubling of FLOPs\n",
+    text += fmt::format("  a law of the shorter runs alone predicts the longest {:.2g} % too {}, a doubling of FLOPs\n",
                         100 * std::abs(*fit.drift), *fit.drift > 0 ? "high" : "low");
   }
   constexpr double nothing = 1e-9;
