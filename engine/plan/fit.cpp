@@ -240,8 +240,8 @@ double deviation_of(const Law& law, std::span<const RunPoint> points) {
 double flops_of(const RunPoint& run) { return flops_per_parameter_and_token * run.parameters * run.tokens; }
 
 // LawFit::drift: the slope of the line through the origin that is nearest to the misses over the doublings of FLOPs
-// beyond the shorter runs. `law` is that of all runs, from which the law of the shorter ones is sought.
-std::optional<double> drift_of(const Law& law, std::span<const RunPoint> points, double most_flops) {
+// beyond the shorter runs.
+std::optional<double> drift_of(std::span<const RunPoint> points, double most_flops) {
   constexpr double rung = 1.9;  // a little less than the double budget that makes the next rung of a ladder
   std::vector<RunPoint> shorter;
   double most_of_shorter = 0;
@@ -251,7 +251,8 @@ std::optional<double> drift_of(const Law& law, std::span<const RunPoint> points,
     most_of_shorter = std::max(most_of_shorter, flops_of(point));
   }
   if (lack_of(shorter)) return std::nullopt;
-  const Law before = law_near(law, shorter);
+  const Objective objective(shorter);
+  const Law before = objective.law(least_of_many(objective).x);
   double products = 0, squares = 0;
   for (const RunPoint& point : points) {
     if (flops_of(point) <= most_flops / rung) continue;
@@ -288,7 +289,7 @@ LawFit fit_law(std::span<const RunPoint> points) {
              .deviation = deviation_of(law, points),
              .most_flops = flops_of(*std::ranges::max_element(points, {}, flops_of)),
              .drift = {}};
-  fit.drift = drift_of(law, points, fit.most_flops);
+  fit.drift = drift_of(points, fit.most_flops);
   for (std::uint64_t i = 0; i < resamples; ++i) {
     objective.count(drawn_anew(points.size(), i));
     fit.samples.push_back(objective.law(descended(objective, least.x, long_descent).x));
