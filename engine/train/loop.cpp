@@ -292,6 +292,8 @@ void FitLoop::validate(bool ends_epoch) {
 }
 
 void FitLoop::commit(std::span<const std::size_t> members) {
+  std::optional<Span> span;
+  if (members_.front()->is_kept()) span.emplace(Phase::commit);
   std::vector<std::pair<Member*, Checkpoint>> gathered;
   for (const std::size_t m : members) {
     of_one(*members_[m], [&] {
@@ -300,19 +302,17 @@ void FitLoop::commit(std::span<const std::size_t> members) {
     });
   }
   if (gathered.empty()) return;
-  {
-    const Span span(Phase::commit);
-    const auto write = [&](std::int64_t i) {
-      const auto& [member, checkpoint] = gathered[static_cast<std::size_t>(i)];
-      member->write(checkpoint);
-    };
-    // Checkpoints of a group wait for the disk together. Tensors of a device are fetched in the order of this thread.
-    if (plan_.device.is_cpu()) {
-      side_by_side(std::ssize(gathered), write);
-    } else {
-      for (std::int64_t i = 0; i < std::ssize(gathered); ++i) write(i);
-    }
+  const auto write = [&](std::int64_t i) {
+    const auto& [member, checkpoint] = gathered[static_cast<std::size_t>(i)];
+    member->write(checkpoint);
+  };
+  // Checkpoints of a group wait for the disk together. Tensors of a device are fetched in the order of this thread.
+  if (plan_.device.is_cpu()) {
+    side_by_side(std::ssize(gathered), write);
+  } else {
+    for (std::int64_t i = 0; i < std::ssize(gathered); ++i) write(i);
   }
+  span.reset();
   for (const auto& observer : company_.observers) observer->committed(position_.step);
 }
 

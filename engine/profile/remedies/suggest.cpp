@@ -163,7 +163,8 @@ JoinedRemedies join_remedies(const std::vector<Remedy>& remedies, const RatioOfC
     joined.set = std::move(with);
   }
   if (joined.set.size() < 2) return joined;
-  if (const std::optional<Interval> whole = ratio({}, joined.set)) return {.set = joined.set, .ratio = *whole};
+  const std::optional<Interval> whole = ratio({}, joined.set);
+  if (whole && is_gain(*whole)) return {.set = joined.set, .ratio = *whole};
   return {.set = {winners.front().set}, .ratio = winners.front().ratio};
 }
 

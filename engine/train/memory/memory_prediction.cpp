@@ -160,6 +160,7 @@ std::int64_t bytes_of_steps(const FitPlan& plan, std::int64_t step, std::size_t 
 // The most bytes in evaluations of the validation and of the test part, between two steps. `state`: what is validated
 // of a group that has taken steps, which `count` counts already, as far as it is a copy.
 std::int64_t bytes_of_measures(const FitPlan& plan, const ModelState& state, Count& count) {
+  if (!plan.data.val && !plan.data.test) return 0;
   const std::int64_t limit = memory_limit(plan);
   const auto one_pass = [&](std::int64_t samples) {
     const Batch batch = batch_of_zeros(plan, state.members, samples);

@@ -310,9 +310,11 @@ class MixtureChoice {
   // `unpredicted`: bytes to leave free in addition.
   Mixture within(std::int64_t budget, std::int64_t unpredicted) const {
     const Allow allow = allow_of(memory_);
-    MixtureSearch search(fit_, settings_, plain_.data, memory_,
-                         static_cast<std::int64_t>(usable_share * static_cast<double>(budget)) - unpredicted);
-    search.offer_plain(plain_, plain_memory_);
+    const std::int64_t room = static_cast<std::int64_t>(usable_share * static_cast<double>(budget)) - unpredicted;
+    MixtureSearch search(fit_, settings_, plain_.data, memory_, room);
+    // Within a budget, evaluations of the plain training are made in parts too.
+    const auto in_room = [room](FitPlan& dry) { dry.budget = std::max<std::int64_t>(room, 1); };
+    search.offer_plain(plain_, predict_memory(plain_, 1, in_room).memory);
     if (!search.found()) {
       for (const Variant& variant : variants(plain_, allow, activations())) search.offer(variant);
     }

@@ -43,7 +43,7 @@ class LossRule : public StopRule {
   std::string name_;
 };
 
-// The least loss so far, and how far another value is above it, in percent. Unknown until the least is above 0.
+// The least loss so far, and how far another value is above it, in percent: 0 where the least is not above 0.
 class Least {
  public:
   void add(double value) { value_ = std::min(value_, value); }
@@ -114,7 +114,8 @@ class GeneralizationQuotient final : public LossRule {
     sum_ += training;
     if (++count_ < strip_) return std::nullopt;
     const double falls = thousand * (sum_ / static_cast<double>(strip_) / strip_least_.value() - 1);
-    const bool stops = least_.percent_above(value) > above_ * falls;
+    // Of a training loss that is not above 0, the quotient says nothing.
+    const bool stops = strip_least_.value() > 0 && least_.percent_above(value) > above_ * falls;
     strip_least_ = {};
     sum_ = 0;
     count_ = 0;
@@ -195,7 +196,8 @@ void register_stop_prechelt(Registry& registry) {
           .example("stop.generalization_quotient { above = 1, strip = 5 }")
           .note("PQ of Prechelt (1998), at the end of each strip of validations: GL > above · P, with GL as in "
                 "stop.generalization_loss, and P = 1000 (mean / least − 1) of the training losses of the strip. "
-                "Values that are not finite are left out."),
+                "Nothing stops while the best or a training loss of the strip is not above 0; values that are not "
+                "finite are left out."),
       making<GeneralizationQuotient>());
   registry.add(
       Entry("stop.rising", "stop", "Stops when the loss rose `times` times in a row from one strip to the next.")

@@ -119,6 +119,11 @@ TEST_CASE("remedies that win and keep the result are joined where they are faste
   CHECK(joined.ratio.median == 4);
   CHECK(asked == std::vector<std::pair<Texts, Texts>>{
                      {{"b"}, {"b", "d"}}, {{"b"}, {"b", "a"}}, {{"b", "a"}, {"b", "a", "e"}}, {{}, {"b", "a"}}});
+  const auto no_whole = [&](const Texts& without, const Texts& with) -> std::optional<Interval> {
+    return without.empty() ? Interval{1.1, 0.9, 1.3} : ratio(without, with);
+  };
+  CHECK(join_remedies(all, no_whole).set == Texts{"b"});
+  CHECK(join_remedies(all, no_whole).ratio.median == 3);
   asked.clear();
   CHECK(join_remedies({all[1]}, ratio).ratio.median == 3);
   CHECK(join_remedies({all[2], all[5]}, ratio).set.empty());

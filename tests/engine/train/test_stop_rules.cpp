@@ -124,6 +124,7 @@ TEST_CASE("the generalization quotient weighs the loss above its best with what 
   CHECK(stops_at_two(*rule(strips), {1, 1.1}, {1.2, 1}) == 0);
   CHECK(stops_at_two(*rule(strips), {1, 1.1, 1, 1.1}, {1.2, 1, 1, 1}) == 4);
   CHECK(stops_at_two(*rule(strips), {1, 1, 1, 1}, {1, 1, 1, 1}) == 0);  // both stand still
+  CHECK(stops_at_two(*rule(strips), {1, 1.1}, {-1.01, -1}) == 0);       // no quotient of losses below 0
   CHECK(stops_at_two(*rule(R"({"@": "stop.generalization_quotient", "above": 2.1, "strip": 2})"), {1, 1.1},
                      {1.01, 1}) == 0);
 }

@@ -33,7 +33,7 @@ std::vector<std::pair<std::string_view, double>> listed(const Shares& shares);
 // The numbers from which the verdict follows. A number that was not measured is absent.
 struct Measures {
   std::int64_t steps = 0;  // timed steps; with fewer than 3 there is no verdict
-  // Why memory is not enough for a step, in sentences; empty: it is enough.
+  // Why memory is not enough for the training, in sentences; empty: it is enough.
   std::vector<std::string> no_room = {};
   bool is_precise = false;     // the interval of a step is narrow
   bool is_steady = true;       // the time of a step does not drift

@@ -79,7 +79,9 @@ class Member {
   void tell_not_finite(const MetricMap& metrics);
   // Calls on.epoch, at most once at a step.
   void epoch_ended(const Position& position);
-  // The next checkpoint; nothing in a fit without a folder, where nothing is written.
+  // False for a fit without a folder, where nothing is written.
+  bool is_kept() const { return record_.is_kept(); }
+  // The next checkpoint; nothing in a fit that is not kept.
   std::optional<Checkpoint> gather(const Position& position);
   // Writes a checkpoint that gather() gave, on any thread while nobody else uses the member.
   void write(const Checkpoint& checkpoint) { record_.write(checkpoint); }

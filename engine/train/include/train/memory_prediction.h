@@ -43,8 +43,8 @@ struct MemoryPrediction {
 // process. What metrics take is left out. No function of the recipe is called: fits with a step, a loss or layers of
 // the recipe's own are estimated, and so are fits whose optimizer reads values. Takes some milliseconds, and for
 // convolutions and attention the time of a training step. `change` is done to a copy of the plan first, of which it may
-// change loader.batch, accumulate, micro_batch, recompute, fuse_step, chunk_loss and offload_optimizer; an estimate
-// takes no notice of it.
+// change loader.batch, accumulate, micro_batch, recompute, fuse_step, chunk_loss, offload_optimizer and budget; an
+// estimate takes no notice of it.
 MemoryPrediction predict_memory(const FitPlan& plan, std::size_t rows = 1,
                                 const std::function<void(FitPlan&)>& change = {});
 
