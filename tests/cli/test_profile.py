@@ -464,7 +464,8 @@ end }
         profile = self.profile("r.lua", "--quality", "1 s", "--html", "p.html")
         for remedy in profile["remedies"]:
             quality = remedy["quality"]
-            self.assertEqual(quality is not None, remedy["result"] == "changes the result", remedy)
+            changes = str(remedy["result"]).startswith(("changes the result", "may change the result"))
+            self.assertEqual(quality is not None, changes, remedy)
             if not quality:
                 continue
             self.assertEqual((quality["metric"], quality["goal"], quality["pairs"]), ("val.accuracy", "max", 5))

@@ -114,7 +114,7 @@ class GeneralizationQuotient final : public LossRule {
     sum_ += training;
     if (++count_ < strip_) return std::nullopt;
     const double falls = thousand * (sum_ / static_cast<double>(strip_) / strip_least_.value() - 1);
-    // Of a training loss that is not above 0, the quotient says nothing.
+    // The quotient says nothing of training losses that are not above 0.
     const bool stops = strip_least_.value() > 0 && least_.percent_above(value) > above_ * falls;
     strip_least_ = {};
     sum_ = 0;

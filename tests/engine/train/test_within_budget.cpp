@@ -183,8 +183,7 @@ TEST_CASE("what changes the numbers needs to be allowed") {
              Catch::Contains("allow = \"any\" permits") && Catch::Contains("hint: a smaller model"));
   CHECK_THAT(error_of([&] { planned(wide(within(least / 2))); }),
              Catch::Contains("fit.memory.budget: expected at least ") &&
-                 Catch::Contains(R"(in which the training fits with options that allow = "exact" permits, found )") &&
-                 Catch::Contains("hint: allow = \""));
+                 Catch::Contains(R"(in which the training fits with options that allow = "exact" permits, found )"));
   // A state that the recipe says is not changed.
   const FitPlan given = planned(wide(within(least, "any"), R"(, "state": "bfloat16")"));
   CHECK(value_of(given, "optim.state") == "null");
@@ -193,6 +192,7 @@ TEST_CASE("what changes the numbers needs to be allowed") {
 
 TEST_CASE("a smaller batch keeps the effective batch") {
   const double small = peak_of(deep(R"(, "accumulate": 32)", 32));
+  CHECK_THAT(error_of([&] { planned(deep(within(small / 2))); }), Catch::Contains("allow = \"any\" needs "));
   const std::string text = deep(within(small / 0.94, "any"));
   const FitPlan plan = planned(text);
   CHECK(plan.loader.batch < 1024);
