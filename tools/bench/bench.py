@@ -14,14 +14,13 @@ import os
 import platform
 import re
 import statistics
-import sys
 import tempfile
 
 import busy
 import deadlines
 import studies
-from programs import (BUILD, HERE, ROOT, TRAINLAB, engine_memory, fit_summary, run, seconds_until, step_microseconds,
-                      wall)
+from programs import (BUILD, HERE, ROOT, TRAINLAB, engine_memory, fit_summary, peer_result, run, seconds_until,
+                      step_microseconds, wall)
 
 
 def trainlab_run(recipe, arguments, metric, threads=1):
@@ -30,8 +29,8 @@ def trainlab_run(recipe, arguments, metric, threads=1):
     return step_microseconds(summary), summary["metrics"][metric]
 
 
-def peer_run(script, arguments, metric):
-    result = json.loads(run([sys.executable, os.path.join(HERE, script), *arguments]))
+def peer_run(name, arguments, metric):
+    result = peer_result(name, *arguments)
     return result["seconds"] / result["steps"] * 1e6, result[metric]
 
 
@@ -61,7 +60,7 @@ class Bench:
 
     def fit(self, what, recipe, arguments, kind, epochs, path, aim):
         self.pairs(what, lambda: trainlab_run(os.path.join(HERE, "recipes", recipe), arguments, "val.accuracy"),
-                   lambda: peer_run("peer_fit.py", [kind, str(epochs), "1", path], "accuracy"), "accuracy", aim)
+                   lambda: peer_run("fit", [kind, str(epochs), "1", path], "accuracy"), "accuracy", aim)
 
     def small(self):
         digits = os.path.join(ROOT, "engine", "data", "assets", "digits.csv.gz")
@@ -101,7 +100,7 @@ class Bench:
         recipe = os.path.join(HERE, "recipes", "by_hand.lua")
         self.pairs("MLP 784-128-10, batch 64, a loop written by hand, 1 thread",
                    lambda: trainlab_run(recipe, ["--data", self.data, "--epochs", "2"], "val.accuracy"),
-                   lambda: peer_run("peer_loop.py", ["2", "1", self.data], "accuracy"), "accuracy", "≥ 1.2×")
+                   lambda: peer_run("loop", ["2", "1", self.data], "accuracy"), "accuracy", "≥ 1.2×")
 
     def gpt(self):
         text, steps = self.beside("tinyshakespeare.txt"), 200
@@ -110,7 +109,7 @@ class Bench:
         recipe = os.path.join(ROOT, "recipes", "chargpt.lua")
         self.pairs(f"recipes/chargpt.lua, {steps} steps, 2 threads",
                    lambda: trainlab_run(recipe, ["--text", text, "--steps", str(steps)], "val.loss", threads=2),
-                   lambda: peer_run("peer_gpt.py", [text, str(steps), "2"], "val_loss"), "val.loss", "≥ 1.0×")
+                   lambda: peer_run("gpt", [text, str(steps), "2"], "val_loss"), "val.loss", "≥ 1.0×")
 
     def beside(self, name):
         """A file beside the folder of MNIST; None, and said so, where it is missing."""
@@ -149,7 +148,7 @@ class Bench:
 
     def loader(self):
         ours = json.loads(run([os.path.join(BUILD, "bench", "bench_loader"), self.data]))["us_per_batch"]
-        peer = json.loads(run([sys.executable, os.path.join(HERE, "peer_loader.py"), self.data]))["us_per_batch"]
+        peer = peer_result("loader", self.data)["us_per_batch"]
         best = min(peer.values())
         self.row(
             "MNIST batches of 64 from the loader",
@@ -171,11 +170,7 @@ class Bench:
                 )
                 ours.append(result["decode_us"])
                 packed.append(result["packed_us"])
-                peer.append(
-                    json.loads(run([sys.executable, os.path.join(HERE, "peer_images.py"), archive, "2"]))[
-                        "us_per_image"
-                    ]
-                )
+                peer.append(peer_result("images", archive, "2")["us_per_image"])
         theirs = f"DataLoader {statistics.median(peer):.0f} µs with 2 workers"
         for what, mine, aim in (
             ("CIFAR-10: JPEG, padded crop, flip, 2 threads", ours, "≥ 2×"),
@@ -214,15 +209,15 @@ class Bench:
         def ours(recipe, arguments):
             return lambda: fit_summary(TRAINLAB, os.path.join(ROOT, "recipes", recipe), arguments, cores)["seconds"]
 
-        def peer(script, arguments):
-            return lambda: json.loads(run([sys.executable, os.path.join(HERE, script), *arguments]))["seconds"]
+        def peer(name, arguments):
+            return lambda: peer_result(name, *arguments)["seconds"]
 
         busy.measure(self.row, "recipes/digits.lua", ours("digits.lua", []),
-                     peer("peer_fit.py", ["mlp_small", "20", str(cores), digits]), self.rounds)
+                     peer("fit", ["mlp_small", "20", str(cores), digits]), self.rounds)
         if text := self.beside("tinyshakespeare.txt"):
             busy.measure(self.row, "recipes/chargpt.lua, 20 steps",
                          ours("chargpt.lua", ["--text", text, "--steps", "20"]),
-                         peer("peer_gpt.py", [text, "20", str(cores)]), self.rounds)
+                         peer("gpt", [text, "20", str(cores)]), self.rounds)
         busy.measure(self.row, "sweep of 64 trials on digits, 2 processes", lambda: studies.our_sweep()[0], None,
                      self.rounds)
 

@@ -1,6 +1,6 @@
 // Ask and tell without training: the time of samplers. Prints one JSON object of seconds by row.
 //
-//   bench_study [ROW…]     all rows unless named; peer_study.py has rows of the same names.
+//   bench_study [ROW…]     all rows unless named; peers/study.py has rows of the same names.
 //
 // Rows of PostgreSQL are there when TRAINLAB_STORAGE in the environment is the URL of a database.
 #include <sys/wait.h>

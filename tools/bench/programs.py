@@ -21,6 +21,15 @@ def run(command, **more):
     return done.stdout
 
 
+def peer_command(name, *arguments):
+    return [sys.executable, os.path.join(HERE, "peers", f"{name}.py"), *arguments]
+
+
+def peer_result(name, *arguments, **more):
+    """The object that a program of peers/ prints."""
+    return json.loads(run(peer_command(name, *arguments), **more))
+
+
 def fit_summary(program, recipe, arguments, threads=1):
     with tempfile.TemporaryDirectory() as out:
         more = ["--threads", str(threads), "--json", "--quiet", "--out", os.path.join(out, "run")]

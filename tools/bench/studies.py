@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 
-from programs import BUILD, HERE, ROOT, TRAINLAB, engine_memory, run, wall
+from programs import BUILD, HERE, ROOT, TRAINLAB, engine_memory, peer_command, peer_result, run, wall
 
 
 def ask_tell(program, recipe, row, folder):
@@ -58,9 +58,7 @@ def ask_and_tell(add_row, rounds):
             return json.loads(run([os.path.join(BUILD, "bench", "bench_study"), *rows], cwd=folder))
 
         def peer(name, row):
-            return json.loads(run([sys.executable, os.path.join(HERE, "peer_study.py"), name, row], cwd=folder))[
-                "seconds"
-            ]
+            return peer_result("study", name, row, cwd=folder)["seconds"]
 
         def from_lua(row):
             return ask_tell(TRAINLAB, os.path.join(HERE, "recipes", "ask_tell.lua"), row, folder)
@@ -113,13 +111,13 @@ def ask_and_tell(add_row, rounds):
 
 
 def quality(add_row):
-    """The best value that samplers find, against Optuna's as peer_quality.json has them."""
-    peer = json.load(open(os.path.join(HERE, "peer_quality.json")))
+    """The best value that samplers find, against Optuna's as peers/quality.json has them."""
+    peer = json.load(open(os.path.join(HERE, "peers", "quality.json")))
     program = os.path.join(BUILD, "bench", "bench_quality")
     for name, values in json.loads(run([program, "probe"])).items():
         if any(abs(a - b) > 1e-9 * max(1, abs(b)) for a, b in zip(values, peer["functions"][name]["probe"])):
             sys.exit(
-                f"{name} is not the same function here and in peer_quality.py: {values},"
+                f"{name} is not the same function here and in peers/quality.py: {values},"
                 f" {peer['functions'][name]['probe']}"
             )
 
@@ -185,7 +183,7 @@ def sweeps(add_row, rounds):
     if not peers_are_there():
         return
     digits = os.path.join(ROOT, "engine", "data", "assets", "digits.csv.gz")
-    peer = [sys.executable, os.path.join(HERE, "peer_sweep.py"), "64", "2", digits]
+    peer = peer_command("sweep", "64", "2", digits)
     mine, theirs = [], []
     for i in range(max(rounds, 1)):
         for side in (0, 1) if i % 2 == 0 else (1, 0):

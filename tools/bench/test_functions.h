@@ -1,4 +1,4 @@
-// Functions with known optima that samplers are judged by. peer_quality.py has the same ones for the peer; the values
+// Functions with known optima that samplers are judged by. peers/quality.py has the same ones for the peer; the values
 // at a probe point, stored with the peer's results, keep the two in step.
 #pragma once
 

@@ -1,6 +1,6 @@
 """Ask and tell without training, by Optuna or Rustuna: prints {"seconds": …} of a row of bench_study.cpp.
 
-    python3 peer_study.py optuna|rustuna ROW
+    python3 study.py optuna|rustuna ROW
 
 The SQLite row writes into the current folder, as durably as ours: rustuna and optuna as they come.
 """

@@ -1,7 +1,7 @@
 """A training loop written by hand in Python, at its fastest: all data in one tensor, batches by index. Prints one JSON
 object: steps, seconds (from the first batch to the end) and the validation accuracy.
 
-    peer_loop.py EPOCHS THREADS DATA
+    loop.py EPOCHS THREADS DATA
 """
 
 import json
@@ -12,7 +12,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from peer_fit import mnist
+from fit import mnist
 
 
 def main():

@@ -2,7 +2,7 @@
 once into memory, which costs PyTorch less than its DataLoader. Prints {"accuracy", "steps",
 "seconds", "images_per_second"}.
 
-    peer_cifar.py ARCHIVE SECONDS [THREADS [WIDTH]]
+    cifar.py ARCHIVE SECONDS [THREADS [WIDTH]]
 """
 
 import copy

@@ -1,7 +1,7 @@
 """The sweep of recipes/sweep.lua as users of Optuna and PyTorch write it: two processes, each with the loop of
-peer_fit.py, share a study in SQLite. Prints one JSON object: the best validation accuracy.
+fit.py, share a study in SQLite. Prints one JSON object: the best validation accuracy.
 
-    peer_sweep.py TRIALS PROCESSES DIGITS
+    sweep.py TRIALS PROCESSES DIGITS
 """
 
 import json
@@ -17,7 +17,7 @@ def work(storage, trials, path):
     from torch import nn
     from torch.utils.data import DataLoader, random_split
 
-    from peer_fit import MODELS, digits
+    from fit import MODELS, digits
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     torch.set_num_threads(1)

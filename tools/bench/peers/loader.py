@@ -1,7 +1,7 @@
 """Batches of MNIST from torch.utils.data.DataLoader over a TensorDataset. Prints {"us_per_batch": {"0": …, "2": …}} by
 number of workers, the median of five epochs (the first, which starts the workers, is left out).
 
-    peer_loader.py DATA
+    loader.py DATA
 """
 
 import json
@@ -12,7 +12,7 @@ import time
 import torch
 from torch.utils.data import DataLoader
 
-from peer_fit import mnist
+from fit import mnist
 
 
 def main():

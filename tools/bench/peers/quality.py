@@ -1,6 +1,6 @@
-"""What Optuna's samplers find on the functions of test_functions.cpp: makes peer_quality.json, or parts of it anew.
+"""What Optuna's samplers find on the functions of test_functions.cpp: makes quality.json, or parts of it anew.
 
-    python3 peer_quality.py peer_quality.json [SAMPLER…]     SAMPLER: random tpe cma_es gp sobol nsga2; all unless named
+    python3 quality.py quality.json [SAMPLER…]     SAMPLER: random tpe cma_es gp sobol nsga2; all unless named
 
 Needs optuna, cmaes, scipy, numpy and torch. The file holds the versions, the budgets, for each function its optimum,
 the median of a random point and its value at a probe point, and the best value of each seed.

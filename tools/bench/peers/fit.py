@@ -2,7 +2,7 @@
 validation with accuracy after each epoch. Prints one JSON object: steps, seconds (from the first batch to the end) and
 the validation accuracy.
 
-    peer_fit.py mlp_small|mnist_mlp|mnist_cnn EPOCHS THREADS DATA
+    fit.py mlp_small|mnist_mlp|mnist_cnn EPOCHS THREADS DATA
 """
 
 import gzip

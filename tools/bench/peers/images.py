@@ -2,7 +2,7 @@
 RandomCrop(32, padding 4), RandomHorizontalFlip, ToTensor. Prints {"us_per_image"}: the median of
 the epochs after the first.
 
-    peer_images.py ARCHIVE WORKERS [IMAGES]        extracts the archive's training part to a folder of its own
+    images.py ARCHIVE WORKERS [IMAGES]        extracts the archive's training part to a folder of its own
 """
 
 import json

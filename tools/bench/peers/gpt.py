@@ -2,7 +2,7 @@
 optimizer, schedule and windows. Prints one JSON object: steps, the loss at the end on the whole validation part, in
 consecutive windows, and the seconds from the first batch to that loss.
 
-    peer_gpt.py TEXT STEPS THREADS [SEED]
+    gpt.py TEXT STEPS THREADS [SEED]
 """
 
 import json
