@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <unordered_map>
 
 namespace trainlab {
 
@@ -10,16 +11,16 @@ namespace {
 constexpr std::size_t fewest_groups = 30;
 constexpr double two_sided = 1.96;  // standard errors of a 95 % interval
 
+double pairs_of(std::int64_t count) { return static_cast<double>(count) * static_cast<double>(count - 1) / 2; }
+
 // The share of the pairs of labels that differ.
 double differing_share(std::span<const std::int64_t> labels) {
-  double pairs = 0, differing = 0;
-  for (std::size_t i = 0; i < labels.size(); ++i) {
-    for (std::size_t j = 0; j < i; ++j) {
-      ++pairs;
-      differing += labels[i] == labels[j] ? 0 : 1;
-    }
-  }
-  return differing / pairs;
+  std::unordered_map<std::int64_t, std::int64_t> counts;
+  for (const std::int64_t label : labels) ++counts[label];
+  const double pairs = pairs_of(std::ssize(labels));
+  double equal = 0;
+  for (const auto& [label, count] : counts) equal += pairs_of(count);
+  return (pairs - equal) / pairs;
 }
 
 double wrong_share(double differing, double classes) {
@@ -38,18 +39,19 @@ double floor_of(double wrong, double classes) {
 std::optional<LabelFloor> label_floor(std::span<const std::vector<std::int64_t>> groups, std::int64_t classes) {
   if (groups.size() < fewest_groups || classes < 2) return std::nullopt;
   // A group of n labels says as much as n − 1 pairs that have nothing to do with each other.
+  struct Group {
+    double weight, share;
+  };
+  std::vector<Group> all;
   double weights = 0, sum = 0;
   for (const auto& labels : groups) {
-    const auto weight = static_cast<double>(labels.size() - 1);
-    weights += weight;
-    sum += weight * differing_share(labels);
+    const Group& one = all.emplace_back(static_cast<double>(labels.size() - 1), differing_share(labels));
+    weights += one.weight;
+    sum += one.weight * one.share;
   }
   const double differing = sum / weights;
   double squares = 0;
-  for (const auto& labels : groups) {
-    const double away = static_cast<double>(labels.size() - 1) * (differing_share(labels) - differing);
-    squares += away * away;
-  }
+  for (const auto& [weight, share] : all) squares += std::pow(weight * (share - differing), 2);
   const double half = two_sided * std::sqrt(squares) / weights;
   if (differing - half <= 0) return std::nullopt;
   const auto k = static_cast<double>(classes);

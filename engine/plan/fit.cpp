@@ -237,7 +237,9 @@ double deviation_of(const Law& law, std::span<const RunPoint> points) {
   return std::sqrt(squares / static_cast<double>(points.size()));
 }
 
-double flops_of(const RunPoint& run) { return flops_per_parameter_and_token * run.parameters * run.tokens; }
+Allocation allocation_of(const RunPoint& run) { return {run.parameters, run.tokens}; }
+
+double flops_of(const RunPoint& run) { return allocation_of(run).flops(); }
 
 // LawFit::drift: the slope of the line through the origin that is nearest to the misses over the doublings of FLOPs
 // beyond the shorter runs.

@@ -125,8 +125,7 @@ std::optional<LossInterval> interval_of(const KnownLaw& law, const Allocation& a
   std::vector<double> logs;
   for (const Law& sample : law.samples) logs.push_back(std::log(loss_of(sample, allocation, unique_tokens)));
   std::ranges::sort(logs);
-  const double flops = flops_per_parameter_and_token * allocation.parameters * allocation.tokens;
-  const double doublings = std::max(std::log2(flops / law.most_flops), 0.0);
+  const double doublings = std::max(std::log2(allocation.flops() / law.most_flops), 0.0);
   const double of_run = deviate * std::hypot(law.deviation, law.drift * doublings);
   const double below = std::max(middle - linear_quantile(logs, tail), 0.0),
                above = std::max(linear_quantile(logs, 1 - tail) - middle, 0.0);

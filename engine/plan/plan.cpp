@@ -80,7 +80,7 @@ std::vector<Answer> answers_for(const Plan& plan, const PlanQuestion& question, 
 }  // namespace
 
 Judgement judged(const Law& law, const Allocation& chosen, double unique_tokens) {
-  const double flops = flops_per_parameter_and_token * chosen.parameters * chosen.tokens;
+  const double flops = chosen.flops();
   const double least = std::min(flops, least_flops(law, loss_of(law, chosen, unique_tokens), unique_tokens));
   const Allocation best = best_allocation(law, flops, unique_tokens);
   Judgement judgement{.compute_share = least / flops,

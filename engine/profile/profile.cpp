@@ -83,11 +83,7 @@ std::optional<Profile> profile_without_room(const Options& stage, const RunSetti
     if (!plan.device.is_cpu()) return std::nullopt;
     const std::int64_t limit = memory_limit(plan);
     const std::int64_t room = limit > 0 ? limit : live_tensor_bytes() + free_tensor_memory();
-    // At a limit, steps that can be taken in parts are taken so.
-    const bool has_parts = limit > 0 && !plan.step && !plan.fuse_step;
-    const MemoryPrediction least = predict_memory(plan, 1, [has_parts](FitPlan& dry) {
-      if (has_parts) dry.micro_batch = 1;
-    });
+    const MemoryPrediction least = predict_memory_in(limit > 0 && goes_in_parts(plan), plan);
     if (!least.estimated_because.empty() || least.memory.training() <= room) return std::nullopt;
     Profile profile;
     set_names(profile, stage);

@@ -173,7 +173,7 @@ void FitLoop::estimate_total() {
   trained_->set_total(total);
 }
 
-// What computes on batches, within the limit of the training.
+// Does `work`, which computes on batches, within the memory that the training may take.
 template <class F>
 auto FitLoop::within_limit(F&& work) {
   try {

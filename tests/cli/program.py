@@ -160,11 +160,15 @@ class Running:
         path = run / "metrics.jsonl"
         self.until(lambda: path.exists() and path.read_bytes().count(b"\n") >= count, f"row {count} of {path}")
 
+    def engines(self):
+        """The process ids of its engines at this moment."""
+        children = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+        return [int(child) for child in children.read_text().split()]
+
     def engine(self):
         """The process id of the engine, once there is one."""
-        children = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
-        self.until(lambda: children.read_text().split(), "it had an engine")
-        return int(children.read_text().split()[0])
+        self.until(self.engines, "it had an engine")
+        return self.engines()[0]
 
     def send(self, number):
         self.process.send_signal(number)
@@ -179,11 +183,10 @@ class Running:
     def kill(self):
         """Ends the process and its engine, which has given back its files and locks when this returns."""
         if self.process.poll() is None:
-            children = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
             engines = []
-            for child in children:
+            for engine in self.engines():
                 with contextlib.suppress(ProcessLookupError):
-                    engines.append(os.pidfd_open(int(child)))
+                    engines.append(os.pidfd_open(engine))
             self.process.kill()  # its engine dies with it, a little later
             self.process.wait()
             for engine in engines:

@@ -53,8 +53,10 @@ class ChunkedCosts : public torch::autograd::Function<ChunkedCosts> {
         sum.add_(own.detach());
       }
       scores.reset();
-      if (at::Tensor own = of_x.defined() ? of_x.narrow(0, first, count) : at::Tensor(); own.defined())
+      if (of_x.defined()) {
+        at::Tensor own = of_x.narrow(0, first, count);
         at::mm_out(own, gradient, weight);
+      }
       if (of_weight.defined()) of_weight.addmm_(gradient.t(), own_x);
       if (of_bias.defined()) of_bias.add_(gradient.sum(0));
     }

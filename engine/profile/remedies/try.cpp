@@ -54,7 +54,7 @@ class EndsAfterSteps final : public Observer, public RowJudge {
   std::int64_t steps_ = 0, passes_ = 0;
 };
 
-// What some steps have left, or a shorter training.
+// The result of some steps, or of a whole training that is shorter.
 struct Trained {
   NamedTensors weights = {};              // none where nothing is kept
   std::optional<std::int64_t> peak = {};  // most bytes of tensors at a time, less those at the beginning

@@ -50,7 +50,7 @@ double planned_flops(const StudyPlan& plan, const SharedStudy& study, TrialPlans
 // `stage`: the folder of the sweep or ensemble.
 double inherited_flops(const std::filesystem::path& stage, const LeasedTrial& trial, std::int64_t repeat);
 
-// What there is to say of a trial for which `left` FLOPs were left, and which they have ended; empty for any other.
+// The warning about a trial that had `left` FLOPs of the budget and ended when these were used; empty for any other.
 std::string text_of_cut(const BuiltTrial& trial, double left, const std::function<double(std::int64_t trial)>& planned);
 
 }  // namespace trainlab

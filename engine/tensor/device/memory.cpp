@@ -199,6 +199,12 @@ std::int64_t block_bytes(std::int64_t bytes) {
   return block_size(block.get());
 }
 
+std::int64_t block_bytes(std::span<const std::int64_t> bytes) {
+  std::int64_t sum = 0;
+  for (const std::int64_t one : bytes) sum += block_bytes(one);
+  return sum;
+}
+
 std::int64_t live_tensor_bytes() { return cpu.live(); }
 
 void reset_tensor_peak() { cpu.reset_peak(); }

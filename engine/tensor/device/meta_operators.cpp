@@ -84,7 +84,7 @@ struct Form {
   }
 };
 
-// What an operator has done with memory: the bytes that it took while it ran, and its results.
+// The memory of an operator: the bytes that it took while it ran, and the forms of its results.
 struct Outcome {
   struct Result {
     std::optional<std::size_t> same_as;  // the argument that the operator has changed and returns

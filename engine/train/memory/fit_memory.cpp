@@ -20,16 +20,11 @@ FitMemory::FitMemory(const FitPlan& plan)
 
 void FitMemory::fed_by(const Loader& loader) {
   if (!plan_.device.is_cpu() || (plan_.budget == 0 && tensor_memory_limit() == 0)) return;
-  const auto sum = [](const std::vector<std::int64_t>& buffers) {
-    std::int64_t bytes = 0;
-    for (const std::int64_t buffer : buffers) bytes += block_bytes(buffer);
-    return bytes;
-  };
   // The buffers of the validation part are given back before the test.
   std::int64_t evaluated = 0;
   for (const std::optional<Part>& part : {plan_.data.val, plan_.data.test})
-    if (part && plan_.measures()) evaluated = std::max(evaluated, sum(evaluation_buffers(plan_, *part)));
-  const std::int64_t bytes = sum(loader.buffer_bytes()) + evaluated;
+    if (part && plan_.measures()) evaluated = std::max(evaluated, block_bytes(evaluation_buffers(plan_, *part)));
+  const std::int64_t bytes = block_bytes(loader.buffer_bytes()) + evaluated;
   for_batches_ = bytes > 0 ? batches_before_ + bytes : 0;
 }
 

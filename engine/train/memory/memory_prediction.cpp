@@ -138,12 +138,6 @@ std::int64_t bytes_of_averages(const FitPlan& plan) {
 
 std::int64_t bytes_of_best(const FitPlan& plan) { return plan.keep_best ? weight_bytes(plan) : 0; }
 
-std::int64_t buffer_bytes(const FitPlan& plan, const Part& part) {
-  std::int64_t bytes = 0;
-  for (const std::int64_t buffer : evaluation_buffers(plan, part)) bytes += block_bytes(buffer);
-  return bytes;
-}
-
 std::int64_t company_bytes(const FitPlan& plan) {
   std::int64_t bytes = 0;
   for (const FitAddition& addition : additions_of(plan.options)) bytes += addition.bytes ? addition.bytes(plan) : 0;
@@ -154,7 +148,7 @@ std::int64_t bytes_of_steps(const FitPlan& plan, std::int64_t step, std::size_t 
   const std::int64_t all = step + company_bytes(plan);
   if (!plan.data.val || !plan.measures()) return all;
   const std::int64_t copies = bytes_of_best(plan) + bytes_of_averages(plan);
-  return all + static_cast<std::int64_t>(rows) * copies + buffer_bytes(plan, *plan.data.val);
+  return all + static_cast<std::int64_t>(rows) * copies + block_bytes(evaluation_buffers(plan, *plan.data.val));
 }
 
 // The most bytes in evaluations of the validation and of the test part, between two steps. `state`: what is validated
@@ -181,7 +175,7 @@ std::int64_t bytes_of_measures(const FitPlan& plan, const ModelState& state, Cou
   std::int64_t most = 0;
   for (const std::optional<Part>& part : {plan.data.val, plan.data.test}) {
     if (!part) continue;
-    const std::int64_t kept = count.now() + rows * bytes_of_best(plan) + buffer_bytes(plan, *part);
+    const std::int64_t kept = count.now() + rows * bytes_of_best(plan) + block_bytes(evaluation_buffers(plan, *part));
     std::int64_t samples = evaluation_batch(plan, *part);
     while (limit > 0 && samples > 1 && kept + passes(samples) > limit) samples = (samples + 1) / 2;
     most = std::max(most, kept + passes(samples));
@@ -265,6 +259,14 @@ MemoryPrediction predict_memory(const FitPlan& plan, std::size_t rows, const std
     }
   }
   return {.memory = estimated(plan, rows), .estimated_because = std::move(why)};
+}
+
+bool goes_in_parts(const FitPlan& plan) { return !plan.step && !plan.fuse_step; }
+
+MemoryPrediction predict_memory_in(bool in_parts, const FitPlan& plan, std::size_t rows) {
+  return predict_memory(plan, rows, [in_parts](FitPlan& dry) {
+    if (in_parts) dry.micro_batch = 1;
+  });
 }
 
 std::optional<TrainingMemory> measured_memory(const FitPlan& plan) {

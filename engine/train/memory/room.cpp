@@ -10,7 +10,7 @@ namespace trainlab {
 
 void check_room(const FitPlan& plan, std::size_t rows) {
   if (!plan.device.is_cpu()) return;
-  const bool is_limited = tensor_memory_limit() > 0, has_parts = is_limited && !plan.step && !plan.fuse_step;
+  const bool is_limited = tensor_memory_limit() > 0, has_parts = is_limited && goes_in_parts(plan);
   const auto members = static_cast<double>(rows);
   const double weights = members * static_cast<double>(plan.parameter_count()) *
                          static_cast<double>(c10::elementSize(plan.precision.weights));
@@ -21,9 +21,7 @@ void check_room(const FitPlan& plan, std::size_t rows) {
   // Weights that cannot fit are refused by the model itself, whose error names a layer.
   const auto free = static_cast<double>(free_tensor_memory());
   if (weights > free || 8 * least < free) return;
-  const MemoryPrediction predicted = predict_memory(plan, rows, [has_parts](FitPlan& dry) {
-    if (has_parts) dry.micro_batch = 1;
-  });
+  const MemoryPrediction predicted = predict_memory_in(has_parts, plan, rows);
   const MemoryLedger& ledger = predicted.memory.ledger;
   double all = static_cast<double>(predicted.memory.training()) - static_cast<double>(live_tensor_bytes());
   if (!predicted.estimated_because.empty()) {

@@ -1,4 +1,4 @@
-// What ends a planned training: its own length, or the budget. Unknown without a budget.
+// EndsFirst: whether a planned training comes to its own length or to its budget first; unknown without a budget.
 #pragma once
 
 namespace trainlab {

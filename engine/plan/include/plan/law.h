@@ -44,6 +44,8 @@ KnownLaw read_law(const std::string& file);
 // How a number of FLOPs is divided between a model's size and its data.
 struct Allocation {
   double parameters = 0, tokens = 0;
+
+  double flops() const { return flops_per_parameter_and_token * parameters * tokens; }
 };
 
 // The parameters and unique tokens that would give the same loss in one pass as the allocation does with repeated data.

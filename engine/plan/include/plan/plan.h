@@ -72,7 +72,7 @@ struct Plan {
   std::optional<double> cost{};
   EndsFirst ends_first = EndsFirst::unknown;
 
-  double flops_6nd() const { return flops_per_parameter_and_token * chosen.parameters * chosen.tokens; }
+  double flops_6nd() const { return chosen.flops(); }
   // Whether the budget lies beyond the runs from which the published laws come.
   bool is_extrapolated() const;
 };

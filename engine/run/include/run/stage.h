@@ -170,7 +170,7 @@ struct StageKind {
   std::function<StageWork(const Options& stage, const RunSettings& settings)> prepare;
   // Checks completely without running.
   std::function<Checked(const Options& stage, const RunSettings& settings, const CheckedToo& too)> check;
-  // What the room of this kind keeps with it for itself and for rooms above, of a type of its own.
+  // Data of the room that registers the kind, of a type of that room, whose functions give it to the rooms above.
   std::any own = {};
 };
 

@@ -6,6 +6,9 @@
 // for itself are those of the CPU. Reading a value raises.
 #pragma once
 
+#include <cstdint>
+#include <span>
+
 #include "tensor/memory_events.h"
 
 namespace trainlab {
@@ -21,5 +24,7 @@ class DryRun {
 
 // Bytes that tensor_memory() counts for a tensor of `bytes`: allocators hand out blocks in steps.
 std::int64_t block_bytes(std::int64_t bytes);
+// The same for several tensors, in all.
+std::int64_t block_bytes(std::span<const std::int64_t> bytes);
 
 }  // namespace trainlab

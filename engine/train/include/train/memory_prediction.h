@@ -48,6 +48,11 @@ struct MemoryPrediction {
 MemoryPrediction predict_memory(const FitPlan& plan, std::size_t rows = 1,
                                 const std::function<void(FitPlan&)>& change = {});
 
+// Whether a step that comes to a limit goes on in smaller parts.
+bool goes_in_parts(const FitPlan& plan);
+// The prediction for steps that go a sample at a time where `in_parts` is set, as they do at last at a limit.
+MemoryPrediction predict_memory_in(bool in_parts, const FitPlan& plan, std::size_t rows = 1);
+
 // The same of two steps on batches of zeros that are really taken on the CPU, and of evaluations. They leave nothing
 // behind. For plans whose step predict_memory() can predict; nullopt where zeros are no valid batch.
 std::optional<TrainingMemory> measured_memory(const FitPlan& plan);
