@@ -2,7 +2,8 @@
 restarts twice: each trial ends once, and the table is that of one process with a file.
 
 A process is `trainlab worker --study` in a run of its own, or the run itself; who was killed is resumed. --count is the
-number of such sweeps, --trials that of their trials."""
+number of such sweeps, --trials that of their trials, --processes that of the processes. With --kills 0 no process is
+killed and the server stays up: what many processes do that begin together."""
 
 import json
 import os
@@ -19,7 +20,6 @@ import time
 import postgresql
 
 PROGRAM = os.environ["TRAINLAB"]
-PROCESSES = 8
 LIMIT = 1200
 RECIPE = """
 return lab.sweep {
@@ -79,15 +79,15 @@ def ended(server):
         return 0
 
 
-def one(draw, folder, server, trials):
+def one(draw, folder, server, trials, number, attacked):
     (folder / "r.lua").write_text(RECIPE % trials)
     subprocess.run([PROGRAM, "r.lua", "--out", "file", "--quiet"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
     expected = rows(folder / "file")
     os.environ["TRAINLAB_STORAGE"] = server.url
     begun = time.monotonic()
-    names = ["main", *(f"w{i}" for i in range(1, PROCESSES))]
+    names = ["main", *(f"w{i}" for i in range(1, number))]
     processes = {name: start(folder, name, server.url) for name in names}
-    restarts = [("fast", trials // 3), ("immediate", 2 * trials // 3)]
+    restarts = [("fast", trials // 3), ("immediate", 2 * trials // 3)] if attacked else []
     done = set()
     kills = 0
     try:
@@ -110,7 +110,7 @@ def one(draw, folder, server, trials):
                 else:
                     processes[name] = start(folder, name, server.url)
             alive = [name for name in names if processes[name].poll() is None]
-            if count < trials and alive:
+            if attacked and count < trials and alive:
                 processes[draw.choice(alive)].kill()
                 kills += 1
     finally:
@@ -126,7 +126,8 @@ def one(draw, folder, server, trials):
     attempts = server.sql('SELECT SUM(attempt), SUM(lost) FROM "s/001".trials')[0].split("|")
     best = json.loads((folder / "main/summary.json").read_text())["best"]
     check(best == json.loads((folder / "file/summary.json").read_text())["best"], "another best trial")
-    print(f"{trials} trials in {seconds:.0f} s, {kills} kills, 2 restarts of the server, {attempts[0]} attempts, "
+    print(f"{trials} trials by {number} processes in {seconds:.0f} s, {kills} kills, {2 if attacked else 0} restarts of "
+          f"the server, {attempts[0]} attempts, "
           f"{attempts[1]} of them lost; all tables are equal", flush=True)
 
 
@@ -136,12 +137,13 @@ def main():
         return 0
     given = dict(zip(sys.argv[1::2], sys.argv[2::2]))
     number = {name: int(given.get("--" + name, value)) for name, value in
-              {"count": 1, "seed": 1, "trials": 500}.items()}
+              {"count": 1, "seed": 1, "trials": 500, "processes": 8, "kills": 1}.items()}
     for attack in range(number["count"]):
         folder = pathlib.Path(tempfile.mkdtemp(prefix="trainlab-database-"))
         server = postgresql.Server()
         try:
-            one(random.Random(number["seed"] + attack), folder, server, number["trials"])
+            one(random.Random(number["seed"] + attack), folder, server, number["trials"], number["processes"],
+                number["kills"] > 0)
         except Failure as failure:
             print(f"{failure}\nkept: {folder}")
             return 1
