@@ -14,6 +14,7 @@
 #include "optim/scaled_rate.h"
 #include "sandbox/underway.h"
 #include "tensor/lua_tensor.h"
+#include "tensor/names.h"
 #include "values/call_arguments.h"
 #include "values/entry_table.h"
 #include "values/object_type.h"
@@ -69,7 +70,7 @@ int l_build(lua_State* L) {
       LayerPrecision precision;
       if (options.given("compute")) {
         if (is_double) throw options.error("compute", "goes with dtype = \"float32\", found \"float64\"");
-        precision.compute = options.string("compute") == "float16" ? at::kHalf : at::kBFloat16;
+        precision.compute = *find_dtype(options.string("compute"));
       }
       model = build_model(
           options.child("model"), std::move(columns),

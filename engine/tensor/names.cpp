@@ -3,6 +3,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "tensor/types.h"
+
 namespace trainlab {
 
 namespace {
@@ -46,6 +48,13 @@ auto find(const Names& names, std::string_view name) {
 std::optional<at::ScalarType> find_dtype(std::string_view name) { return find(dtypes, name); }
 std::optional<at::Layout> find_layout(std::string_view name) { return find(layouts, name); }
 std::optional<at::MemoryFormat> find_memory_format(std::string_view name) { return find(memory_formats, name); }
+
+std::string dtype_name(at::ScalarType type) {
+  for (const auto& [name, known] : dtypes) {
+    if (known == type) return std::string(name);
+  }
+  return c10::toString(type);
+}
 
 std::string layout_name(at::Layout layout) {
   for (const auto& [name, known] : layouts) {

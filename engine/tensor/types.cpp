@@ -22,23 +22,6 @@ namespace trainlab {
 
 namespace {
 
-struct NamedType {
-  std::string_view name;
-  at::ScalarType type;
-};
-constexpr std::array named_types = {NamedType{"float32", at::kFloat},
-                                    NamedType{"float64", at::kDouble},
-                                    NamedType{"float16", at::kHalf},
-                                    NamedType{"bfloat16", at::kBFloat16},
-                                    NamedType{"int64", at::kLong},
-                                    NamedType{"int32", at::kInt},
-                                    NamedType{"int16", at::kShort},
-                                    NamedType{"int8", at::kChar},
-                                    NamedType{"uint8", at::kByte},
-                                    NamedType{"bool", at::kBool},
-                                    NamedType{"complex64", at::kComplexFloat},
-                                    NamedType{"complex128", at::kComplexDouble}};
-
 constexpr std::string_view refused = "LibTorch cannot compute this with these arguments: ";
 
 // LibTorch names some types as C++ has them.
@@ -104,13 +87,6 @@ std::int64_t element_count(const Shape& shape) {
   std::int64_t count = 1;
   for (const std::int64_t n : shape) count *= n;
   return count;
-}
-
-std::string dtype_name(at::ScalarType type) {
-  for (const NamedType& known : named_types) {
-    if (known.type == type) return std::string(known.name);
-  }
-  return c10::toString(type);
 }
 
 Error torch_error(const c10::Error& error) {

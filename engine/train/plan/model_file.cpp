@@ -7,6 +7,7 @@
 #include "core/words.h"
 #include "objective/head.h"
 #include "run/folder.h"
+#include "tensor/names.h"
 
 namespace trainlab {
 
@@ -115,7 +116,9 @@ ModelFile from_value(const std::string& name, const Value& value) {
   }
   file.type = value["dtype"].string() == "float64" ? at::kDouble : at::kFloat;
   if (const Value& compute = value["compute"]; !compute.is_nil()) {
-    file.precision.compute = compute.string() == "float16" ? at::kHalf : at::kBFloat16;
+    const std::optional<at::ScalarType> type = find_dtype(compute.string());
+    if (!type) throw std::logic_error("model.json");
+    file.precision.compute = *type;
     for (const Value& pattern : value["compute_keep"].list()) file.precision.keep.push_back(pattern.string());
   }
   std::size_t known = 0;
