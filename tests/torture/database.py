@@ -126,9 +126,9 @@ def one(draw, folder, server, trials, number, attacked):
     attempts = server.sql('SELECT SUM(attempt), SUM(lost) FROM "s/001".trials')[0].split("|")
     best = json.loads((folder / "main/summary.json").read_text())["best"]
     check(best == json.loads((folder / "file/summary.json").read_text())["best"], "another best trial")
-    print(f"{trials} trials by {number} processes in {seconds:.0f} s, {kills} kills, {2 if attacked else 0} restarts of "
-          f"the server, {attempts[0]} attempts, "
-          f"{attempts[1]} of them lost; all tables are equal", flush=True)
+    restarted = 2 if attacked else 0
+    print(f"{trials} trials by {number} processes in {seconds:.0f} s, {kills} kills, {restarted} restarts of the "
+          f"server, {attempts[0]} attempts, {attempts[1]} of them lost; all tables are equal", flush=True)
 
 
 def main():
