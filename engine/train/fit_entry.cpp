@@ -112,7 +112,8 @@ Entry fit_entry() {
                             "those (default: all that "
                             "is free). A step that comes to this limit goes on in smaller parts, but not with "
                             "fuse_step")
-                         .string(),
+                         .string()
+                         .in("bytes"),
                      Option("allow",
                             "what a budget may choose: \"exact\": recompute, fuse_step, chunk_loss and offload; "
                             "\"close\": also the optimizer's state, and products, in bfloat16; \"any\": also a "

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "plan/fit_plan_parts.h"
+#include "searching.h"
 #include "tensor/free_memory.h"
 #include "tensor/memory.h"
 #include "train/memory_prediction.h"
@@ -35,7 +36,7 @@ double where_full(const Tried& a, const Tried& b, double room) {
 
 }  // namespace
 
-std::int64_t largest_batch(const FitPlan& plan) {
+std::int64_t largest_batch(const FitPlan& plan, const RunSettings& settings) {
   const Options& fit = plan.options;
   if (!plan.device.is_cpu()) {
     throw fit.error("batch", "\"auto\" knows what a step takes on the CPU alone, found the device " + plan.device.str())
@@ -43,7 +44,9 @@ std::int64_t largest_batch(const FitPlan& plan) {
   }
   const auto whole = static_cast<double>(plan.budget > 0 ? plan.budget : live_tensor_bytes() + free_tensor_memory());
   const double room = margin * whole;
+  Searching searching(settings, "batch = \"auto\"");
   const auto tried = [&](std::int64_t batch) -> Tried {
+    searching.tries();
     const MemoryPrediction step = predict_memory(plan, 1, [batch](FitPlan& dry) { dry.loader.batch = batch; });
     if (!step.estimated_because.empty())
       throw fit.error("batch", "\"auto\" cannot tell what a step takes: " + step.estimated_because).hint("batch = 64");
