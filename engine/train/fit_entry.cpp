@@ -48,6 +48,12 @@ Entry fit_entry() {
                 .at_least(1)
                 .choice({"auto"})
                 .or_default(64))
+      .with(
+          Option("effective",
+                 "samples per optimizer step where batch = \"auto\", which then divides this number; accumulate is the "
+                 "quotient")
+              .integer()
+              .at_least(1))
       .with(Option("epochs", "length in passes over the training part").integer().at_least(1))
       .with(Option("steps", "length in optimizer steps, instead of epochs").integer().at_least(1))
       .with(Option("flops",

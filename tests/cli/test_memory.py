@@ -152,6 +152,29 @@ class Limit(CliTest):
         self.run_program("resume", "killed", "--memory", "1GB")
         self.assertEqual(self.summary(self.folder / "killed")["memory"]["chosen"], [f"batch={chosen}"])
 
+    def test_a_batch_that_divides_what_is_wanted_is_kept_when_the_run_goes_on(self):
+        more = ('  keep = "last", memory = { budget = "20 MB" }, effective = 1024, checkpoint = "1 epochs",\n'
+                "  on = { validate = function() for i = 1, 1000000 do end end },\n")
+        self.limited(batch='"auto"', more=more, epochs="12")
+        result = self.train("--out", "whole")
+        memory = self.summary(self.folder / "whole")["memory"]
+        batch = int(memory["chosen"][0].removeprefix("batch="))
+        self.assertLess(batch, 1024)
+        self.assertEqual(memory["chosen"], [f"batch={batch}", f"accumulate={1024 // batch}"])
+        self.assertLessEqual(memory["peak"], 20_000_000)
+        self.assert_said(result, f'batch = "auto": {batch} samples, accumulate = {1024 // batch}, 4 steps an epoch')
+        self.assertIn("4 steps an epoch", self.run_program("check", "r.lua").out)
+        self.train("--out", "written", "--set", f"batch={batch}", "--set", f"accumulate={1024 // batch}",
+                   "--set", "effective=nil")
+        self.assertEqual(self.weights(self.folder / "whole"), self.weights(self.folder / "written"))
+        running = self.start("r.lua", "--threads", "1", "--out", "killed")
+        running.until_rows(self.folder / "killed", 4)
+        running.kill()
+        self.run_program("resume", "killed")
+        self.assert_same_end(self.folder / "killed", self.folder / "whole")
+        self.assert_said(self.train("--set", "batch=64", code=1),
+                         'effective: is divided by batch = "auto", found batch = 64')
+
     def test_a_batch_cannot_choose_itself_in_a_study(self):
         self.write("r.lua", "return lab.sweep { name = \"s\", space = { lr = lab.space.log(1e-3, 1e-1) }, trials = 2,\n"
                             "  metric = \"val.loss\", build = function(hp)\n local nn = lab.nn\n"

@@ -30,8 +30,9 @@ std::string why_not_chunked(const FitPlan& plan);
 std::string why_not_offloaded(const FitPlan& plan);
 
 // The batch of a fit with batch = "auto": the largest whose training step is predicted to fit into the option
-// memory.budget or into what is free. `plan` is complete, with some other batch. Error{recipe} where a step cannot be
-// predicted, or a single sample does not fit.
+// memory.budget or into what is free; with `effective`, a divisor of this number, whose quotient is the number of
+// micro-batches. `plan` is complete, with some other batch. Error{recipe} where a step cannot be predicted, or a single
+// sample does not fit.
 std::int64_t largest_batch(const FitPlan& plan, const RunSettings& settings);
 
 // Warnings about a fit with one model and a loss, each as "FILE:LINE: path: text".
