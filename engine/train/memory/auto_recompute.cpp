@@ -249,7 +249,7 @@ RecomputePrice recompute_within(FitPlan& plan, std::int64_t budget, const Option
     // Without inner segments, more slots may mean more bytes or fewer.
     for (std::int64_t i = 0; i <= tries; ++i) offered(low + (high - low) * i / tries);
   }
-  // Of segments of the same number, the shortest take least memory and time.
+  // For a number of segments, the shortest take least memory and time.
   const std::size_t all = plan.model->chain().size();
   for (std::size_t count = 2, before = all; count <= all; ++count) {
     const std::size_t size = (all + count - 1) / count;

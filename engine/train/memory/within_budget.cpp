@@ -51,14 +51,15 @@ class MixtureChoice {
     if (predict_memory(plain_, 1, in_room).memory.training() <= room)
       return {.lines = {{"memory.fuse_step", false}, {"memory.chunk_loss", false}}};
     // Whether anything fits is found by a few predictions, what is the cheapest by many.
-    std::optional<LeastMemory> least = this->least(room, Allow::exact, allow);
-    if (least && least->bytes <= room) {
+    LeastMemory least = least_in(room, Allow::exact, allow, FilePrice());
+    if (least.bytes <= room) {
+      const std::optional<FilePrice> files = priced_files(allow);
       MixtureSearch search = search_in(room);
-      for (const Variant& variant : variants(plain_, allow, activations(), priced_files(allow))) search.offer(variant);
+      for (const Variant& variant : variants(plain_, allow, activations(), files)) search.offer(variant);
       if (search.found()) return *search.found();
-      least = this->least(0, Allow::exact, allow);
+      least = least_in(0, Allow::exact, allow, files);  // without files, if the disk is full
     }
-    throw nothing_fits(budget, allow, *least);
+    throw nothing_fits(budget, allow, least);
   }
 
  private:
@@ -73,8 +74,9 @@ class MixtureChoice {
       return std::nullopt;
     }
   }
-  std::optional<LeastMemory> least(std::int64_t room, Allow first, Allow last) {
-    return search_in(room).least(variants(plain_, last, activations(), FilePrice()), first, last);
+  LeastMemory least_in(std::int64_t room, Allow first, Allow last, const std::optional<FilePrice>& files) {
+    const LeastMemory plain{.bytes = plain_memory_.training(), .batches = plain_memory_.batches};
+    return search_in(room).least(variants(plain_, last, activations(), files), first, last).value_or(plain);
   }
 
   Error nothing_fits(std::int64_t budget, Allow allow, const LeastMemory& least) {
@@ -93,12 +95,12 @@ class MixtureChoice {
     std::int64_t bytes = least.bytes;
     for (const Allow next : {Allow::close, Allow::any}) {
       if (next <= allow) continue;
-      const std::optional<LeastMemory> lower = this->least(0, next, next);
-      if (!lower || lower->bytes >= bytes) continue;
-      const std::string needed = least_budget_text(lower->bytes + unpredicted_);
+      const LeastMemory lower = least_in(0, next, next, FilePrice());
+      if (lower.bytes >= bytes) continue;
+      const std::string needed = least_budget_text(lower.bytes + unpredicted_);
       if (needed != least_budget_text(bytes + unpredicted_))
         ways.push_back(fmt::format("allow = \"{}\" needs {}", name_of(next), needed));
-      bytes = lower->bytes;
+      bytes = lower.bytes;
     }
     if (const std::string batches = hint_of_batches(least); !batches.empty()) ways.push_back(batches);
     return ways.empty() ? "a smaller model, or smaller samples" : joined(ways, ", ");

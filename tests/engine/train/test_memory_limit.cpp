@@ -91,7 +91,7 @@ fs::path last_of(const fs::path& folder) {
   return *std::ranges::max_element(found);
 }
 
-// Of the last weights and states of two fits.
+// The greatest difference between the last weights and states of two fits.
 double greatest_difference(const fs::path& one, const fs::path& other) {
   const NamedTensors first = load_safetensors(last_of(one)).tensors, second = load_safetensors(last_of(other)).tensors;
   double greatest = 0;
