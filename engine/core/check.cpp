@@ -273,6 +273,10 @@ class Checker {
         if (option.unit == "time") return "write \"" + amount + " h\", \"" + amount + " min\" or \"" + amount + " s\"";
         return "write \"" + amount + " epochs\" or \"" + amount + " steps\"";
       }
+      if (form.type == Form::Type::string && option.unit == "bytes" && value.is_number()) {
+        const std::string amount = Value(std::abs(value.number())).brief();
+        return "write \"" + amount + " GB\" or \"" + amount + " MiB\"";
+      }
       if (form.type == Form::Type::integer && value.is_number() && std::fabs(value.number()) >= kExactIntegers) {
         return "beyond 2^53 not every whole number is exact";
       }
@@ -285,9 +289,24 @@ class Checker {
         }
       }
     }
-    if (!value.is_string() || words.empty()) return "";
+    if (!value.is_string() || words.empty()) return with_braces(option, value);
     const std::string close = Registry::closest(value.string(), words);
     return close.empty() ? "accepted: " + listed(words, "and") : "did you mean " + quoted(close) + "?";
+  }
+
+  // "write memory = { budget = "2 GB" }" for a value in place of a table: with the first of the table's options that
+  // takes the value.
+  std::string with_braces(const Option& option, const Value& value) const {
+    if (!value.is_string() && !value.is_number()) return "";
+    for (const Option& inner : option.nested) {
+      try {
+        this->option(inner, value, "", Value());
+        return "write " + option.name + " = { " + inner.name + " = " + value.brief() + " }";
+      } catch (const Error&) {
+        continue;
+      }
+    }
+    return "";
   }
 
   const Registry& registry_;

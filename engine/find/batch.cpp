@@ -152,8 +152,12 @@ void time_sizes(FoundBatch& found, Trainings& trainings, const FitPlan& plan, co
     };
     if (size > held) return ends(fmt::format("the training part has {} samples", held));
     const std::int64_t batch = size * found.accumulate;
-    const FitPlan sized = trainings.plan(
-        trainings.changed({{"batch", size}, {"epochs", Value()}, {"steps", StepClock::most}, {"schedule", Value()}}));
+    const FitPlan sized = trainings.plan(trainings.changed({{"batch", size},
+                                                            {"accumulate", found.accumulate},
+                                                            {"effective", Value()},
+                                                            {"epochs", Value()},
+                                                            {"steps", StepClock::most},
+                                                            {"schedule", Value()}}));
     const std::int64_t memory = predict_memory(sized).memory.step();
     if (static_cast<double>(memory) > room)
       return ends(fmt::format("a step of {} samples would take {}", batch, memory_text(static_cast<double>(memory))));

@@ -43,6 +43,7 @@ Run::Run(const Registry& registry, Request request, Environment environment, Cha
       asks_threads_(request_.has("threads")),
       latest_(environment_.latest) {
   settings_.device = environment_.own_device(environment_.device);
+  settings_.say = [this](const std::string& line) { say(line); };
 }
 
 Run::~Run() = default;

@@ -85,7 +85,11 @@ Value Run::stage(const Options& stage, bool returned) {
     } else if (position_ == records_.size()) {
       // A stage that cannot begin is not recorded: in a mended recipe it may be another one.
       if (budget_) budget_->check_left("stage " + name, flops_used());
-      if (!stop_requested()) prepared = prepare(stage, settings_for(stage));
+      try {
+        if (!stop_requested()) prepared = prepare(stage, settings_for(stage));
+      } catch (const Error& error) {
+        if (error.kind() != ErrorKind::interrupted) throw;
+      }
       if (stop_requested()) stop_before(stage, name);
     }
     has_begun = true;

@@ -48,6 +48,12 @@ Entry fit_entry() {
                 .at_least(1)
                 .choice({"auto"})
                 .or_default(64))
+      .with(
+          Option("effective",
+                 "samples per optimizer step where batch = \"auto\", which then divides this number; accumulate is the "
+                 "quotient")
+              .integer()
+              .at_least(1))
       .with(Option("epochs", "length in passes over the training part").integer().at_least(1))
       .with(Option("steps", "length in optimizer steps, instead of epochs").integer().at_least(1))
       .with(Option("flops",
@@ -112,7 +118,8 @@ Entry fit_entry() {
                             "those (default: all that "
                             "is free). A step that comes to this limit goes on in smaller parts, but not with "
                             "fuse_step")
-                         .string(),
+                         .string()
+                         .in("bytes"),
                      Option("allow",
                             "what a budget may choose: \"exact\": recompute, fuse_step, chunk_loss and offload; "
                             "\"close\": also the optimizer's state, and products, in bfloat16; \"any\": also a "

@@ -173,7 +173,7 @@ void FitLoop::estimate_total() {
   trained_->set_total(total);
 }
 
-// Does `work`, which computes on batches, within the memory that the training may take.
+// Does `work` within the memory that the training may take.
 template <class F>
 auto FitLoop::within_limit(F&& work) {
   try {
@@ -368,7 +368,7 @@ std::vector<Value> FitLoop::run() {
   for (const auto& observer : company_.observers) observer->started(position_.step, members_.size());
   if (is_group_) return train();
   try {
-    return train();
+    return within_limit([this] { return train(); });
   } catch (FixWanted& wanted) {
     wanted.fix.seconds = members_.front()->seconds();
     wanted.fix.flops = plan_.flops_until(position_.step);

@@ -125,6 +125,7 @@ void Member::call(const char* callback, const Position& position) {
   try {
     if (found != callbacks_.end()) {
       const Span span(Phase::callback, found->first);
+      const NoMemoryBudget own_tensors;  // memory.budget is for what the engine does
       found->second->rekey(callback_key_.fold(callback).fold(static_cast<std::uint64_t>(position.step)));
       const std::vector<Argument> arguments{
           std::static_pointer_cast<Object>(std::static_pointer_cast<RunHandle>(handle_))};
@@ -214,6 +215,7 @@ void Member::conclude_validation(const Position& position, bool ends_epoch) {
   const bool better = std::isfinite(value) && (!best_ || (minimize ? value < best_->value : value > best_->value));
   if (better) {
     const MemoryCharge charge(MemoryUse::averages);
+    best_.reset();  // its memory is enough for the new copy
     best_ = Best{.value = value,
                  .step = position.step,
                  .epoch = position.epoch(),

@@ -222,6 +222,14 @@ class Help(CliTest):
             self.assertIn(found, result.out, result)
         self.assertEqual(self.run_program("help", "sqlite", "--json").json()["text"], result.out)
 
+    def test_of_a_page_of_the_documentation(self):
+        text = self.run_program("help", "memory").out
+        self.assertTrue(text.startswith("# It does not fit\n"), text)
+        self.assertIn("| optimizer | AdamW keeps two numbers for each weight | `memory = { offload = ", text)
+        self.assertIn("  fit                   option memory: how a training takes less memory\n", text)
+        self.assertNotIn("## ", text)
+        self.assertIn("data.digits", self.run_program("help", "data").out)  # a group of entries comes first
+
     def test_of_several_words(self):
         result = self.run_program("help", "gradient", "clipping").out
         self.assertIn("docs/optimizers.md: Large batches in small memory, and gradient clipping",

@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import unittest
 
 from program import LINES, CliTest, fit, small_disk
@@ -151,6 +152,29 @@ class Limit(CliTest):
         self.run_program("resume", "killed", "--memory", "1GB")
         self.assertEqual(self.summary(self.folder / "killed")["memory"]["chosen"], [f"batch={chosen}"])
 
+    def test_a_batch_that_divides_what_is_wanted_is_kept_when_the_run_goes_on(self):
+        more = ('  keep = "last", memory = { budget = "20 MB" }, effective = 1024, checkpoint = "1 epochs",\n'
+                "  on = { validate = function() for i = 1, 1000000 do end end },\n")
+        self.limited(batch='"auto"', more=more, epochs="12")
+        result = self.train("--out", "whole")
+        memory = self.summary(self.folder / "whole")["memory"]
+        batch = int(memory["chosen"][0].removeprefix("batch="))
+        self.assertLess(batch, 1024)
+        self.assertEqual(memory["chosen"], [f"batch={batch}", f"accumulate={1024 // batch}"])
+        self.assertLessEqual(memory["peak"], 20_000_000)
+        self.assert_said(result, f'batch = "auto": {batch} samples, accumulate = {1024 // batch}, 4 steps an epoch')
+        self.assertIn("4 steps an epoch", self.run_program("check", "r.lua").out)
+        self.train("--out", "written", "--set", f"batch={batch}", "--set", f"accumulate={1024 // batch}",
+                   "--set", "effective=nil")
+        self.assertEqual(self.weights(self.folder / "whole"), self.weights(self.folder / "written"))
+        running = self.start("r.lua", "--threads", "1", "--out", "killed")
+        running.until_rows(self.folder / "killed", 4)
+        running.kill()
+        self.run_program("resume", "killed")
+        self.assert_same_end(self.folder / "killed", self.folder / "whole")
+        self.assert_said(self.train("--set", "batch=64", code=1),
+                         'effective: is divided by batch = "auto", found batch = 64')
+
     def test_a_batch_cannot_choose_itself_in_a_study(self):
         self.write("r.lua", "return lab.sweep { name = \"s\", space = { lr = lab.space.log(1e-3, 1e-1) }, trials = 2,\n"
                             "  metric = \"val.loss\", build = function(hp)\n local nn = lab.nn\n"
@@ -160,8 +184,8 @@ class Limit(CliTest):
 
 
 class Budget(CliTest):
-    def within(self, budget, allow="exact", more="", **options):
-        memory = f'  keep = "last", memory = {{ budget = "{budget}", allow = "{allow}" }},\n' + more
+    def within(self, budget, allow="exact", more='  keep = "last",\n', **options):
+        memory = f'  memory = {{ budget = "{budget}", allow = "{allow}" }},\n' + more
         chosen = {"data": DATA, "model": LAYERS, "optim": "lab.optim.AdamW { lr = 0.001 }", "batch": "512", **options}
         return self.recipe(**chosen, more=memory)
 
@@ -192,14 +216,48 @@ class Budget(CliTest):
         self.assert_said(result, f"r.lua:{LINES['fit']}: memory.budget: expected at least ",
                          ', in which the training fits with options that allow = "exact" permits, found 2.9 MiB '
                          "(without options the training takes ", 'hint: allow = "close" needs ')
-        least = re.search(r"expected at least (\S+ MiB)", result.err)[1]
-        more = f"{float(least.split()[0]) + 0.1:.1f} MiB"
-        self.within(more)
+        self.assert_least_is_enough(re.search(r"expected at least (\S+ MiB)", result.err)[1])
+
+    def assert_least_is_enough(self, least, **options):
+        self.within(least, **options)
         self.train("--out", "least")
+        self.assertLessEqual(self.summary(self.folder / "least")["memory"]["peak"], float(least.split()[0]) * 2**20)
+
+    def test_the_least_holds_with_copies_of_the_best_weights_and_a_test_part(self):
+        options = {"data": "lab.data.digits():split { train = 0.8, val = 0.1, test = 0.1 }", "batch": "256",
+                   "model": "nn.Sequential { nn.Flatten(), nn.Linear(128), nn.Repeat(16, nn.Residual { nn.Linear(128),"
+                            " nn.ReLU() }), nn.Linear(10) }",
+                   "more": '  keep = "best", metrics = { "accuracy" },\n'}
+        self.within("1 MiB", **options)
+        result = self.train(code=1)
+        self.assert_said(result, "hint: ", "the loader's batches take ",
+                         " of it, less with loader = { threads = 0 } or a smaller batch")
+        self.assert_least_is_enough(re.search(r"expected at least (\S+ MiB)", result.err)[1], **options)
+
+    def test_a_search_that_takes_long_is_told_and_ends_when_asked_to(self):
+        layers = "nn.Repeat(200, nn.Sequential { nn.Linear(64), nn.GELU() })"
+        self.within("1 MB", "any", model=f"nn.Sequential {{ nn.Linear(64), {layers}, nn.Linear(3) }}")
+        for command, number, code in (("run", signal.SIGINT, 130), ("check", signal.SIGTERM, 143)):
+            with self.subTest(command):
+                running = self.start(command, "r.lua", "--threads", "1")
+                running.until_said("memory: the search for options for memory.budget takes a while")
+                running.send(number)
+                result = self.end(running, code)
+                self.assert_said(result, "asked to stop during the search for options for memory.budget")
+                self.assertNotIn("--grace", result.err)
+                self.assertFalse((self.folder / "runs").exists())
+
+    def test_a_budget_in_another_form_is_told_as_it_is_written(self):
+        self.recipe(more='  memory = "12 MiB",\n')
+        self.assert_said(self.train(code=1), 'memory: expected ', 'found "12 MiB"',
+                         'hint: write memory = { budget = "12 MiB" }')
+        self.recipe(more="  memory = { budget = 5 },\n")
+        self.assert_said(self.train(code=1), "memory.budget: expected a string, found 5",
+                         'hint: write "5 GB" or "5 MiB"')
 
     def test_a_choice_that_changes_numbers_is_kept_when_the_run_goes_on(self):
         slow = "  checkpoint = \"1 epochs\", on = { validate = function() for i = 1, 1000000 do end end },\n"
-        slow += '  precision = "float32",\n'
+        slow += '  keep = "last", precision = "float32",\n'
         self.within("14 MB", "any", slow, epochs="6", optim="lab.optim.SGD { lr = 0.01 }")
         self.train("--out", "whole")
         chosen = self.summary(self.folder / "whole")["memory"]["chosen"]

@@ -114,8 +114,8 @@ std::string item(const Hit& hit, std::size_t width) {
 
 }  // namespace
 
-std::string found_text(std::span<const Topic> topics, const std::string& word, int width) {
-  constexpr std::size_t most = 40, shortest = 2;
+std::string found_text(std::span<const Topic> topics, const std::string& word, int width, std::size_t most) {
+  constexpr std::size_t shortest = 2;
   const std::string wanted = lower_case(word);
   if (wanted.size() < shortest) return "";
   std::vector<Hit> hits;

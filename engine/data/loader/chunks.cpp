@@ -82,8 +82,10 @@ Chunks::Chunks(Part part, const LoaderOptions& options, const std::vector<Key>& 
   }
 }
 
-std::vector<std::int64_t> Chunks::buffer_bytes() const {
-  const std::int64_t chunks = (options_.threads > 0 ? ahead_ : 0) + 1;
+std::vector<std::int64_t> Chunks::buffer_bytes(std::int64_t held) const {
+  // The first of the batches may be the last one of its chunk.
+  const std::int64_t in_use = std::min((held + 2 * per_chunk_ - 2) / per_chunk_, chunks_per_epoch());
+  const std::int64_t chunks = (options_.threads > 0 ? ahead_ : 0) + in_use;
   std::vector<std::int64_t> bytes;
   for (const Layout& layout : layouts_)
     bytes.insert(bytes.end(), static_cast<std::size_t>(chunks),

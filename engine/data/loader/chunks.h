@@ -26,8 +26,9 @@ class Chunks {
   std::int64_t chunks_per_epoch() const { return (batches_ + per_chunk_ - 1) / per_chunk_; }
   // Number of chunks to make ahead of the chunk in use.
   std::int64_t ahead() const { return ahead_; }
-  // The bytes of each buffer: of every column, for the chunks ahead and the chunk in use.
-  std::vector<std::int64_t> buffer_bytes() const;
+  // The bytes of each buffer: of every column, for the chunks ahead and those of `held` batches in a row of one
+  // epoch.
+  std::vector<std::int64_t> buffer_bytes(std::int64_t held) const;
 
   // The batches of chunk `number`, counted from epoch 0. Thread-safe. Errors of LibTorch come out as Error.
   std::vector<Batch> make(std::int64_t number);

@@ -61,7 +61,7 @@ Loader::~Loader() = default;
 std::int64_t Loader::batches_per_epoch() const { return impl_->chunks.batches_per_epoch(); }
 std::int64_t Loader::samples_per_epoch() const { return impl_->chunks.samples_per_epoch(); }
 
-std::vector<std::int64_t> Loader::buffer_bytes() const { return impl_->chunks.buffer_bytes(); }
+std::vector<std::int64_t> Loader::buffer_bytes(std::int64_t held) const { return impl_->chunks.buffer_bytes(held); }
 
 void Loader::seek(std::int64_t epoch, std::int64_t position) {
   Impl& impl = *impl_;

@@ -44,7 +44,9 @@ std::optional<Error> own_words(const Ending& ending) {
   }
   if (ending.is_late) {
     return Error(ErrorKind::interrupted,
-                 "stopped without a checkpoint: the step, callback or file under way took longer than --grace");
+                 ending.folder.empty()
+                     ? "stopped before anything was saved: what was under way took longer than --grace"
+                     : "stopped without a checkpoint: the step, callback or file under way took longer than --grace");
   }
   if (ending.stop_signals.size() >= 2) {
     return Error(ErrorKind::interrupted, "stopped at once by a second signal, without a checkpoint");

@@ -17,6 +17,7 @@
 #include <mutex>
 #include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/host.h"
@@ -229,6 +230,14 @@ MemoryBudget::MemoryBudget(std::int64_t bytes, std::int64_t for_batches)
 }
 
 MemoryBudget::~MemoryBudget() {
+  budget = outer_;
+  kept_for_batches = outer_for_batches_;
+}
+
+NoMemoryBudget::NoMemoryBudget()
+    : outer_(std::exchange(budget, 0)), outer_for_batches_(std::exchange(kept_for_batches, 0)) {}
+
+NoMemoryBudget::~NoMemoryBudget() {
   budget = outer_;
   kept_for_batches = outer_for_batches_;
 }

@@ -286,6 +286,9 @@ void register_meta_operators() {
     // In these two operators the CPU's library chooses kernels, which take different amounts of memory.
     add(own, "convolution");
     add(own, "convolution_backward");
+    // LibTorch's "meta" computes these two norms by several operators, the CPU in one kernel.
+    add(own, "native_layer_norm");
+    add(own, "native_group_norm");
     static torch::Library gradients(torch::Library::IMPL, "aten", c10::DispatchKey::AutogradMeta, __FILE__, __LINE__);
     // LibTorch has shape functions for the following operators, but these do not count the reordered copies that the
     // CPU makes first.

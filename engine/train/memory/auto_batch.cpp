@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <vector>
 
 #include "plan/fit_plan_parts.h"
+#include "searching.h"
 #include "tensor/free_memory.h"
 #include "tensor/memory.h"
 #include "train/memory_prediction.h"
@@ -33,9 +35,16 @@ double where_full(const Tried& a, const Tried& b, double room) {
   return static_cast<double>(b.batch) + (room - b.peak) / slope;
 }
 
+std::vector<std::int64_t> divisors(std::int64_t whole) {
+  std::vector<std::int64_t> all;
+  for (std::int64_t one = 1; one <= whole; ++one)
+    if (whole % one == 0) all.push_back(one);
+  return all;
+}
+
 }  // namespace
 
-std::int64_t largest_batch(const FitPlan& plan) {
+std::int64_t largest_batch(const FitPlan& plan, const RunSettings& settings) {
   const Options& fit = plan.options;
   if (!plan.device.is_cpu()) {
     throw fit.error("batch", "\"auto\" knows what a step takes on the CPU alone, found the device " + plan.device.str())
@@ -43,21 +52,36 @@ std::int64_t largest_batch(const FitPlan& plan) {
   }
   const auto whole = static_cast<double>(plan.budget > 0 ? plan.budget : live_tensor_bytes() + free_tensor_memory());
   const double room = margin * whole;
+  const std::int64_t effective = fit.given("effective") ? fit.integer("effective") : 0;
+  Searching searching(settings, "batch = \"auto\"");
   const auto tried = [&](std::int64_t batch) -> Tried {
-    const MemoryPrediction step = predict_memory(plan, 1, [batch](FitPlan& dry) { dry.loader.batch = batch; });
+    searching.tries();
+    const MemoryPrediction step = predict_memory(plan, 1, [=](FitPlan& dry) {
+      dry.loader.batch = batch;
+      if (effective > 0) dry.accumulate = effective / batch;
+    });
     if (!step.estimated_because.empty())
       throw fit.error("batch", "\"auto\" cannot tell what a step takes: " + step.estimated_because).hint("batch = 64");
     return {batch, static_cast<double>(step.memory.training())};
   };
-  const auto held = static_cast<double>(plan.data.train.epoch_size());
-  Tried small = tried(rounded(std::min(16.0, held)));
-  while (small.peak > room && small.batch > 1) small = tried(rounded(static_cast<double>(small.batch) / 2));
-  if (small.peak > room) {
-    throw fit
-        .error("batch", "a training with steps of one sample takes " + memory_text(small.peak) + ", found room for " +
+  const auto nothing_fits = [&](double peak) {
+    return fit
+        .error("batch", (effective > 0 ? "a training with micro-batches" : "a training with steps") +
+                            std::string(" of one sample takes ") + memory_text(peak) + ", found room for " +
                             memory_text(room) + " (nine tenths of " + memory_text(whole) + ")")
         .hint("memory = { recompute = \"every 2\" }, or a smaller model");
+  };
+  const auto held = static_cast<double>(plan.data.train.epoch_size());
+  if (effective > 0) {
+    const std::vector<std::int64_t> sizes = divisors(effective);
+    const auto first_too_large =
+        std::ranges::partition_point(sizes, [&](std::int64_t size) { return tried(size).peak <= room; });
+    if (first_too_large == sizes.begin()) throw nothing_fits(tried(1).peak);
+    return *std::prev(first_too_large);
   }
+  Tried small = tried(rounded(std::min(16.0, held)));
+  while (small.peak > room && small.batch > 1) small = tried(rounded(static_cast<double>(small.batch) / 2));
+  if (small.peak > room) throw nothing_fits(small.peak);
   if (small.batch < 16 || held < 32) return small.batch;
   // The peak grows in proportion to the batch, except for the loader's buffers and for changes of the moment at which
   // the step holds most.

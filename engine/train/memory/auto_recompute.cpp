@@ -7,6 +7,7 @@
 #include <array>
 #include <limits>
 #include <unordered_map>
+#include <utility>
 
 #include "core/clock.h"
 #include "core/trace.h"
@@ -85,9 +86,17 @@ std::vector<double> measured_seconds(const FitPlan& plan, const std::vector<cons
   return listener.seconds;
 }
 
-// The costs of the chain's layers. A layer keeps the bytes that exist at its end in addition to those at its beginning.
-std::vector<ChainCost> costs_of(const FitPlan& plan, const std::vector<const Layer*>& chain) {
-  const std::vector<double> seconds = measured_seconds(plan, chain);
+// The arithmetic of each layer in place of its time.
+std::vector<double> arithmetic(const std::vector<const Layer*>& chain) {
+  std::vector<double> all;
+  for (const Layer* layer : chain) all.push_back(layer->flops().forward);
+  return all;
+}
+
+// The costs of the chain's layers, given their times. A layer keeps the bytes that exist at its end in addition to
+// those at its beginning.
+std::vector<ChainCost> costs_of(const FitPlan& plan, const std::vector<const Layer*>& chain,
+                                const std::vector<double>& seconds) {
   ChainListener listener(chain);
   {
     const DryRun counting(listener);
@@ -140,10 +149,12 @@ struct Stages {
 // Choice: predicts the memory of candidates, and keeps the fastest candidate that fits.
 class Choice {
  public:
-  Choice(FitPlan& plan, std::int64_t budget) : plan_(plan), budget_(budget) {}
+  Choice(FitPlan& plan, std::int64_t budget, Searching& searching)
+      : plan_(plan), searching_(searching), budget_(budget) {}
 
   // Takes a candidate into account. Returns whether a training with its segments fits.
   bool offer(Recompute recompute, double seconds) {
+    searching_.tries();
     plan_.recompute = recompute;
     const std::int64_t peak = predict_memory(plan_).memory.training();
     least_ = std::min(least_, peak);
@@ -169,6 +180,7 @@ class Choice {
 
  private:
   FitPlan& plan_;
+  Searching& searching_;
   std::int64_t budget_, least_ = std::numeric_limits<std::int64_t>::max(), peak_ = 0;
   Recompute best_;
   double seconds_ = 0;
@@ -189,7 +201,8 @@ double forward_seconds(const FitPlan& plan) {
   return sum;
 }
 
-RecomputePrice recompute_within(FitPlan& plan, std::int64_t budget, const Options& memory, bool nests) {
+RecomputePrice recompute_within(FitPlan& plan, std::int64_t budget, const Options& memory, bool nests,
+                                Searching& searching) {
   const MemoryPrediction plain = predict_memory(plan);
   if (!plain.estimated_because.empty()) {
     throw memory.error("recompute", "\"auto\" cannot tell what a step keeps: " + plain.estimated_because)
@@ -200,7 +213,8 @@ RecomputePrice recompute_within(FitPlan& plan, std::int64_t budget, const Option
   if (price.plain <= budget) return price;
   std::vector<const Layer*> chain = plan.model->chain();
   if (plan.chunk_loss && chain.size() > 1) chain.pop_back();  // the last layer is computed with the loss
-  const std::vector<ChainCost> layers = costs_of(plan, chain);
+  const std::vector<ChainCost> layers =
+      costs_of(plan, chain, nests ? measured_seconds(plan, chain) : arithmetic(chain));
   price.forward = sum_of(layers, 0, layers.size());
 
   const Stages stages(layers);
@@ -209,7 +223,7 @@ RecomputePrice recompute_within(FitPlan& plan, std::int64_t budget, const Option
   const auto value = static_cast<std::int64_t>(c10::elementSize(plan.precision.compute));
   const std::int64_t output = block_bytes(element_count(chain.back()->output) * plan.loader.batch * value);
   const SegmentSearch search(stages.costs, output, most, slots);
-  Choice choice(plan, budget);
+  Choice choice(plan, budget, searching);
   // The search counts activations alone. Dry runs show how many bytes of activations fit into the budget.
   std::int64_t low = 0, high = slots;
   const auto offered = [&](std::int64_t slot) {
@@ -235,7 +249,11 @@ RecomputePrice recompute_within(FitPlan& plan, std::int64_t budget, const Option
     // Without inner segments, more slots may mean more bytes or fewer.
     for (std::int64_t i = 0; i <= tries; ++i) offered(low + (high - low) * i / tries);
   }
-  for (std::size_t size = chain.size() - 1; size > 0; --size) {
+  // For a number of segments, the shortest take least memory and time.
+  const std::size_t all = plan.model->chain().size();
+  for (std::size_t count = 2, before = all; count <= all; ++count) {
+    const std::size_t size = (all + count - 1) / count;
+    if (size == std::exchange(before, size)) continue;
     const Recompute every = recompute_every(*plan.model, size);
     const ChainSegment& last = every.segments.back();
     if (const double seconds = sum_of(layers, 0, last.first + last.count); choice.is_better(seconds))

@@ -24,7 +24,7 @@ void FitMemory::fed_by(const Loader& loader) {
   std::int64_t evaluated = 0;
   for (const std::optional<Part>& part : {plan_.data.val, plan_.data.test})
     if (part && plan_.measures()) evaluated = std::max(evaluated, block_bytes(evaluation_buffers(plan_, *part)));
-  const std::int64_t bytes = block_bytes(loader.buffer_bytes()) + evaluated;
+  const std::int64_t bytes = block_bytes(loader.buffer_bytes(plan_.accumulate)) + evaluated;
   for_batches_ = bytes > 0 ? batches_before_ + bytes : 0;
 }
 
@@ -42,6 +42,7 @@ void FitMemory::record(const std::function<void()>& step) {
 }
 
 void FitMemory::explain(TensorMemoryLimit& error, std::size_t rows) const {
+  if (!error.hint().empty()) return;
   if (error.path().empty()) {
     const MemoryLedger ledger = predict_memory(plan_, rows).memory.ledger;
     const bool is_known = ledger.phase == Phase::backward && !ledger.layer.empty();

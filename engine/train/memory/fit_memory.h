@@ -18,13 +18,13 @@ class FitMemory {
   explicit FitMemory(const FitPlan& plan);
   // To be called with the loader that gives the batches from now on.
   void fed_by(const Loader& loader);
-  // The limit of the training, an object that must live while a step, a validation or the test goes on. The limit
-  // leaves room for all buffers of the loaders, because a worker that ran out of memory would end the fit.
+  // The limit of the training, an object that must live while the engine works on it. The limit leaves room for all
+  // buffers of the loaders, because a worker that ran out of memory would end the fit.
   MemoryBudget budget() const { return MemoryBudget(plan_.budget, for_batches_); }
   // Takes a step, and keeps the ledger of its memory unless another listener hears the step.
   void record(const std::function<void()>& step);
-  // Adds advice to the error of a step or an evaluation of `rows` members that does not fit even with the smallest part
-  // of a batch.
+  // Adds advice to the error of a training of `rows` members that does not fit even with the smallest part of a batch,
+  // unless the error has it.
   void explain(TensorMemoryLimit& error, std::size_t rows) const;
   // The field `memory` of the summary. `micro_batch`: MicroBatch::samples.
   Value summary(std::int64_t micro_batch) const;

@@ -23,8 +23,8 @@ namespace {
 // The dry run has two steps, because state that the first step makes exists only in the second.
 constexpr std::int64_t dry_steps = 2;
 
-// Evaluations are taken with these numbers of samples; what more samples take follows on a straight line.
-constexpr std::int64_t few_samples = 8, some_samples = 16;
+// Further micro-batches of a step take no more memory than the second, but for their buffers.
+constexpr std::int64_t dry_micro_batches = 2;
 
 bool has_function(const Value& value) {
   if (value.is_list()) return std::ranges::any_of(value.list(), has_function);
@@ -85,8 +85,7 @@ Batch batch_of_zeros(const FitPlan& plan, std::int64_t members, std::int64_t sam
 }
 
 std::int64_t step_samples(const FitPlan& plan) {
-  // Two parts are enough, because further parts of a batch take no more memory than the second.
-  return plan.micro_batch > 0 ? std::min(plan.loader.batch, 2 * plan.micro_batch) : plan.loader.batch;
+  return plan.micro_batch > 0 ? std::min(plan.loader.batch, dry_micro_batches * plan.micro_batch) : plan.loader.batch;
 }
 
 // The bytes of all tensors, now and at most, beside the recorder that divides them.
@@ -152,9 +151,9 @@ std::int64_t bytes_of_steps(const FitPlan& plan, std::int64_t step, std::size_t 
 }
 
 // The most bytes in evaluations of the validation and of the test part, between two steps. `state`: what is validated
-// of a group that has taken steps, which `count` counts already, as far as it is a copy.
+// of a group that has taken steps, which `count` counts already, as far as it is a copy. An evaluation that would pass
+// the limit goes in parts, as Evaluator makes them.
 std::int64_t bytes_of_measures(const FitPlan& plan, const ModelState& state, Count& count) {
-  if (!plan.data.val && !plan.data.test) return 0;
   const std::int64_t limit = memory_limit(plan);
   const auto one_pass = [&](std::int64_t samples) {
     const Batch batch = batch_of_zeros(plan, state.members, samples);
@@ -167,18 +166,22 @@ std::int64_t bytes_of_measures(const FitPlan& plan, const ModelState& state, Cou
       (*plan.loss)(out, view);
     });
   };
-  const std::int64_t few = one_pass(few_samples), more = one_pass(some_samples);
-  const auto passes = [&](std::int64_t samples) {
-    return few + (more - few) * (samples - few_samples) / (some_samples - few_samples);
-  };
   const std::int64_t rows = std::max<std::int64_t>(state.members, 1);
   std::int64_t most = 0;
   for (const std::optional<Part>& part : {plan.data.val, plan.data.test}) {
     if (!part) continue;
     const std::int64_t kept = count.now() + rows * bytes_of_best(plan) + block_bytes(evaluation_buffers(plan, *part));
-    std::int64_t samples = evaluation_batch(plan, *part);
-    while (limit > 0 && samples > 1 && kept + passes(samples) > limit) samples = (samples + 1) / 2;
-    most = std::max(most, kept + passes(samples));
+    for (std::int64_t samples = evaluation_batch(plan, *part);; samples = (samples + 1) / 2) {
+      try {
+        const MemoryBudget budget(plan.device.is_meta() ? 0 : plan.budget);  // a real pass takes no more, too
+        const std::int64_t bytes = kept + one_pass(samples);
+        if (limit > 0 && samples > 1 && bytes > limit) continue;
+        most = std::max(most, bytes);
+        break;
+      } catch (const TensorMemoryLimit&) {
+        if (samples == 1) throw;
+      }
+    }
   }
   return most;
 }
@@ -195,12 +198,13 @@ TrainingMemory memory_of_steps(const FitPlan& plan, std::size_t rows) {
   const std::vector<Options> averages(fit.given("ema") ? rows : 0, fit.given("ema") ? fit.child("ema") : fit);
   const std::vector<double> rates(rows, learning_rate(optimizers.front()));
   const std::vector<std::uint8_t> active(axis ? rows : 0, 1);
-  const std::vector<std::int64_t> buffers = Loader(plan.data.train, plan.loader, keys, axis).buffer_bytes();
+  const std::vector<std::int64_t> buffers =
+      Loader(plan.data.train, plan.loader, keys, axis).buffer_bytes(plan.accumulate);
 
   MemoryRecorder recorder(tensor_memory());
   Count count(recorder, live_tensor_bytes());
   // The batches are not heard of, because those of a fit lie in the loader's buffers, which follow.
-  const std::vector<Batch> batches(static_cast<std::size_t>(plan.accumulate),
+  const std::vector<Batch> batches(static_cast<std::size_t>(std::min(plan.accumulate, dry_micro_batches)),
                                    batch_of_zeros(plan, members, step_samples(plan)));
   const Heard hearing(count);
   const Listening listening(recorder);
@@ -218,6 +222,8 @@ TrainingMemory memory_of_steps(const FitPlan& plan, std::size_t rows) {
   TrainingMemory memory{.ledger = recorder.ledger()};
   memory.in_steps = bytes_of_steps(plan, memory.step(), rows);
   memory.in_measures = bytes_of_measures(plan, group.state(), count);
+  memory.batches = block_bytes(buffers);
+  if (plan.data.val && plan.measures()) memory.batches += block_bytes(evaluation_buffers(plan, *plan.data.val));
   return memory;
 }
 
@@ -249,6 +255,7 @@ std::int64_t memory_limit(const FitPlan& plan) {
 MemoryPrediction predict_memory(const FitPlan& plan, std::size_t rows, const std::function<void(FitPlan&)>& change) {
   std::string why = functions_of(plan);
   if (why.empty()) {
+    const NoMemoryBudget own_tensors;  // of operators that run on the CPU
     try {
       FitPlan dry = step_plan(plan, at::kMeta);
       if (change) change(dry);

@@ -58,8 +58,11 @@ std::vector<std::string> memory_options_in_use(const FitPlan& plan, std::int64_t
   const bool in_parts = micro_batch > 0 && micro_batch<whole, is_chosen = plan.plain_training> 0;
   if (in_parts || is_auto_batch(plan.options))
     lines.push_back("batch=" + std::to_string(in_parts ? micro_batch : whole));
-  if (in_parts)
+  if (in_parts) {
     lines.push_back("accumulate=" + std::to_string(plan.accumulate * ((whole + micro_batch - 1) / micro_batch)));
+  } else if (plan.options.given("effective")) {
+    lines.push_back("accumulate=" + std::to_string(plan.accumulate));
+  }
   if (is_chosen && !in_parts && plan.chosen["batch"].is_integer()) {
     lines.push_back("batch=" + std::to_string(whole));
     lines.push_back("accumulate=" + std::to_string(plan.accumulate));

@@ -76,11 +76,11 @@ class Search {
     std::optional<Way> found;
     for (std::int64_t parts = 2; parts <= whole; ++parts) {
       if (whole % parts != 0) continue;
-      const std::int64_t batch = whole / parts;
-      found = tried(fmt::format("batch = {}, accumulate = {}", batch, plan_.accumulate * parts), [=](FitPlan& dry) {
+      const std::int64_t batch = whole / parts, accumulate = plan_.accumulate * parts;
+      found = tried(fmt::format("batch = {}, accumulate = {}", batch, accumulate), [=](FitPlan& dry) {
         if (more) more(dry);
         dry.loader.batch = batch;
-        dry.accumulate = 2;  // further micro-batches take no more memory than the second
+        dry.accumulate = accumulate;
       });
       if (!found || found->bytes <= room) break;
     }

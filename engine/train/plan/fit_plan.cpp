@@ -143,12 +143,13 @@ FitPlan plan_auto_batch(const Options& options, const RunSettings& settings, con
   RunSettings with = settings;
   with.chosen.set("batch", 1);
   const FitPlan small = plan_fit(options, with, opened);
-  const std::int64_t batch = largest_batch(small);
+  const std::int64_t batch = largest_batch(small, settings);
   with.chosen.set("batch", batch);
   FitPlan plan = plan_fit(options, with, &small.data);
   plan.chosen = with.chosen;
-  plan.notes.push_back("batch = \"auto\": " + std::to_string(batch) + " samples, " +
-                       std::to_string(plan.length.steps_per_epoch) + " steps an epoch");
+  std::string note = "batch = \"auto\": " + std::to_string(batch) + " samples";
+  if (plan.accumulate > 1) note += ", accumulate = " + std::to_string(plan.accumulate);
+  plan.notes.push_back(note + ", " + std::to_string(plan.length.steps_per_epoch) + " steps an epoch");
   return plan;
 }
 
@@ -212,7 +213,7 @@ FitPlan plan_fit(const Options& options, const RunSettings& settings, const Data
   }
   check_average(plan);
   stop_rules_of(options, plan, nullptr, Key(0));
-  plan_memory(plan);
+  plan_memory(plan, settings);
   return plan;
 }
 

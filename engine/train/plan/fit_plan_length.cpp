@@ -27,6 +27,26 @@ std::int64_t steps_per_epoch(const FitPlan& plan) {
   return (batches + plan.accumulate - 1) / plan.accumulate;
 }
 
+// The micro-batches of a step.
+std::int64_t micro_batches_of(const FitPlan& plan) {
+  const Options& fit = plan.options;
+  if (!fit.given("effective")) return fit.integer("accumulate");
+  if (fit.given("accumulate")) {
+    throw fit.error("effective", "expected either accumulate or effective, found both")
+        .hint("leave accumulate out, which follows from effective and the batch");
+  }
+  if (!is_auto_batch(fit)) {
+    throw fit.error("effective", "is divided by batch = \"auto\", found batch = " + fit.get("batch").brief())
+        .hint("batch = \"auto\", or accumulate in place of effective");
+  }
+  const std::int64_t effective = fit.integer("effective"), samples = plan.data.train.epoch_size();
+  if (effective > samples) {
+    throw fit.error("effective", "expected at most the " + std::to_string(samples) + " training samples, found " +
+                                     std::to_string(effective));
+  }
+  return effective / plan.loader.batch;
+}
+
 // `trainlab extend --time`: the budget of time of the recipe gives way to a larger one.
 void extend_time(FitPlan& plan, const RunSettings& settings) {
   if (plan.time_budget == 0) {
@@ -90,7 +110,7 @@ double FitPlan::steps_within(double flops) const {
 // Exactly one of epochs, steps and flops; `time` bounds each, or stands alone.
 void plan_length(FitPlan& plan, const RunSettings& settings) {
   const Options& fit = plan.options;
-  plan.accumulate = fit.integer("accumulate");
+  plan.accumulate = micro_batches_of(plan);
   plan.length.batch = plan.loader.batch * plan.accumulate;
   plan.length.steps_per_epoch = steps_per_epoch(plan);
   const bool epochs = fit.given("epochs"), steps = fit.given("steps"), flops = fit.given("flops");

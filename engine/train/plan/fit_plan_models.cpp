@@ -70,7 +70,7 @@ void plan_own_step(FitPlan& plan) {
   const Options& fit = plan.options;
   plan.step = fit.function("step");
   const Signals columns = signals_of(*plan.data.train.data);
-  for (const char* option : {"ema", "accumulate"}) {
+  for (const char* option : {"ema", "accumulate", "effective"}) {
     if (fit.given(option))
       throw fit.error(option, "a fit with a step of its own has no such option; the step can do it");
   }

@@ -20,7 +20,7 @@ void plan_intervals(FitPlan& plan);
 void plan_objective(FitPlan& plan);
 
 // The option `memory`, of a plan that has all else.
-void plan_memory(FitPlan& plan);
+void plan_memory(FitPlan& plan, const RunSettings& settings);
 // The bytes of the option memory.budget; 0 without.
 std::int64_t memory_budget(const Options& memory);
 // Why the options memory.fuse_step, memory.chunk_loss and memory.offload are not for this fit; an empty text where they
@@ -30,9 +30,10 @@ std::string why_not_chunked(const FitPlan& plan);
 std::string why_not_offloaded(const FitPlan& plan);
 
 // The batch of a fit with batch = "auto": the largest whose training step is predicted to fit into the option
-// memory.budget or into what is free. `plan` is complete, with some other batch. Error{recipe} where a step cannot be
-// predicted, or a single sample does not fit.
-std::int64_t largest_batch(const FitPlan& plan);
+// memory.budget or into what is free; with `effective`, a divisor of this number, whose quotient is the number of
+// micro-batches. `plan` is complete, with some other batch. Error{recipe} where a step cannot be predicted, or a single
+// sample does not fit.
+std::int64_t largest_batch(const FitPlan& plan, const RunSettings& settings);
 
 // Warnings about a fit with one model and a loss, each as "FILE:LINE: path: text".
 std::vector<std::string> warnings_of(const FitPlan& plan);

@@ -30,10 +30,11 @@ bool covers_last(const FitPlan& plan) {
   return last.first + last.count == chain.size();
 }
 
-void plan_auto(FitPlan& plan, const Options& memory) {
+void plan_auto(FitPlan& plan, const Options& memory, const RunSettings& settings) {
   plan.plans_for_one = true;
   const std::int64_t budget = plan.budget > 0 ? plan.budget : live_tensor_bytes() + free_tensor_memory();
-  const RecomputePrice price = recompute_within(plan, budget, memory, /*nests=*/true);
+  Searching searching(settings, "segments for memory.recompute");
+  const RecomputePrice price = recompute_within(plan, budget, memory, /*nests=*/true, searching);
   const auto text = [](std::int64_t bytes) { return memory_text(static_cast<double>(bytes)); };
   if (!price.fits) {
     throw memory
@@ -115,7 +116,7 @@ std::string why_not_offloaded(const FitPlan& plan) {
   return "";
 }
 
-void plan_memory(FitPlan& plan) {
+void plan_memory(FitPlan& plan, const RunSettings& settings) {
   if (!plan.options.given("memory")) return;
   if (plan.step) throw plan.options.error("memory", "a fit with a step of its own has no such option");
   const Options memory = plan.options.child("memory");
@@ -151,7 +152,7 @@ void plan_memory(FitPlan& plan) {
                        "copies the host's activations into a file, and these are on the device " + plan.device.str());
   if (const std::string why = plan.offload_optimizer ? why_not_offloaded(plan) : ""; !why.empty())
     throw memory.error("offload", "keeps the optimizer's state in a file, and " + why);
-  if (is_auto) return plan_auto(plan, memory);
+  if (is_auto) return plan_auto(plan, memory, settings);
   if (names_layers) check_recomputable(*plan.model, plan.recompute, memory, "recompute", !plan.device.is_cpu());
 }
 

@@ -59,7 +59,7 @@ TEST_CASE("a value of a wrong type or out of range says what was expected and fo
   CHECK(refused({{"batch", function(0)}}) == "fit.batch: expected an integer ≥ 1, found a function (x.lua:4)");
   CHECK(refused({{"model", linear("a")}}) == "fit.model.out: expected an integer ≥ 1, found \"a\"");
   CHECK(refused({{"loader", Value::Map{{"drop_last", 1}}}}) == "fit.loader.drop_last: expected a boolean, found 1");
-  CHECK(refused({{"loader", 3}}) == "fit.loader: expected a table of options, found 3");
+  CHECK(refused({{"loader", true}}) == "fit.loader: expected a table of options, found true");
   CHECK(refused({{"data", entry("data.csv", {{"file", ""}})}}) == "fit.data.file: expected a path, found \"\"");
   CHECK(refused({{"stop", 3}}) ==
         "fit.stop: expected a stop rule or function(run) → reason | nil, or a list of them, found 3");
@@ -130,6 +130,11 @@ TEST_CASE("durations need their unit") {
   CHECK(refused({{"validate", "5"}})
             .find("fit.validate: expected a duration, found \"5\"\n  hint: a number and a unit") == 0);
   CHECK(refused({{"validate", "-5 steps"}}) == "fit.validate: a duration cannot be negative, found \"-5 steps\"");
+}
+
+TEST_CASE("a value in place of a table comes with the table") {
+  CHECK(refused({{"loader", 4}}) ==
+        "fit.loader: expected a table of options, found 4\n  hint: write loader = { threads = 4 }");
 }
 
 TEST_CASE("the path leads through lists, tables, entries and chains") {

@@ -38,6 +38,12 @@ std::string uneven_fit(const std::string& more) {
                 R"(, "loss": "cross_entropy", "epochs": 2)" + more);
 }
 
+// Samples that do not count alike, so that parts of a batch have other weights in its mean than their sizes.
+std::string weighted_fit(const std::string& more) {
+  const std::string loss = R"({"@": "loss.cross_entropy", "class_weights": [1, 5, 0.1, 1, 2, 1, 9, 1, 0.5, 1]})";
+  return fit_of(linear + R"(, {"@": "nn.Tanh"})", R"(, "epochs": 2, "precision": "float64", "loss": )" + loss + more);
+}
+
 struct ProcessLimit {
   explicit ProcessLimit(std::int64_t bytes) { set_tensor_memory_limit(bytes); }
   ~ProcessLimit() { set_tensor_memory_limit(0); }
@@ -85,6 +91,15 @@ fs::path last_of(const fs::path& folder) {
   return *std::ranges::max_element(found);
 }
 
+// The greatest difference between the last weights and states of two fits.
+double greatest_difference(const fs::path& one, const fs::path& other) {
+  const NamedTensors first = load_safetensors(last_of(one)).tensors, second = load_safetensors(last_of(other)).tensors;
+  double greatest = 0;
+  for (const auto& [name, tensor] : first)
+    greatest = std::max(greatest, tensor.sub(second.at(name)).abs().max().item<double>());
+  return greatest;
+}
+
 }  // namespace
 
 TEST_CASE("a step that comes to the limit goes on in parts, and ends in the bytes of accumulated micro-batches") {
@@ -127,9 +142,7 @@ TEST_CASE("a step that comes to the limit within the loss goes on in parts") {
 }
 
 TEST_CASE("a step in parts has the gradients of the whole batch, also where samples do not count alike") {
-  const std::string loss = R"({"@": "loss.cross_entropy", "class_weights": [1, 5, 0.1, 1, 2, 1, 9, 1, 0.5, 1]})";
-  const std::string text = fit_of(linear + R"(, {"@": "nn.Tanh"})",
-                                  R"(, "batch": 256, "epochs": 2, "precision": "float64", "loss": )" + loss);
+  const std::string text = weighted_fit(R"(, "batch": 256)");
   const TemporaryFolder temporary;
   const FitPlan plan = planned(text);
   run(plan, temporary.path() / "whole");
@@ -137,11 +150,7 @@ TEST_CASE("a step in parts has the gradients of the whole batch, also where samp
     const ProcessLimit limited(limit_for(plan, 32));
     REQUIRE(run(plan, temporary.path() / "parts").said.size() == 1);
   }
-  const NamedTensors whole = load_safetensors(last_of(temporary.path() / "whole")).tensors,
-                     parts = load_safetensors(last_of(temporary.path() / "parts")).tensors;
-  double worst = 0;
-  for (const auto& [name, tensor] : whole)
-    worst = std::max(worst, tensor.sub(parts.at(name)).abs().max().item<double>());
+  const double worst = greatest_difference(temporary.path() / "whole", temporary.path() / "parts");
   CHECK(worst < 1e-12);
   CHECK(worst > 0);
 }
@@ -222,6 +231,56 @@ TEST_CASE("batch = \"auto\" is the largest that fits, and never more than the da
   RunSettings settings = test_settings();
   settings.chosen = Value::Map{{"batch", 40}};
   CHECK(plan_fit(parse_options(text("")), settings).loader.batch == 40);
+}
+
+TEST_CASE("batch = \"auto\" divides `effective`, and a step has the gradients of one batch of this size") {
+  const auto peak = [&](const char* batches) {
+    return static_cast<double>(predict_memory(planned(weighted_fit(batches))).memory.training());
+  };
+  // The second is too large for nine tenths of the budget.
+  const double budget = peak(R"(, "batch": 64, "accumulate": 4)") / 0.9 + 1000;
+  REQUIRE(peak(R"(, "batch": 128, "accumulate": 2)") > 0.9 * budget);
+  const std::string text = weighted_fit(R"(, "batch": "auto", "effective": 256, "memory": {"budget": ")" +
+                                        std::to_string(static_cast<std::int64_t>(budget)) + " B\"}");
+  const FitPlan plan = planned(text);
+  CHECK(plan.loader.batch == 64);
+  CHECK(plan.accumulate == 4);
+  CHECK(plan.length.batch == 256);
+  CHECK(plan.chosen == Value(Value::Map{{"batch", 64}}));
+  CHECK_THAT(plan.notes.front(), Catch::StartsWith("batch = \"auto\": 64 samples, accumulate = 4, 8 steps an epoch"));
+
+  const TemporaryFolder temporary;
+  run(planned(weighted_fit(R"(, "batch": 256)")), temporary.path() / "whole");
+  const Ran ran = run(plan, temporary.path() / "divided");
+  CHECK(ran.said.empty());
+  CHECK(ran.summary["memory"]["chosen"] == Value(Value::List{"batch=64", "accumulate=4"}));
+  CHECK(ran.summary["memory"]["peak"].number() <= budget);
+  const double worst = greatest_difference(temporary.path() / "whole", temporary.path() / "divided");
+  CHECK(worst < 1e-12);
+  CHECK(worst > 0);
+
+  // A run that goes on has recorded the batch.
+  RunSettings settings = test_settings();
+  settings.chosen = Value::Map{{"batch", 32}};
+  CHECK(plan_fit(parse_options(text), settings).accumulate == 8);
+  // With room for all, there is one batch.
+  CHECK(planned(weighted_fit(R"(, "batch": "auto", "effective": 256)")).accumulate == 1);
+}
+
+TEST_CASE("`effective` is refused where nothing can divide it") {
+  const auto message = [](const std::string& more) { return error_of([&] { planned(weighted_fit(more)); }); };
+  CHECK_THAT(message(R"(, "batch": 64, "effective": 256)"),
+             Catch::Contains("fit.effective: is divided by batch = \"auto\", found batch = 64") &&
+                 Catch::Contains("hint: batch = \"auto\", or accumulate in place of effective"));
+  CHECK_THAT(message(R"(, "batch": "auto", "effective": 256, "accumulate": 4)"),
+             Catch::Contains("fit.effective: expected either accumulate or effective, found both"));
+  CHECK_THAT(message(R"(, "batch": "auto", "effective": 2048)"),
+             Catch::Contains("fit.effective: expected at most the 1797 training samples, found 2048"));
+  CHECK_THAT(message(R"(, "batch": "auto", "effective": 0)"),
+             Catch::Contains("fit.effective: expected an integer ≥ 1, found 0"));
+  CHECK_THAT(message(R"(, "batch": "auto", "effective": 256, "memory": {"budget": "10 kB"})"),
+             Catch::Contains("fit.batch: a training with micro-batches of one sample takes ") &&
+                 Catch::Contains(", found room for 0.0 MiB"));
 }
 
 TEST_CASE("batch = \"auto\" is refused where nobody can tell, or nothing fits") {

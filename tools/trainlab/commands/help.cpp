@@ -60,6 +60,12 @@ std::size_t next_heading(std::string_view page) {
   return page.size();
 }
 
+// "docs/memory.md" for "memory"; null where no page has this name.
+const Page* page_named(const Program& program, const std::string& name) {
+  const auto found = std::ranges::find(program.pages, "docs/" + name + ".md", &Page::path);
+  return found == program.pages.end() ? nullptr : &*found;
+}
+
 // The sections of a page, each with its heading: "docs/guide.md: Devices".
 void add_sections(const Page& page, std::vector<Topic>& topics) {
   std::string_view rest = page.text;
@@ -93,6 +99,19 @@ std::vector<Topic> topics_of(const Program& program, const Registry& registry, c
   return topics;
 }
 
+// What a page says first, and what else has its name.
+std::string page_help(const Program& program, const Registry& registry, const Page& page, const std::string& name) {
+  constexpr std::size_t most_others = 8;
+  return std::string(page.text.substr(0, next_heading(page.text))) + "The whole page is " + std::string(page.path) +
+         ".\n\n" + report::found_text(topics_of(program, registry, name), name, output_width(), most_others);
+}
+
+bool is_group(const Registry& registry, const std::string& name) {
+  return std::ranges::any_of(registry.entries(), [&](const Entry* entry) {
+    return entry->name.starts_with(name + ".") || entry->name.starts_with(name + ":");
+  });
+}
+
 // A registry with only the entry of this name, if there is one. An entry stands in a line of its own in the table,
 // between
 // "[", "," and "]".
@@ -124,6 +143,8 @@ std::string help_on(const Program& program, const std::string& name) {
     return report::entry_help(one, name, output_width());
   const Registry registry = Registry::from_value(parse_json(program.entries, "the table of entries"));
   if (name.empty()) return report::entry_list(registry, output_width());
+  if (const Page* page = page_named(program, name); page && !is_group(registry, name))
+    return page_help(program, registry, *page, name);
   if (std::optional<std::string> text = report::find_entry_help(registry, name, output_width())) return *text;
   const std::string found = report::found_text(topics_of(program, registry, name), name, output_width());
   return found.empty() ? report::entry_help(registry, name, output_width()) : found;
@@ -141,8 +162,9 @@ Command help_command() {
       .name = "help",
       .line = "what a recipe can name, and where a word is explained",
       .text =
-          "NAME is an entry (nn.Linear, optim.AdamW, data:split), a group of them (nn, loss, data, ops) or a "
-          "command.\n"
+          "NAME is an entry (nn.Linear, optim.AdamW, data:split), a group of them (nn, loss, data, ops), a command "
+          "or a\n"
+          "page of the documentation (memory, where a model does not fit; sweeps, health, precision).\n"
           "Any other words are searched for in entries, options, commands and the documentation. Without a NAME: all\n"
           "entries by kind.\n",
       .words = {.operand = "NAME", .what = "a name or words", .most = Words::any, .names = FlagType::Names::nothing},

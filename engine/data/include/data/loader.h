@@ -46,8 +46,9 @@ class Loader {
 
   std::int64_t batches_per_epoch() const;
   std::int64_t samples_per_epoch() const;  // with drop_last those of the whole batches
-  // The bytes of each buffer that the loader has filled and handed out once its workers are ahead.
-  std::vector<std::int64_t> buffer_bytes() const;
+  // The bytes of each buffer that the loader has filled and handed out once its workers are ahead, where at most `held`
+  // batches in a row, of one epoch, are in use at a time.
+  std::vector<std::int64_t> buffer_bytes(std::int64_t held = 1) const;
 
   // Goes to a place in the sequence of batches; position in samples, a multiple of the batch size. The end of an epoch
   // is the beginning of the next. Error{run} if there is no such place.

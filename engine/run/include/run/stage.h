@@ -43,6 +43,8 @@ struct RunSettings {
   Value chosen = {};
   // What this stage has changed in its own options since it began, the oldest change first (train/fix.h).
   Value::List fixes = {};
+  // Takes a line about a preparation that takes long; null: nobody is to be told.
+  std::function<void(const std::string&)> say = {};
 };
 
 // One stage while it runs.

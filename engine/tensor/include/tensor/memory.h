@@ -84,6 +84,17 @@ class MemoryBudget {
   const std::int64_t outer_, outer_for_batches_;
 };
 
+// While this guard exists, no MemoryBudget around it holds where its thread allocates.
+class NoMemoryBudget {
+ public:
+  NoMemoryBudget();
+  ~NoMemoryBudget();
+  NoMemoryBudget(const NoMemoryBudget&) = delete;
+
+ private:
+  const std::int64_t outer_, outer_for_batches_;
+};
+
 // Raised where an operator would pass tensor_memory_limit(). Nothing was allocated, and the same operator may succeed
 // later, when tensors have been given back. Whoever adds a place or a hint changes the object and raises it again with
 // `throw;`, because a copy would be an Error like any other.

@@ -27,6 +27,7 @@ struct TrainingMemory {
   MemoryLedger ledger;           // of a step; of an estimate: the peak and its categories only
   std::int64_t in_steps = 0;     // the most in the steps that follow the first validation
   std::int64_t in_measures = 0;  // the most in validations and the test; 0 where there are none
+  std::int64_t batches = 0;      // of both: in the buffers of the loaders
 
   std::int64_t step() const { return ledger.peak; }
   std::int64_t training() const { return std::max(in_steps, in_measures); }

@@ -1,6 +1,7 @@
 // The search of `trainlab help WORD`: things that help knows, by name and text.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,8 +21,8 @@ struct Topic {
 
 // The topics that have the word, in any case of letters: those of this name, then those with an option of this name,
 // then those that have the word in the name, in the first line, and in the rest. Of several words, with spaces between
-// them, a topic has all, one after another or each in another place. Each topic has its name and at most two
-// lines about it, of at most `width` (from 40) columns. Empty if there is none.
-std::string found_text(std::span<const Topic> topics, const std::string& word, int width);
+// them, a topic has all, one after another or each in another place. Each of the `most` topics has its name and at most
+// two lines about it, of at most `width` (from 40) columns. Empty if there is none.
+std::string found_text(std::span<const Topic> topics, const std::string& word, int width, std::size_t most = 40);
 
 }  // namespace trainlab::report

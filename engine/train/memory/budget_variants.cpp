@@ -1,0 +1,172 @@
+#include "budget_variants.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <ranges>
+
+#include "machine/product_times.h"
+#include "offload_price.h"
+#include "optim/optimizer.h"
+#include "plan/fit_plan_parts.h"
+#include "tensor/dry_run.h"
+#include "tensor/file_memory.h"
+
+namespace trainlab {
+namespace {
+
+// Estimated prices, as shares of the time of a step; memory.fuse_step and memory.chunk_loss have none to speak of.
+// Where all candidates give the same bytes, a file has a measured price instead; else a measured time would decide
+// about the numbers.
+constexpr double price_of_a_file = 1;
+constexpr double price_of_bfloat16_state = 0.02;
+constexpr double price_of_8bit_state = 0.04;
+constexpr double price_of_half_a_batch = 0.05;
+constexpr double price_of_faster_products = -0.2;
+// A processor is called faster with a type where a product takes less than this share of the time of float32: the
+// choice must not depend on how busy the machine is.
+constexpr double clearly_faster = 0.8;
+
+constexpr std::array<const char*, 3> allow_names = {"exact", "close", "any"};
+
+using Variants = std::vector<Variant>;
+
+// What may lie in a file, with the same bits: the optimizer's state, activations, or both.
+struct InFile {
+  std::int64_t state, activations;  // their bytes; 0 for what cannot, or is too small
+
+  InFile(const FitPlan& plan, std::int64_t of_activations) : state(0), activations(of_activations) {
+    if (!leaves_open(plan, "offload")) {
+      activations = 0;
+      return;
+    }
+    if (why_not_offloaded(plan).empty()) state = plan.state_bytes;
+    if (state < smallest_in_file) state = 0;
+    if (activations < smallest_in_file) activations = 0;
+  }
+};
+
+Variants files(const InFile& in_file, const FilePrice& price) {
+  const bool has_state = in_file.state > 0, has_activations = in_file.activations > 0;
+  Variants all;
+  if (has_state) all.push_back({.lines = {{"memory.offload", "optimizer"}}, .price = price.of(in_file.state)});
+  if (has_activations) {
+    all.push_back(
+        {.lines = {{"memory.offload", "activations"}}, .price = price.of(in_file.activations), .is_lean = !has_state});
+  }
+  if (has_state && has_activations) {
+    all.push_back(
+        {.lines = {{"memory.offload", Value::List{"activations", "optimizer"}}}, .price = all[0].price + all[1].price});
+  }
+  return all;
+}
+
+// Forms of the optimizer's state.
+Variants states(const FitPlan& plan, Allow allow) {
+  const Options optimizer = unwrapped(plan.options.child("optim"));
+  if (!optimizer.entry().find("state") || optimizer.given("state")) return {};
+  const std::string path = option_path_of(plan.options.get("optim"), "state");
+  const bool may_be_bytes = allow >= Allow::any;
+  Variants all{{.lines = {{path, "bfloat16"}},
+                .price = price_of_bfloat16_state,
+                .allow = Allow::close,
+                .is_lean = !may_be_bytes}};
+  if (may_be_bytes) all.push_back({.lines = {{path, "8bit"}}, .price = price_of_8bit_state, .allow = Allow::any});
+  return all;
+}
+
+// Products in bfloat16, where this processor is faster with them.
+Variants precisions(const FitPlan& plan) {
+  if (plan.options.given("precision")) return {};
+  if (relative_product_time(at::kBFloat16) >= clearly_faster) return {};
+  return {{.lines = {{"precision", "bfloat16"}}, .price = price_of_faster_products, .allow = Allow::close}};
+}
+
+// The bytes of the loader's buffers with a smaller batch.
+std::int64_t buffer_bytes(const FitPlan& plan, const Variant& smaller) {
+  LoaderOptions options = plan.loader;
+  options.batch = smaller.lines.at("batch").integer();
+  const Loader loader(plan.data.train, options, {Key(0)}, false);
+  return block_bytes(loader.buffer_bytes(smaller.lines.at("accumulate").integer()));
+}
+
+// Smaller batches with the same effective batch, each at least twice as small as the one before.
+Variants batches(const FitPlan& plan) {
+  Variants all;
+  if (plan.loader.drop_last) return all;  // another size would leave out other samples
+  const std::int64_t whole = plan.loader.batch;
+  for (std::int64_t parts = 2, least = 2; parts <= whole; ++parts) {
+    if (whole % parts != 0 || parts < least) continue;
+    least = 2 * parts;
+    all.push_back({.lines = {{"batch", whole / parts}, {"accumulate", plan.accumulate * parts}},
+                   .price = price_of_half_a_batch * std::log2(static_cast<double>(parts)),
+                   .allow = Allow::any,
+                   .is_lean = false});
+  }
+  // A smaller batch has fewer activations, but the loader's buffers may have room for more samples.
+  std::int64_t fewest = std::numeric_limits<std::int64_t>::max();
+  for (Variant& smaller : all | std::views::reverse) {
+    const std::int64_t bytes = buffer_bytes(plan, smaller);
+    smaller.is_lean = bytes < fewest;
+    fewest = std::min(fewest, bytes);
+  }
+  return all;
+}
+
+}  // namespace
+
+Allow allow_of(const Options& memory) {
+  const auto found = std::ranges::find(allow_names, memory.string("allow"));
+  return static_cast<Allow>(found - allow_names.begin());
+}
+
+const char* name_of(Allow allow) { return allow_names[static_cast<std::size_t>(allow)]; }
+
+bool leaves_open(const FitPlan& plan, const char* option) {
+  return !plan.options.given("memory") || !plan.options.child("memory").given(option);
+}
+
+FilePrice file_price(const FitPlan& plan, Allow allow, std::int64_t activations) {
+  const InFile in_file(plan, activations);
+  if (allow > Allow::exact || (in_file.state == 0 && in_file.activations == 0)) return {.of_any = price_of_a_file};
+  return {.of_byte = offload_price(plan, std::max(in_file.state, in_file.activations))};
+}
+
+std::vector<Variant> variants(const FitPlan& plan, Allow allow, std::int64_t activations,
+                              const std::optional<FilePrice>& file) {
+  Variants all(1);
+  // `none_is_lean`: whether less memory may be taken without any of the ways.
+  const auto multiply = [&all](const Variants& ways, bool none_is_lean) {
+    const std::size_t before = all.size();
+    for (const Variant& way : ways) {
+      for (std::size_t i = 0; i < before; ++i) {
+        Variant both = all[i];
+        both.lines.insert(way.lines.begin(), way.lines.end());
+        both.price += way.price;
+        both.allow = std::max(both.allow, way.allow);
+        both.is_lean = both.is_lean && way.is_lean;
+        all.push_back(std::move(both));
+      }
+    }
+    if (ways.empty() || none_is_lean) return;
+    for (std::size_t i = 0; i < before; ++i) all[i].is_lean = false;
+  };
+  // A state in a file takes no memory, but for what is too small for the file. Activations are in a file or computed
+  // again, and computed again or made for smaller batches.
+  bool has_state_in_file = false;
+  if (file) {
+    const InFile in_file(plan, activations);
+    has_state_in_file = in_file.state > 0;
+    multiply(files(in_file, *file), !has_state_in_file);
+  }
+  if (allow >= Allow::close) {
+    multiply(states(plan, allow), has_state_in_file);
+    multiply(precisions(plan), true);
+  }
+  if (allow >= Allow::any) multiply(batches(plan), true);
+  std::ranges::stable_sort(all, {}, &Variant::price);
+  return all;
+}
+
+}  // namespace trainlab

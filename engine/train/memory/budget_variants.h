@@ -1,0 +1,43 @@
+// What memory.budget may choose beside how a step is taken.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "plan/option_lines.h"
+#include "train/fit_plan.h"
+
+namespace trainlab {
+
+// The values of memory.allow: each permits what those before it permit.
+enum class Allow : std::uint8_t { exact, close, any };
+Allow allow_of(const Options& memory);
+const char* name_of(Allow allow);
+
+// Options that change the numbers of a training or lie in a file, with their price.
+struct Variant {
+  Lines lines;
+  double price = 0;
+  Allow allow = Allow::exact;  // the first that permits them
+  bool is_lean = true;         // whether no other variant takes less memory for sure
+};
+
+// The price of a file for the optimizer's state or the activations, as a share of a step's time.
+struct FilePrice {
+  double of_any = 0, of_byte = 0;
+
+  double of(std::int64_t bytes) const { return of_any + of_byte * static_cast<double>(bytes); }
+};
+// A constant; where all that `allow` permits gives the same bytes, the measured time of the disk. `activations`: their
+// bytes. Error{run} where the disk is full.
+FilePrice file_price(const FitPlan& plan, Allow allow, std::int64_t activations);
+
+// Whether the recipe says nothing about a member of the option `memory`.
+bool leaves_open(const FitPlan& plan, const char* option);
+
+// All that `allow` permits to vary, the cheapest first. Without a price of files, none is used.
+std::vector<Variant> variants(const FitPlan& plan, Allow allow, std::int64_t activations,
+                              const std::optional<FilePrice>& file);
+
+}  // namespace trainlab

@@ -1,0 +1,152 @@
+#include "mixture_search.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "auto_recompute.h"
+#include "memory_summary.h"
+#include "plan/fit_plan_parts.h"
+#include "train/fit.h"
+
+namespace trainlab {
+namespace {
+
+constexpr std::int64_t unknown = std::numeric_limits<std::int64_t>::max();
+
+// Functions of the recipe, and additions that the recipe asks for, may read the gradients, which a fused step does not
+// leave.
+bool can_fuse(const FitPlan& plan) {
+  const auto asks_for = [&](const FitAddition& addition) {
+    return addition.reads_gradients &&
+           std::ranges::any_of(addition.options, [&](const Option& option) { return plan.options.given(option.name); });
+  };
+  return leaves_open(plan, "fuse_step") && !plan.options.given("on") &&
+         std::ranges::none_of(additions_of(plan.options), asks_for) && why_not_fused(plan).empty();
+}
+
+bool can_chunk(const FitPlan& plan) { return leaves_open(plan, "chunk_loss") && why_not_chunked(plan).empty(); }
+
+// The arithmetic of the layers that a step computes again, as a share of that of the whole step, whose backward pass
+// takes the time of two forward passes. A measured time would make the choice, and with it the numbers, depend on how
+// busy the machine is.
+double share_computed_again(const FitPlan& plan) {
+  const std::vector<const Layer*> chain = plan.model->chain();
+  double again = 0, all = 0;
+  for (const Layer* layer : chain) all += layer->flops().forward;
+  for (const ChainSegment& one : plan.recompute.segments) {
+    for (std::size_t i = one.first; i < one.first + one.count; ++i) again += chain[i]->flops().forward;
+  }
+  return all > 0 ? again / (3 * all) : 0;
+}
+
+// The bytes of the training that computing again cannot save.
+std::int64_t fixed_bytes(const TrainingMemory& memory) {
+  std::int64_t varying = 0;
+  for (const MemoryKind kind : {MemoryKind::activations, MemoryKind::temporaries, MemoryKind::gradients})
+    varying += memory.ledger.of(kind);
+  return std::max(memory.in_steps - varying, memory.in_measures);
+}
+
+}  // namespace
+
+// A variant as a plan, and what may still be set in it.
+struct MixtureSearch::Way {
+  FitPlan plan;
+  bool may_fuse, may_chunk, may_compute_again;
+
+  void set(bool fuses, bool chunks) {
+    if (may_fuse) plan.fuse_step = fuses;
+    if (may_chunk) plan.chunk_loss = chunks;
+  }
+};
+
+// nullopt: the fit has another option with which the variant does not go.
+std::optional<MixtureSearch::Way> MixtureSearch::way_of(const Variant& variant) const {
+  searching_.tries();
+  try {
+    FitPlan plan = plan_fit(with_lines(fit_, variant.lines), settings_, &data_);
+    plan.budget = std::max<std::int64_t>(room_, 1);  // in which evaluations go in parts
+    // Smaller batches save activations themselves, and so does a file for them.
+    const bool has_file = variant.lines.contains("memory.offload") && plan.offload_activations;
+    const bool may_compute_again = !variant.lines.contains("batch") && !has_file && plan.recompute.empty();
+    const bool may_fuse = can_fuse(plan), may_chunk = can_chunk(plan);
+    return Way{std::move(plan), may_fuse, may_chunk, may_compute_again};
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::recipe) throw;
+    return std::nullopt;
+  }
+}
+
+// More than any room where a step cannot be predicted.
+TrainingMemory MixtureSearch::predicted(const FitPlan& plan) {
+  searching_.tries();
+  MemoryPrediction prediction = predict_memory(plan);
+  if (!prediction.estimated_because.empty()) prediction.memory.in_measures = unknown;
+  return prediction.memory;
+}
+
+void MixtureSearch::offer(const Variant& variant) {
+  if (!is_better(variant.price)) return;
+  std::optional<Way> way = way_of(variant);
+  if (!way) return;
+  TrainingMemory memory;
+  std::array<std::int64_t, 2> steps{};  // bytes of a step without and with the loss in chunks
+  for (const bool chunks : {false, true}) {
+    if (chunks && !way->may_chunk) continue;
+    way->set(true, chunks);
+    memory = predicted(way->plan);
+    steps[chunks ? 1 : 0] = memory.step();
+    if (memory.training() <= room_) return take(variant, *way, chunks, variant.price);
+  }
+  if (!way->may_compute_again || fixed_bytes(memory) > room_) return;
+  // The loss in chunks is rounded in another way, so the layers are first computed again without.
+  for (const bool chunks : {false, true}) {
+    if (chunks && (!way->may_chunk || steps[1] >= steps[0])) continue;
+    way->set(true, chunks);
+    if (!recompute_within(way->plan, room_, memory_, /*nests=*/false, searching_).fits) continue;
+    return take(variant, *way, chunks, variant.price + share_computed_again(way->plan));
+  }
+}
+
+// Keeps a plan that fits with a fused step if no cheaper one is known. A step that is not fused takes no less.
+void MixtureSearch::take(const Variant& variant, Way& way, bool chunks, double price) {
+  if (!is_better(price)) return;
+  way.set(false, chunks);
+  if (predicted(way.plan).training() > room_) way.set(true, chunks);
+  found_ = Mixture{.lines = variant.lines, .price = price};
+  // Both are there in any case: a run that goes on must know that nothing else was needed.
+  found_->lines["memory.fuse_step"] = way.plan.fuse_step;
+  found_->lines["memory.chunk_loss"] = way.plan.chunk_loss;
+  if (!way.plan.recompute.empty() && !memory_.given("recompute")) {
+    const std::vector<std::string> patterns = segment_patterns(way.plan);
+    found_->lines["memory.recompute"] = Value::List(patterns.begin(), patterns.end());
+  }
+}
+
+void MixtureSearch::lower(LeastMemory& least, const Variant& variant) {
+  std::optional<Way> way = way_of(variant);
+  if (!way) return;
+  for (const bool chunks : {false, true}) {
+    if (chunks && !way->may_chunk) continue;
+    way->set(true, chunks);
+    if (way->may_compute_again) way->plan.recompute = {};
+    const TrainingMemory memory = predicted(way->plan);
+    std::int64_t bytes = memory.training();
+    if (way->may_compute_again && bytes > room_ && fixed_bytes(memory) < least.bytes)
+      bytes = std::min(bytes, recompute_within(way->plan, room_, memory_, /*nests=*/false, searching_).peak);
+    if (bytes < least.bytes) least = {.bytes = bytes, .batches = memory.batches};
+  }
+}
+
+std::optional<LeastMemory> MixtureSearch::least(const std::vector<Variant>& all, Allow first, Allow last) {
+  LeastMemory least{.bytes = unknown};
+  // Backwards, because the dearest variants probably take the least memory.
+  for (auto variant = all.rbegin(); variant != all.rend() && least.bytes > room_; ++variant) {
+    if (variant->is_lean && variant->allow >= first && variant->allow <= last) lower(least, *variant);
+  }
+  if (least.bytes == unknown) return std::nullopt;
+  return least;
+}
+
+}  // namespace trainlab
