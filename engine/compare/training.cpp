@@ -24,6 +24,7 @@ Training training(std::span<const Point> validations, const Target& target) {
   const Point* before = nullptr;
   for (const Point& point : validations) {
     result.seconds = point.seconds;
+    result.samples = point.samples;
     if (std::isnan(point.value)) continue;
     if (!result.arrival && target.is_reached_by(point.value)) {
       result.is_first = !before;
@@ -47,13 +48,10 @@ std::optional<double> best_within(std::span<const Point> validations, double sec
 }
 
 Value Training::to_value() const {
-  return Value::Map{{"seconds", seconds},
-                    {"arrival", number_or_nil(arrival)},
-                    {"is_first", is_first},
-                    {"value", number_or_nil(value)},
-                    {"best", best},
-                    {"validations", validations},
-                    {"has_failed", has_failed}};
+  return Value::Map{{"seconds", seconds},   {"arrival", number_or_nil(arrival)},
+                    {"is_first", is_first}, {"value", number_or_nil(value)},
+                    {"best", best},         {"validations", validations},
+                    {"samples", samples},   {"has_failed", has_failed}};
 }
 
 Training Training::from_value(const Value& value) {
@@ -63,6 +61,7 @@ Training Training::from_value(const Value& value) {
           .value = number_of(value["value"]),
           .best = number_of(value["best"]).value_or(std::nan("")),
           .validations = value["validations"].integer(),
+          .samples = number_of(value["samples"]).value_or(std::nan("")),
           .has_failed = value["has_failed"].boolean()};
 }
 

@@ -217,6 +217,12 @@ std::optional<Error> lack_of(std::span<const RunPoint> points) {
     return recipe_error("the runs have " + std::to_string(sizes->size()) + " different numbers of " + name +
                         "; at least 3 are needed");
   }
+  const auto [least, most] = std::ranges::minmax(points, {}, &RunPoint::loss);
+  if (least.loss == most.loss) {
+    return recipe_error("all " + std::to_string(points.size()) + " runs have the same loss, " +
+                        number_text(least.loss) + ", so that neither parameters nor tokens show an effect on it")
+        .hint("models and data that differ more, or longer trainings");
+  }
   constexpr double in_proportion = 0.999;
   if (std::abs(correlation(points)) > in_proportion) {
     return recipe_error(

@@ -7,6 +7,7 @@
 #include "core/files.h"
 #include "core/statistics.h"
 #include "core/value.h"
+#include "run/shell_word.h"
 
 namespace trainlab {
 
@@ -56,6 +57,13 @@ double constant_in(const Value& map, const char* name, const std::string& file) 
       .at(file, 1);
 }
 
+Value fit_in(const std::string& file, const std::string& text) try {
+  return parse_json(text, file);
+} catch (const Error&) {
+  throw usage_error("--law: expected the JSON of `trainlab plan fit … --json`, and " + file + " is no JSON")
+      .hint("a law for a table of runs: trainlab plan fit " + shell_word(file) + " --json > law.json");
+}
+
 Law law_from(const Value& map, const std::string& file) {
   const auto number = [&](const char* name) { return constant_in(map, name, file); };
   return {number("E"), number("A"), number("B"), number("alpha"), number("beta")};
@@ -90,7 +98,7 @@ const KnownLaw& known_law(const std::string& name) {
 
 KnownLaw read_law(const std::string& file) {
   constexpr std::int64_t most_bytes = std::int64_t{16} << 20;
-  const Value value = parse_json(read_file(file, most_bytes), file);
+  const Value value = fit_in(file, read_file(file, most_bytes));
   KnownLaw known{.name = "fit", .source = file, .law = law_from(value["law"], file)};
   if (value["samples"].is_list()) {
     for (const Value& sample : value["samples"].list()) known.samples.push_back(law_from(sample, file));

@@ -33,6 +33,12 @@ Value or_nil(const std::optional<Number>& number) {
 
 Value known(double number) { return number > 0 ? Value(number) : Value(); }
 
+std::optional<PlannedCost> cost_in(const Value& value) {
+  if (value.is_nil()) return std::nullopt;
+  return PlannedCost{
+      .amount = value["amount"].number(), .currency = value["currency"].string(), .as_of = value["as_of"].string()};
+}
+
 }  // namespace
 
 RecipePlan plan_of(const MeasuredStageFacts& facts) {
@@ -75,7 +81,8 @@ MeasuredStageFacts facts_from(const Value& value) try {
           .flops = value["flops"].number(),
           .within = value["within"].number(),
           .reserve = value["reserve"].number(),
-          .share = value["share"].number()};
+          .share = value["share"].number(),
+          .cost = cost_in(value["cost"])};
 } catch (const std::logic_error& error) {
   throw run_error(std::string("the engine has measured something else: ") + error.what())
       .hint("`trainlab` and `trainlab-engine` must come from the same build: install both again");
@@ -100,7 +107,14 @@ Value to_value(const MeasuredStageFacts& facts, const RecipePlan& plan) {
                     {"steps", or_nil(plan.steps)},
                     {"trainings", or_nil(plan.trainings)},
                     {"ends_first", text_of(plan.ends_first)},
-                    {"largest_parameters", or_nil(plan.largest_parameters)}};
+                    {"largest_parameters", or_nil(plan.largest_parameters)},
+                    {"cost", facts.cost ? Value(facts.cost->amount) : Value()},
+                    {"currency", facts.cost ? Value(facts.cost->currency) : Value()},
+                    {"price_as_of", facts.cost ? Value(facts.cost->as_of) : Value()},
+                    // No law of the loss is known before the recipe has trained.
+                    {"approaches", Value()},
+                    {"loss", Value()},
+                    {"flags", Value()}};
 }
 
 }  // namespace trainlab

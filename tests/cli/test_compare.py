@@ -107,6 +107,16 @@ class Training(Compare):
         self.assertEqual(value["failed"]["b"], 5)
         self.assertAlmostEqual(value["failed"]["p"], 2 / 252)
 
+    def test_who_validates_more_often_is_told(self):
+        """The distance counts, not the length of the training."""
+        self.write("short.lua", RECIPE.replace("epochs = 8", "epochs = 3"))
+        self.write("rare.lua", RECIPE.replace("epochs = 8", 'epochs = 8, validate = "4 epochs"'))
+        short = self.compare("a.lua", "short.lua", *TARGET, "--seeds", "3")
+        self.assertNotIn("validates", short.out)
+        rare = self.compare("a.lua", "rare.lua", *TARGET, "--seeds", "3")
+        self.assertIn("  A validates each 359 samples, B each 1436: the recipe that validates more often seems to be "
+                      "faster; give both the same `validate`\n", rare.out)
+
     def test_out(self):
         first = self.compare("a.lua", *TARGET, *NEVER, "--out", "c", "--seeds", "3")
         self.assertTrue((self.folder / "c/b-003/summary.json").exists())

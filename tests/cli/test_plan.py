@@ -222,6 +222,9 @@ class Plan(PlanTest):
         self.write("law.json", "{}")
         self.refused(["--flops", "1e20", "--law", "law.json"],
                      "law.json:1: expected the JSON of `trainlab plan fit … --json`, but law.E is nil")
+        result = self.run_program("plan", "--flops", "1e20", "--law", "runs.csv", code=2)
+        self.assert_said(result, "--law: expected the JSON of `trainlab plan fit … --json`, and runs.csv is no JSON",
+                         "trainlab plan fit runs.csv --json > law.json")
 
     def test_a_recipe(self):
         self.recipe(epochs=20)
@@ -235,7 +238,19 @@ class Plan(PlanTest):
         self.assertGreater(plan["trainings"], 1)
         self.assertEqual(plan["ends_first"], "length")
         self.assertGreater(plan["largest_parameters"], plan["parameters"])
+        for name in ("approaches", "loss", "flags", "cost", "currency"):
+            self.assertIsNone(plan[name])
         self.assertFalse((self.folder / "runs").exists())
+
+    def test_what_a_recipe_costs(self):
+        self.write("prices.toml", '\n[class]\nprice = "3.6 EUR/h"\nas_of = 2026-11-01\n')
+        self.write("r.lua", 'lab.budget { money = "1 EUR", prices = "prices.toml" }\n' + fit(epochs=20))
+        plan = self.plan("r.lua", "--threads", "1")
+        # 0.1 cents a second, with the start of the run.
+        self.assertGreater(plan["cost"], 0.001 * plan["seconds"]["median"])
+        self.assertEqual((plan["currency"], plan["price_as_of"]), ("EUR", "2026-11-01"))
+        self.assertIn("EUR with the start of the run, at the price of 2026-11-01",
+                      self.run_program("plan", "r.lua", "--threads", "1").out)
 
     def test_a_search_and_its_budget(self):
         self.write("r.lua", 'lab.budget { time = "1 h", reserve = "6 min" }\n' + fit().replace(
@@ -522,8 +537,10 @@ class Sweep(PlanTest):
         result = self.run_program("plan", "sweep", "r.lua", "--flops", "1e9", "--size", "depth=1,2,3", code=2)
         self.assert_said(result, "--size depth=1,2,3: the recipe has no parameter 'depth'")
         self.assertFalse((self.folder / "runs").exists())
-        result = self.run_program("plan", "sweep", "r.lua", "--flops", "100", "--size", "width=1,2,3", code=1)
-        self.assert_said(result, "flops: expected from ", "the FLOPs of one step")
+        result = self.run_program("plan", "sweep", "r.lua", "--flops", "100", "--size", "width=1,2,3", code=2)
+        self.assert_said(result, "trainlab: --flops: the shortest of 9 trainings, with width=1, gets 4.762 FLOPs: "
+                         "expected from ", "the FLOPs of one step")
+        self.assertFalse((self.folder / "runs").exists())
 
 
 if __name__ == "__main__":

@@ -589,6 +589,10 @@ end }
         self.assertEqual(first, second)
         self.recipe(batch="60", epochs="3", more='  profile = "1 s",\n')
         self.assertIn("profile: not measured, because the fit has ended after step 3", self.train().err)
+        for wrong in ("0 s", "20%", "3 epochs"):
+            self.recipe(more=f'  profile = "{wrong}",\n')
+            self.assert_said(self.train(code=1),
+                             f'profile: expected a time such as "10 min" or "18 h", found "{wrong}"')
 
     def test_what_cannot_be_attached_to(self):
         self.assert_said(self.attach("no", code=2), "there is no folder ")
@@ -624,6 +628,9 @@ end }
         self.assertEqual(summary["steps"], 2 * 60 // 8 + 1)
         summary = self.run_program("run", "r.lua", "--apply", "faster.toml", "--set", "epochs=1", "--json").json()
         self.assertEqual(summary["steps"], 60 // 8 + 1)
+        self.write("faster.toml", recipe + '\nstage = "f"\nset = []\n')
+        self.assert_said(self.run_program("run", "r.lua", "--apply", "faster.toml"),
+                         "warning: --apply ", "faster.toml: the file has no changes, so that it changes nothing")
         self.write("faster.toml", recipe + '\nstage = "g"\nset = [ "batch=8" ]\n')
         self.run_program("run", "r.lua", "--apply", "faster.toml", code=2)
         self.write("faster.toml", recipe + '\nstage = "f"\n')

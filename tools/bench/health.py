@@ -1,23 +1,27 @@
 """The verdicts on the health of trainings, on small fits with a fault and on healthy ones.
 
-    python3 tools/bench/health.py [--seeds 101-103] [--only NAME] [--jobs N] [--runs FILE.json] [--fix]
+    python3 tools/bench/health.py [--seeds 101-103] [--only NAME] [--jobs N] [--keep FOLDER] [--fix]
 
 With --fix the fits whose fault another option heals train with health.action = "fix" and without: how many come to at
 least nine tenths of the accuracy that a healthy fit of the same kind has.
 
-Prints how often each fault is found by its strength, the confusion matrix, and the share of false alarms. Thresholds
-are chosen on other seeds than those that are reported: 1 to 20 are for choosing. The recipe is recipes/health.lua.
+Prints how often each fault is found by its strength, beside what the rules of three other tools find in the same runs
+(health_rules.py); the confusion matrix; and the share of false alarms. Thresholds are chosen on other seeds than those
+that are reported: 1 to 20 are for choosing. The recipe is recipes/health.lua. Runs in the folder of --keep are not
+trained again, so that a bench that was interrupted goes on.
 """
 
 import argparse
 import collections
 import concurrent.futures
+import hashlib
 import json
 import os
 import subprocess
 import sys
 import tempfile
 
+import health_rules
 from programs import HERE, TRAINLAB
 
 RECIPE = os.path.join(HERE, "recipes", "health.lua")
@@ -39,17 +43,25 @@ def case(fault, strength, family, findable=True, **options):
 def healthy():
     for family in FAMILIES:
         for change in ({}, {"lr": GOOD[family]["lr"] / 2}, {"batch": 100}, {"batch": 20, "epochs": 4},
-                       {"width": 128}, {"decay": 1e-3}, {"epochs": 15}):
+                       {"width": 128}, {"decay": 1e-3}, {"epochs": 15}, {"falls": "true"}, {"values": "normalised"},
+                       {"optim": "RMSprop", "lr": 0.002, "momentum": 0}):
             yield case("none", ",".join(f"{k}={v}" for k, v in change.items()) or "plain", family, **change)
         yield case("none", "noisy labels", family, labels="noisy", epochs=6)
     for family in ("mlp", "cnn"):
-        yield case("none", "Adam", family, optim="Adam", lr=0.003, momentum=0)
+        adam = {"optim": "Adam", "lr": 0.003, "momentum": 0}
+        yield case("none", "Adam", family, **adam)
+        yield case("none", "Adam, half the rate", family, **{**adam, "lr": 0.0015})
+        yield case("none", "Adam, batch norm", family, norm="batch", **adam)
+        yield case("none", "Adam, GELU, dropout", family, activation="GELU", dropout=0.2, **adam)
         yield case("none", "no momentum", family, lr=0.2, momentum=0)
         yield case("none", "tanh", family, activation="Tanh")
         yield case("none", "GELU", family, activation="GELU")
         yield case("none", "batch norm", family, norm="batch")
         yield case("none", "one layer", family, depth=1)
         yield case("none", "four layers", family, depth=4)
+        yield case("none", "dropout", family, dropout=0.2)
+    yield case("none", "blobs", "mlp", source="blobs", values="normalised")
+    yield case("none", "spirals", "mlp", source="spirals", optim="Adam", lr=0.01, momentum=0, epochs=30)
 
 
 def sick():
@@ -82,49 +94,91 @@ def sick():
                    findable=family == "mlp")
 
 
-def train(one, seed):
-    arguments = [item for name, value in one["options"].items() for item in (f"--{name}", repr(value)
-                                                                             if isinstance(value, float)
-                                                                             else str(value))]
-    with tempfile.TemporaryDirectory() as folder:
-        out = os.path.join(folder, "run")
-        done = subprocess.run([TRAINLAB, RECIPE, *arguments, "--seed", str(seed), "--threads", "1", "--json",
-                               "--quiet", "--out", out], capture_output=True, text=True, check=False)
-        path = os.path.join(out, "summary.json")
+def folder_of(one, seed, keep):
+    name = hashlib.sha256(json.dumps([one["options"], seed], sort_keys=True).encode()).hexdigest()[:16]
+    return os.path.join(keep, name)
+
+
+def train(one, seed, keep):
+    arguments = [item for name, value in one["options"].items() for item in (f"--{name}", str(value))]
+    out = folder_of(one, seed, keep)
+    path = os.path.join(out, "summary.json")
+    if not os.path.exists(path):
+        done = subprocess.run([TRAINLAB, RECIPE, *arguments, "--peers", "true", "--seed", str(seed), "--threads", "1",
+                               "--json", "--quiet", "--out", out], capture_output=True, text=True, check=False)
         if not os.path.exists(path):
             sys.exit(f"no summary of {one}, seed {seed}:\n{done.stderr[-2000:]}")
-        with open(path) as file:
-            summary = json.load(file)
-    return {**one, "seed": seed, "health": summary["health"], "status": summary["status"],
+    with open(path) as file:
+        summary = json.load(file)
+    facts = health_rules.read_facts(out, {"epochs": 8, **one["options"]}, summary)
+    return {**one, "seed": seed, "status": summary["status"], "alarms": health_rules.alarms(facts),
             "fixes": [fix["option"] for fix in summary.get("fixes", [])],
             "metrics": summary["metrics"], "kinds": [verdict["kind"] for verdict in summary["health"]]}
 
 
-def print_tables(runs):
+def counted(one, tool):
+    """The rules of a tool that count as its alarms in a run."""
+    return [rule for rule in one["alarms"][tool] if rule not in health_rules.ADVICE]
+
+
+def names_fault(one, tool):
+    return any(one["fault"] in health_rules.NAMES.get(rule, ()) for rule in counted(one, tool))
+
+
+def print_strengths(runs):
+    tools = list(health_rules.TOOLS)
+    print("Runs with a fault: how many trainlab names, and how many without another verdict; how many another tool"
+          " names /\nraises any alarm in. The last row: healthy runs with an alarm.\n")
+    print("| fault | strength | runs | named | alone | other verdicts | " + " | ".join(tools) + " |")
+    print("| --- | --- | --- | --- | --- | --- |" + " --- |" * len(tools))
     by_case = collections.defaultdict(list)
     for one in runs:
-        by_case[one["fault"], one["strength"]].append(one)
-    print("| fault | strength | runs | named | named alone | nothing said | other verdicts |\n"
-          "| --- | --- | --- | --- | --- | --- | --- |")
+        if one["fault"] != "none":
+            by_case[one["fault"], one["strength"]].append(one)
     for (fault, strength), cases in by_case.items():
-        if fault == "none":
-            continue
         others = collections.Counter(kind for one in cases for kind in one["kinds"] if kind != fault)
+        cells = [f"{sum(names_fault(one, tool) for one in cases)} / {sum(bool(counted(one, tool)) for one in cases)}"
+                 for tool in tools]
         print(f"| {fault} | {strength} | {len(cases)} | {sum(fault in one['kinds'] for one in cases)} |"
-              f" {sum(one['kinds'] == [fault] for one in cases)} | {sum(not one['kinds'] for one in cases)} |"
-              f" {', '.join(f'{kind} {count}' for kind, count in others.most_common())} |")
+              f" {sum(one['kinds'] == [fault] for one in cases)} |"
+              f" {', '.join(f'{kind} {count}' for kind, count in others.most_common())} | {' | '.join(cells)} |")
+    well = [one for one in runs if one["fault"] == "none"]
+    if well:
+        kinds = collections.Counter(kind for one in well for kind in one["kinds"])
+        cells = [str(sum(bool(counted(one, tool)) for one in well)) for tool in tools]
+        print(f"| none | | {len(well)} | {sum(bool(one['kinds']) for one in well)} | |"
+              f" {', '.join(f'{kind} {count}' for kind, count in kinds.most_common())} | {' | '.join(cells)} |")
 
+
+def print_confusion(runs):
     kinds = sorted({one["fault"] for one in runs} | {kind for one in runs for kind in one["kinds"]})
+    verdicts = [kind for kind in kinds if any(kind in one["kinds"] for one in runs)]
     print("\nConfusion: runs with the fault of the row and the verdict of the column.\n")
-    print("| | runs | " + " | ".join(kind for kind in kinds if kind != "none") + " | nothing |")
-    print("| --- |" + " --- |" * (len([kind for kind in kinds if kind != "none"]) + 2))
+    print("| | runs | " + " | ".join(verdicts) + " | nothing |")
+    print("| --- | --- |" + " --- |" * (len(verdicts) + 1))
     for fault in kinds:
         cases = [one for one in runs if one["fault"] == fault]
         if cases:
-            counts = [sum(kind in one["kinds"] for one in cases) for kind in kinds if kind != "none"]
+            counts = [sum(kind in one["kinds"] for one in cases) for kind in verdicts]
             print(f"| {fault} | {len(cases)} | " + " | ".join(str(count or "") for count in counts)
-                  + f" | {sum(not one['kinds'] for one in cases)} |")
+                  + f" | {sum(not one['kinds'] for one in cases) or ''} |")
 
+
+def print_rules(runs):
+    print("\nThe rules of the other tools: share of the healthy and of the sick runs in which a rule fires.\n")
+    print("| tool | rule | healthy | sick |\n| --- | --- | --- | --- |")
+    well = [one for one in runs if one["fault"] == "none"]
+    ill = [one for one in runs if one["fault"] != "none"]
+
+    def share(cases, tool, rule):
+        return f"{100 * sum(rule in one['alarms'][tool] for one in cases) / max(len(cases), 1):.0f} %"
+
+    for tool in health_rules.TOOLS:
+        for rule in sorted({rule for one in runs for rule in one["alarms"][tool]}):
+            print(f"| {tool} | {rule} | {share(well, tool, rule)} | {share(ill, tool, rule)} |")
+
+
+def print_totals(runs):
     well = [one for one in runs if one["fault"] == "none"]
     ill = [one for one in runs if one["fault"] != "none" and one["findable"]]
     alarms = [one for one in well if one["kinds"]]
@@ -132,10 +186,18 @@ def print_tables(runs):
     if ill:
         print(f"\nFaults that the run alone shows: {len(named)} of {len(ill)} named"
               f" ({100 * len(named) / len(ill):.1f} %).")
+        for tool in health_rules.TOOLS:
+            count = sum(names_fault(one, tool) for one in ill)
+            print(f"  {tool}: {count} named, an alarm in {sum(bool(counted(one, tool)) for one in ill)}")
     if well:
         print(f"Healthy runs: {len(alarms)} of {len(well)} with a false alarm ({100 * len(alarms) / len(well):.1f} %).")
+        for tool in health_rules.TOOLS:
+            print(f"  {tool}: {sum(bool(counted(one, tool)) for one in well)}")
     for one in alarms:
         print(f"  {one['options']['family']}, {one['strength']}, seed {one['seed']}: {', '.join(one['kinds'])}")
+    for one in ill:
+        if one["fault"] not in one["kinds"]:
+            print(f"  not named: {one['options']['family']}, {one['fault']} {one['strength']}, seed {one['seed']}")
 
 
 HEALABLE = {"rate_too_high", "rate_too_low", "unnormalised_inputs", "exploding_gradients", "vanishing_gradients",
@@ -147,12 +209,12 @@ def accuracy(one):
     return one["metrics"].get("val.accuracy", 0) if one["status"] in ("done", "stopped") else 0
 
 
-def print_fixes(pool, only, seeds):
+def print_fixes(pool, only, seeds, keep):
     well = [one for one in healthy() if one["strength"] == "plain"]
     ill = [one for one in sick() if one["fault"] in HEALABLE and only in ("", one["fault"])]
     fixed = [{**one, "options": {**one["options"], "action": "fix"}} for one in ill]
     work = [(one, seed) for one in [*well, *ill, *fixed] for seed in seeds]
-    runs = list(pool.map(lambda pair: train(*pair), work))
+    runs = list(pool.map(lambda pair: train(*pair, keep), work))
     aims = {(one["options"]["family"], one["seed"]): 0.9 * accuracy(one) for one in runs[:len(well) * len(seeds)]}
     by_case = collections.defaultdict(list)
     for one in runs[len(well) * len(seeds):]:
@@ -176,25 +238,23 @@ def print_fixes(pool, only, seeds):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", default="101-102", help="first and last seed")
+    parser.add_argument("--seeds", default="101-103", help="first and last seed")
     parser.add_argument("--only", default="", help="cases of this fault, or \"none\"")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--runs", help="a file for all verdicts")
+    parser.add_argument("--keep", help="a folder for the runs")
     parser.add_argument("--fix", action="store_true", help="how many fits health.action = \"fix\" heals")
     options = parser.parse_args()
     first, _, last = options.seeds.partition("-")
     seeds = range(int(first), int(last or first) + 1)
-    if options.fix:
-        with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-            return print_fixes(pool, options.only, seeds)
-    cases = [one for one in [*healthy(), *sick()] if options.only in ("", one["fault"])]
-    work = [(one, seed) for one in cases for seed in seeds]
-    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        runs = list(pool.map(lambda pair: train(*pair), work))
-    if options.runs:
-        with open(options.runs, "w") as file:
-            json.dump(runs, file, indent=1)
-    print_tables(runs)
+    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        keep = options.keep or folder
+        if options.fix:
+            return print_fixes(pool, options.only, seeds, keep)
+        cases = [one for one in [*healthy(), *sick()] if options.only in ("", one["fault"])]
+        work = [(one, seed) for one in cases for seed in seeds]
+        runs = list(pool.map(lambda pair: train(*pair, keep), work))
+    for table in (print_strengths, print_confusion, print_rules, print_totals):
+        table(runs)
 
 
 if __name__ == "__main__":

@@ -79,6 +79,10 @@ std::string recipe_text(const MeasuredStageFacts& facts, const RecipePlan& plan)
   if (plan.epoch)
     text += row_of("epoch", fmt::format("{} steps, {}", facts.steps_per_epoch, seconds_text(*plan.epoch)));
   text += row_of("length", length_text(facts, plan));
+  if (facts.cost) {
+    text += row_of("cost", fmt::format("{:.2f} {} with the start of the run, at the price of {}", facts.cost->amount,
+                                       facts.cost->currency, facts.cost->as_of));
+  }
   if (plan.usable) text += budget_text(facts, plan);
   if (facts.share < 1) text += "  later stages need the result of this one, and are not planned\n";
   return text;

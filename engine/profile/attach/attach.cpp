@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/files.h"
+#include "core/time_in_seconds.h"
 #include "objects/run_handle.h"
 #include "snapshots.h"
 #include "stage_profile.h"
@@ -123,16 +124,22 @@ FitAddition attach_addition() {
                           .of_whole_training()
                           .of_speed_alone()},
           .callbacks = {},
-          .join = [](const FitPlan& plan, FitMember& member, FitCompany& company) {
-            const std::filesystem::path& folder = member.context.folder;
-            if (folder.empty()) return;
-            std::optional<OwnProfile> own;
-            if (plan.options.entry().find("profile") && plan.options.given("profile"))
-              own = {.seconds = plan.options.duration("profile").amount, .folder = folder, .say = member.context.say};
-            const auto watch = std::make_shared<FitWatch>(plan, AttachedTrials{.stage = folder}, std::move(own));
-            member.observers.push_back(watch);
-            company.observers.push_back(watch);
-          }};
+          .check =
+              [](const FitPlan& plan) {
+                if (plan.options.given("profile")) time_in_seconds(plan.options, "profile");
+              },
+          .join =
+              [](const FitPlan& plan, FitMember& member, FitCompany& company) {
+                const std::filesystem::path& folder = member.context.folder;
+                if (folder.empty()) return;
+                std::optional<OwnProfile> own;
+                if (plan.options.entry().find("profile") && plan.options.given("profile"))
+                  own = {
+                      .seconds = plan.options.duration("profile").amount, .folder = folder, .say = member.context.say};
+                const auto watch = std::make_shared<FitWatch>(plan, AttachedTrials{.stage = folder}, std::move(own));
+                member.observers.push_back(watch);
+                company.observers.push_back(watch);
+              }};
 }
 
 TaskAddition attach_to_tasks() {

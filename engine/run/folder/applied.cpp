@@ -82,6 +82,7 @@ std::optional<std::string> apply_changes(const std::filesystem::path& file, Requ
         .hint("try them anew, with --apply, by the command that wrote the file: trainlab profile, or trainlab find" +
               (flags.empty() ? "" : "; or make them as they are: " + flags));
   }
+  if (changes.is_none()) return "--apply " + file.string() + ": the file has no changes, so that it changes nothing";
   Value::List set;
   for (const std::string& one : changes.set) set.emplace_back(changes.stage + ":" + one);
   for (const std::string& one : request.texts("set")) set.emplace_back(one);

@@ -207,6 +207,9 @@ TEST_CASE("runs that cannot tell a law are refused") {
   std::vector<RunPoint> points = synthetic(refit(), 0);
   CHECK_THAT(refusal({points.begin(), points.begin() + 5}), Contains("at least 6 runs, found 5"));
   CHECK_THAT(refusal({points.begin(), points.begin() + 7}), Contains("1 different numbers of parameters"));
+  std::vector<RunPoint> equal = points;
+  for (RunPoint& point : equal) point.loss = 2.5;
+  CHECK_THAT(refusal(equal), Contains("runs have the same loss, 2.5, "));
   for (RunPoint& point : points) point.tokens = 20 * point.parameters;
   CHECK_THAT(refusal(points), Contains("the tokens follow from the parameters"));
   for (RunPoint& point : points) point.tokens = 1e9;

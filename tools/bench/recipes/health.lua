@@ -12,17 +12,21 @@ local family = choice("family", { "mlp", "cnn", "transformer", "recurrent" }, "k
 local activation = choice("activation", { "ReLU", "Tanh", "Sigmoid", "GELU" }, "of mlp and cnn")
 local norm = choice("norm", { "none", "batch" }, "between layers of mlp and cnn")
 local depth, width = whole("depth", 2, "hidden layers"), whole("width", 64, "features of a hidden layer")
-local rule = choice("optim", { "SGD", "Adam" }, "the optimizer")
+local dropout = number("dropout", 0, "share of features that mlp and cnn drop")
+local rule = choice("optim", { "SGD", "Adam", "RMSprop" }, "the optimizer")
+local falls = lab.param { "falls", false, type = "boolean", doc = "the rate falls along a cosine" }
 local lr, momentum = number("lr", 0.05, "learning rate"), number("momentum", 0, "of SGD")
 local decay = number("decay", 0, "weight decay")
 local batch, epochs = whole("batch", 50, "samples of a step"), whole("epochs", 8, "passes over the data")
 local std = number("std", 0, "deviation of initial weights; 0: as usual")
 local bias = number("bias", 0, "initial biases; 0: as usual")
 local scale, shift = number("scale", 1, "factor of the inputs"), number("shift", 0, "added to the inputs")
-local values = choice("values", { "usual", "logarithms", "copies" }, "what the inputs are")
+local source = choice("source", { "digits", "blobs", "spirals" }, "the data; mlp learns all of them")
+local values = choice("values", { "usual", "normalised", "logarithms", "copies" }, "what the inputs are")
 local labels = choice("labels", { "usual", "random", "one", "rare", "noisy" }, "what the labels are")
 local action = choice("action", { "tell", "fix" }, "what follows a verdict")
 local samples = whole("samples", 1200, "of training")
+local peers = lab.param { "peers", false, type = "boolean", doc = "tell what the rules of other tools read" }
 
 local function map_labels(rows)
   local list = {}
@@ -43,7 +47,10 @@ local function copies()
   return lab.ops.cat({ x, x }), lab.ops.cat({ y, y })
 end
 
-local data = values == "copies" and lab.data.tensors(copies) or lab.data.digits()
+local data = lab.data.digits()
+if source == "blobs" then data = lab.data.blobs { samples = 1797, classes = 10, features = 16 } end
+if source == "spirals" then data = lab.data.spirals { samples = 1797, noise = 0.01 } end
+if values == "copies" then data = lab.data.tensors(copies) end
 if values == "logarithms" then data = data:map("x", function(rows) return rows:log() end) end
 if scale ~= 1 or shift ~= 0 then data = data:map("x", function(rows) return rows * scale + shift end) end
 if labels ~= "usual" then data = data:map("y", map_labels) end
@@ -52,6 +59,7 @@ local function with_activation(layers, layer, images)
   layers[#layers + 1] = layer
   if norm == "batch" then layers[#layers + 1] = images and nn.BatchNorm2d() or nn.BatchNorm1d() end
   layers[#layers + 1] = nn[activation]()
+  if dropout > 0 then layers[#layers + 1] = nn.Dropout(dropout) end
 end
 
 local layers = {}
@@ -74,19 +82,61 @@ else
     layers[6] = nn.Flatten()
   end
 end
-layers[#layers + 1] = nn.Linear(labels == "rare" and 2 or 10)
+layers[#layers + 1] = nn.Linear((labels == "rare" or source == "spirals") and 2 or 10)
 
 local initial = {}
 if std ~= 0 then initial["*weight"] = init.normal(std) end
 if bias ~= 0 then initial["*bias"] = init.constant(bias) end
 
+data = data:split { train = samples / 1797, val = 0.2, seed = lab.seed }
+if values == "normalised" then data = data:normalize() end
+
+-- The rest of what the rules of other tools read (health_rules.py), as lines of the log: inputs, labels and initial
+-- weights, weights and gradients of the first steps and of each epoch's last step, and the accuracy of the training
+-- part.
+local function share(flags) return flags:to("float32"):mean():item() end
+
+local function tell_weights(step, model, earlier)
+  for name, weight in model:named_parameters() do
+    local w, g = weight:detach(), weight.grad
+    local old = earlier[name]
+    print("peers weight", step, name, table.concat(w.shape, "x"), w:std():item(), w:abs():mean():item(),
+      old and (w - old):abs():mean():item() or 0, share(w:abs():lt(1e-5)), share(w:lt(0)),
+      g and g:abs():mean():item() or 0, g and g:norm():item() or 0, g and share(g:eq(0)) or 0)
+    earlier[name] = w:clone()
+  end
+end
+
+local earlier, epoch_steps, first_steps = {}, math.ceil(samples / batch), 200
+
+local function tell_start(run)
+  for all in data.train:batches(samples) do
+    print("peers input", all.x:min():item(), all.x:max():item(), all.x:mean():item(), all.x:std():item())
+    print("peers labels", table.concat(lab.ops.bincount(all.y):tolist(), " "))
+  end
+  tell_weights(0, run.model, earlier)
+end
+
+local function tell_step(run)
+  if run.step <= first_steps or run.step % epoch_steps == 0 then tell_weights(run.step, run.model, earlier) end
+end
+
+local function tell_epoch(run)
+  for all in data.train:batches(samples) do
+    print("peers epoch", run.epoch, share(run.model:forward(all.x):argmax(1):eq(all.y)))
+  end
+end
+
 return lab.fit {
   name  = "health",
-  data  = data:split { train = samples / 1797, val = 0.2, seed = lab.seed },
+  data  = data,
   model = nn.Sequential(layers),
   init  = next(initial) and initial or nil,
   loss  = "cross_entropy", metrics = { "accuracy" }, health = { action = action },
   optim = rule == "SGD" and optim.SGD { lr = lr, momentum = momentum, weight_decay = decay }
-    or optim.AdamW { lr = lr, weight_decay = decay },
+    or rule == "Adam" and optim.AdamW { lr = lr, weight_decay = decay }
+    or optim.RMSprop { lr = lr, weight_decay = decay },
+  schedule = falls and lab.sched.cosine {} or nil,
   batch = batch, epochs = epochs, keep = "last",
+  on    = peers and { start = tell_start, step = tell_step, validate = tell_epoch } or nil,
 }

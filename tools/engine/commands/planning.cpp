@@ -3,6 +3,7 @@
 #include "command.h"
 #include "core/clock.h"
 #include "measured_stage.h"
+#include "plan/recipe_plan.h"
 #include "profile/profile.h"
 #include "train/fit_plan.h"
 
@@ -52,6 +53,12 @@ class PlanningExecution final : public MeasuredStage {
     const BudgetTerms budget = run().budget_terms();
     facts.set("within", budget.seconds);
     facts.set("reserve", budget.reserve);
+    if (const std::optional<Seconds> whole = plan_of(facts_from(facts)).whole; whole && budget.paid) {
+      const double seconds = facts["start"].number() + whole->median;
+      facts.set("cost", Value::Map{{"amount", budget.paid->cost_of_seconds(seconds)},
+                                   {"currency", budget.paid->currency},
+                                   {"as_of", budget.paid->as_of}});
+    }
     send(to_json(facts) + "\n");
     return 0;
   }

@@ -223,6 +223,8 @@ class ProfileExecution final : public BesideExecution {
       changes.recipe = hash_file(request().recipe);
       changes.stage = what.whole.string("name");
       write_changes(path, changes);
+      if (changes.is_none())
+        run().say("--apply " + path.string() + ": no change is worth making, and the file has none");
     });
     Value object = profile_value(found.profile, found.measures);
     object.set("recipe", shown_name());

@@ -16,7 +16,7 @@ namespace trainlab::cli {
 namespace {
 
 using compare::Interval, compare::Judgement, compare::Pair, compare::Quality, compare::Speed;
-using report::duration_text, report::shown_path;
+using report::duration_text, report::short_number, report::shown_path;
 
 std::string digits(double x, int count) {
   std::array<char, 32> text{};
@@ -130,10 +130,12 @@ std::string usual_time(const std::vector<Pair>& pairs, const compare::Training P
 // A note for recipes that validate differently often: with the same noise, the recipe that validates more often has
 // more chances to pass the target.
 std::string validations_text(const std::vector<Pair>& pairs) {
-  const std::int64_t a = pairs.front().a.validations, b = pairs.front().b.validations;
-  if (a == 0 || b == 0 || (a <= 2 * b && b <= 2 * a)) return "";
-  return "  A validates " + std::to_string(a) + " times, B " + std::to_string(b) +
-         " times: the recipe that validates more often seems to be faster; give both the same `validate`\n";
+  const auto distance = [](const compare::Training& one) { return one.samples / static_cast<double>(one.validations); };
+  const double a = distance(pairs.front().a), b = distance(pairs.front().b);
+  // Rows of a training that was not fed by samples have no distance, and a failed training may have no rows.
+  if (!(a > 2 * b || b > 2 * a)) return "";
+  return "  A validates each " + short_number(a) + " samples, B each " + short_number(b) +
+         ": the recipe that validates more often seems to be faster; give both the same `validate`\n";
 }
 
 std::string_view word(Speed speed) {

@@ -31,7 +31,8 @@ std::vector<compare::Point> validations_of(const fs::path& folder, const std::st
     const double seconds = report::number_in(row, "seconds");
     if (!(seconds >= before)) throw damaged_file(folder / "metrics.jsonl", "the seconds of its rows do not grow");
     before = seconds;
-    points.push_back({seconds, report::number_in(row, metric)});
+    points.push_back(
+        {.seconds = seconds, .value = report::number_in(row, metric), .samples = report::number_in(row, "samples")});
   }
   const bool is_known = std::ranges::find(rows.metrics, metric) != rows.metrics.end();
   if (!points.empty() && !is_known) {

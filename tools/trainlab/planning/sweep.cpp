@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -88,6 +89,11 @@ Request request_of(const Arguments& given, const Rung& rung) {
   return request_for_recipe(plain);
 }
 
+Error too_few_flops(std::size_t trainings, const Rung& shortest, const Error& of_recipe) {
+  return usage_error(fmt::format("--flops: the shortest of {} trainings, with {}={}, gets {:.4g} FLOPs: {}", trainings,
+                                 shortest.size.name, shortest.size.text, shortest.flops, of_recipe.message()));
+}
+
 std::string ladder_text(const std::vector<Rung>& ladder, const std::string& name) {
   std::string text = fmt::format("  {:<12} {:>10} {:>12} {:>12}  val.loss\n", name, "FLOPs", "parameters", "samples");
   for (const Rung& rung : ladder) {
@@ -110,9 +116,15 @@ void check_sweep(const Arguments& given) {
 int plan_sweep(const Arguments& given) {
   const bool json = given.has("json");
   const fs::path recipe = recipe_at(given.words.front());
-  // What the recipe lacks is said before a folder is made and trainings begin.
-  const Answer answer = ask_about(request_of(given, ladder_of(given, {}).front()), "val.loss");
-  if (answer.facts.is_nil()) return tell(answer.outcome, json, "plan_fit");
+  // What the recipe lacks, for any of the sizes, is said before a folder is made and trainings begin.
+  const std::vector<Rung> planned = ladder_of(given, {});
+  for (const Rung& shortest : std::span(planned).first(planned.size() / levels.size())) {
+    const Answer answer = ask_about(request_of(given, shortest), "val.loss");
+    if (!answer.facts.is_nil()) continue;
+    if (answer.outcome.error && answer.outcome.error->path() == "flops")
+      throw too_few_flops(planned.size(), shortest, *answer.outcome.error);
+    return tell(answer.outcome, json, "plan_fit");
+  }
   const fs::path folder = made_folder(fs::current_path() / "runs" / "plan" / recipe.stem());
   std::vector<Rung> ladder = ladder_of(given, folder);
   std::vector<RunPoint> points;

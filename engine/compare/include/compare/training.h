@@ -23,7 +23,8 @@ struct Target {
 // A validation. The seconds count from the first batch of the training, by the steady clock.
 struct Point {
   double seconds = 0;
-  double value = 0;  // value of the target's metric; NaN where the validation has none
+  double value = 0;    // value of the target's metric; NaN where the validation has none
+  double samples = 0;  // of training, until then
 };
 
 struct Training {
@@ -33,6 +34,7 @@ struct Training {
   std::optional<double> value = {};    // value of the metric with the weights that the training delivers
   double best = 0;                     // best value of the metric in all validations; NaN where there is none
   std::int64_t validations = 0;
+  double samples = 0;       // of training, until the last validation
   bool has_failed = false;  // whether a loss that is not finite ended the training
 
   Value to_value() const;

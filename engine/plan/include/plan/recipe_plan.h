@@ -17,6 +17,12 @@ struct Seconds {
   Seconds times(double factor) const { return {median * factor, low * factor, high * factor}; }
 };
 
+// What the stage and the start of the run cost, at the price of that day.
+struct PlannedCost {
+  double amount = 0;
+  std::string currency, as_of;
+};
+
 // Facts of a stage, from measured steps of one of its trainings.
 struct MeasuredStageFacts {
   std::string stage, kind;  // "search", "sweep"
@@ -24,13 +30,14 @@ struct MeasuredStageFacts {
   double between = 0;       // a step's share of validations, checkpoints and functions of the recipe, in seconds
   double once = 0;          // seconds of a training outside of its steps: its last validation, test and checkpoint
   double start = 0;         // seconds before the first step of the run
-  std::int64_t steps_per_epoch = 0;  // 0: the training has no epochs
-  std::int64_t steps = 0;            // steps of a training by the recipe; 0: its length is a time, or unknown
-  std::int64_t trainings = 1;        // successive trainings of the stage; 0: as many as its time allows
-  double parameters = 0;             // parameters of the model; 0: unknown
-  double flops = 0;                  // FLOPs of a step; 0: unknown
-  double within = 0, reserve = 0;    // the budget of the run in seconds; 0: none
-  double share = 1;                  // share of the remaining budget for this stage; 1: no stages follow
+  std::int64_t steps_per_epoch = 0;      // 0: the training has no epochs
+  std::int64_t steps = 0;                // steps of a training by the recipe; 0: its length is a time, or unknown
+  std::int64_t trainings = 1;            // successive trainings of the stage; 0: as many as its time allows
+  double parameters = 0;                 // parameters of the model; 0: unknown
+  double flops = 0;                      // FLOPs of a step; 0: unknown
+  double within = 0, reserve = 0;        // the budget of the run in seconds; 0: none
+  double share = 1;                      // share of the remaining budget for this stage; 1: no stages follow
+  std::optional<PlannedCost> cost = {};  // where the recipe's budget has prices and the stage has a length
 };
 
 struct RecipePlan {

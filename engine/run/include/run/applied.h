@@ -17,6 +17,8 @@ struct AppliedChanges {
   std::vector<std::string> set;  // as after --set: "loader.threads=2"
   std::optional<int> threads;    // of operators
   std::string machine = {};      // on which they were tried; empty in files of earlier versions
+
+  bool is_none() const { return set.empty() && !threads; }
 };
 
 // Asked before a measurement: Error{usage} where the file is there already and holds no changes. Written, it would
@@ -28,7 +30,7 @@ void write_changes(const std::filesystem::path& file, const AppliedChanges& chan
 
 // Makes the changes of the file part of the request, as if they stood before all other flags: --set and --threads of
 // the command line win. Raises Error{usage} for what is no such file, and for another recipe. Returns a warning for the
-// user where the changes were tried on another machine.
+// user where the file has no changes, or where they were tried on another machine.
 std::optional<std::string> apply_changes(const std::filesystem::path& file, Request& request);
 
 }  // namespace trainlab
