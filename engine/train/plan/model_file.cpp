@@ -7,6 +7,7 @@
 #include "core/words.h"
 #include "objective/head.h"
 #include "run/folder.h"
+#include "tensor/names.h"
 
 namespace trainlab {
 
@@ -113,7 +114,9 @@ ModelFile from_value(const std::string& name, const Value& value) {
     for (const Value& size : column["shape"].list()) input.shape.push_back(size.integer());
     file.inputs.push_back(std::move(input));
   }
-  file.type = value["dtype"].string() == "float64" ? at::kDouble : at::kFloat;
+  const std::optional<at::ScalarType> type = find_dtype(value["dtype"].string());
+  if (!type) throw std::logic_error("model.json");
+  file.type = *type;
   if (const Value& compute = value["compute"]; !compute.is_nil()) {
     file.precision.compute = compute.string() == "float16" ? at::kHalf : at::kBFloat16;
     for (const Value& pattern : value["compute_keep"].list()) file.precision.keep.push_back(pattern.string());
