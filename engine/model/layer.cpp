@@ -112,7 +112,8 @@ std::size_t LayerContext::parameter(std::string_view name, Shape shape, Initiali
   for (const std::int64_t n : shape) values *= static_cast<double>(n);
   if (values > 0x1p60) throw error("its " + std::string(name) + " of shape " + shape_text(shape) + " is too large");
   return declare(tables_->parameters, tables_->built ? &tables_->built->parameters : nullptr,
-                 ParameterInfo{below(name_, name), std::move(shape), std::move(initialize), decays, true}, *this);
+                 ParameterInfo{below(name_, name), std::move(shape), std::move(initialize), decays, true, !decays},
+                 *this);
 }
 
 const Shape* LayerContext::built(std::string_view parameter) const {
@@ -249,6 +250,7 @@ std::unique_ptr<Layer> build_layer(LayerContext::Tables& tables, const Options& 
   for (const std::string& pattern : tables.precision.keep) {
     if (!keeps(pattern, name, layer->kind)) continue;
     layer->is_kept = true;
+    for (std::size_t i = first_parameter; i < tables.parameters.size(); ++i) tables.parameters[i].is_full = true;
     std::erase(tables.unmatched, pattern);
   }
   return layer;

@@ -25,8 +25,6 @@ Shape with_members(const Shape& shape, std::int64_t members) {
   return all;
 }
 
-bool is_floating(at::ScalarType type) { return c10::isFloatingType(type); }
-
 // The layer with the most parameters of its own, and their number.
 std::pair<const Layer*, double> largest(const Layer& layer) {
   auto own = static_cast<double>(layer.own_parameters);
@@ -70,8 +68,9 @@ ModelState Model::initial_state(std::span<const Key> keys, at::ScalarType type, 
     const bool has_values = !device.is_meta();  // without in a dry run
     const bool drawn_as_asked = type == at::kFloat || type == at::kDouble;
     for (const ParameterInfo& info : tables_.parameters) {
+      const at::ScalarType stored = info.stored_in(type);
       if (!has_values) {
-        const at::Tensor weight = at::empty(with_members(info.shape, state.members), at::device(device).dtype(type));
+        const at::Tensor weight = at::empty(with_members(info.shape, state.members), at::device(device).dtype(stored));
         state.parameters.push_back(weight.requires_grad_(info.trains));
         continue;
       }
@@ -80,13 +79,13 @@ ModelState Model::initial_state(std::span<const Key> keys, at::ScalarType type, 
         info.initialize(group ? drawn.select(0, static_cast<std::int64_t>(m)) : drawn,
                         keys[m].fold("init").fold(info.name));
       }
-      state.parameters.push_back(drawn.to(device, type).requires_grad_(info.trains));
+      state.parameters.push_back(drawn.to(device, stored).requires_grad_(info.trains));
     }
     for (std::size_t i = 0; i < tables_.buffers.size(); ++i) {
       const BufferInfo& info = tables_.buffers[i];
-      const at::ScalarType of = is_floating(info.type) ? type : info.type;
       state.buffers.push_back(
-          at::empty(with_members(info.shape, state.members), at::device(device).dtype(of)).fill_(info.value));
+          at::empty(with_members(info.shape, state.members), at::device(device).dtype(info.stored_in(type)))
+              .fill_(info.value));
       if (!has_values) continue;
       if (const auto given = buffer_values_.find(i); given != buffer_values_.end()) {
         state.buffers.back().copy_(given->second);

@@ -23,7 +23,9 @@ struct AverageKind {
 // average ← average + take·(value − average) for the slice of a row; take = 1 copies.
 void move_row(const at::Tensor& average, const at::Tensor& value, std::int64_t row, std::int64_t rows, double take) {
   const std::int64_t n = value.numel() / rows, first = row * n;
-  if (take != 1 && value.is_cpu() && value.scalar_type() == at::kFloat) {
+  if (take != 1 && value.scalar_type() == at::kBFloat16) {
+    move_row(average, value.to(average.scalar_type()), row, rows, take);
+  } else if (take != 1 && value.is_cpu() && value.scalar_type() == at::kFloat) {
     move_towards(average.mutable_data_ptr<float>() + first, value.const_data_ptr<float>() + first, n, take);
   } else if (take != 1 && value.is_cpu() && value.scalar_type() == at::kDouble) {
     move_towards(average.mutable_data_ptr<double>() + first, value.const_data_ptr<double>() + first, n, take);
@@ -47,7 +49,11 @@ WeightAverage::WeightAverage(std::span<const Options> specs, const RunLength& le
       totals_(updates_.clone()) {
   const at::NoGradGuard no_grad;
   const MemoryCharge charge(MemoryUse::averages);
-  for (const AveragedTensor& tensor : tensors_) averages_.push_back(at::zeros_like(tensor.value));
+  for (const AveragedTensor& tensor : tensors_) {
+    // An average moves by less than bfloat16 resolves.
+    const bool is_coarse = tensor.value.scalar_type() == at::kBFloat16;
+    averages_.push_back(at::zeros_like(tensor.value, is_coarse ? at::kFloat : tensor.value.scalar_type()));
+  }
   for (const Options& spec : specs) {
     Row row{.spec = spec};
     if (const auto& kind = spec.registry().implementation<AverageKind>(spec.entry()); kind.decay) {

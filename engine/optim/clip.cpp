@@ -44,37 +44,46 @@ at::Tensor clip_each(const std::vector<at::Tensor>& gradients, double max_norm, 
 
 // On the CPU the operators above cost ten times the arithmetic for small tensors.
 bool is_plain(const at::Tensor& gradient) {
+  const at::ScalarType type = gradient.scalar_type();
   return gradient.is_cpu() && gradient.is_contiguous() &&
-         (gradient.scalar_type() == at::kFloat || gradient.scalar_type() == at::kDouble);
+         (type == at::kFloat || type == at::kDouble || type == at::kBFloat16);
 }
 
-template <class T>
-void clip_plain(const std::vector<at::Tensor>& gradients, double max_norm, std::span<T> norms) {
-  const auto rows = static_cast<std::int64_t>(norms.size());
-  for (std::int64_t row = 0; row < rows; ++row) {
-    double sum = 0;
-    for (const at::Tensor& gradient : gradients) {
-      const std::int64_t n = gradient.numel() / rows;
-      sum += sum_of_squares(gradient.const_data_ptr<T>() + row * n, n);
-    }
-    const double norm = std::sqrt(sum);
-    norms[static_cast<std::size_t>(row)] = static_cast<T>(norm);
-    if (norm + 1e-6 <= max_norm) continue;
-    for (const at::Tensor& gradient : gradients) {
-      const std::int64_t n = gradient.numel() / rows;
-      scale(gradient.mutable_data_ptr<T>() + row * n, n, max_norm / (norm + 1e-6));
-    }
-  }
+// Calls use(values) with the gradient's values of a row.
+template <class Use>
+auto with_row(const at::Tensor& gradient, std::int64_t row, std::int64_t rows, const Use& use) {
+  const std::int64_t n = gradient.numel() / rows;
+  const auto values = [&]<class T>(T* all) { return std::span<T>(all + row * n, static_cast<std::size_t>(n)); };
+  void* const all = gradient.mutable_data_ptr();
+  if (gradient.scalar_type() == at::kBFloat16) return use(values(static_cast<std::uint16_t*>(all)));
+  if (gradient.scalar_type() == at::kDouble) return use(values(static_cast<double*>(all)));
+  return use(values(static_cast<float*>(all)));
 }
 
 at::Tensor clip_plain(const std::vector<at::Tensor>& gradients, double max_norm, std::int64_t members) {
-  const auto rows = static_cast<std::size_t>(members ? members : 1);
-  const auto options = at::TensorOptions().dtype(gradients.front().scalar_type());
+  const std::int64_t rows = members ? members : 1;
+  const bool is_double = gradients.front().scalar_type() == at::kDouble;
+  const auto options = at::TensorOptions().dtype(is_double ? at::kDouble : at::kFloat);
   const at::Tensor norms = members ? at::empty({members}, options) : at::empty({}, options);
-  if (norms.scalar_type() == at::kFloat) {
-    clip_plain<float>(gradients, max_norm, std::span(norms.mutable_data_ptr<float>(), rows));
-  } else {
-    clip_plain<double>(gradients, max_norm, std::span(norms.mutable_data_ptr<double>(), rows));
+  for (std::int64_t row = 0; row < rows; ++row) {
+    double sum = 0;
+    for (const at::Tensor& gradient : gradients) {
+      sum += with_row(gradient, row, rows, [](auto values) {
+        return sum_of_squares(values.data(), static_cast<std::int64_t>(values.size()));
+      });
+    }
+    const double norm = std::sqrt(sum);
+    if (is_double) {
+      norms.mutable_data_ptr<double>()[row] = norm;
+    } else {
+      norms.mutable_data_ptr<float>()[row] = static_cast<float>(norm);
+    }
+    if (norm + 1e-6 <= max_norm) continue;
+    for (const at::Tensor& gradient : gradients) {
+      with_row(gradient, row, rows, [&](auto values) {
+        scale(values.data(), static_cast<std::int64_t>(values.size()), max_norm / (norm + 1e-6));
+      });
+    }
   }
   return norms;
 }
@@ -88,8 +97,7 @@ at::Tensor clip_by_norm(std::span<const at::Tensor> gradients, double max_norm, 
   for (const at::Tensor& gradient : gradients)
     if (gradient.defined()) defined.push_back(gradient);
   if (defined.empty()) return members ? at::zeros({members}) : at::zeros({});
-  const auto is_alike = [&](const at::Tensor& g) { return is_plain(g) && g.scalar_type() == defined[0].scalar_type(); };
-  if (std::ranges::all_of(defined, is_alike)) return clip_plain(defined, max_norm, members);
+  if (std::ranges::all_of(defined, is_plain)) return clip_plain(defined, max_norm, members);
   return members ? clip_each(defined, max_norm, members) : clip_all(defined, max_norm);
 }
 
@@ -122,7 +130,7 @@ void clip_by_value(std::span<const at::Tensor> gradients, double bound) {
   const at::NoGradGuard no_grad;
   for (const at::Tensor& gradient : gradients) {
     if (!gradient.defined()) continue;
-    if (!is_plain(gradient)) {
+    if (!is_plain(gradient) || gradient.scalar_type() == at::kBFloat16) {
       gradient.clamp_(-bound, bound);
     } else if (gradient.scalar_type() == at::kFloat) {
       limit(gradient.mutable_data_ptr<float>(), gradient.numel(), bound);

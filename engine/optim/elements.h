@@ -7,13 +7,24 @@
 // instead. A rule must not change a local variable after its first value.
 #pragma once
 
+#include <bit>
 #include <cmath>
+#include <cstdint>
 
 #include "kernels.h"
 
 namespace trainlab {
 
 #define TRAINLAB_INLINE inline __attribute__((always_inline))
+
+// The number of bits of bfloat16, and the bits of the nearest one: of two equally near ones the one whose last bit is
+// 0.
+TRAINLAB_INLINE float wide(std::uint16_t bits) { return std::bit_cast<float>(std::uint32_t(bits) << 16); }
+TRAINLAB_INLINE std::uint16_t nearest_bfloat16(float x) {
+  const auto bits = std::bit_cast<std::uint32_t>(x);
+  const std::uint32_t rounded = (bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16;
+  return static_cast<std::uint16_t>(x == x ? rounded : 0x7fc0U);
+}
 
 TRAINLAB_INLINE float root(float x) { return std::sqrt(x); }
 TRAINLAB_INLINE double root(double x) { return std::sqrt(x); }

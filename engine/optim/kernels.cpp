@@ -172,14 +172,18 @@ TRAINLAB_INLINE void lamb_move(T* __restrict p, const T* __restrict m, const T* 
   for (std::int64_t i = 0; i < n; ++i) p[i] -= by * element.direction(p[i], m[i], v[i]);
 }
 
+TRAINLAB_INLINE double value_of(float x) { return x; }
+TRAINLAB_INLINE double value_of(double x) { return x; }
+TRAINLAB_INLINE double value_of(std::uint16_t x) { return wide(x); }
+
 template <class T>
 TRAINLAB_INLINE double squares(const T* x, std::int64_t n) {
   double sums[lanes] = {};
   std::int64_t i = 0;
   for (; i + lanes <= n; i += lanes)
-    for (std::int64_t lane = 0; lane < lanes; ++lane) sums[lane] += double(x[i + lane]) * double(x[i + lane]);
+    for (std::int64_t lane = 0; lane < lanes; ++lane) sums[lane] += value_of(x[i + lane]) * value_of(x[i + lane]);
   double total = 0;
-  for (; i < n; ++i) total += double(x[i]) * double(x[i]);
+  for (; i < n; ++i) total += value_of(x[i]) * value_of(x[i]);
   for (const double sum : sums) total += sum;
   return total;
 }
@@ -236,5 +240,11 @@ TRAINLAB_UPDATE(ScheduleFreeAdamSlice)
   }
 TRAINLAB_FOR_TYPES(float)
 TRAINLAB_FOR_TYPES(double)
+
+TRAINLAB_CLONES double sum_of_squares(const std::uint16_t* x, std::int64_t n) { return squares(x, n); }
+TRAINLAB_CLONES void scale(std::uint16_t* x, std::int64_t n, double factor) {
+  const auto by = float(factor);
+  for (std::int64_t i = 0; i < n; ++i) x[i] = nearest_bfloat16(by * wide(x[i]));
+}
 
 }  // namespace trainlab

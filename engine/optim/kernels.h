@@ -120,12 +120,14 @@ SquaredNorms lamb_moments(const double* p, const double* g, double* m, double* v
 void lamb_apply(float* p, const float* m, const float* v, std::int64_t n, const LambSlice& numbers, double rate);
 void lamb_apply(double* p, const double* m, const double* v, std::int64_t n, const LambSlice& numbers, double rate);
 
-// Σ x², summed in double in a fixed order.
+// Σ x², summed in double in a fixed order. uint16: the bits of bfloat16.
 double sum_of_squares(const float* x, std::int64_t n);
 double sum_of_squares(const double* x, std::int64_t n);
+double sum_of_squares(const std::uint16_t* x, std::int64_t n);
 // x ← factor·x.
 void scale(float* x, std::int64_t n, double factor);
 void scale(double* x, std::int64_t n, double factor);
+void scale(std::uint16_t* x, std::int64_t n, double factor);
 // x ← x limited to −bound … bound; NaN stays NaN.
 void limit(float* x, std::int64_t n, double bound);
 void limit(double* x, std::int64_t n, double bound);

@@ -106,7 +106,7 @@ TRAINLAB_INLINE float write_codes(const CodeBook& book, const T* __restrict valu
 
 template <class T>
 TRAINLAB_INLINE void read_bfloat16(const std::uint16_t* __restrict stored, T* __restrict values, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) values[i] = T(std::bit_cast<float>(std::uint32_t(stored[i]) << 16));
+  for (std::int64_t i = 0; i < n; ++i) values[i] = T(wide(stored[i]));
 }
 
 template <class T>
@@ -127,7 +127,9 @@ TRAINLAB_INLINE std::int64_t block_size(const LeanState& state, std::int64_t fir
 template <class T>
 TRAINLAB_INLINE void read_values(const LeanState& state, std::int64_t block, T* values) {
   const std::int64_t first = block * lean_block, n = block_size(state, first);
-  if (state.format == StateFormat::bfloat16) {
+  if (state.format == StateFormat::full) {
+    std::copy_n(state.values.const_data_ptr<T>() + first, n, values);
+  } else if (state.format == StateFormat::bfloat16) {
     read_bfloat16(static_cast<const std::uint16_t*>(state.values.const_data_ptr()) + first, values, n);
   } else {
     read_codes(book_of(state), state.values.const_data_ptr<std::uint8_t>() + first,
@@ -138,7 +140,9 @@ TRAINLAB_INLINE void read_values(const LeanState& state, std::int64_t block, T* 
 template <class T>
 TRAINLAB_INLINE void write_values(const LeanState& state, std::int64_t block, const T* values) {
   const std::int64_t first = block * lean_block, n = block_size(state, first);
-  if (state.format == StateFormat::bfloat16) {
+  if (state.format == StateFormat::full) {
+    std::copy_n(values, n, state.values.mutable_data_ptr<T>() + first);
+  } else if (state.format == StateFormat::bfloat16) {
     auto* const stored = static_cast<std::uint16_t*>(state.values.mutable_data_ptr());
     write_bfloat16(values, stored + first, n, state.key, first);
   } else {
@@ -154,9 +158,10 @@ at::Tensor table_on(const float* numbers, std::int64_t n, at::Device device) {
 }  // namespace
 
 Option state_option() {
-  return Option("state",
-                "what the running means are kept in: the weights' type, bfloat16, or 8 bits for each value of tensors "
-                "of at least 4096 values")
+  return Option(
+             "state",
+             "what the running means are kept in: the type of the computation, bfloat16, or 8 bits for each value of "
+             "tensors of at least 4096 values")
       .choice({"full", "bfloat16", "8bit"})
       .or_default("full");
 }

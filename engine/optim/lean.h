@@ -34,12 +34,12 @@ StateFormat state_format(const Options& options, std::int64_t values);
 // Whether the spec or one of its groups asks for a lean state.
 bool wants_lean_state(const Options& spec);
 
-// A state of one row in its stored form; the format is not `full`.
+// A state of one row in its stored form.
 struct LeanState {
   StateFormat format = StateFormat::bfloat16;
-  bool is_square = false;      // codes: of values ≥ 0
-  std::uint32_t key = 0;       // bfloat16: of the random numbers of this step
-  at::Tensor values, largest;  // uint8 or bfloat16; float32 [blocks], for codes
+  bool is_square = false;                // codes: of values ≥ 0
+  std::uint32_t key = 0;                 // bfloat16: of the random numbers of this step
+  at::Tensor values = {}, largest = {};  // uint8, bfloat16 or the type of the reader; float32 [blocks], for codes
 };
 
 // The key of the random numbers with which a state of a parameter is rounded in a step.
@@ -52,7 +52,8 @@ void read_block(const LeanState& state, std::int64_t block, double* values);
 void write_block(const LeanState& state, std::int64_t block, const float* values);
 void write_block(const LeanState& state, std::int64_t block, const double* values);
 
-// The same for all values at once, on any device, in a tensor of the state's shape and of the given type.
+// The same for all values at once, on any device, in a tensor of the state's shape and of the given type; the format is
+// not `full`.
 at::Tensor read_state(const LeanState& state, at::ScalarType type);
 void write_state(const LeanState& state, const at::Tensor& values);
 

@@ -3,11 +3,24 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "core/words.h"
 #include "entries.h"
+#include "parameters.h"
 #include "tensor/memory.h"
 #include "tensor/types.h"
 
 namespace trainlab {
+
+namespace {
+
+std::vector<std::string> optimizers_for_bfloat16(const Registry& registry) {
+  std::vector<std::string> names;
+  for (const Entry* entry : registry.of_kind("optimizer"))
+    if (registry.implementation<OptimizerKind>(*entry).takes_bfloat16) names.push_back(entry->name);
+  return names;
+}
+
+}  // namespace
 
 Options unwrapped(const Options& spec) { return spec.entry().find("base") ? unwrapped(spec.child("base")) : spec; }
 
@@ -22,6 +35,9 @@ std::unique_ptr<Optimizer> make_optimizer(std::span<const Options> specs, std::v
       throw std::logic_error("make_optimizer: " + spec.entry().name + " beside " + first.entry().name +
                              " in one group of members");
   const auto& kind = first.registry().implementation<OptimizerKind>(first.entry());
+  if (has_rounded(parameters) && !kind.takes_bfloat16)
+    throw first.error("", "weights in bfloat16 are for " + listed(optimizers_for_bfloat16(first.registry())) +
+                              ", found " + first.entry().name);
   const MemoryCharge charge(MemoryUse::optimizer);
   return with_torch_errors([&] { return kind.make(specs, std::move(parameters), members); });
 }

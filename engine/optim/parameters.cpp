@@ -18,7 +18,7 @@ ParameterSet::ParameterSet(std::vector<OptimizedParameter> parameters, std::int6
   if (!parameters.empty()) device_ = parameters.front().value.device();
   for (OptimizedParameter& parameter : parameters) {
     const at::Tensor& value = parameter.value;
-    if (value.scalar_type() != at::kFloat && value.scalar_type() != at::kDouble)
+    if (value.scalar_type() != at::kFloat && value.scalar_type() != at::kDouble && !is_rounded(parameter))
       throw recipe_error("optimizers take float32 and float64 parameters; '" + parameter.name + "' is " +
                          dtype_name(value.scalar_type()));
     if (!value.is_contiguous())

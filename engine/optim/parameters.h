@@ -1,6 +1,7 @@
 // Parameters and their state tensors for all optimizers, as wholes and as slices of single members.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -24,8 +25,8 @@ struct OptimizerSlot {
 
 class ParameterSet {
  public:
-  // Raises Error{recipe} for parameters that are not contiguous float32 or float64 tensors of one device, and
-  // std::logic_error for one without the member axis. members = 0: no member axis.
+  // Raises Error{recipe} for parameters that are not contiguous float32 or float64 tensors of one device, or in
+  // bfloat16 with a rounding, and std::logic_error for one without the member axis. members = 0: no member axis.
   ParameterSet(std::vector<OptimizedParameter> parameters, std::int64_t members);
 
   // Adds a state tensor of zeros, shaped like the parameter, to every parameter; `suffix` names it ("exp_avg").
@@ -75,6 +76,14 @@ class ParameterSet {
 
   std::size_t place(std::int64_t row, std::size_t i) const { return static_cast<std::size_t>(row) * slots_.size() + i; }
 };
+
+// Whether a parameter is in bfloat16 and rounded by the steps.
+inline bool is_rounded(const OptimizedParameter& parameter) {
+  return parameter.rounding != WeightRounding::none && parameter.value.scalar_type() == at::kBFloat16;
+}
+inline bool has_rounded(std::span<const OptimizedParameter> parameters) {
+  return std::ranges::any_of(parameters, is_rounded);
+}
 
 // The lists of one call of a fused operator.
 struct FusedLists {

@@ -21,6 +21,7 @@
 
 #include "kernels.h"
 #include "lean.h"
+#include "rounded_weights.h"
 #include "set_optimizer.h"
 #include "whole.h"
 
@@ -44,7 +45,13 @@ class RuleOptimizer : public SetOptimizer {
       for (std::size_t i = 0; i < set_.size(); ++i) add_state(i, Rule::states[s]);
       places_[s] = next++;
     }
-    if (std::ranges::any_of(rules_, &Rule::counts_steps)) set_.add_steps(steps_device);
+    bool counts_steps = std::ranges::any_of(rules_, &Rule::counts_steps);
+    for (std::size_t i = 0; i < set_.size(); ++i) {
+      if (!is_rounded(set_[i].parameter)) continue;
+      counts_steps = true;  // each step rounds with random numbers of its own
+      if (set_[i].parameter.rounding == WeightRounding::compensated) add_state(i, "rest", at::kBFloat16);
+    }
+    if (counts_steps) set_.add_steps(steps_device);
     if constexpr (has_scalars) {
       for (const char* name : Rule::scalars) set_.add_scalars(name);
     }
@@ -59,10 +66,9 @@ class RuleOptimizer : public SetOptimizer {
 
   void step_slice(std::size_t i, std::int64_t row, const at::Tensor& gradient, const StepNumbers& now) final {
     if (gradient.is_meta()) return;  // a dry run: the CPU's loop takes no memory
-    if constexpr (may_be_lean) {
-      if (formats_[i] != StateFormat::full) return update_lean(i, row, gradient, now);
-    }
-    if (!gradient.is_cpu()) {
+    if (formats_[i] != StateFormat::full || is_rounded(set_[i].parameter)) {
+      update_stored(i, row, gradient, now);
+    } else if (!gradient.is_cpu()) {
       update_whole(i, row, gradient, now);
     } else if (gradient.scalar_type() == at::kFloat) {
       update_slice<float>(i, row, gradient, now);
@@ -73,7 +79,6 @@ class RuleOptimizer : public SetOptimizer {
 
  private:
   static constexpr std::size_t state_count = std::size(Rule::states);
-  static constexpr bool may_be_lean = requires { Rule::squares; };
   static constexpr bool has_scalars = requires { Rule::scalars; };
 
   void choose_formats() {
@@ -85,14 +90,19 @@ class RuleOptimizer : public SetOptimizer {
     }
   }
 
+  // A state of the parameter's shape.
+  void add_state(std::size_t i, const std::string& name, at::ScalarType type) {
+    set_.add_state(i, name, set_[i].parameter.value.sizes().slice(set_.members() ? 1 : 0).vec(), type);
+  }
+
   void add_state(std::size_t i, const std::string& name) {
-    const at::Tensor& value = set_[i].parameter.value;
-    const std::vector<std::int64_t> shape = value.sizes().slice(set_.members() ? 1 : 0).vec();
+    const OptimizedParameter& parameter = set_[i].parameter;
     switch (formats_[i]) {
-      case StateFormat::full: return set_.add_state(i, name, shape, value.scalar_type());
-      case StateFormat::bfloat16: return set_.add_state(i, name, shape, at::kBFloat16);
+      case StateFormat::full:
+        return add_state(i, name, is_rounded(parameter) ? at::kFloat : parameter.value.scalar_type());
+      case StateFormat::bfloat16: return add_state(i, name, at::kBFloat16);
       case StateFormat::codes:
-        set_.add_state(i, name, shape, at::kByte);
+        add_state(i, name, at::kByte);
         set_.add_state(i, name + ".largest", {(set_.values(i) + lean_block - 1) / lean_block}, at::kFloat);
     }
   }
@@ -129,23 +139,44 @@ class RuleOptimizer : public SetOptimizer {
     const bool codes = formats_[i] == StateFormat::codes;
     const std::size_t place = static_cast<std::size_t>(places_[s]) * (codes ? 2 : 1);
     const std::int64_t member = set_.members() ? row : -1;
+    bool is_square = false;
+    if constexpr (requires { Rule::squares; }) is_square = Rule::squares[s];
     return {.format = formats_[i],
-            .is_square = Rule::squares[s],
+            .is_square = is_square,
             .key = rounding_key(i, s, now.t),
             .values = OptimizerSlot::slice(set_[i].state[place], member),
             .largest = codes ? OptimizerSlot::slice(set_[i].state[place + 1], member) : at::Tensor()};
   }
 
-  void update_lean(std::size_t i, std::int64_t row, const at::Tensor& gradient, const StepNumbers& now) {
+  RoundedWeights rounded_weights(std::size_t i, std::int64_t row, const StepNumbers& now) const {
+    const OptimizerSlot& slot = set_[i];
+    const std::int64_t member = set_.members() ? row : -1;
+    const bool has_rest = slot.parameter.rounding == WeightRounding::compensated;
+    return {.stored = {.key = rounding_key(i, state_count, now.t),
+                       .values = OptimizerSlot::slice(slot.parameter.value, member)},
+            .rest = has_rest ? OptimizerSlot::slice(slot.state.back(), member) : at::Tensor()};
+  }
+
+  // States or weights that are stored in another form than that of the computation.
+  void update_stored(std::size_t i, std::int64_t row, const at::Tensor& gradient, const StepNumbers& now) {
     std::array<LeanState, state_count> stored;
     for (std::size_t s = 0; s < state_count; ++s)
       if (places_[s] >= 0) stored[s] = lean_state(i, row, s, now);
     const auto slice = numbers_of(row, i, now);
-    if (gradient.is_cpu()) {
-      if (gradient.scalar_type() == at::kFloat) return update_blocks<float>(i, row, gradient, stored, slice);
-      return update_blocks<double>(i, row, gradient, stored, slice);
-    }
     const std::int64_t member = set_.members() ? row : -1;
+    if (gradient.is_cpu()) {
+      const std::int64_t n = set_.values(i), first = row * n;
+      if (is_rounded(set_[i].parameter)) return update_rounded(i, row, gradient, now, stored, slice);
+      const auto update_all = [&]<class T>(T* p) {
+        const T* const g = gradient.template const_data_ptr<T>() + first;
+        each_block<T>(n, stored, [&](std::int64_t block, std::int64_t size, T* const* states) {
+          update(p + block * lean_block, g + block * lean_block, states, size, slice);
+        });
+      };
+      at::Tensor& value = set_[i].parameter.value;
+      if (gradient.scalar_type() == at::kFloat) return update_all(value.template mutable_data_ptr<float>() + first);
+      return update_all(value.template mutable_data_ptr<double>() + first);
+    }
     std::array<at::Tensor, state_count> states;
     for (std::size_t s = 0; s < state_count; ++s)
       if (places_[s] >= 0) states[s] = read_state(stored[s], gradient.scalar_type());
@@ -155,22 +186,33 @@ class RuleOptimizer : public SetOptimizer {
       if (places_[s] >= 0) write_state(stored[s], states[s]);
   }
 
-  // Host memory: the loop over one block of the states after the other.
-  template <class T, class Slice>
-  void update_blocks(std::size_t i, std::int64_t row, const at::Tensor& gradient,
-                     const std::array<LeanState, state_count>& stored, const Slice& slice) {
-    const std::int64_t n = set_.values(i), first = row * n;
-    T* const p = set_[i].parameter.value.template mutable_data_ptr<T>() + first;
-    const T* const g = gradient.template const_data_ptr<T>() + first;
+  // Weights and their gradient in bfloat16, in host memory.
+  template <class Slice>
+  void update_rounded(std::size_t i, std::int64_t row, const at::Tensor& gradient, const StepNumbers& now,
+                      const std::array<LeanState, state_count>& stored, const Slice& slice) {
+    const RoundedWeights weights = rounded_weights(i, row, now);
+    const LeanState slopes = {.values = OptimizerSlot::slice(gradient, set_.members() ? row : -1)};
+    std::array<float, lean_block> p, g;
+    each_block<float>(set_.values(i), stored, [&](std::int64_t block, std::int64_t size, float* const* states) {
+      read_block(weights, block, p.data());
+      read_block(slopes, block, g.data());
+      update(p.data(), g.data(), states, size, slice);
+      write_block(weights, block, p.data());
+    });
+  }
+
+  // Calls use(block, values in the block, states) for each block of n values, with the states as they are in host
+  // memory, and stores them again.
+  template <class T, class Use>
+  void each_block(std::int64_t n, const std::array<LeanState, state_count>& stored, const Use& use) const {
     std::array<std::array<T, lean_block>, state_count> values;
     std::array<T*, state_count> states{};
     for (std::size_t s = 0; s < state_count; ++s)
       if (places_[s] >= 0) states[s] = values[s].data();
     for (std::int64_t block = 0; block * lean_block < n; ++block) {
-      const std::int64_t at = block * lean_block;
       for (std::size_t s = 0; s < state_count; ++s)
         if (states[s]) read_block(stored[s], block, states[s]);
-      update(p + at, g + at, states.data(), std::min(lean_block, n - at), slice);
+      use(block, std::min(lean_block, n - block * lean_block), states.data());
       for (std::size_t s = 0; s < state_count; ++s)
         if (states[s]) write_block(stored[s], block, states[s]);
     }

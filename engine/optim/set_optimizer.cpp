@@ -9,6 +9,8 @@ SetOptimizer::SetOptimizer(std::span<const Options> specs, std::vector<Optimized
                            std::int64_t members, bool has_fused)
     : options_(specs, parameters), set_(std::move(parameters), members) {
   uses_fused_ = has_fused && !(set_.device().is_cpu() && members > 0);
+  // The fused operators would round weights in bfloat16 to the nearest.
+  for (std::size_t i = 0; i < set_.size(); ++i) uses_fused_ = uses_fused_ && !is_rounded(set_[i].parameter);
   if (!uses_fused_) return;
   for (std::int64_t row = 0; row < set_.rows(); ++row) {
     auto& lists = alike_.emplace_back();

@@ -13,6 +13,8 @@ DIGITS = {
     "model": "nn.Sequential { nn.Flatten(), nn.Linear(32), nn.LayerNorm(), nn.ReLU(), nn.Dropout(0.1), nn.Linear(10) }",
     "batch": "64",
 }
+ROUNDED = '{ compute = "bfloat16", weights = "bfloat16" }'
+COMPENSATED = '{ compute = "bfloat16", weights = "bfloat16", rounding = "compensated" }'
 ANNOUNCED = """  checkpoint = "5 steps",
   on = { step = function(run) if run.step == 13 then print("announced step 13") end end },
 """
@@ -62,9 +64,10 @@ class Precision(CliTest):
         self.assertNotIn("precision", plain)
 
     def test_a_killed_fit_goes_on_to_the_same_bytes(self):
-        for kind in ("bfloat16", "float16"):
+        for kind in ('"bfloat16"', '"float16"', ROUNDED, COMPENSATED):
             with self.subTest(kind=kind):
-                self.recipe(**DIGITS, more=f'  precision = "{kind}",\n' + ANNOUNCED)
+                self.recipe(**DIGITS, more=f"  precision = {kind},\n" + ANNOUNCED)
+                kind = re.sub("[^a-z0-9]", "", kind)
                 whole, killed = self.folder / f"{kind}-whole", self.folder / f"{kind}-killed"
                 self.train("--quiet", "--out", whole)
                 running = self.start("r.lua", "--threads", "1", "--out", killed)
@@ -95,6 +98,33 @@ class Precision(CliTest):
         said = self.run_program("p.lua", "--threads", "1").err
         loaded = float(said.split("loaded ")[1].split()[0])
         self.assertAlmostEqual(loaded, metrics["val.loss"], places=5)
+
+    def test_weights_in_bfloat16_are_told_stored_and_used_again(self):
+        self.recipe(**DIGITS, more=f"  precision = {COMPENSATED},\n")
+        told = self.run_program("check", "r.lua", "--step").out
+        self.assertIn("bfloat16 in matrix products and convolutions, and in weights with compensated rounding, float32 "
+                      "elsewhere", told)
+        self.train("--quiet")
+        run = self.run_folder()
+        self.assertIn("types  products in bfloat16, weights in bfloat16\n", self.run_program("report", run).out)
+        stored = {name: one.dtype for name, one in self.weights_of(run).items() if name.startswith("model.")}
+        self.assertEqual(stored["model.2.weight"], "BF16")
+        self.assertEqual({stored["model.2.bias"], stored["model.3.weight"]}, {"F32"})
+        self.assertEqual(json.loads((run / "model.json").read_text())["models"][""]["dtype"], "bfloat16")
+        loss = self.summary(run)["metrics"]["val.loss"]
+        self.write("p.lua", "local run = lab.load_run('runs/r/001')\n"
+                   "local batch = " + DIGITS["data"] + ".val:batches(1000)()\n"
+                   "print(string.format('loaded %.9g', lab.ops.cross_entropy_loss(\n"
+                   "  run:model():forward(batch.x), batch.y):item()))\n")
+        said = self.run_program("p.lua", "--threads", "1").err
+        self.assertAlmostEqual(float(said.split("loaded ")[1].split()[0]), loss, places=5)
+        # Another recipe begins with them, in float32.
+        self.recipe(**DIGITS, epochs="1", more='  init = lab.init.weights("runs/r/001"),\n')
+        self.train("--quiet")
+        self.assertEqual(self.summary(self.run_folder(2))["precision"]["weights"], "float32")
+        self.recipe(**DIGITS, optim="lab.optim.Muon { lr = 0.01 }", more=f"  precision = {ROUNDED},\n")
+        self.assert_said(self.run_program("check", "r.lua", code=1), "r.lua:", "optim: weights in bfloat16 are for",
+                         "optim.SGD, found optim.Muon")
 
     def test_functions_of_the_recipe_compute_too(self):
         module = ('nn.Sequential { nn.Flatten(), nn.Linear(32), nn.ReLU(),'
@@ -131,6 +161,8 @@ return lab.fit {
         self.assertAlmostEqual(few["metrics"]["train.loss"], plain["metrics"]["train.loss"], delta=0.05)
         refused = self.train("--set", "precision=float16", code=1)
         self.assert_said(refused, "precision", "float16 needs a loss that is scaled", "bfloat16 needs no scale")
+        self.write("r.lua", own.replace('"bfloat16"', ROUNDED))
+        self.assert_said(self.train(code=1), "precision.weights", "without a step of the recipe's own")
 
     def test_a_model_of_a_loop_written_by_hand(self):
         self.write("t.lua", """local nn = lab.nn
@@ -152,6 +184,8 @@ built { compute = "float16", dtype = "float64" }
                 ('"int8"', "precision", "int8"),
                 ('{ compute = "bfloat16", keep = { "7" } }', "precision.keep", 'no layer matches "7"'),
                 ('{ compute = "bfloat16", weights = "float64" }', "precision.weights", "weights in float32"),
+                ('{ compute = "float32", weights = "bfloat16" }', "precision.weights", "weights in float32"),
+                ('{ compute = "bfloat16", rounding = "compensated" }', "precision.rounding", "float32 are not rounded"),
                 ('{ keep = { "1" } }', "precision", "compute")):
             self.recipe(**DIGITS, more=f"  precision = {more},\n")
             for command in (("check", "r.lua"), ("r.lua",)):

@@ -255,7 +255,8 @@ std::string promotion_text(const Value& promotion) {
 
 // "  types  products in float16, weights in float32; 3 steps left out, the loss times 8192": of a fit in several types.
 std::string precision_text(const Value& precision) {
-  if (!precision.is_map() || precision["compute"] == precision["weights"]) return "";
+  const bool is_one = precision["compute"] == precision["weights"] && precision["compute"] != Value("bfloat16");
+  if (!precision.is_map() || is_one) return "";
   std::string text =
       "  types  products in " + text_of(precision["compute"]) + ", weights in " + text_of(precision["weights"]);
   if (precision["compute"] == Value("float16")) {

@@ -46,7 +46,7 @@ class Embedding final : public Layer {
 
   at::Tensor forward(const at::Tensor& x, const Pass& pass) const override {
     const at::Tensor ids = x.scalar_type() == at::kLong || x.scalar_type() == at::kInt ? x : x.to(at::kLong);
-    const at::Tensor& weight = pass.parameter(weight_);
+    const at::Tensor weight = pass.parameter(weight_);
     const std::int64_t members = pass.members();
     if (members == 0) return at::embedding(weight, ids, padding_);
     // The members' tables one under the other.

@@ -117,9 +117,10 @@ class SpectralNorm final : public Reweighted {
   at::Tensor matrix_of(const at::Tensor& weight) const { return weight.transpose(0, axis_).flatten(1); }
 
   // Miyato et al. 2018, algorithm 1, in place.
-  void improve(const at::Tensor& matrix, const at::Tensor& left, const at::Tensor& right,
+  void improve(const at::Tensor& given, const at::Tensor& left, const at::Tensor& right,
                std::int64_t iterations) const {
     const at::NoGradGuard no_grad;
+    const at::Tensor matrix = in_type_of(left, given);  // weights may be in bfloat16
     const auto unit = [&](const at::Tensor& x) { return at::div(x, at::linalg_vector_norm(x).clamp_min(epsilon_)); };
     for (std::int64_t i = 0; i < iterations; ++i) {
       left.copy_(unit(at::mv(matrix, right)));

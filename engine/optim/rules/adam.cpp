@@ -51,7 +51,8 @@ struct AdamRule {
 class Adam final : public RuleOptimizer<AdamRule> {
  public:
   Adam(std::span<const Options> specs, std::vector<OptimizedParameter> parameters, std::int64_t members, bool decoupled)
-      : Adam(specs, parameters, members, decoupled, std::ranges::none_of(specs, wants_lean_state)) {}
+      : Adam(specs, parameters, members, decoupled,
+             std::ranges::none_of(specs, wants_lean_state) && !has_rounded(parameters)) {}
 
  private:
   Adam(std::span<const Options> specs, std::vector<OptimizedParameter>& parameters, std::int64_t members,
@@ -100,10 +101,12 @@ Entry adam_entry(std::string name, std::string doc, double weight_decay, std::st
 }
 
 OptimizerKind kind(bool decoupled) {
-  return {
-      [decoupled](std::span<const Options> specs, std::vector<OptimizedParameter> parameters, std::int64_t members) {
-        return std::make_unique<Adam>(specs, std::move(parameters), members, decoupled);
-      }};
+  return {.make =
+              [decoupled](std::span<const Options> specs, std::vector<OptimizedParameter> parameters,
+                          std::int64_t members) {
+                return std::make_unique<Adam>(specs, std::move(parameters), members, decoupled);
+              },
+          .takes_bfloat16 = true};
 }
 
 }  // namespace

@@ -132,7 +132,7 @@ void register_sign_and_average(Registry& registry) {
           .note("p ← p·(1 − lr·weight_decay) − lr·sign(beta1·m + (1 − beta1)·g); m ← beta2·m + (1 − beta2)·g. Symbolic "
                 "Discovery of Optimization Algorithms, algorithm 2; rates are 3 to 10 times smaller than AdamW's. "
                 "State for each weight: 4 bytes in float32, 2 with state = \"bfloat16\", 1.02 with state = \"8bit\"."),
-      optimizer_kind<RuleOptimizer<LionRule>>());
+      optimizer_kind<RuleOptimizer<LionRule>>(RateGrowth::slow, /*takes_bfloat16=*/true));
 }
 
 }  // namespace trainlab

@@ -120,9 +120,14 @@ class Count final : public MemoryListener {
 std::int64_t weight_bytes(const FitPlan& plan) {
   std::int64_t bytes = 0;
   const auto add = [&](const Model& model) {
-    const auto value = static_cast<std::int64_t>(c10::elementSize(plan.precision.weights));
-    for (const ParameterInfo& one : model.parameters()) bytes += block_bytes(element_count(one.shape) * value);
-    for (const BufferInfo& one : model.buffers()) bytes += block_bytes(element_count(one.shape) * value);
+    const auto add_all = [&](const auto& infos) {
+      for (const auto& one : infos) {
+        const auto value = static_cast<std::int64_t>(c10::elementSize(one.stored_in(plan.precision.weights)));
+        bytes += block_bytes(element_count(one.shape) * value);
+      }
+    };
+    add_all(model.parameters());
+    add_all(model.buffers());
   };
   if (plan.model) add(*plan.model);
   for (const FitPlan::StepModel& one : plan.step_models) add(*one.model);

@@ -90,12 +90,12 @@ void plan_loss(FitPlan& plan) {
 
 // The optimizer on tensors named and shaped like the parameters that it trains, without values: to check it and to ask
 // for the size of its state.
-std::unique_ptr<Optimizer> probe_optimizer(const Model& model, const Options& optimizer, at::ScalarType type) {
+std::unique_ptr<Optimizer> probe_optimizer(const Model& model, const Options& optimizer, const Precision& precision) {
   std::vector<OptimizedParameter> parameters;
   for (const ParameterInfo& info : model.parameters()) {
     if (!info.trains) continue;
-    const at::Tensor value = at::empty(info.shape, at::device(at::kMeta).dtype(type));
-    parameters.push_back({.name = info.name, .value = value, .decays = info.decays});
+    const at::Tensor value = at::empty(info.shape, at::device(at::kMeta).dtype(info.stored_in(precision.weights)));
+    parameters.push_back({.name = info.name, .value = value, .decays = info.decays, .rounding = precision.rounding});
   }
   return make_optimizer({&optimizer, 1}, std::move(parameters), 0);
 }
@@ -193,7 +193,7 @@ FitPlan plan_fit(const Options& options, const RunSettings& settings, const Data
   // Made here once to be checked: members make their own.
   plan.steps_by_parameter = true;
   for (const FitPlan::StepModel& one : trained_models(plan)) {
-    const auto probe = probe_optimizer(*one.model, one.optimizer, plan.precision.weights);
+    const auto probe = probe_optimizer(*one.model, one.optimizer, plan.precision);
     plan.steps_by_parameter = plan.steps_by_parameter && probe->steps_by_parameter();
     plan.state_bytes += state_bytes(*probe);
   }
@@ -229,18 +229,19 @@ Batch next_batch(const FitPlan& plan, Loader& loader) {
 }
 
 MemoryEstimate estimate_memory(const FitPlan& plan) {
-  const auto value = static_cast<double>(c10::elementSize(plan.precision.weights));
-  const double weights = static_cast<double>(plan.parameter_count()) * value;
-  double gradients = 0, optimizer = plan.offload_optimizer ? 0 : static_cast<double>(plan.state_bytes), activations = 0;
+  double weights = 0, gradients = 0, activations = 0, average = 0;
+  double optimizer = plan.offload_optimizer ? 0 : static_cast<double>(plan.state_bytes);
   for (const FitPlan::StepModel& one : trained_models(plan)) {
-    double trained = 0;
     for (const ParameterInfo& parameter : one.model->parameters()) {
-      if (parameter.trains) trained += static_cast<double>(element_count(parameter.shape)) * value;
+      const auto values = static_cast<double>(element_count(parameter.shape));
+      const double bytes = values * static_cast<double>(c10::elementSize(parameter.stored_in(plan.precision.weights)));
+      weights += bytes;
+      average += values * static_cast<double>(c10::elementSize(plan.precision.loss));
+      if (parameter.trains) gradients += bytes;
     }
-    gradients += trained;
     activations += one.model->kept_bytes(plan.precision.compute) * static_cast<double>(plan.loader.batch);
   }
-  if (plan.options.given("ema")) optimizer += weights;
+  if (plan.options.given("ema")) optimizer += average;
   const auto data = static_cast<double>(plan.data.train.data->bytes());
   return {.weights = weights, .gradients = gradients, .optimizer = optimizer, .activations = activations, .data = data};
 }

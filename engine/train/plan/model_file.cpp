@@ -114,7 +114,9 @@ ModelFile from_value(const std::string& name, const Value& value) {
     for (const Value& size : column["shape"].list()) input.shape.push_back(size.integer());
     file.inputs.push_back(std::move(input));
   }
-  file.type = value["dtype"].string() == "float64" ? at::kDouble : at::kFloat;
+  const std::optional<at::ScalarType> type = find_dtype(value["dtype"].string());
+  if (!type) throw std::logic_error("model.json");
+  file.type = *type;
   if (const Value& compute = value["compute"]; !compute.is_nil()) {
     const std::optional<at::ScalarType> type = find_dtype(compute.string());
     if (!type) throw std::logic_error("model.json");

@@ -33,9 +33,13 @@ Option precision_option() {
       .choice(types)
       .fields({Option("compute", "the type").choice(types).required(),
                Option("weights",
-                      "type of weights, gradients and the optimizer's state (default: float64 with compute "
-                      "= \"float64\", else float32)")
-                   .choice({"float32", "float64"}),
+                      "type of weights and gradients (default: float64 with compute = \"float64\", else float32). "
+                      "\"bfloat16\" goes with compute = \"bfloat16\", and leaves norms and biases in float32")
+                   .choice({"float32", "float64", "bfloat16"}),
+               Option("rounding",
+                      "how a step rounds weights in bfloat16: up or down at random, so that the mean is right, or to "
+                      "the nearest, with the rest in a second number (default: \"stochastic\")")
+                   .choice({"stochastic", "compensated"}),
                Option("keep",
                       "patterns of layers that compute in float32 all the same: of the name that the layer's "
                       "parameters begin with (\"12\", \"3.norm1\"), of its last part if that is no number "
@@ -54,9 +58,17 @@ Precision precision_of(const Options& fit) {
     const Options table = fit.child("precision");
     precision.compute = *find_dtype(table.string("compute"));
     precision.weights = precision.compute == at::kDouble ? at::kDouble : at::kFloat;
-    if (table.given("weights") && *find_dtype(table.string("weights")) != precision.weights) {
+    const std::string weights = table.given("weights") ? table.string("weights") : dtype_name(precision.weights);
+    if (weights == "bfloat16" && precision.compute == at::kBFloat16) {
+      const bool compensates = table.given("rounding") && table.string("rounding") == "compensated";
+      precision.weights = at::kBFloat16;
+      precision.rounding = compensates ? WeightRounding::compensated : WeightRounding::stochastic;
+    } else if (*find_dtype(weights) != precision.weights) {
       throw table.error("weights", "compute = \"" + table.string("compute") + "\" goes with weights in " +
-                                       dtype_name(precision.weights) + ", found " + table.string("weights"));
+                                       dtype_name(precision.weights) + ", found " + weights);
+    } else if (table.given("rounding")) {
+      throw table.error("rounding", "weights in " + weights + " are not rounded")
+          .hint("weights = \"bfloat16\" with compute = \"bfloat16\"");
     }
     if (table.given("keep")) {
       if (!precision.is_mixed()) {
@@ -66,7 +78,7 @@ Precision precision_of(const Options& fit) {
       for (const Value& pattern : table.get("keep").list()) precision.keep.push_back(pattern.string());
     }
   }
-  precision.loss = precision.batches = precision.weights;
+  precision.loss = precision.batches = precision.compute == at::kDouble ? at::kDouble : at::kFloat;
   return precision;
 }
 
@@ -79,6 +91,13 @@ void check_precision(const FitPlan& plan) {
         .hint(
             "a pattern stands for the name with which the names of a layer's parameters begin, \"2\" of 2.weight, or "
             "for the kind of a layer, \"LayerNorm\"; `trainlab check` prints the layers");
+  }
+  if (plan.precision.weights == at::kBFloat16) {
+    const auto refused = [&](const std::string& what) {
+      return fit.child("precision").error("weights", "bfloat16 is for " + what).hint("weights = \"float32\"");
+    };
+    if (plan.step) throw refused("fits without a step of the recipe's own, whose models and optimizers are float32");
+    if (!plan.device.is_cpu()) throw refused("the CPU, where steps round it, found the device " + plan.device.str());
   }
   if (plan.precision.compute != at::kHalf) return;
   if (plan.step) {
@@ -119,8 +138,13 @@ std::optional<std::string> slow_products(const FitPlan& plan) {
 }
 
 std::string precision_text(const Precision& precision) {
-  std::string text = dtype_name(precision.compute) + " in matrix products and convolutions, " +
-                     dtype_name(precision.weights) + " elsewhere";
+  std::string text = dtype_name(precision.compute) + " in matrix products and convolutions, ";
+  if (precision.weights == at::kBFloat16) {
+    text += "and in weights with ";
+    text += precision.rounding == WeightRounding::compensated ? "compensated" : "stochastic";
+    text += " rounding, ";
+  }
+  text += dtype_name(precision.loss) + " elsewhere";
   if (precision.keep.empty()) return text;
   return text + " and in the layers " + joined(precision.keep);
 }

@@ -20,13 +20,22 @@ void Accumulation::add_term(Term& term, const LossMean& mean, std::int64_t sampl
   const at::Tensor weight =
       mean.weight.defined() ? mean.weight.detach() : at::full_like(mean.value.detach(), static_cast<double>(samples));
   const at::Tensor sum = mean.value.mul(weight);
-  // A backward pass adds to the gradients that the parameters hold.
-  for (std::size_t i = 0; i < parameters_.size(); ++i) parameters_[i].mutable_grad() = std::move(term.gradients[i]);
+  // A backward pass adds to the gradients that the parameters hold. Those in bfloat16 would lose what is added, and are
+  // added here in float32.
+  const auto is_coarse = [&](std::size_t i) { return parameters_[i].scalar_type() == at::kBFloat16; };
+  for (std::size_t i = 0; i < parameters_.size(); ++i)
+    if (!is_coarse(i)) parameters_[i].mutable_grad() = std::move(term.gradients[i]);
   const at::Tensor scaled = scaler_ ? scaler_->scaled(sum) : sum;
   with_operator_errors([&] { (members_ > 0 ? scaled.sum() : scaled).backward({}, keeps_graph); });
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    term.gradients[i] = std::move(parameters_[i].mutable_grad());
+    const at::Tensor gradient = std::move(parameters_[i].mutable_grad());
     parameters_[i].mutable_grad().reset();
+    at::Tensor& all = term.gradients[i];
+    if (!is_coarse(i)) {
+      all = gradient;
+    } else if (gradient.defined()) {
+      all = all.defined() ? all.add_(gradient) : gradient.to(at::kFloat);
+    }
   }
   term.sum = term.sum.defined() ? term.sum.add(sum.detach()) : sum.detach();
   term.total = term.total.defined() ? term.total.add(weight) : weight;
@@ -68,6 +77,8 @@ at::Tensor Accumulation::finish(std::vector<at::Tensor>& gradients) {
       gradients[i] = gradients[i].defined() ? gradients[i].add_(gradient) : gradient;
     }
   }
+  for (std::size_t i = 0; i < gradients.size(); ++i)
+    if (gradients[i].defined()) gradients[i] = gradients[i].to(parameters_[i].scalar_type());
   return mean;
 }
 

@@ -39,7 +39,8 @@ Group::Group(const FitPlan& plan, std::span<const Key> keys, std::span<const Opt
     tensors.push_back({.name = info.name, .value = state_.parameters[i].detach()});
     if (!info.trains) continue;
     trained_.push_back(state_.parameters[i]);
-    parameters.push_back({.name = info.name, .value = state_.parameters[i], .decays = info.decays});
+    parameters.push_back(
+        {.name = info.name, .value = state_.parameters[i], .decays = info.decays, .rounding = plan.precision.rounding});
   }
   for (std::size_t i = 0; i < state_.buffers.size(); ++i) {
     tensors.push_back({.name = plan.model->buffers()[i].name,

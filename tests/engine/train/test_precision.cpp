@@ -253,6 +253,10 @@ TEST_CASE("types and patterns that do not go together are refused by name") {
   CHECK_THAT(refused(R"({"compute": "bfloat16", "keep": ["2", "7"]})"),
              Catch::Contains("precision.keep") && Catch::Contains("no layer matches \"7\""));
   CHECK(refused(R"({"compute": "bfloat16", "keep": ["2", "Dropout"]})") == "");
+  CHECK_THAT(refused(R"({"compute": "float16", "weights": "bfloat16"})"),
+             Catch::Contains("precision.weights") && Catch::Contains("goes with weights in float32, found bfloat16"));
+  CHECK_THAT(refused(R"({"compute": "bfloat16", "rounding": "stochastic"})"),
+             Catch::Contains("precision.rounding") && Catch::Contains("weights in float32 are not rounded"));
 }
 
 }  // namespace trainlab::precision_test

@@ -40,20 +40,34 @@ struct ParameterInfo {
   Initializer initialize;
   bool decays = true;  // false for norms and biases (`decay_norms_and_biases = false`)
   bool trains = true;  // false for frozen ones
+  // Whether the parameter stays in float32 where weights are in bfloat16: norms, biases, and those of layers that are
+  // kept in float32.
+  bool is_full = false;
+
+  // The type of the parameter in a state of weights of this type.
+  at::ScalarType stored_in(at::ScalarType weights) const {
+    return weights == at::kBFloat16 && is_full ? at::kFloat : weights;
+  }
 };
 struct BufferInfo {
   std::string name;
   Shape shape;
   double value;                      // initial
-  at::ScalarType type = at::kFloat;  // kFloat stands for the dtype of the parameters
+  at::ScalarType type = at::kFloat;  // of numbers: kFloat, which stands for the type of the weights
   bool averages = true;              // averages of the weights average it too; if false, they have its latest value
   // Sets a buffer whose initial value depends on parameters, after the whole state has its initial values.
   std::function<void(const ModelState&)> begin = {};
   bool changes = true;  // false in frozen layers
+
+  // The type of the buffer in a state of weights of this type: sums of many numbers, which bfloat16 would lose.
+  at::ScalarType stored_in(at::ScalarType weights) const {
+    if (!c10::isFloatingType(type)) return type;
+    return weights == at::kBFloat16 ? at::kFloat : weights;
+  }
 };
 
-// The type in which layers multiply matrices and convolve, where it is not the type of the weights. The weights
-// themselves, and the output of a model, are in float32 then.
+// The type in which layers multiply matrices and convolve, where it is not float32 or float64 as everything else is.
+// The weights are in float32 then, or also in bfloat16; the output of a model is in float32.
 struct LayerPrecision {
   at::ScalarType compute = at::ScalarType::Undefined;  // undefined: the type of the weights
   // Patterns of layers that compute in float32 all the same: of the layer's name ("3.norm1"), of the name's part after
@@ -104,12 +118,16 @@ struct Pass {
   }
 
   std::int64_t members() const { return state.members; }
-  const at::Tensor& parameter(std::size_t slot) const { return state.parameters[slot]; }
+  // A parameter to compute with in full: in float32 where it is stored in bfloat16.
+  at::Tensor parameter(std::size_t slot) const {
+    const at::Tensor& stored = state.parameters[slot];
+    return stored.scalar_type() == at::kBFloat16 ? stored.to(at::kFloat) : stored;
+  }
   const at::Tensor& buffer(std::size_t slot) const { return state.buffers[slot]; }
   // An operand of a matrix product or a convolution, and a parameter as such an operand: floating-point numbers in the
   // type in which the pass computes.
   at::Tensor operand(const at::Tensor& x) const { return compute == at::ScalarType::Undefined ? x : x.to(compute); }
-  at::Tensor weight(std::size_t slot) const { return operand(parameter(slot)); }
+  at::Tensor weight(std::size_t slot) const { return operand(state.parameters[slot]); }
   // The tensor in float32 where the pass computes in a type of its own; integers and undefined tensors as they are.
   at::Tensor in_full(const at::Tensor& x) const {
     const bool is_full = compute == at::ScalarType::Undefined || !x.defined() || !x.is_floating_point();

@@ -23,11 +23,16 @@
 
 namespace trainlab {
 
+// How a step rounds weights in bfloat16: up or down at random, so that the mean is right, or to the nearest, with the
+// rest kept beside each weight.
+enum class WeightRounding { none, stochastic, compensated };
+
 // The parameters of one optimizer. With members > 0 each tensor has a leading member axis.
 struct OptimizedParameter {
   std::string name;  // "2.weight"
   at::Tensor value;
   bool decays = true;
+  WeightRounding rounding = WeightRounding::none;  // of values in bfloat16, which an optimizer takes with one only
 };
 
 // Loss (0-dim, or [M]) and gradients at the parameters' present values.
@@ -82,7 +87,7 @@ class Optimizer {
 };
 
 // `specs`: one spec for each member (of the same entry, possibly with different numbers), or a single spec without a
-// member axis.
+// member axis. Error{recipe} for parameters that the optimizer does not take.
 std::unique_ptr<Optimizer> make_optimizer(std::span<const Options> specs, std::vector<OptimizedParameter> parameters,
                                           std::int64_t members);
 
@@ -119,6 +124,7 @@ struct OptimizerKind {
   bool stackable = true;       // takes a group of several members
   bool keeps_average = false;  // has Optimizer::averaged_weights()
   RateGrowth rate_growth = RateGrowth::slow;
+  bool takes_bfloat16 = false;  // steps weights in bfloat16
 };
 
 void register_optim(Registry& registry);  // optimizers, schedules and averages of weights

@@ -16,6 +16,7 @@
 #include "objective/loss.h"
 #include "objective/metric.h"
 #include "optim/clip.h"
+#include "optim/optimizer.h"
 #include "optim/schedule.h"
 #include "run/stage.h"
 #include "train/fix.h"
@@ -24,14 +25,15 @@ namespace trainlab {
 
 // The types of numbers in a fit.
 struct Precision {
-  at::ScalarType weights = at::kFloat;  // of parameters, averages and the state of optimizers; in files
+  at::ScalarType weights = at::kFloat;  // of parameters (ParameterInfo::stored_in) and their gradients; in files
   at::ScalarType compute = at::kFloat;  // of matrix products and convolutions in the forward and the backward pass
   at::ScalarType loss = at::kFloat;     // of the scores that losses and metrics see, and of what they compute with
   at::ScalarType batches = at::kFloat;  // of the columns of numbers that the loader gives
-  std::vector<std::string> keep = {};   // patterns of layers (LayerPrecision::keep)
+  WeightRounding rounding = WeightRounding::none;  // of steps, where weights are in bfloat16
+  std::vector<std::string> keep = {};              // patterns of layers (LayerPrecision::keep)
 
-  // Whether products are in another type than the weights.
-  bool is_mixed() const { return compute != weights; }
+  // Whether products are in fewer digits than sums.
+  bool is_mixed() const { return c10::isReducedFloatingType(compute); }
   LayerPrecision of_layers() const {
     return {.compute = is_mixed() ? compute : at::ScalarType::Undefined, .keep = keep};
   }
