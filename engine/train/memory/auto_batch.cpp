@@ -56,7 +56,8 @@ std::int64_t largest_batch(const FitPlan& plan) {
     throw fit
         .error("batch", "a training with steps of one sample takes " + memory_text(small.peak) + ", found room for " +
                             memory_text(room) + " (nine tenths of " + memory_text(whole) + ")")
-        .hint("memory = { recompute = \"every 2\" }, or a smaller model");
+        .hint("memory = { recompute = \"every 2\" }, or a smaller model")
+        .lacking_memory();
   }
   if (small.batch < 16 || held < 32) return small.batch;
   // The peak grows in proportion to the batch, except for the loader's buffers and for changes of the moment at which

@@ -325,7 +325,8 @@ class MixtureChoice {
                                      "\"{}\" permits, found {} (without options the training takes {})",
                                      budget_text(least, unpredicted), name_of(allow), text(budget),
                                      text(plain_memory_.training())))
-        .hint(hint(allow, least, unpredicted));
+        .hint(hint(allow, least, unpredicted))
+        .lacking_memory();
   }
 
  private:

@@ -164,7 +164,7 @@ class ProfileExecution final : public BesideExecution {
     try {
       return profile_stage(what.stage, settings, options);
     } catch (const Error& error) {
-      if (std::optional<Profile> none = profile_without_room(what.stage, settings, error)) return std::move(*none);
+      if (std::optional<Profile> none = profile_without_room(what.stage, error)) return std::move(*none);
       throw;
     }
   }
