@@ -143,8 +143,17 @@ class Limit(CliTest):
         self.limited(model="nn.Linear(3)", more="  step = function(run, batch)\n"
                      "    return { loss = lab.tensor.zeros({ 1024, 1024 }):sum() }\n  end,\n")
         self.assertIn("out of memory", self.capacity("--memory", "3MB")[0])
-        self.limited(more='  memory = { budget = "100 kB" },\n')
-        self.assertIn("memory.budget: expected at least ", self.capacity()[0])
+        self.limited(more='  memory = { recompute = "auto", budget = "100 kB" },\n')
+        self.assertIn("memory.budget: the training needs ", self.capacity()[0])
+        # Steps that update parameters while they go back cannot be taken in parts.
+        self.limited(more='  memory = { fuse_step = true },\n')
+        profile = self.run_program("profile", "r.lua", "--json", "--memory", "14MB").json()
+        remedies = {one["set"]: one for one in profile["remedies"]}
+        for option in ('batch="auto"', 'memory.recompute="auto"'):
+            self.assertIsNone(remedies[option]["reason"])
+            self.assertIsNone(remedies[option]["ratio"])
+            self.assertRegex(remedies[option]["result"], r"^not compared: the training fits, with [\d.]+ MiB in its ")
+        self.assertIn("optim.SGD keeps none", remedies['memory.offload="optimizer"']["reason"])
         # What lacks something else is an error.
         self.limited(more='  memory = { recompute = "9.9" },\n')
         self.run_program("profile", "r.lua", "--json", "--memory", "10MB", code=1)
