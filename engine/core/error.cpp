@@ -59,6 +59,11 @@ Error& Error::traceback(std::string text) {
   return *this;
 }
 
+Error& Error::lacking_memory() {
+  lacks_memory_ = true;
+  return *this;
+}
+
 std::string Error::headline() const {
   std::string text;
   if (!file_.empty()) text += file_ + ":" + std::to_string(line_) + ": ";

@@ -135,7 +135,7 @@ std::pair<int, fs::path> open_temporary(const fs::path& path) {
 
 Error as_error(const std::exception& exception) {
   if (const auto* error = dynamic_cast<const Error*>(&exception)) return *error;
-  if (dynamic_cast<const std::bad_alloc*>(&exception)) return run_error("out of memory");
+  if (dynamic_cast<const std::bad_alloc*>(&exception)) return run_error("out of memory").lacking_memory();
   if (const auto* error = dynamic_cast<const fs::filesystem_error*>(&exception); error && !error->path1().empty()) {
     errno = error->code().value();
     return file_failure("use", error->path1());

@@ -158,13 +158,16 @@ void time_sizes(FoundBatch& found, Trainings& trainings, const FitPlan& plan, co
                                                             {"epochs", Value()},
                                                             {"steps", StepClock::most},
                                                             {"schedule", Value()}}));
-    const std::int64_t memory = predict_memory(sized).memory.step();
-    if (static_cast<double>(memory) > room)
-      return ends(fmt::format("a step of {} samples would take {}", batch, memory_text(static_cast<double>(memory))));
+    const MemoryPrediction predicted = predict_memory(sized);
+    const auto memory = static_cast<double>(predicted.memory.step());
+    if (memory > room) {
+      const char* least = predicted.estimated_because.empty() ? "" : "at least ";
+      return ends(fmt::format("a step of {} samples would take {}{}", batch, least, memory_text(memory)));
+    }
     options.context.tell(fmt::format("steps of {} samples", batch));
     const auto clock = std::make_shared<StepClock>();
     trainings.run(sized, {.observers = {clock}});
-    found.curve.push_back({.batch = batch, .seconds = clock->median(), .memory = memory});
+    found.curve.push_back({.batch = batch, .seconds = clock->median(), .memory = predicted.memory.step()});
   }
 }
 

@@ -6,10 +6,7 @@
 #include "run/run.h"
 #include "stage_profile.h"
 #include "tensor/device.h"
-#include "tensor/free_memory.h"
-#include "tensor/memory.h"
 #include "tensor/types.h"
-#include "train/memory_prediction.h"
 
 namespace trainlab {
 
@@ -76,21 +73,13 @@ Profile short_profile(FitPlan* plan, const Measured& how, const StepLimits& limi
 
 double seconds_for(double length, double most) { return std::min(most, std::max(2.0, 20 * length)); }
 
-std::optional<Profile> profile_without_room(const Options& stage, const RunSettings& settings, const Error& error) {
-  if (error.kind() != ErrorKind::run || stage.entry().name != "fit") return std::nullopt;
-  return with_torch_errors([&]() -> std::optional<Profile> {
-    const FitPlan plan = plan_fit(stage, settings);
-    if (!plan.device.is_cpu()) return std::nullopt;
-    const std::int64_t limit = memory_limit(plan);
-    const std::int64_t room = limit > 0 ? limit : live_tensor_bytes() + free_tensor_memory();
-    const MemoryPrediction least = predict_memory_in(limit > 0 && goes_in_parts(plan), plan);
-    if (!least.estimated_because.empty() || least.memory.training() <= room) return std::nullopt;
-    Profile profile;
-    set_names(profile, stage);
-    profile.no_room = {error.headline()};
-    if (!error.hint().empty()) profile.no_room.push_back(error.hint());
-    return profile;
-  });
+std::optional<Profile> profile_without_room(const Options& stage, const Error& error) {
+  if (!error.lacks_memory()) return std::nullopt;
+  Profile profile;
+  set_names(profile, stage);
+  profile.no_room = {error.headline()};
+  if (!error.hint().empty()) profile.no_room.push_back(error.hint());
+  return profile;
 }
 
 Profile profile_stage(const Options& stage, const RunSettings& settings, const ProfileOptions& options) {

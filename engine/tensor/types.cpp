@@ -74,7 +74,8 @@ Error memory_error(const std::string& wanted) {
   std::snprintf(there.data(), there.size(), "; the process may use %.1f GiB, of which tensors hold %.1f GiB",
                 static_cast<double>(usable_memory()) / gibi, static_cast<double>(live_tensor_bytes()) / gibi);
   return run_error("out of memory" + wanted + there.data())
-      .hint("a smaller batch or a smaller model needs less memory");
+      .hint("a smaller batch or a smaller model needs less memory")
+      .lacking_memory();
 }
 
 }  // namespace
@@ -114,7 +115,9 @@ Error torch_error(const c10::Error& error) {
     wanted = ": a tensor of " + text.substr(begin, text.find(". ", begin) - begin) + " could not be had";
   }
   if (text.find("DefaultCPUAllocator") != std::string::npos) return memory_error(wanted);
-  return run_error("out of memory" + wanted).hint("a smaller batch or a smaller model needs less memory");
+  return run_error("out of memory" + wanted)
+      .hint("a smaller batch or a smaller model needs less memory")
+      .lacking_memory();
 }
 
 Error operator_error(const std::exception& exception) {

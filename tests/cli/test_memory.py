@@ -127,6 +127,38 @@ class Limit(CliTest):
         result = self.train("--memory", "ten", code=2)
         self.assert_said(result, '--memory: expected bytes with their unit, as "4GB" or "512 MiB", found "ten"')
 
+    def capacity(self, *arguments):
+        """The evidence of a profile whose verdict is that the training does not fit."""
+        profile = self.run_program("profile", "r.lua", "--json", *arguments).json()
+        self.assertEqual((profile["verdict"], profile["plain"], profile["steps"]), ("capacity", "does not fit", 0))
+        return profile["evidence"]
+
+    def test_a_profile_of_what_does_not_fit_has_the_verdict_capacity(self):
+        wide = "nn.Sequential { nn.Linear(2000), nn.ReLU(), nn.Linear(2000), nn.Linear(3) }"
+        self.limited(batch="8", model=wide)
+        self.assertIn("model[3].Linear: out of memory: expected at most the ", self.capacity("--memory", "10MB")[0])
+        evidence = self.capacity("--memory", "34MB")
+        self.assertIn("r.lua:2: out of memory: expected at most the ", evidence[0])
+        self.assertIn("fuse_step = true", evidence[1])
+        # Where only the step itself comes to the limit, in a function of the recipe.
+        self.limited(model="nn.Linear(3)", more="  step = function(run, batch)\n"
+                     "    return { loss = lab.tensor.zeros({ 1024, 1024 }):sum() }\n  end,\n")
+        self.assertIn("out of memory", self.capacity("--memory", "3MB")[0])
+        self.limited(more='  memory = { recompute = "auto", budget = "100 kB" },\n')
+        self.assertIn("memory.budget: the training needs ", self.capacity()[0])
+        # Steps that update parameters while they go back cannot be taken in parts.
+        self.limited(more='  memory = { fuse_step = true },\n')
+        profile = self.run_program("profile", "r.lua", "--json", "--memory", "14MB").json()
+        remedies = {one["set"]: one for one in profile["remedies"]}
+        for option in ('batch="auto"', 'memory.recompute="auto"'):
+            self.assertIsNone(remedies[option]["reason"])
+            self.assertIsNone(remedies[option]["ratio"])
+            self.assertRegex(remedies[option]["result"], r"^not compared: the training fits, with [\d.]+ MiB in its ")
+        self.assertIn("optim.SGD keeps none", remedies['memory.offload="optimizer"']["reason"])
+        # What lacks something else is an error.
+        self.limited(more='  memory = { recompute = "9.9" },\n')
+        self.run_program("profile", "r.lua", "--json", "--memory", "10MB", code=1)
+
     def test_a_batch_that_is_chosen_is_printed_recorded_and_kept(self):
         more = '  keep = "last", memory = { budget = "20 MB" }, checkpoint = "1 epochs",\n'
         self.limited(batch='"auto"', more=more)

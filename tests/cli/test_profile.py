@@ -435,7 +435,11 @@ end }
             self.assertGreater(profile["phase_seconds"][phase], 0)
         self.assertGreater(profile["shares"]["synchronisation"], 0)
         self.assertIn("own step", [row["path"] for row in profile["layers"]])
-        self.assertIn("estimated_because", profile["predicted"])
+        self.assertEqual(profile["predicted"]["estimated_because"], "the step is a function of the recipe")
+        self.assertGreater(profile["memory"]["peak"], profile["predicted"]["peak"])
+        self.assertRegex(self.run_program("check", "r.lua").out,
+                         r"memory \(at least\) +a step at least \S+ \S+: weights .*; more is not known, because the "
+                         r"step is a function of the recipe\n +the training at least ")
 
     def test_stages(self):
         self.write("r.lua", "lab.run((function()\n" + fit() + "end)())\n" + fit().replace('"f"', '"g"'))

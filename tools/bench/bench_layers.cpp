@@ -1,17 +1,28 @@
-// What the recording of layers and operators costs: a small and a larger MLP and a CNN on MNIST, and a small GPT.
+// What the recording of layers and operators costs, and what the counters of phases cost: a small and a larger MLP and
+// a CNN on MNIST, and a small GPT.
 //
 //   bench_layers MNIST-FOLDER TEXT-FILE [TABLES]
 //
-// A line {"fit", "step_ms", "overhead", "sum"} for each fit: a plain step, how much longer a recorded step takes, and
-// the sum of the rows as a part of a plain step. With a third word the tables too.
+// A line {"fit", "step_ms", "overhead", "counters", "sum"} for each fit: a plain step, how much longer a recorded step
+// takes, how much longer one takes whose phases are counted, and the sum of the rows as a part of a plain step. With a
+// third word the tables too.
+#include <time.h>
+
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "core/statistics.h"
 #include "profile/layers.h"
+#include "steps/step_collector.h"
 #include "support/fit_support.h"
 #include "tensor/types.h"
+#include "train/fit.h"
 
 using namespace trainlab;
 
@@ -30,6 +41,54 @@ std::string fit(const std::string& data, const std::string& layers, int batch) {
          layers + R"(]}, "loss": "cross_entropy", "optim": {"@": "optim.AdamW", "lr": 0.001}, "steps": 100000,
          "validate": "100000 steps", "batch": )" +
          std::to_string(batch) + "}";
+}
+
+// Seconds of the processor in this thread, which other work on the machine does not lengthen.
+double thread_seconds() {
+  timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+// Takes stretches of steps in turns, one that nobody listens to and one whose phases are counted.
+class Turns final : public LoopObserver {
+ public:
+  explicit Turns(double step_seconds) : stretch_(std::max<std::int64_t>(1, std::llround(0.05 / step_seconds))) {}
+
+  void stepped(std::int64_t step) override {
+    if (step % stretch_ != 0) return;
+    const double seconds = thread_seconds() - begun_;
+    if (listening_) ratios_.push_back(seconds / plain_);
+    if (ratios_.size() > pairs) throw SeenEnough();
+    const bool was_plain = !listening_;
+    listening_.reset();
+    if (was_plain) {
+      plain_ = seconds;
+      listening_.emplace(collector_);
+    }
+    begun_ = thread_seconds();
+  }
+  // Without the first pair, which warms up.
+  double overhead() const { return upper_median({ratios_.begin() + 1, ratios_.end()}) - 1; }
+
+ private:
+  static constexpr std::size_t pairs = 60;
+  const std::int64_t stretch_;
+  StepCollector collector_{{.seconds = 1e9, .precision = 0, .counted = 0}};
+  std::optional<Listening> listening_;
+  std::vector<double> ratios_;
+  double begun_ = 0, plain_ = 1;
+};
+
+double cost_of_counters(const FitPlan& plan, double step_seconds) {
+  const auto turns = std::make_shared<Turns>(step_seconds);
+  const FitMember member{.options = plan.options, .context = silent_context(plan.options), .shows_progress = false};
+  try {
+    run_fits(plan, {&member, 1}, false, {.observers = {turns}, .passes = {}});
+  } catch (const SeenEnough&) {
+    return turns->overhead();
+  }
+  throw run_error("the fit ended before its steps were timed");
 }
 
 }  // namespace
@@ -65,8 +124,9 @@ int main(int argc, char** argv) {
     const LayerTable table = measure_layers(plan, {.first = 20, .count = 200});
     double sum = 0;
     for (const LayerCost& row : table.rows) sum += row.seconds();
-    std::printf("{\"fit\": \"%s\", \"step_ms\": %.3f, \"overhead\": %.4f, \"sum\": %.4f}\n", name.c_str(),
-                1e3 * table.plain_seconds, table.overhead, sum / table.plain_seconds);
+    std::printf("{\"fit\": \"%s\", \"step_ms\": %.3f, \"overhead\": %.4f, \"counters\": %.4f, \"sum\": %.4f}\n",
+                name.c_str(), 1e3 * table.plain_seconds, table.overhead, cost_of_counters(plan, table.plain_seconds),
+                sum / table.plain_seconds);
     if (argc > 3) {
       for (const LayerView view : {LayerView::layers, LayerView::operators})
         std::printf("%s\n", table.text(view).c_str());

@@ -30,12 +30,12 @@ std::string binary_text(double bytes) {
 std::string peak_text(const RecordedMemory& memory, const MemoryPrediction& predicted) {
   const MemoryLedger& ledger = memory.ledger;
   return fmt::format(
-      "{:<16} a step {} at its peak, in {}{}; {} were predicted{}, with all buffers of the loader, and the "
+      "{:<16} a step {} at its peak, in {}{}; {}{} were predicted, with all buffers of the loader, and the "
       "process holds {}\n{:<16} {}\n",
       "memory", binary_text(static_cast<double>(ledger.peak)), phase_name(ledger.phase),
-      ledger.layer.empty() ? "" : " of " + ledger.layer, binary_text(static_cast<double>(predicted.memory.step())),
-      predicted.estimated_because.empty() ? "" : " (an estimate)", binary_text(static_cast<double>(memory.resident)),
-      "", category_text(ledger, binary_text));
+      ledger.layer.empty() ? "" : " of " + ledger.layer, predicted.estimated_because.empty() ? "" : "at least ",
+      binary_text(static_cast<double>(predicted.memory.step())), binary_text(static_cast<double>(memory.resident)), "",
+      category_text(ledger, binary_text));
 }
 
 // "45.1 GFLOP/s (12 % used)": a roof, and how much of the roof is used where that is known.

@@ -31,7 +31,7 @@ class LoaderSearch {
     limits_ = {
         .seconds = std::max(short_run_seconds, short_run_steps * first.steps.mean), .precision = 0, .counted = 0};
     FoundLoader found{.now = size_of(fit_.plan), .input = shares_of(first).input};
-    const double own = samples_per_second(first);
+    const double own = samples_per_second(fit_, first);
     found.tried.push_back({.size = found.now, .speed = {own, own, own}, .ratio = {1, 1, 1}});
     if (found.input < least_wait) return found;
     const std::int64_t cores = usable_cores();
@@ -62,7 +62,7 @@ class LoaderSearch {
   double speed(LoaderSize size) {
     fit_.plan.loader.threads = static_cast<int>(size.threads);
     fit_.plan.loader.prefetch = static_cast<int>(size.prefetch);
-    return samples_per_second(profile_of_variant(fit_, limits_, say_));
+    return samples_per_second(fit_, profile_of_variant(fit_, limits_, say_));
   }
 
   const std::function<void(const std::string&)>& say_;

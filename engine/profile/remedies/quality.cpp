@@ -108,7 +108,7 @@ std::string quality_metric(const FitPlan& plan) {
 void judge_remedies(std::vector<Remedy>& remedies, const Profile& profile, const Options& stage,
                     const RunSettings& settings, const WithSet& with_set, double seconds,
                     const std::function<void(const std::string&)>& say) {
-  const auto is_asked = [](const Remedy& one) { return one.changes_result(); };
+  const auto is_asked = [](const Remedy& one) { return one.changes_result() && !one.set.empty(); };
   if (std::ranges::none_of(remedies, is_asked)) return;
   with_torch_errors([&] {
     const Variant base = variant_of(stage, settings, nullptr);

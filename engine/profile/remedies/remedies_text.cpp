@@ -80,8 +80,10 @@ std::string remedies_text(const TriedRemedies& remedies) {
   std::string text = "\nremedies (speed with to speed without, 95 % interval)\n";
   for (const Remedy& one : remedies.all) {
     text += fmt::format("  {:<34} {:<30} ", one.name, flag_of(one.set));
-    if (one.is_tried()) {
+    if (one.has_ratio()) {
       text += fmt::format("{}, {}{}\n", ratio_text(one.ratio), one.result, bytes_text(one.bytes));
+    } else if (one.is_tried()) {
+      text += one.result + "\n";
     } else {
       text += "not tried: " + one.reason + "\n";
     }
@@ -98,7 +100,7 @@ Value remedies_value(const TriedRemedies& remedies) {
     list.push_back(Value::Map{{"name", one.name},
                               {"set", one.set.empty() ? Value() : Value(one.set)},
                               {"tried", one.is_tried()},
-                              {"ratio", one.is_tried() ? one.ratio.to_value() : Value()},
+                              {"ratio", one.has_ratio() ? one.ratio.to_value() : Value()},
                               {"bytes", one.bytes ? Value(*one.bytes) : Value()},
                               {"result", one.is_tried() ? Value(one.result) : Value()},
                               {"quality", one.quality ? quality_value(*one.quality) : Value()},

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <iterator>
 
@@ -51,6 +52,39 @@ class Suggestions {
       add({.name = name, .set = fmt::format("batch={}", larger)});
     }
   }
+  void smaller_batch() {
+    const std::string name = "a batch half as large";
+    if (facts_.batch < 2) {
+      add({.name = name, .reason = "a batch is one sample"});
+    } else {
+      add({.name = name, .set = fmt::format("batch={}", facts_.batch / 2)});
+    }
+  }
+  // Segments of about the root of the number of layers: that many inputs of segments are kept, and as many activations
+  // within one segment.
+  void recompute() {
+    const auto size = static_cast<std::int64_t>(std::lround(std::sqrt(static_cast<double>(facts_.chain))));
+    add({.name = "activations computed again",
+         .set = fmt::format("memory.recompute=\"every {}\"", std::max<std::int64_t>(size, 1))});
+  }
+  void stack() {
+    if (facts_.why_alone.empty()) {
+      add({.name = fmt::format("{} repeats or trials in one stack", facts_.stack), .stack = facts_.stack});
+    } else {
+      add({.name = "repeats or trials in one stack", .reason = facts_.why_alone});
+    }
+  }
+  void layout_of_images() {
+    if (facts_.has_convolutions)
+      add(in_code("another layout of images", "convolutions have the layout that their library is fastest with"));
+  }
+  void layout_of_data() {
+    if (facts_.decodes_files) {
+      add(in_code("decoded images in a packed file", "data:pack stands in the recipe"));
+    } else {
+      add(in_code("another layout of the data", "samples lie in memory, each in one piece"));
+    }
+  }
   void threads(int count) {
     if (count == facts_.threads) {
       add({.name = "other threads of operators",
@@ -96,8 +130,7 @@ std::vector<Remedy> remedies_for(Bottleneck verdict, const FitFacts& facts) {
     case Bottleneck::input:
       suggestions.loader_threads();
       suggestions.prefetch();
-      if (facts.decodes_files)
-        suggestions.add(in_code("decoded images in a packed file", "data:pack stands in the recipe"));
+      suggestions.layout_of_data();
       if (facts.has_transforms) {
         suggestions.add(in_code("augment and map instead of transform",
                                 "a transform runs on the training thread, entries of the data on the loader's"));
@@ -116,15 +149,19 @@ std::vector<Remedy> remedies_for(Bottleneck verdict, const FitFacts& facts) {
       suggestions.batch(2);
       suggestions.batch(4);
       if (facts.threads > 1) suggestions.threads(1);
+      suggestions.stack();
       break;
     case Bottleneck::compute:
       suggestions.threads(facts.cores);
       suggestions.precision();
+      suggestions.layout_of_images();
       suggestions.add(in_code("a smaller model", "it is another model"));
       break;
     case Bottleneck::bandwidth:
       suggestions.batch(2);
+      suggestions.smaller_batch();  // whose tensors may fit the caches
       suggestions.precision();
+      suggestions.layout_of_images();
       suggestions.add(in_code("a cheaper activation, or fewer of them", "it is another model"));
       break;
     case Bottleneck::optimizer:
@@ -142,8 +179,17 @@ std::vector<Remedy> remedies_for(Bottleneck verdict, const FitFacts& facts) {
       break;
     case Bottleneck::communication: suggestions.accumulate(); break;
     case Bottleneck::capacity:
+      suggestions.add({.name = "the largest batch that fits", .set = "batch=\"auto\""});
+      suggestions.add({.name = "activations computed again", .set = "memory.recompute=\"auto\""});
+      suggestions.add({.name = "parameters stepped one by one", .set = "memory.fuse_step=true"});
+      suggestions.add({.name = "the optimizer's state in a file", .set = "memory.offload=\"optimizer\""});
+      break;
     case Bottleneck::none:
     case Bottleneck::unknown: break;
+  }
+  if (facts.keeps_much) {
+    if (verdict != Bottleneck::bandwidth) suggestions.smaller_batch();
+    suggestions.recompute();
   }
   return std::move(suggestions.all);
 }
@@ -151,7 +197,7 @@ std::vector<Remedy> remedies_for(Bottleneck verdict, const FitFacts& facts) {
 JoinedRemedies join_remedies(const std::vector<Remedy>& remedies, const RatioOfChanges& ratio) {
   std::vector<Remedy> winners;
   std::ranges::copy_if(remedies, std::back_inserter(winners),
-                       [](const Remedy& one) { return one.wins() && one.keeps_result(); });
+                       [](const Remedy& one) { return one.wins() && one.keeps_result() && !one.set.empty(); });
   std::ranges::stable_sort(winners, std::greater(), [](const Remedy& one) { return one.ratio.median; });
   JoinedRemedies joined;
   for (const Remedy& one : winners) {

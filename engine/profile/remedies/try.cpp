@@ -16,11 +16,15 @@
 #include "core/words.h"
 #include "journal/checkpoint.h"
 #include "machine/product_times.h"
+#include "model/layer.h"
 #include "profile/remedies.h"
 #include "steps/in_turns.h"
+#include "tensor/free_memory.h"
 #include "tensor/memory.h"
 #include "tensor/named_tensors.h"
 #include "tensor/types.h"
+#include "train/memory_prediction.h"
+#include "train/stacking.h"
 #include "variant.h"
 
 namespace trainlab {
@@ -30,6 +34,7 @@ namespace {
 constexpr std::int64_t rounds = 4;    // rounds of A B B A: eight ratios, enough for a 95 % interval of their median
 constexpr std::int64_t compared = 5;  // steps after which weights are compared
 constexpr double least_seconds = 0.1, most_seconds = 3;  // bounds of a short run
+constexpr std::int64_t few_fits = 8;                     // of a stack where none of the sizes is known to save time
 constexpr double rounding = 1e-5;  // largest difference, relative to the largest weight of a tensor
 
 // Ends a fit after a checkpoint.
@@ -71,13 +76,14 @@ class Side {
 // Runs a fit or a task on the device, which counts its peak from its beginning, and returns what `part` of the newest
 // checkpoint in the folder has.
 template <class Work>
-Trained trained_by(const Work& work, const ScratchFolder& folder, const std::string& part, const std::string& device) {
+Trained trained_by(const Work& work, const std::filesystem::path& folder, const std::string& part,
+                   const std::string& device) {
   const bool counts = parse_device(device).is_cpu();
   const std::int64_t before = live_tensor_bytes();
   work();
   Trained trained;
   if (counts) trained.peak = tensor_memory().peak - before;
-  if (const std::optional<Checkpoint> newest = CheckpointFolder::read_newest(folder.path() / "checkpoints"))
+  if (const std::optional<Checkpoint> newest = CheckpointFolder::read_newest(folder / "checkpoints"))
     trained.weights = tensors_below(newest->tensors, part);
   return trained;
 }
@@ -90,16 +96,14 @@ class FitSide final : public Side {
       : fit_(std::move(fit)), say_(std::move(say)), limits_(limits) {}
 
   const Variant& fit() const { return fit_; }
-  double speed() override { return samples_per_second(profile_of_variant(fit_, limits_, say_)); }
+  double speed() override { return samples_per_second(fit_, profile_of_variant(fit_, limits_, say_)); }
   Trained trained() override {
     prepare_arithmetic(fit_.settings.threads);
     const CheckpointRule before = std::exchange(fit_.plan.checkpoint, {.steps = compared, .seconds = {}});
     const ScratchFolder folder;
-    const auto train = [&] {
-      run_measured_fit(fit_.plan, {.stage = fit_.stage, .settings = fit_.settings, .say = say_}, folder,
-                       std::make_shared<EndsAtCheckpoint>());
-    };
-    Trained trained = trained_by(train, folder, "model.", fit_.settings.device);
+    const Measured how{.stage = fit_.stage, .settings = fit_.settings, .say = say_, .beside = fit_.beside};
+    const auto train = [&] { run_measured_fit(fit_.plan, how, folder, std::make_shared<EndsAtCheckpoint>()); };
+    Trained trained = trained_by(train, folder_of_fit(folder, how), "model.", fit_.settings.device);
     fit_.plan.checkpoint = before;
     return trained;
   }
@@ -120,7 +124,7 @@ class TaskSide final : public Side {
     prepare_arithmetic(settings_.threads);
     const ScratchFolder folder;
     const auto ends = std::make_shared<EndsAfterSteps>();
-    return trained_by([&] { run_measured_task(how(), folder, {.observers = {ends}, .judges = {ends}}); }, folder,
+    return trained_by([&] { run_measured_task(how(), folder, {.observers = {ends}, .judges = {ends}}); }, folder.path(),
                       "saved.", settings_.device);
   }
 
@@ -175,7 +179,23 @@ bool decodes_files(const Part& part) {
   });
 }
 
-FitFacts facts_of(const Profile& profile, const FitPlan& plan, const StageOfTraining& stage) {
+bool has_convolutions(const Layer& layer) {
+  return layer.printed.starts_with("Conv") ||
+         std::ranges::any_of(layer.children(), [](const Layer* child) { return has_convolutions(*child); });
+}
+
+// FitFacts::keeps_much.
+bool keeps_much(const FitPlan& plan) {
+  if (!plan.device.is_cpu()) return false;
+  const MemoryPrediction predicted = predict_memory(plan);
+  if (!predicted.estimated_because.empty()) return false;
+  const std::int64_t limit = memory_limit(plan), room = limit > 0 ? limit : live_tensor_bytes() + free_tensor_memory();
+  const MemoryLedger& step = predicted.memory.ledger;
+  return 2 * step.of(MemoryKind::activations) >= step.peak && 4 * predicted.memory.training() >= room;
+}
+
+FitFacts facts_of(const Profile& profile, const FitPlan& plan, const StageOfTraining& stage, int threads) {
+  const std::int64_t stack = plan.step ? 1 : stack_size(plan, threads);
   return {.batch = plan.loader.batch,
           .accumulate = plan.accumulate,
           .samples = plan.data.train.size(),
@@ -188,6 +208,11 @@ FitFacts facts_of(const Profile& profile, const FitPlan& plan, const StageOfTrai
           .has_transforms = !plan.data.train.transforms.empty(),
           .is_double = plan.precision.weights == at::kDouble,
           .decodes_files = decodes_files(plan.data.train),
+          .has_convolutions = plan.model && has_convolutions(plan.model->root()),
+          .keeps_much = keeps_much(plan),
+          .chain = plan.model ? std::ssize(plan.model->chain()) : 1,
+          .stack = stack > 1 ? stack : few_fits,
+          .why_alone = why_alone(plan),
           .bfloat16_time =
               plan.device.is_cpu() && plan.precision.compute == at::kFloat ? relative_product_time(at::kBFloat16) : 1};
 }
@@ -203,8 +228,8 @@ class Trials {
   std::vector<Remedy> suggest(const Profile& profile, const StepVerdict& verdict, const StageOfTraining& stage) {
     const bool is_task = profile.kind != "fit";
     if (!is_task) fit_.emplace(variant_of(training_, settings_, nullptr));
-    FitFacts facts =
-        fit_ ? facts_of(profile, fit_->plan, stage) : FitFacts{.samples = std::numeric_limits<std::int64_t>::max()};
+    FitFacts facts = fit_ ? facts_of(profile, fit_->plan, stage, settings_.threads)
+                          : FitFacts{.samples = std::numeric_limits<std::int64_t>::max()};
     facts.threads = settings_.threads;
     facts.cores = std::max(1, static_cast<int>(profile.cores) / stage.workers);
     std::vector<Remedy> remedies = remedies_for(verdict.bottleneck, facts);
@@ -214,13 +239,13 @@ class Trials {
     }
     for (Remedy& one : remedies) {
       if (!one.is_tried()) continue;
-      const bool is_option = !threads_of(one.set);
+      const bool is_option = !threads_of(one.set), has_path = is_option && !one.set.empty();
       if (is_option && is_task) {
         one.set.clear();
         one.reason = "a task's loop is code, which no option changes";
         continue;
       }
-      if (is_option) one.set = stage.path + one.set;
+      if (has_path) one.set = stage.path + one.set;
       if (stage.together > 1) {
         one.reason =
             fmt::format("the stage does {} trainings together, and one by itself was profiled", stage.together);
@@ -235,7 +260,7 @@ class Trials {
     for (Remedy& remedy : remedies) {
       if (!remedy.is_tried()) continue;
       remedy.reason = reason_against([&] {
-        const std::unique_ptr<Side> other = side({remedy.set}, limits);
+        const std::unique_ptr<Side> other = remedy.stack > 0 ? group(remedy.stack, limits) : side({remedy.set}, limits);
         remedy.ratio = ratio_of(*base, *other);
         const Trained with = other->trained();
         remedy.result = comparison(without.weights, with.weights);
@@ -247,6 +272,22 @@ class Trials {
     TriedRemedies tried{.all = std::move(remedies)};
     tried.joined = join(tried.all, without.weights, limits);
     prepare_arithmetic(settings_.threads);
+    return tried;
+  }
+
+  // The remedies for a fit that memory does not hold.
+  TriedRemedies try_to_fit(const StageOfTraining& stage) const {
+    TriedRemedies tried{.all = remedies_for(Bottleneck::capacity, {})};
+    for (Remedy& remedy : tried.all) {
+      remedy.set = stage.path + remedy.set;
+      remedy.reason = reason_against([&] {
+        FitSide side(variant_of(with_set_({remedy.set}), settings_, nullptr), say_, {});
+        const std::int64_t peak = side.trained().peak.value_or(0);
+        remedy.result = "not compared: the training fits" +
+                        (peak > 0 ? ", with " + memory_text(static_cast<double>(peak)) + " in its first steps" : "") +
+                        ", and does not without the change";
+      });
+    }
     return tried;
   }
 
@@ -268,6 +309,10 @@ class Trials {
     RunSettings settings = settings_;
     for (const std::string& change : changes) settings.threads = threads_of(change).value_or(settings.threads);
     return std::make_unique<TaskSide>(training_, settings, say_, limits);
+  }
+
+  std::unique_ptr<Side> group(std::int64_t count, const StepLimits& limits) const {
+    return std::make_unique<FitSide>(in_group(*fit_, count), say_, limits);
   }
 
   static Interval ratio_of(Side& without, Side& with) {
@@ -305,6 +350,11 @@ TriedRemedies try_remedies(const Profile& profile, const StepVerdict& verdict, c
                            const StageOfTraining& stage) {
   return with_torch_errors([&] {
     Trials trials(training, settings, with_set, options);
+    if (!profile.no_room.empty()) {
+      // A budget has tried all options by itself.
+      const bool has_options = profile.kind == "fit" && !is_auto_memory(training);
+      return has_options ? trials.try_to_fit(stage) : TriedRemedies{};
+    }
     std::vector<Remedy> remedies = trials.suggest(profile, verdict, stage);
     const auto to_try = std::ranges::count_if(remedies, [](const Remedy& one) { return one.is_tried(); });
     if (to_try == 0) return TriedRemedies{.all = std::move(remedies)};

@@ -40,11 +40,24 @@ Variant with_changes(const std::vector<std::string>& changes, const Variant& bas
   return variant;
 }
 
-Profile profile_of_variant(Variant& variant, const StepLimits& limits,
-                           const std::function<void(const std::string&)>& say) {
-  return short_profile(&variant.plan, {.stage = variant.stage, .settings = variant.settings, .say = say}, limits);
+Variant in_group(const Variant& base, std::int64_t count) {
+  Variant group = variant_of(base.stage, base.settings, &base.plan.data);
+  for (std::int64_t number = 1; number < count; ++number) {
+    auto spec = std::make_shared<Spec>(base.stage.spec());
+    spec->value.set("seed", base.plan.seed + number);
+    group.beside.emplace_back(base.stage.registry(), std::move(spec), base.stage.path());
+  }
+  return group;
 }
 
-double samples_per_second(const Profile& profile) { return static_cast<double>(profile.samples) / profile.wall(); }
+Profile profile_of_variant(Variant& variant, const StepLimits& limits,
+                           const std::function<void(const std::string&)>& say) {
+  const Measured how{.stage = variant.stage, .settings = variant.settings, .say = say, .beside = variant.beside};
+  return short_profile(&variant.plan, how, limits);
+}
+
+double samples_per_second(const Variant& variant, const Profile& profile) {
+  return static_cast<double>(variant.fits() * profile.samples) / profile.wall();
+}
 
 }  // namespace trainlab

@@ -13,6 +13,9 @@ struct Variant {
   Options stage;
   RunSettings settings;
   FitPlan plan;
+  std::vector<Options> beside = {};  // fits with other seeds that train in one group with the fit
+
+  std::int64_t fits() const { return 1 + std::ssize(beside); }
 };
 
 // `opened`: the opened data of another variant of the fit, which this variant then uses too; or null.
@@ -22,11 +25,14 @@ Variant variant_of(const Options& stage, const RunSettings& settings, const Data
 // than there is.
 Variant with_changes(const std::vector<std::string>& changes, const Variant& base, const WithSet& with_set);
 
+// The base with `count` fits in all that train in one group, each with a seed of its own.
+Variant in_group(const Variant& base, std::int64_t count);
+
 // A short run of the variant.
 Profile profile_of_variant(Variant& variant, const StepLimits& limits,
                            const std::function<void(const std::string&)>& say);
 
-// Samples a second, when the time of validations and checkpoints counts too.
-double samples_per_second(const Profile& profile);
+// Samples a second of all fits of a variant, when the time of validations and checkpoints counts too.
+double samples_per_second(const Variant& variant, const Profile& profile);
 
 }  // namespace trainlab

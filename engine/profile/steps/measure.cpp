@@ -43,9 +43,9 @@ namespace {
 // How many validations, and how many checkpoints, are measured: the first is slower than the following ones.
 constexpr std::int64_t enough = 3;
 
-StageContext context_in(const ScratchFolder& folder, const Measured& how) {
+StageContext context_in(const fs::path& folder, const Measured& how) {
   return {.name = how.stage.string("name"),
-          .folder = folder.path(),
+          .folder = folder,
           .settings = &how.settings,
           .say = how.say,
           .say_damage = how.say};
@@ -127,15 +127,28 @@ class TaskSteps final : public RowJudge {
 
 }  // namespace
 
+fs::path folder_of_fit(const ScratchFolder& folder, const Measured& how) {
+  return how.beside.empty() ? folder.path() : folder.path() / "0";
+}
+
 Value run_fit_in(const ScratchFolder& folder, const FitPlan& plan, const Measured& how,
                  const std::shared_ptr<LoopObserver>& observer) {
-  const FitMember member{.options = plan.options, .context = context_in(folder, how), .shows_progress = false};
+  std::vector<FitMember> members;
+  const auto add = [&](const Options& fit, const fs::path& own) {
+    make_directories(own / "checkpoints");
+    members.push_back({.options = fit, .context = context_in(own, how), .shows_progress = false});
+  };
+  add(plan.options, folder_of_fit(folder, how));
+  for (const Options& fit : how.beside) add(fit, folder.path() / std::to_string(members.size()));
   FitCompany company;
   if (observer) company.observers.push_back(observer);
   try {
-    Value summary = in_folder(folder, [&] { return run_fits(plan, {&member, 1}, false, company).front(); });
+    const std::vector<Value> summaries =
+        in_folder(folder, [&] { return run_fits(plan, members, members.size() > 1, company); });
     check_stop();
-    return summary;
+    const auto failed =
+        std::ranges::find_if(summaries, [](const Value& one) { return one["status"] == Value("failed"); });
+    return failed == summaries.end() ? summaries.front() : *failed;
   } catch (const SeenEnough&) {
     return {};  // the collector, or the observer, has ended the fit
   }
@@ -175,7 +188,7 @@ StepFigures measure_fit(FitPlan& plan, const Measured& how, const StepLimits& li
 
 void run_measured_task(const Measured& how, const ScratchFolder& folder, TaskCompany company) {
   company.shows_progress = false;
-  check_end(in_folder(folder, [&] { return run_task(how.stage, context_in(folder, how), company); }));
+  check_end(in_folder(folder, [&] { return run_task(how.stage, context_in(folder.path(), how), company); }));
 }
 
 void run_measured_task(const Measured& how, const ScratchFolder& folder, TaskStepListener& listener) {

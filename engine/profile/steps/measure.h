@@ -26,9 +26,13 @@ struct Measured {
   const Options& stage;
   const RunSettings& settings;
   std::function<void(const std::string&)> say;
-  std::function<void()> ran = {};  // ProfileOptions::ran
-  bool by_length = false;          // ProfileOptions::by_length
+  std::function<void()> ran = {};    // ProfileOptions::ran
+  bool by_length = false;            // ProfileOptions::by_length
+  std::vector<Options> beside = {};  // fits that train in one group with the fit
 };
+
+// The folder below `folder` in which the fit itself trains: one of its own where other fits train beside it.
+std::filesystem::path folder_of_fit(const ScratchFolder& folder, const Measured& how);
 
 // Runs a fit to its end, or until a listener or the observer raises SeenEnough, and returns its summary, nil after
 // SeenEnough. Raises the error of the fit, and Error{interrupted} when the run was asked to stop; a loss that is not

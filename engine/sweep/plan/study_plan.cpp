@@ -9,9 +9,9 @@
 #include "core/time_in_seconds.h"
 #include "core/words.h"
 #include "objective/metric.h"
-#include "plan/stacking.h"
 #include "study/database.h"
 #include "train/model_file.h"
+#include "train/stacking.h"
 
 namespace trainlab {
 

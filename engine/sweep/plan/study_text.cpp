@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "plan/stacking.h"
 #include "sweep_entry.h"
 #include "task/task.h"
 #include "train/fit.h"
+#include "train/stacking.h"
 
 namespace trainlab {
 

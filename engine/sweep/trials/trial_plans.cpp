@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "plan/stacking.h"
+#include "train/stacking.h"
 
 namespace trainlab {
 

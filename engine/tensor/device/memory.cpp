@@ -267,20 +267,22 @@ void check_free_memory(double bytes, const std::string& asked) {
   if (const auto live = static_cast<double>(live_tensor_bytes()); limit > 0 && bytes > limit - live) {
     throw recipe_error("out of memory: expected at most the " + memory_text(std::max(limit - live, 0.0)) +
                        " that are left of " + limit_text(limit) + ", found " + asked)
-        .hint("a larger --memory; a smaller batch or a smaller model needs less memory");
+        .hint("a larger --memory; a smaller batch or a smaller model needs less memory")
+        .lacking_memory();
   }
   if (bytes < static_cast<double>(large_memory)) return;
   const auto free = static_cast<double>(free_tensor_memory());
   if (bytes <= free) return;
   throw run_error("out of memory: expected at most the " + memory_text(free) + " that are free, found " + asked)
-      .hint("a smaller batch or a smaller model needs less memory");
+      .hint("a smaller batch or a smaller model needs less memory")
+      .lacking_memory();
 }
 
 TensorMemoryLimit::TensorMemoryLimit(std::int64_t wanted, std::int64_t live)
     : Error(recipe_error("out of memory: " + memory_text(static_cast<double>(wanted)) + " more would pass " +
                          limit_text(static_cast<double>(tensor_memory_limit())) + ", of which tensors hold " +
                          memory_text(static_cast<double>(live)))) {
-  hint("a smaller batch or a smaller model needs less memory");
+  hint("a smaller batch or a smaller model needs less memory").lacking_memory();
 }
 
 ScriptMemoryLimit::ScriptMemoryLimit(std::int64_t wanted, std::int64_t charged)
@@ -288,7 +290,8 @@ ScriptMemoryLimit::ScriptMemoryLimit(std::int64_t wanted, std::int64_t charged)
                          " more would pass the limit of " + memory_text(static_cast<double>(script_memory_limit())) +
                          ", or the " + memory_text(static_cast<double>(free_tensor_memory())) + " that are free")) {
   hint("the limit is half of the memory that the process may use for tensors, and " +
-       memory_text(static_cast<double>(charged)) + " of it are taken; t:release() and lab.scope free tensors early");
+       memory_text(static_cast<double>(charged)) + " of it are taken; t:release() and lab.scope free tensors early")
+      .lacking_memory();
 }
 
 MemoryCharge::MemoryCharge(MemoryUse use) : outer_(current_use) {

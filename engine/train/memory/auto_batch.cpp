@@ -69,7 +69,8 @@ std::int64_t largest_batch(const FitPlan& plan, const RunSettings& settings) {
         .error("batch", (effective > 0 ? "a training with micro-batches" : "a training with steps") +
                             std::string(" of one sample takes ") + memory_text(peak) + ", found room for " +
                             memory_text(room) + " (nine tenths of " + memory_text(whole) + ")")
-        .hint("memory = { recompute = \"every 2\" }, or a smaller model");
+        .hint("memory = { recompute = \"every 2\" }, or a smaller model")
+        .lacking_memory();
   };
   const auto held = static_cast<double>(plan.data.train.epoch_size());
   if (effective > 0) {

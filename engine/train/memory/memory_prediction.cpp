@@ -232,7 +232,9 @@ TrainingMemory memory_of_steps(const FitPlan& plan, std::size_t rows) {
   return memory;
 }
 
-TrainingMemory estimated(const FitPlan& plan, std::size_t rows) {
+// What a training takes in any case. Activations are left out, because what functions of the recipe make, and for how
+// long its tensors stay until Lua's garbage is collected, is known from no plan.
+TrainingMemory least_memory(const FitPlan& plan, std::size_t rows) {
   const MemoryEstimate one = estimate_memory(plan);
   const auto members = static_cast<double>(rows);
   MemoryLedger ledger;
@@ -240,10 +242,11 @@ TrainingMemory estimated(const FitPlan& plan, std::size_t rows) {
     ledger.bytes[static_cast<std::size_t>(kind)] = static_cast<std::int64_t>(bytes);
   };
   set(MemoryKind::weights, members * one.weights);
-  set(MemoryKind::gradients, members * one.gradients);
+  if (!plan.fuse_step) set(MemoryKind::gradients, members * one.gradients);  // else never all at a time
   set(MemoryKind::optimizer, members * one.optimizer);
-  set(MemoryKind::activations, members * one.activations);
-  set(MemoryKind::other, one.data);
+  const Loader loader(plan.data.train, plan.loader, std::vector<Key>(rows, Key(0)), rows > 1);
+  set(MemoryKind::batches, static_cast<double>(block_bytes(loader.buffer_bytes())));
+  set(MemoryKind::other, static_cast<double>(live_tensor_bytes()));
   ledger.peak = std::accumulate(ledger.bytes.begin(), ledger.bytes.end(), std::int64_t{0});
   TrainingMemory memory{.ledger = ledger};
   memory.in_steps = bytes_of_steps(plan, memory.step(), rows);
@@ -270,7 +273,7 @@ MemoryPrediction predict_memory(const FitPlan& plan, std::size_t rows, const std
       why = "the step cannot be taken without values";
     }
   }
-  return {.memory = estimated(plan, rows), .estimated_because = std::move(why)};
+  return {.memory = least_memory(plan, rows), .estimated_because = std::move(why)};
 }
 
 bool goes_in_parts(const FitPlan& plan) { return !plan.step && !plan.fuse_step; }

@@ -23,18 +23,15 @@ void check_room(const FitPlan& plan, std::size_t rows) {
   if (weights > free || 8 * least < free) return;
   const MemoryPrediction predicted = predict_memory_in(has_parts, plan, rows);
   const MemoryLedger& ledger = predicted.memory.ledger;
-  double all = static_cast<double>(predicted.memory.training()) - static_cast<double>(live_tensor_bytes());
-  if (!predicted.estimated_because.empty()) {
-    // An estimate may count too many activations, so only the certain kinds count.
-    all = static_cast<double>(ledger.of(MemoryKind::weights) + ledger.of(MemoryKind::gradients) +
-                              ledger.of(MemoryKind::optimizer));
-  }
+  const double all = static_cast<double>(predicted.memory.training()) - static_cast<double>(live_tensor_bytes());
+  const std::string amount = predicted.estimated_because.empty() ? "" : "at least ";
   const std::string trials = rows > 1 ? std::to_string(rows) + " trials side by side" : "the training";
   const std::string layers = layer_text(ledger, memory_text);
   try {
-    check_free_memory(
-        all, memory_text(all) + " for " + trials + (has_parts ? ", a sample at a time; in a step " : "; in a step ") +
-                 category_text(ledger, memory_text) + (layers.empty() ? "" : "; most activations: " + layers));
+    check_free_memory(all, amount + memory_text(all) + " for " + trials +
+                               (has_parts ? ", a sample at a time; in a step " : "; in a step ") +
+                               category_text(ledger, memory_text) +
+                               (layers.empty() ? "" : "; most activations: " + layers));
   } catch (Error& error) {
     error.hint(rows > 1 ? "`stack` says how many trials train side by side"
                         : what_fits(plan, rows, static_cast<std::int64_t>(free)));

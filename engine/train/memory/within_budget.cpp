@@ -85,7 +85,7 @@ class MixtureChoice {
                               "permits, found {} (without options the training takes {})",
                               least_budget_text(least.bytes + unpredicted_), name_of(allow), text(budget),
                               text(plain_memory_.training())));
-    return error.hint(hint(allow, least));
+    return error.hint(hint(allow, least)).lacking_memory();
   }
 
   // The further values of memory.allow that permit options with which the training takes less, with the least budget of

@@ -57,10 +57,13 @@ std::string length_text(const FitPlan& plan) {
 // What a step takes at its peak, with the parts, where the peak is, and which layers keep most for the backward pass.
 std::string step_memory_text(const MemoryPrediction& predicted) {
   const MemoryLedger& ledger = predicted.memory.ledger;
-  std::string text = "a step " + bytes_text(static_cast<double>(predicted.memory.step()));
-  if (!predicted.estimated_because.empty())
-    return text + ": " + category_text(ledger, bytes_text) + "; " + predicted.estimated_because;
-  text += " at its peak, in " + std::string(phase_name(ledger.phase)) + ": " + category_text(ledger, bytes_text);
+  const std::string bytes = bytes_text(static_cast<double>(predicted.memory.step()));
+  if (!predicted.estimated_because.empty()) {
+    return "a step at least " + bytes + ": " + category_text(ledger, bytes_text) + "; more is not known, because " +
+           predicted.estimated_because;
+  }
+  std::string text = "a step " + bytes + " at its peak, in " + std::string(phase_name(ledger.phase)) + ": " +
+                     category_text(ledger, bytes_text);
   const std::string layers = layer_text(ledger, bytes_text);
   return layers.empty() ? text : text + "; most activations: " + layers;
 }
@@ -112,17 +115,20 @@ Checked describe(const FitPlan& plan) {
          precision_text(plan.precision) + (relative ? "; " + product_time_text(*relative, plan.precision) : ""));
   }
   if (!plan.recompute.empty()) line("computed again", recompute_text(plan));
-  line(memory.estimated_because.empty() ? "memory (predicted)" : "memory (estimate)", step_memory_text(memory));
+  const bool is_predicted = memory.estimated_because.empty();
+  line(is_predicted ? "memory (predicted)" : "memory (at least)", step_memory_text(memory));
   const auto training = static_cast<double>(memory.memory.training());
   line("",
-       "the training " + bytes_text(training) + " at most" +
+       "the training " + (is_predicted ? bytes_text(training) + " at most" : "at least " + bytes_text(training)) +
            (plan.data.val || plan.data.test ? ", with its evaluations and the copies of weights that they leave" : ""));
   if (plan.offload_optimizer)
     line("in a file", bytes_text(static_cast<double>(plan.state_bytes)) + " of the optimizer");
   if (plan.offload_activations) line("in a file", "activations");
   if (const std::int64_t limit = tensor_memory_limit(); limit > 0 && memory.memory.training() > limit) {
-    line("above the limit", "steps in parts may fit into " + bytes_text(static_cast<double>(limit)) + "; as a whole " +
-                                what_fits(plan, 1, limit - live_tensor_bytes()));
+    const std::string room = bytes_text(static_cast<double>(limit));
+    const std::string in_parts = goes_in_parts(plan) ? "steps in parts may fit into " + room + "; as a whole "
+                                                     : "does not fit into " + room + ": ";
+    line("above the limit", in_parts + what_fits(plan, 1, limit - live_tensor_bytes()));
   }
   line("monitor", plan.monitor + (plan.minimize(plan.monitor) ? " (smaller is better)" : " (greater is better)") +
                       (plan.keep_best ? ", the best weights are kept" : ", the last weights are kept"));

@@ -40,7 +40,8 @@ void plan_auto(FitPlan& plan, const Options& memory, const RunSettings& settings
     throw memory
         .error("budget", "the training needs " + text(price.peak) + " at least when activations are computed again, " +
                              text(price.plain) + " without, found a budget of " + text(budget))
-        .hint("a smaller `batch` with `accumulate`, or an optimizer with a smaller state");
+        .hint("a smaller `batch` with `accumulate`, or an optimizer with a smaller state")
+        .lacking_memory();
   }
   plan.notes.push_back(
       plan.recompute.empty()

@@ -118,9 +118,9 @@ ModelFile from_value(const std::string& name, const Value& value) {
   if (!type) throw std::logic_error("model.json");
   file.type = *type;
   if (const Value& compute = value["compute"]; !compute.is_nil()) {
-    const std::optional<at::ScalarType> type = find_dtype(compute.string());
-    if (!type) throw std::logic_error("model.json");
-    file.precision.compute = *type;
+    const std::optional<at::ScalarType> products = find_dtype(compute.string());
+    if (!products) throw std::logic_error("model.json");
+    file.precision.compute = *products;
     for (const Value& pattern : value["compute_keep"].list()) file.precision.keep.push_back(pattern.string());
   }
   std::size_t known = 0;

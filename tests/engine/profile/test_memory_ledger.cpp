@@ -204,7 +204,19 @@ TEST_CASE("a prediction makes no tensors and calls no function of the recipe") {
   is_called = false;
   const MemoryPrediction estimated = predict_memory(own);
   CHECK(estimated.estimated_because == "the loss is a function of the recipe");
-  CHECK(estimated.memory.ledger.peak > 0);
+  // The least that the fit takes: what is there in any step, and no activations.
+  const MemoryLedger least = estimated.memory.ledger, whole = predict_memory(plan_of(fit_of(mlp))).memory.ledger;
+  for (const MemoryKind kind :
+       {MemoryKind::weights, MemoryKind::gradients, MemoryKind::optimizer, MemoryKind::batches}) {
+    INFO(memory_kind_name(kind));
+    CHECK(least.of(kind) > 0);
+    CHECK(least.of(kind) <= whole.of(kind));
+  }
+  // Without what blocks are larger than what is asked for, which is much of so small a model.
+  CHECK(static_cast<double>(least.of(MemoryKind::optimizer)) >=
+        0.6 * static_cast<double>(whole.of(MemoryKind::optimizer)));
+  CHECK(least.of(MemoryKind::activations) == 0);
+  CHECK(least.peak < whole.peak);
   CHECK_FALSE(is_called);
 }
 

@@ -39,11 +39,71 @@ TEST_CASE("remedies suit the verdict") {
   CHECK(with_set(remedies_for(Bottleneck::checkpoint, facts()), "checkpoint=\"200 steps\""));
   CHECK(with_set(remedies_for(Bottleneck::contention, facts()), "loader.threads=0"));
   CHECK(remedies_for(Bottleneck::none, facts()).empty());
+  CHECK(with_set(remedies_for(Bottleneck::bandwidth, facts()), "batch=32"));
+  CHECK(with_set(remedies_for(Bottleneck::capacity, facts()), "batch=\"auto\""));
+  CHECK(with_set(remedies_for(Bottleneck::capacity, facts()), "memory.recompute=\"auto\""));
   CHECK_FALSE(with_set(remedies_for(Bottleneck::compute, facts()), "precision=\"bfloat16\""));
   FitFacts faster = facts();
   faster.bfloat16_time = 0.5;
   CHECK(with_set(remedies_for(Bottleneck::compute, faster), "precision=\"bfloat16\""));
   CHECK(with_set(remedies_for(Bottleneck::bandwidth, faster), "precision=\"bfloat16\""));
+}
+
+TEST_CASE("where activations take much of the memory, less of them is a remedy for each verdict") {
+  FitFacts much = facts();
+  much.keeps_much = true;
+  much.chain = 10;
+  for (const Bottleneck verdict : {Bottleneck::none, Bottleneck::compute, Bottleneck::bandwidth}) {
+    const std::vector<Remedy> remedies = remedies_for(verdict, much);
+    CHECK(with_set(remedies, "memory.recompute=\"every 3\""));
+    CHECK(std::ranges::count(remedies, "batch=32", &Remedy::set) == 1);
+    CHECK_FALSE(with_set(remedies_for(verdict, facts()), "memory.recompute=\"every 3\""));
+  }
+  much.batch = 1;
+  CHECK(remedies_for(Bottleneck::none, much).front().reason == "a batch is one sample");
+}
+
+TEST_CASE("another layout is named with the reason why there is none to try") {
+  const auto reason = [](Bottleneck verdict, const FitFacts& of) {
+    const std::vector<Remedy> remedies = remedies_for(verdict, of);
+    const auto found = std::ranges::find_if(remedies, [](const Remedy& one) {
+      return one.name.starts_with("another layout") || one.name == "decoded images in a packed file";
+    });
+    return found == remedies.end() ? "" : found->reason;
+  };
+  FitFacts images = facts();
+  images.has_convolutions = images.decodes_files = true;
+  CHECK(reason(Bottleneck::compute, facts()) == "");
+  CHECK(reason(Bottleneck::compute, images) ==
+        "no option: convolutions have the layout that their library is fastest with");
+  CHECK(reason(Bottleneck::bandwidth, images) == reason(Bottleneck::compute, images));
+  CHECK(reason(Bottleneck::input, facts()) == "no option: samples lie in memory, each in one piece");
+  CHECK(reason(Bottleneck::input, images) == "no option: data:pack stands in the recipe");
+}
+
+TEST_CASE("small steps are tried with fits of other seeds in one group") {
+  const auto tried = [](const std::string& more) {
+    const Options fit = parse_options(digits_fit(R"(, "steps": 40, "keep": "last")" + more));
+    const RunSettings settings = cpu_settings();
+    const Profile profile = profile_stage(fit, settings, {.seconds = 0.1});
+    StepVerdict verdict;
+    verdict.bottleneck = Bottleneck::launch;
+    const WithSet refused = [](const std::vector<std::string>&) -> Options { throw recipe_error("no such option"); };
+    const TriedRemedies all = try_remedies(profile, verdict, fit, settings, refused, {.seconds = 1});
+    CHECK(all.joined.set.empty());  // a stack is no option of a fit
+    const auto found = std::ranges::find_if(
+        all.all, [](const Remedy& one) { return one.name.ends_with("repeats or trials in one stack"); });
+    REQUIRE(found != all.all.end());
+    CHECK(found->set == "");
+    return *found;
+  };
+  const Remedy stack = tried("");
+  CHECK(stack.name == "32 repeats or trials in one stack");
+  CHECK(stack.reason == "");
+  CHECK(stack.ratio.median > 1);
+  CHECK(stack.keeps_result());
+  CHECK(tried(R"(, "memory": {"chunk_loss": true})").reason ==
+        "the last layer and the loss of a fit with chunk_loss take no member axis");
 }
 
 TEST_CASE("a remedy that cannot be tried has a reason") {
@@ -195,7 +255,7 @@ TEST_CASE("of a task other threads are tried, and what its loops save is compare
     CHECK(threads->ratio.low > 0);
     CHECK(threads->keeps_result() == saves);
     CHECK(threads->result.starts_with(saves ? "same " : "not compared: "));
-    REQUIRE(remedies.size() == 3);
+    REQUIRE(remedies.size() == 4);
     for (const Remedy& one : remedies)
       if (&one != threads) CHECK(one.reason == "a task's loop is code, which no option changes");
   }
@@ -213,7 +273,7 @@ TEST_CASE("where other work takes the cores, remedies for the rest of a step are
   for (const Remedy& one : try_remedies(profile, verdict, fit, settings, {}, {}, {.together = 8}).all)
     names.push_back(one.name);
   CHECK(names == std::vector<std::string>{"1 thread of operators", "no loader threads", "a batch 2 times as large",
-                                          "a batch 4 times as large"});
+                                          "a batch 4 times as large", "32 repeats or trials in one stack"});
 }
 
 TEST_CASE("changes of a trial stand below the option that builds it") {

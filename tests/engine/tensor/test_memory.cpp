@@ -79,6 +79,11 @@ TEST_CASE("tensors have a limit in the process, and within a budget on one threa
     CHECK_THROWS_WITH(at::empty({4 * mega}, at::kByte),
                       Catch::Contains("out of memory: 4.0 MiB more would pass the limit of ") &&
                           Catch::Contains(" (--memory), of which tensors hold "));
+    try {
+      at::empty({4 * mega}, at::kByte);
+    } catch (const Error& error) {
+      CHECK(Error(error).lacks_memory());  // a copy, which is a TensorMemoryLimit no more, says so too
+    }
     CHECK(tensor_memory().live == live);
     {
       const MemoryCharge mine(MemoryUse::script);
@@ -153,7 +158,7 @@ TEST_CASE("memory that is not free is refused before it is allocated") {
   CHECK(free_tensor_memory() <= usable_memory());
   CHECK_NOTHROW(check_free_memory(2 * large_memory, "512 MiB for a test"));
   const std::int64_t live = tensor_memory().live;
-  const auto is_plain = [](const Error& error) { return error.kind() == ErrorKind::run; };
+  const auto is_plain = [](const Error& error) { return error.kind() == ErrorKind::run && error.lacks_memory(); };
   const auto too_much = std::int64_t{1} << 45;
   CHECK_THROWS_MATCHES(at::empty({too_much}, at::kByte), Error, Catch::Predicate<Error>(is_plain));
   CHECK_THROWS_WITH(at::empty({too_much}, at::kByte),

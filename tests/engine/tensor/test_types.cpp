@@ -71,14 +71,17 @@ TEST_CASE("a tensor for which there is no memory is a failure of the run, not of
     FAIL("allocated");
   } catch (const Error& error) {
     CHECK(error.kind() == ErrorKind::run);
+    CHECK(error.lacks_memory());
     CHECK_THAT(
         error.message(),
         Catch::StartsWith("out of memory: a tensor of 281474976710656 bytes could not be had; the process may ") &&
             Catch::Contains(" GiB, of which tensors hold 0.0 GiB"));
   }
-  CHECK(
-      torch_error(c10::OutOfMemoryError({}, "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has …")).message() ==
-      "out of memory: a tensor of 2.00 GiB could not be had");
+  const Error on_device =
+      torch_error(c10::OutOfMemoryError({}, "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has …"));
+  CHECK(on_device.message() == "out of memory: a tensor of 2.00 GiB could not be had");
+  CHECK(on_device.lacks_memory());
+  CHECK_FALSE(torch_error(c10::Error({}, "sizes differ")).lacks_memory());
 }
 
 TEST_CASE("whatever an operator raises has words for the recipe's author") {

@@ -49,29 +49,40 @@ def mnist(folder):
     return TensorDataset(x, idx(f"{folder}/train-labels-idx1-ubyte").long())
 
 
+class Training:
+    """The model of this kind with what trains it."""
+
+    def __init__(self, kind, path):
+        torch.manual_seed(1)
+        data = digits(path) if kind == "mlp_small" else mnist(path)
+        share = 0.2 if kind == "mlp_small" else 0.1
+        train, self.val = random_split(data, [1 - share, share])
+        self.loader = DataLoader(train, batch_size=32 if kind == "mlp_small" else 64, shuffle=True)
+        self.model = MODELS[kind]()
+        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-3, weight_decay=0.01)
+        self.criterion = nn.CrossEntropyLoss()
+
+    def step(self, x, y):
+        self.optimizer.zero_grad()
+        loss = self.criterion(self.model(x), y)
+        loss.backward()
+        self.optimizer.step()
+        return loss.item()
+
+
 def main():
     kind, epochs, threads, path = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
     torch.set_num_threads(threads)
-    torch.manual_seed(1)
-    data = digits(path) if kind == "mlp_small" else mnist(path)
-    share = 0.2 if kind == "mlp_small" else 0.1
-    train, val = random_split(data, [1 - share, share])
-    train_loader = DataLoader(train, batch_size=32 if kind == "mlp_small" else 64, shuffle=True)
+    training = Training(kind, path)
+    model, val = training.model, training.val
     val_loader = DataLoader(val, batch_size=256)
-    model = MODELS[kind]()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0.01)
-    criterion = nn.CrossEntropyLoss()
 
     begin, steps, accuracy = time.perf_counter(), 0, 0.0
     for _ in range(epochs):
         model.train()
         total = 0.0
-        for x, y in train_loader:
-            optimizer.zero_grad()
-            loss = criterion(model(x), y)
-            loss.backward()
-            optimizer.step()
-            total += loss.item() * len(y)
+        for x, y in training.loader:
+            total += training.step(x, y) * len(y)
             steps += 1
         model.eval()
         right = 0

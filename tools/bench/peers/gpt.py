@@ -68,31 +68,44 @@ def evaluated(model, part):
     return sum(pieces).item() / y.numel()
 
 
+class Training:
+    """The model with what trains it for a number of steps."""
+
+    def __init__(self, path, steps, seed=1):
+        torch.manual_seed(seed)
+        self.steps = steps
+        text = open(path, encoding="utf-8").read()
+        codes = {c: i for i, c in enumerate(sorted(set(text)))}
+        tokens = torch.tensor([codes[c] for c in text])
+        self.train, self.val = tokens[: int(0.9 * len(tokens))], tokens[int(0.9 * len(tokens)) :]
+        self.model = Gpt(len(codes))
+        groups = [{"params": [p for p in self.model.parameters() if p.dim() > 1], "weight_decay": 0.1},
+                  {"params": [p for p in self.model.parameters() if p.dim() < 2], "weight_decay": 0.0}]
+        self.optimizer = torch.optim.AdamW(groups, lr=LR, betas=(0.9, 0.99))
+
+    def batch(self):
+        places = torch.randint(len(self.train) - CONTEXT, (BATCH,))
+        x = torch.stack([self.train[i : i + CONTEXT] for i in places])
+        return x, torch.stack([self.train[i + 1 : i + CONTEXT + 1] for i in places])
+
+    def step(self, number, x, y):
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate(number, self.steps)
+        loss = F.cross_entropy(self.model(x).flatten(0, 1), y.flatten())
+        self.optimizer.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+        self.optimizer.step()
+
+
 def main():
     path, steps, threads = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     torch.set_num_threads(threads)
-    torch.manual_seed(int(sys.argv[4]) if len(sys.argv) > 4 else 1)
-    text = open(path, encoding="utf-8").read()
-    codes = {c: i for i, c in enumerate(sorted(set(text)))}
-    tokens = torch.tensor([codes[c] for c in text])
-    train, val = tokens[: int(0.9 * len(tokens))], tokens[int(0.9 * len(tokens)) :]
-    model = Gpt(len(codes))
-    groups = [{"params": [p for p in model.parameters() if p.dim() > 1], "weight_decay": 0.1},
-              {"params": [p for p in model.parameters() if p.dim() < 2], "weight_decay": 0.0}]
-    optimizer = torch.optim.AdamW(groups, lr=LR, betas=(0.9, 0.99))
+    training = Training(path, steps, int(sys.argv[4]) if len(sys.argv) > 4 else 1)
     begin = time.perf_counter()
     for step in range(steps):
-        for group in optimizer.param_groups:
-            group["lr"] = rate(step, steps)
-        places = torch.randint(len(train) - CONTEXT, (BATCH,))
-        x = torch.stack([train[i : i + CONTEXT] for i in places])
-        y = torch.stack([train[i + 1 : i + CONTEXT + 1] for i in places])
-        loss = F.cross_entropy(model(x).flatten(0, 1), y.flatten())
-        optimizer.zero_grad()
-        loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-    loss = evaluated(model, val)
+        training.step(step, *training.batch())
+    loss = evaluated(training.model, training.val)
     print(json.dumps({"steps": steps, "seconds": time.perf_counter() - begin, "val_loss": loss}))
 
 

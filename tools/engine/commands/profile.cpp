@@ -148,7 +148,6 @@ class ProfileExecution final : public BesideExecution {
               " for at most " + number_text(options.seconds) + " s, and remedies for about as long again");
     Findings found{.profile = profile_of(what, settings, options)};
     found.measures = measures_of(found.profile);
-    if (!found.profile.no_room.empty()) return tell(what, found);
     options.seconds = found.profile.steps.allowed;
     try {
       look_closer(what, settings, options, found);
@@ -164,7 +163,7 @@ class ProfileExecution final : public BesideExecution {
     try {
       return profile_stage(what.stage, settings, options);
     } catch (const Error& error) {
-      if (std::optional<Profile> none = profile_without_room(what.stage, settings, error)) return std::move(*none);
+      if (std::optional<Profile> none = profile_without_room(what.stage, error)) return std::move(*none);
       throw;
     }
   }
@@ -182,10 +181,12 @@ class ProfileExecution final : public BesideExecution {
   void look_closer(const WhatToMeasure& what, const RunSettings& settings, const ProfileOptions& options,
                    Findings& found) {
     const Options& stage = what.stage;
-    if (stage.entry().name == "fit" && (request().has("trace") || request().has("html")))
-      found.timeline = timeline_of(found.profile, stage, settings, options);
-    found.details = measure_details(found.profile, stage, settings, options);
-    found.measures = measures_of(found.profile, found.details);
+    if (found.profile.no_room.empty()) {
+      if (stage.entry().name == "fit" && (request().has("trace") || request().has("html")))
+        found.timeline = timeline_of(found.profile, stage, settings, options);
+      found.details = measure_details(found.profile, stage, settings, options);
+      found.measures = measures_of(found.profile, found.details);
+    }
     const std::string text = profile_text(found.profile, found.measures);
     run().say(text.substr(0, text.find('\n')) + "; trying remedies");
     const WithSet with_set = [&](const std::vector<std::string>& set) { return with_more(what, settings, set); };
@@ -194,7 +195,7 @@ class ProfileExecution final : public BesideExecution {
                                    .together = what.together,
                                    .workers = what.workers,
                                    .is_pruned = std::ranges::count(what.whole.names(), "pruner") > 0});
-    if (request().has("quality")) {
+    if (request().has("quality") && found.profile.no_room.empty()) {
       judge_remedies(found.remedies.all, found.profile, stage, settings, with_set,
                      request().options["quality"].number(), options.say);
     }

@@ -228,8 +228,9 @@ function memory(cards) {
   if (!data.memory) return;
   const {predicted, memory: {at, peak, categories, resident}} = data;
   chart(cards, 'Memory over a step', memoryCurve, {
-    note: `At most ${bytes(peak)}, in ${at.phase}${at.layer ? ` of ${at.layer}` : ''}; ${bytes(predicted.peak)} were ` +
-        `predicted${predicted.estimated_because ? ' (an estimate)' : ''}, with all buffers of the loader.`
+    note: `At most ${bytes(peak)}, in ${at.phase}${at.layer ? ` of ${at.layer}` : ''}; ` +
+        `${predicted.estimated_because ? 'at least ' : ''}${bytes(predicted.peak)} were predicted, with all buffers of ` +
+        'the loader.'
   });
   chart(
       cards, 'Memory at the peak', () => bars(categories, bytes),

@@ -37,6 +37,8 @@ class Error : public std::exception {
   Error& hint(std::string text);
   // Lua traceback, printed last.
   Error& traceback(std::string text);
+  // Says that memory is lacking: with more of it, or with less to hold, the same work would have gone on.
+  Error& lacking_memory();
 
   ErrorKind kind() const { return kind_; }
   const std::string& message() const { return message_; }
@@ -45,6 +47,7 @@ class Error : public std::exception {
   const std::string& path() const { return path_; }
   const std::string& hint() const { return hint_; }
   const std::string& traceback() const { return traceback_; }
+  bool lacks_memory() const { return lacks_memory_; }
 
   // `FILE:LINE: path: message`.
   std::string headline() const;
@@ -57,6 +60,7 @@ class Error : public std::exception {
   ErrorKind kind_;
   std::string message_, file_, path_, hint_, traceback_, text_;
   int line_ = 0;
+  bool lacks_memory_ = false;
 };
 
 Error recipe_error(std::string message);

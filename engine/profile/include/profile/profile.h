@@ -62,9 +62,8 @@ struct Profile {
 // asked to stop. To be called on the recipe's thread.
 Profile profile_stage(const Options& stage, const RunSettings& settings, const ProfileOptions& options);
 
-// The profile of a fit without a step, which has ended with this error, if the prediction of its memory says that a
-// step does not fit; nullopt for other errors, and for other stages.
-std::optional<Profile> profile_without_room(const Options& stage, const RunSettings& settings, const Error& error);
+// The profile of a stage that has ended with an error for lack of memory; nullopt for other errors.
+std::optional<Profile> profile_without_room(const Options& stage, const Error& error);
 
 // Computes the parts of a step, and the measures that the verdict needs, from the figures. Pure.
 Shares shares_of(const Profile& profile);

@@ -23,6 +23,12 @@ struct FitFacts {
   double checkpoint_every = 0;  // steps from one checkpoint to the next, by the rule of the fit
   bool has_metrics = false, has_transforms = false, is_double = false;
   bool decodes_files = false;  // whether samples are read from files of images, again in each epoch
+  bool has_convolutions = false;
+  // Whether activations are most of what a step takes, and the training takes much of the memory that it may take.
+  bool keeps_much = false;
+  std::int64_t chain = 1;      // layers that a pass goes through one after the other
+  std::int64_t stack = 8;      // fits of which a group is tried
+  std::string why_alone = {};  // why the fit cannot train in a group; empty: it can
   double bfloat16_time = 1;  // time of a matrix product relative to float32; 1 unless the fit is in float32 on the CPU
   int threads = 1;           // threads that operators use
   int cores = 1;
@@ -47,7 +53,10 @@ struct Remedy {
   std::string name = {};    // "more loader threads"
   std::string set = {};     // as on the command line: "loader.threads=2" for --set, or "--threads 2"; empty: no option
   std::string reason = {};  // why the remedy was not tried; empty: it was tried
-  Interval ratio = {};      // speed with the remedy divided by speed without, validations and checkpoints included
+  std::int64_t stack = 0;   // fits with seeds of their own that train in one group; 0: the fit trains by itself
+  // Speed with the remedy divided by speed without, validations and checkpoints included; 0 where the fit cannot train
+  // without.
+  Interval ratio = {};
   // Bytes of tensors fewer at the peak of the compared steps; negative: more; unknown on devices that do not count.
   std::optional<std::int64_t> bytes = {};
   // What the change decides after the steps whose weights are compared; empty: nothing.
@@ -58,6 +67,7 @@ struct Remedy {
   std::optional<RemedyQuality> quality = {};  // of a remedy that changes the result, once it was asked for
 
   bool is_tried() const { return reason.empty(); }
+  bool has_ratio() const { return is_tried() && ratio.median > 0; }
   bool wins() const { return is_tried() && is_gain(ratio); }
   bool keeps_result() const { return is_tried() && result.starts_with("same "); }
   bool changes_result() const {
@@ -79,7 +89,8 @@ struct TriedRemedies {
   JoinedRemedies joined = {};
 };
 
-// The changes that suit a verdict, none of them tried yet. A remedy that cannot be tried has its `reason`. Pure.
+// The changes that suit a verdict and the facts, none of them tried yet. A remedy that cannot be tried has its
+// `reason`. Pure.
 std::vector<Remedy> remedies_for(Bottleneck verdict, const FitFacts& facts);
 
 // The stage of a recipe whose training was profiled: that training itself, or a sweep or an ensemble.
@@ -104,7 +115,8 @@ JoinedRemedies join_remedies(const std::vector<Remedy>& remedies, const RatioOfC
 // Tries the remedies for a profiled fit or task: short runs with and without each in turn (A B B A …), `seconds` in
 // all, and five steps of both, whose weights are compared; of a change that decides something later these weights say
 // too little. A remedy that the stage refuses is not tried, and the refusal is its reason. Of a task, whose loop is
-// code, other numbers of threads alone can be tried.
+// code, other numbers of threads alone can be tried. Of a fit that memory does not hold (Profile::no_room), five steps
+// are taken with each remedy.
 TriedRemedies try_remedies(const Profile& profile, const StepVerdict& verdict, const Options& training,
                            const RunSettings& settings, const WithSet& with_set, const ProfileOptions& options,
                            const StageOfTraining& stage = {});

@@ -24,7 +24,7 @@ namespace trainlab {
 std::int64_t memory_limit(const FitPlan& plan);
 
 struct TrainingMemory {
-  MemoryLedger ledger;           // of a step; of an estimate: the peak and its categories only
+  MemoryLedger ledger;           // of a step; of a least amount: the peak and its categories only
   std::int64_t in_steps = 0;     // the most in the steps that follow the first validation
   std::int64_t in_measures = 0;  // the most in validations and the test; 0 where there are none
   std::int64_t batches = 0;      // of both: in the buffers of the loaders
@@ -35,17 +35,19 @@ struct TrainingMemory {
 
 struct MemoryPrediction {
   TrainingMemory memory;
-  // Why this is an estimate by the layers' formulas; empty after two steps without values (tensor/dry_run.h).
+  // Why the figures are the least that the training takes, without activations and temporaries, and may be far from
+  // what it takes; empty after two steps without values (tensor/dry_run.h). Whoever shows a figure says "at least"
+  // then.
   std::string estimated_because;
 };
 
 // The memory of a fit with `rows` members side by side on the CPU (1: a plain fit), as MemoryRecorder would measure it.
 // Validations are predicted as they are made: in parts where a whole batch would pass the limit of the plan or of the
 // process. What metrics take is left out. No function of the recipe is called: fits with a step, a loss or layers of
-// the recipe's own are estimated, and so are fits whose optimizer reads values. Takes some milliseconds, and for
-// convolutions and attention the time of a training step. `change` is done to a copy of the plan first, of which it may
-// change loader.batch, accumulate, micro_batch, recompute, fuse_step, chunk_loss, offload_optimizer and budget; an
-// estimate takes no notice of it.
+// the recipe's own, and fits whose optimizer reads values, have the least that they take. Takes some milliseconds, and
+// for convolutions and attention the time of a training step. `change` is done to a copy of the plan first, of which it
+// may change loader.batch, accumulate, micro_batch, recompute, fuse_step, chunk_loss, offload_optimizer and budget; the
+// least amount takes no notice of it.
 MemoryPrediction predict_memory(const FitPlan& plan, std::size_t rows = 1,
                                 const std::function<void(FitPlan&)>& change = {});
 

@@ -1,9 +1,9 @@
 // Which fits train together: what may differ between members of a stack, and how many members a stack has.
 #include <catch2/catch.hpp>
 
-#include "plan/stacking.h"
 #include "support/fit_support.h"
 #include "support/stand_in_device.h"
+#include "train/stacking.h"
 
 namespace trainlab::stacking_test {
 

@@ -1,4 +1,4 @@
-#include "plan/stacking.h"
+#include "train/stacking.h"
 
 #include <algorithm>
 
