@@ -244,7 +244,9 @@ TrainingMemory least_memory(const FitPlan& plan, std::size_t rows) {
   set(MemoryKind::weights, members * one.weights);
   if (!plan.fuse_step) set(MemoryKind::gradients, members * one.gradients);  // else never all at a time
   set(MemoryKind::optimizer, members * one.optimizer);
-  const Loader loader(plan.data.train, plan.loader, std::vector<Key>(rows, Key(0)), rows > 1);
+  LoaderOptions in_use = plan.loader;
+  in_use.threads = 0;  // the batches that are made ahead may be few at the moment that counts
+  const Loader loader(plan.data.train, in_use, std::vector<Key>(rows, Key(0)), rows > 1);
   set(MemoryKind::batches, static_cast<double>(block_bytes(loader.buffer_bytes())));
   set(MemoryKind::other, static_cast<double>(live_tensor_bytes()));
   ledger.peak = std::accumulate(ledger.bytes.begin(), ledger.bytes.end(), std::int64_t{0});
