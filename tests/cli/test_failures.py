@@ -74,7 +74,10 @@ class Memory(CliTest):
                          ", gradients ", ", optimizer ")
         profile = self.run_program("profile", "r.lua", "--apply", "c.toml", "--json").json()
         self.assertEqual((profile["verdict"], profile["steps"]), ("capacity", 0))
-        self.assertEqual([one["tried"] for one in profile["remedies"]], [False, False])
+        self.assertGreaterEqual(len(profile["remedies"]), 2)
+        for remedy in profile["remedies"]:
+            self.assertFalse(remedy["tried"], remedy)
+            self.assertTrue(remedy["reason"], remedy)
         self.assertIn("out of memory: expected at most the ", profile["evidence"][0])
 
 

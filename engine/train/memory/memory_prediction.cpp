@@ -233,7 +233,8 @@ TrainingMemory memory_of_steps(const FitPlan& plan, std::size_t rows) {
 }
 
 // What a training takes in any case. Activations are left out, because what functions of the recipe make, and for how
-// long its tensors stay until Lua's garbage is collected, is known from no plan.
+// long its tensors stay until Lua's garbage is collected, is known from no plan. Tensors that are there already are
+// left out too, because some of them may be such garbage.
 TrainingMemory least_memory(const FitPlan& plan, std::size_t rows) {
   const MemoryEstimate one = estimate_memory(plan);
   const auto members = static_cast<double>(rows);
@@ -248,7 +249,6 @@ TrainingMemory least_memory(const FitPlan& plan, std::size_t rows) {
   in_use.threads = 0;  // the batches that are made ahead may be few at the moment that counts
   const Loader loader(plan.data.train, in_use, std::vector<Key>(rows, Key(0)), rows > 1);
   set(MemoryKind::batches, static_cast<double>(block_bytes(loader.buffer_bytes())));
-  set(MemoryKind::other, static_cast<double>(live_tensor_bytes()));
   ledger.peak = std::accumulate(ledger.bytes.begin(), ledger.bytes.end(), std::int64_t{0});
   TrainingMemory memory{.ledger = ledger};
   memory.in_steps = bytes_of_steps(plan, memory.step(), rows);

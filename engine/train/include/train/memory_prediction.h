@@ -35,9 +35,9 @@ struct TrainingMemory {
 
 struct MemoryPrediction {
   TrainingMemory memory;
-  // Why the figures are the least that the training takes, without activations and temporaries, and may be far from
-  // what it takes; empty after two steps without values (tensor/dry_run.h). Whoever shows a figure says "at least"
-  // then.
+  // Why the figures are the least that the training takes, without activations, temporaries, batches made ahead and
+  // tensors from before the fit, and may be far from what it takes; empty after two steps without values
+  // (tensor/dry_run.h). Whoever shows a figure says "at least" then.
   std::string estimated_because;
 };
 
