@@ -161,8 +161,8 @@ void time_sizes(FoundBatch& found, Trainings& trainings, const FitPlan& plan, co
     const MemoryPrediction predicted = predict_memory(sized);
     const auto memory = static_cast<double>(predicted.memory.step());
     if (memory > room) {
-      const char* least = predicted.estimated_because.empty() ? "" : "at least ";
-      return ends(fmt::format("a step of {} samples would take {}{}", batch, least, memory_text(memory)));
+      return ends(
+          fmt::format("a step of {} samples would take {}{}", batch, predicted.before_amount(), memory_text(memory)));
     }
     options.context.tell(fmt::format("steps of {} samples", batch));
     const auto clock = std::make_shared<StepClock>();

@@ -1,4 +1,5 @@
-// What the watch on its health adds to a training (docs/health.md): a perceptron and a small CNN on MNIST, batch 64.
+// The time that the watch on its health adds to a training (docs/health.md): a perceptron and a small CNN on MNIST,
+// batch 64.
 //
 // One fit takes turns with the watch and without it, for as many steps as lie between two steps whose layers, weights
 // and gradients the watch reads: each stretch with the watch has one of these, as in any training of this length.

@@ -1,5 +1,5 @@
-// What the recording of layers and operators costs, and what the counters of phases cost: a small and a larger MLP and
-// a CNN on MNIST, and a small GPT.
+// The time that the recording of layers and operators takes, and that of the counters of phases: in a small and a
+// larger MLP and a CNN on MNIST, and in a small GPT.
 //
 //   bench_layers MNIST-FOLDER TEXT-FILE [TABLES]
 //

@@ -135,7 +135,7 @@ FitAddition attach_addition() {
                 std::optional<OwnProfile> own;
                 if (plan.options.entry().find("profile") && plan.options.given("profile"))
                   own = {
-                      .seconds = plan.options.duration("profile").amount, .folder = folder, .say = member.context.say};
+                      .seconds = time_in_seconds(plan.options, "profile"), .folder = folder, .say = member.context.say};
                 const auto watch = std::make_shared<FitWatch>(plan, AttachedTrials{.stage = folder}, std::move(own));
                 member.observers.push_back(watch);
                 company.observers.push_back(watch);

@@ -33,7 +33,7 @@ std::string peak_text(const RecordedMemory& memory, const MemoryPrediction& pred
       "{:<16} a step {} at its peak, in {}{}; {}{} were predicted, with all buffers of the loader, and the "
       "process holds {}\n{:<16} {}\n",
       "memory", binary_text(static_cast<double>(ledger.peak)), phase_name(ledger.phase),
-      ledger.layer.empty() ? "" : " of " + ledger.layer, predicted.estimated_because.empty() ? "" : "at least ",
+      ledger.layer.empty() ? "" : " of " + ledger.layer, predicted.before_amount(),
       binary_text(static_cast<double>(predicted.memory.step())), binary_text(static_cast<double>(memory.resident)), "",
       category_text(ledger, binary_text));
 }
@@ -77,7 +77,7 @@ Value roofline_value(const Measures& m, const ProfileDetails& details) {
 
 Value predicted_value(const MemoryPrediction& prediction) {
   Value predicted = Value::Map{{"peak", prediction.memory.step()}};
-  if (!prediction.estimated_because.empty()) predicted.set("estimated_because", prediction.estimated_because);
+  if (prediction.is_least()) predicted.set("estimated_because", prediction.estimated_because);
   return predicted;
 }
 

@@ -60,7 +60,7 @@ std::int64_t largest_batch(const FitPlan& plan, const RunSettings& settings) {
       dry.loader.batch = batch;
       if (effective > 0) dry.accumulate = effective / batch;
     });
-    if (!step.estimated_because.empty())
+    if (step.is_least())
       throw fit.error("batch", "\"auto\" cannot tell what a step takes: " + step.estimated_because).hint("batch = 64");
     return {batch, static_cast<double>(step.memory.training())};
   };

@@ -204,7 +204,7 @@ double forward_seconds(const FitPlan& plan) {
 RecomputePrice recompute_within(FitPlan& plan, std::int64_t budget, const Options& memory, bool nests,
                                 Searching& searching) {
   const MemoryPrediction plain = predict_memory(plan);
-  if (!plain.estimated_because.empty()) {
+  if (plain.is_least()) {
     throw memory.error("recompute", "\"auto\" cannot tell what a step keeps: " + plain.estimated_because)
         .hint("\"every 2\", or patterns of layers");
   }

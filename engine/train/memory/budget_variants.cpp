@@ -32,7 +32,8 @@ constexpr std::array<const char*, 3> allow_names = {"exact", "close", "any"};
 
 using Variants = std::vector<Variant>;
 
-// What may lie in a file, with the same bits: the optimizer's state, activations, or both.
+// The tensors that may lie in a file, with which a training has the same bits: the optimizer's state, activations, or
+// both.
 struct InFile {
   std::int64_t state, activations;  // their bytes; 0 for what cannot, or is too small
 

@@ -1,4 +1,4 @@
-// What memory.budget may choose beside how a step is taken.
+// The variants of a fit among which memory.budget chooses, beside the way in which a step is taken.
 #pragma once
 
 #include <cstdint>

@@ -232,9 +232,9 @@ TrainingMemory memory_of_steps(const FitPlan& plan, std::size_t rows) {
   return memory;
 }
 
-// What a training takes in any case. Activations are left out, because what functions of the recipe make, and for how
-// long its tensors stay until Lua's garbage is collected, is known from no plan. Tensors that are there already are
-// left out too, because some of them may be such garbage.
+// The memory that a training takes in any case. Activations are left out, because what functions of the recipe make,
+// and for how long its tensors stay until Lua's garbage is collected, is known from no plan. Tensors that are there
+// already are left out too, because some of them may be such garbage.
 TrainingMemory least_memory(const FitPlan& plan, std::size_t rows) {
   const MemoryEstimate one = estimate_memory(plan);
   const auto members = static_cast<double>(rows);

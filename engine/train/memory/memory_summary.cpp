@@ -26,7 +26,7 @@ Value plain_bytes(const FitPlan& plan, const MeasuredMemory& measured) {
   if (plan.plain_training > 0) return plan.plain_training;
   const std::int64_t held_now = live_tensor_bytes();
   const MemoryPrediction plain = plain_memory(plan);
-  if (!plain.estimated_because.empty()) return {};
+  if (plain.is_least()) return {};
   return plain.memory.training() - held_now + measured.held_before;
 }
 

@@ -82,7 +82,7 @@ std::optional<MixtureSearch::Way> MixtureSearch::way_of(const Variant& variant) 
 TrainingMemory MixtureSearch::predicted(const FitPlan& plan) {
   searching_.tries();
   MemoryPrediction prediction = predict_memory(plan);
-  if (!prediction.estimated_because.empty()) prediction.memory.in_measures = unknown;
+  if (prediction.is_least()) prediction.memory.in_measures = unknown;
   return prediction.memory;
 }
 

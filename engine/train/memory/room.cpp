@@ -23,14 +23,12 @@ void check_room(const FitPlan& plan, std::size_t rows) {
   if (weights > free || 8 * least < free) return;
   const MemoryPrediction predicted = predict_memory_in(has_parts, plan, rows);
   const MemoryLedger& ledger = predicted.memory.ledger;
-  const bool is_least = !predicted.estimated_because.empty();
-  const double before = is_least ? 0 : static_cast<double>(live_tensor_bytes());
+  const double before = predicted.is_least() ? 0 : static_cast<double>(live_tensor_bytes());
   const double all = static_cast<double>(predicted.memory.training()) - before;
-  const std::string amount = is_least ? "at least " : "";
   const std::string trials = rows > 1 ? std::to_string(rows) + " trials side by side" : "the training";
   const std::string layers = layer_text(ledger, memory_text);
   try {
-    check_free_memory(all, amount + memory_text(all) + " for " + trials +
+    check_free_memory(all, predicted.before_amount() + memory_text(all) + " for " + trials +
                                (has_parts ? ", a sample at a time; in a step " : "; in a step ") +
                                category_text(ledger, memory_text) +
                                (layers.empty() ? "" : "; most activations: " + layers));

@@ -35,7 +35,7 @@ class Search {
   std::optional<Way> tried(std::string text, Change change) const {
     const std::int64_t before = live_tensor_bytes();
     const MemoryPrediction step = predict_memory(plan_, rows_, change);
-    if (!step.estimated_because.empty()) return std::nullopt;
+    if (step.is_least()) return std::nullopt;
     return Way{std::move(text), std::move(change), step.memory.training() - before};
   }
 

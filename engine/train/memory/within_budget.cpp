@@ -151,7 +151,7 @@ FitPlan plan_within_budget(const Options& fit, const RunSettings& settings, cons
         .hint("without a budget, each option is there by itself: memory = { recompute = \"every 2\" }");
   }
   const MemoryPrediction predicted = predict_memory(plain);
-  if (!predicted.estimated_because.empty()) {
+  if (predicted.is_least()) {
     throw memory.error("budget", "cannot tell what a step takes: " + predicted.estimated_because)
         .hint("without a budget, each option is there by itself: memory = { recompute = \"every 2\" }");
   }

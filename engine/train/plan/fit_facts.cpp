@@ -75,7 +75,7 @@ Value memory_facts(const FitPlan& plan, const MemoryPrediction& memory) {
   facts.set("peak", memory.memory.training());
   for (const char* recorded : {"curve", "layers"}) facts.map().erase(recorded);
   if (plan.offload_optimizer) facts.set("offloaded", plan.state_bytes);
-  if (!memory.estimated_because.empty()) facts.set("estimated_because", memory.estimated_because);
+  if (memory.is_least()) facts.set("estimated_because", memory.estimated_because);
   return facts;
 }
 

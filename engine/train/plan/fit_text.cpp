@@ -58,7 +58,7 @@ std::string length_text(const FitPlan& plan) {
 std::string step_memory_text(const MemoryPrediction& predicted) {
   const MemoryLedger& ledger = predicted.memory.ledger;
   const std::string bytes = bytes_text(static_cast<double>(predicted.memory.step()));
-  if (!predicted.estimated_because.empty()) {
+  if (predicted.is_least()) {
     return "a step at least " + bytes + ": " + category_text(ledger, bytes_text) + "; more is not known, because " +
            predicted.estimated_because;
   }
@@ -115,11 +115,11 @@ Checked describe(const FitPlan& plan) {
          precision_text(plan.precision) + (relative ? "; " + product_time_text(*relative, plan.precision) : ""));
   }
   if (!plan.recompute.empty()) line("computed again", recompute_text(plan));
-  const bool is_predicted = memory.estimated_because.empty();
-  line(is_predicted ? "memory (predicted)" : "memory (at least)", step_memory_text(memory));
+  const bool is_least = memory.is_least();
+  line(is_least ? "memory (at least)" : "memory (predicted)", step_memory_text(memory));
   const auto training = static_cast<double>(memory.memory.training());
   line("",
-       "the training " + (is_predicted ? bytes_text(training) + " at most" : "at least " + bytes_text(training)) +
+       "the training " + (memory.before_amount() + bytes_text(training)) + (is_least ? "" : " at most") +
            (plan.data.val || plan.data.test ? ", with its evaluations and the copies of weights that they leave" : ""));
   if (plan.offload_optimizer)
     line("in a file", bytes_text(static_cast<double>(plan.state_bytes)) + " of the optimizer");

@@ -233,7 +233,7 @@ TEST_CASE("rounded weights: optimizers that do not round say so") {
   CHECK_THAT(message("optim.AdamWScheduleFree", {}, WeightRounding::stochastic), Catch::Contains(all));
   CHECK_THAT(message("optim.Lookahead", {{"base", Value::Map{{"@", "optim.SGD"}}}}, WeightRounding::compensated),
              Catch::Contains(all + "optim.Lookahead"));
-  // As of a loop of the recipe's own, which says no rounding.
+  // A loop of the recipe's own makes optimizers in this way: no rounding is said.
   CHECK_THAT(message("optim.SGD", {}, WeightRounding::none), Catch::Contains("float32 and float64 parameters"));
 }
 

@@ -99,7 +99,7 @@ std::vector<Topic> topics_of(const Program& program, const Registry& registry, c
   return topics;
 }
 
-// What a page says first, and what else has its name.
+// The beginning of a page of the documentation, and other topics that its name finds.
 std::string page_help(const Program& program, const Registry& registry, const Page& page, const std::string& name) {
   constexpr std::size_t most_others = 8;
   return std::string(page.text.substr(0, next_heading(page.text))) + "The whole page is " + std::string(page.path) +

@@ -17,7 +17,7 @@ struct Seconds {
   Seconds times(double factor) const { return {median * factor, low * factor, high * factor}; }
 };
 
-// What the stage and the start of the run cost, at the price of that day.
+// The cost of a stage together with the start of the run, at the price of the day `as_of`.
 struct PlannedCost {
   double amount = 0;
   std::string currency, as_of;

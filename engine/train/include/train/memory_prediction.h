@@ -37,8 +37,12 @@ struct MemoryPrediction {
   TrainingMemory memory;
   // Why the figures are the least that the training takes, without activations, temporaries, batches made ahead and
   // tensors from before the fit, and may be far from what it takes; empty after two steps without values
-  // (tensor/dry_run.h). Whoever shows a figure says "at least" then.
+  // (tensor/dry_run.h).
   std::string estimated_because;
+
+  bool is_least() const { return !estimated_because.empty(); }
+  // To be shown before a figure: "at least " where it is the least.
+  const char* before_amount() const { return is_least() ? "at least " : ""; }
 };
 
 // The memory of a fit with `rows` members side by side on the CPU (1: a plain fit), as MemoryRecorder would measure it.
