@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "train/fit.h"
 #include "train/stacking.h"
 
 namespace trainlab {
