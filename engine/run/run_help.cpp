@@ -6,6 +6,7 @@
 #include <optional>
 #include <thread>
 
+#include "core/clock.h"
 #include "core/host.h"
 #include "run/run.h"
 

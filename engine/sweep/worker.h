@@ -6,7 +6,6 @@
 #include <limits>
 #include <memory>
 
-#include "core/clock.h"
 #include "plan/study_plan.h"
 #include "study/lease_keeper.h"
 #include "study_home.h"
@@ -16,6 +15,8 @@
 #include "used_time.h"
 
 namespace trainlab {
+
+double steady_seconds();  // core/clock.h
 
 class Worker {
  public:

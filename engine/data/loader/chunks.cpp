@@ -7,6 +7,8 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "core/input_trace.h"
+
 namespace trainlab {
 
 namespace {

@@ -11,6 +11,7 @@
 
 #include "chunks.h"
 #include "core/ahead.h"
+#include "core/input_trace.h"
 #include "transform.h"
 
 namespace trainlab {

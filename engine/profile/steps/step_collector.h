@@ -5,12 +5,13 @@
 #include <string_view>
 #include <vector>
 
-#include "core/clock.h"
 #include "operator_count.h"
 #include "profile/steps.h"
 #include "task_steps.h"
 
 namespace trainlab {
+
+double steady_seconds();  // core/clock.h
 
 struct StepLimits {
   double seconds = 30;       // longest time, from the first step on

@@ -9,13 +9,14 @@
 #include <thread>
 #include <unordered_map>
 
-#include "core/clock.h"
 #include "core/input_trace.h"
 #include "core/trace.h"
 #include "layers/listening_to_operators.h"
 #include "profile/timeline.h"
 
 namespace trainlab {
+
+double steady_seconds();  // core/clock.h
 
 // Hears spans and operators of the thread that makes the recorder, and input stages of any thread. Thread-safe.
 class TimelineRecorder final : public TraceListener, public InputListener, public OperatorListener {

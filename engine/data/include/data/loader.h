@@ -9,11 +9,12 @@
 #include <memory>
 #include <span>
 
-#include "core/input_trace.h"
 #include "core/random.h"
 #include "data/dataset.h"
 
 namespace trainlab {
+
+class InputListener;
 
 // A batch. Columns are in the dataset's order: [B, …] without a member axis, [M, B, …] with one.
 struct Batch {

@@ -12,12 +12,13 @@
 #include <thread>
 #include <vector>
 
-#include "core/clock.h"
 #include "core/input_trace.h"
 #include "core/value.h"
 #include "train/fit_plan.h"
 
 namespace trainlab {
+
+double steady_seconds();  // core/clock.h
 
 struct StageCost {
   InputStage stage = InputStage::read;

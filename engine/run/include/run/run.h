@@ -23,7 +23,6 @@
 #include <string_view>
 #include <vector>
 
-#include "core/clock.h"
 #include "core/files.h"
 #include "core/registry.h"
 #include "run/budget.h"
@@ -34,6 +33,8 @@
 #include "run/stage.h"
 
 namespace trainlab {
+
+double steady_seconds();  // core/clock.h
 
 // Facts about the engine's process that this module, which knows neither LibTorch nor Lua, is told.
 struct Environment {
