@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "core/clock.h"
 #include "core/files.h"
 #include "core/number_or_nil.h"
 #include "plan/confirm_plan.h"
@@ -228,7 +229,7 @@ void help_to_confirm(const SweepPlan& plan, const StageContext& context) {
   if (chosen->fits.empty()) return;
   const ConfirmPlan confirming(plan, std::move(chosen->fits), 0);
   const StageContext of_fits = context_of(context, std::nullopt, chosen->most_flops);
-  Worker(confirming, of_fits).run();
+  Worker(confirming, of_fits, steady_seconds).run();
 }
 
 }  // namespace trainlab

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "confirm.h"
+#include "core/clock.h"
 #include "plan/sweep_plan.h"
 #include "study_summary.h"
 #include "sweep/sweep.h"
@@ -75,7 +76,7 @@ Value work_on(const StudyPlan& plan, const StageContext& context,
     };
   }
   if (plan.terms().trainings_at_end > 0) of_trials.most_flops *= 1 - plan.terms().share_at_end;
-  Worker worker(plan, of_trials);
+  Worker worker(plan, of_trials, steady_seconds);
   at_work = &worker;
   // Each worker has a trial at least.
   if (context.ask_for_workers)

@@ -16,13 +16,11 @@
 
 namespace trainlab {
 
-double steady_seconds();  // core/clock.h
-
 class Worker {
  public:
   // Opens the stage's study, or makes a new study. Error{usage} if the study has another space.
   // `seconds`: the clock of its budget of time and of its lines about the progress.
-  Worker(const StudyPlan& plan, const StageContext& context, std::function<double()> seconds = steady_seconds);
+  Worker(const StudyPlan& plan, const StageContext& context, std::function<double()> seconds);
 
   enum class End { complete, interrupted };
   // Raises Error{run} if more trials have failed than the stage allows, and errors that end the whole stage.

@@ -88,7 +88,8 @@ int engine(int argc, char** argv) {
     return body(mode);
   });
   const auto own_device = [](const std::string& device) { return device; };
-  Run run(registry, start.request, {"2.11.0", "cpu", wall_seconds(), [](int) {}, own_device}, *start.channel);
+  Run run(registry, start.request, {"2.11.0", "cpu", wall_seconds(), [](int) {}, own_device, {}, steady_seconds},
+          *start.channel);
   try {
     run.source("fake.lua", "return nil");
     run.parameter("mode", mode);

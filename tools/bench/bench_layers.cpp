@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/clock.h"
 #include "core/statistics.h"
 #include "profile/layers.h"
 #include "steps/step_collector.h"
@@ -74,7 +75,7 @@ class Turns final : public LoopObserver {
  private:
   static constexpr std::size_t pairs = 60;
   const std::int64_t stretch_;
-  StepCollector collector_{{.seconds = 1e9, .precision = 0, .counted = 0}};
+  StepCollector collector_{{.seconds = 1e9, .precision = 0, .counted = 0}, steady_seconds};
   std::optional<Listening> listening_;
   std::vector<double> ratios_;
   double begun_ = 0, plain_ = 1;

@@ -84,7 +84,8 @@ Environment environment(const Request& request, const std::optional<Manifest>& m
           .started = started_at(manifest),
           .use_threads = prepare_arithmetic,
           .own_device = own_device,
-          .latest = manifest ? manifest->latest : Value::Map()};
+          .latest = manifest ? manifest->latest : Value::Map(),
+          .clock = steady_seconds};
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ std::string speed_so_far_text(const Value& speed) {
 }  // namespace
 
 Snapshots::Tracing::Tracing(std::int64_t step_samples, double end)
-    : recorder(TimelineLimits().events, step_samples),
+    : recorder(TimelineLimits().events, step_samples, steady_seconds),
       operators(std::in_place, recorder, false),
       listening(std::in_place, recorder),
       until(end) {}

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/clock.h"
 #include "core/trace.h"
 #include "layers/few_steps.h"
 #include "listening_to_loader.h"
@@ -127,14 +128,14 @@ PipelineTable drain_pipeline(const Part& part, LoaderOptions options, const Pipe
 }
 
 PipelineTable measure_pipeline(FitPlan& plan, const PipelineWork& work) {
-  PipelineRecorder recorder;
+  PipelineRecorder recorder(steady_seconds);
   StepSeconds clock;
   {
     const ListeningToLoader loader(plan, recorder);
     const Listening listening(clock);
     run_few_steps(plan, cold_steps + work.steps);
   }
-  PipelineTable table = drain_pipeline(plan.data.train, plan.loader, work);
+  PipelineTable table = drain_pipeline(plan.data.train, plan.loader, work, steady_seconds);
   table.fill = recorder.fill();
   for (const StageCost& one : recorder.stages()) {
     if (one.stage == InputStage::wait) table.wait_seconds = one.seconds / (cold_steps + clock.warm_steps());
@@ -147,7 +148,7 @@ PipelineTable measure_pipeline(FitPlan& plan, const PipelineWork& work) {
 }
 
 std::vector<StageCost> measure_opening(const std::function<void()>& open) {
-  PipelineRecorder recorder;
+  PipelineRecorder recorder(steady_seconds);
   {
     const ListeningToInput listening(&recorder);
     const InputSpan span(InputStage::decode, 0);

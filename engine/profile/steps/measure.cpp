@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <system_error>
 
+#include "core/clock.h"
 #include "core/files.h"
 #include "tensor/types.h"
 #include "train/fit.h"
@@ -160,7 +161,7 @@ void run_measured_fit(const FitPlan& plan, const Measured& how, const ScratchFol
 }
 
 StepFigures measure_fit(FitPlan& plan, const Measured& how, const StepLimits& limits) {
-  StepCollector collector(fitting(limits, plan.length.total_steps));
+  StepCollector collector(fitting(limits, plan.length.total_steps), steady_seconds);
   repeat(collector, how, [&](const ScratchFolder& folder) { run_measured_fit(plan, how, folder); });
   StepFigures figures = collector.figures();
   const bool validates = plan.data.val && plan.measures();
@@ -168,7 +169,7 @@ StepFigures measure_fit(FitPlan& plan, const Measured& how, const StepLimits& li
 
   const std::int64_t validate_every = std::exchange(plan.validate_every, 1);
   const CheckpointRule checkpoint = std::exchange(plan.checkpoint, {.steps = 1, .seconds = {}});
-  StepCollector between({.seconds = figures.allowed, .cold = 0, .counted = 0});
+  StepCollector between({.seconds = figures.allowed, .cold = 0, .counted = 0}, steady_seconds);
   {
     const ScratchFolder folder;
     between.run_began();
@@ -196,7 +197,7 @@ void run_measured_task(const Measured& how, const ScratchFolder& folder, TaskSte
 }
 
 StepFigures measure_task(const Measured& how, const StepLimits& limits) {
-  StepCollector collector(limits);
+  StepCollector collector(limits, steady_seconds);
   repeat(collector, how, [&](const ScratchFolder& folder) { run_measured_task(how, folder, collector); });
   return collector.figures();
 }

@@ -11,8 +11,6 @@
 
 namespace trainlab {
 
-double steady_seconds();  // core/clock.h
-
 struct StepLimits {
   double seconds = 30;       // longest time, from the first step on
   double precision = 0.02;   // timing ends when half the interval of a step is this share of its median
@@ -24,7 +22,7 @@ struct StepLimits {
 // Listens on the thread that trains, and is used by that thread alone. Memory does not grow with the number of steps.
 class StepCollector final : public TraceListener, public TaskStepListener {
  public:
-  explicit StepCollector(StepLimits limits, double (*now)() = steady_seconds);
+  explicit StepCollector(StepLimits limits, double (*now)());
   ~StepCollector() override;
 
   // The longest time, and another one.

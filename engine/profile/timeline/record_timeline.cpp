@@ -1,3 +1,4 @@
+#include "core/clock.h"
 #include "layers/few_steps.h"
 #include "layers/listening_to_operators.h"
 #include "pipeline/listening_to_loader.h"
@@ -9,7 +10,7 @@ namespace trainlab {
 
 Timeline record_timeline(FitPlan& plan, const TimelineLimits& limits) {
   count_tensor_memory();
-  TimelineRecorder recorder(limits.events, plan.loader.batch * plan.accumulate);
+  TimelineRecorder recorder(limits.events, plan.loader.batch * plan.accumulate, steady_seconds);
   {
     const ListeningToLoader loader(plan, recorder);
     const ListeningToOperators operators(recorder, false);

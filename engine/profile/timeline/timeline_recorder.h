@@ -16,14 +16,12 @@
 
 namespace trainlab {
 
-double steady_seconds();  // core/clock.h
-
 // Hears spans and operators of the thread that makes the recorder, and input stages of any thread. Thread-safe.
 class TimelineRecorder final : public TraceListener, public InputListener, public OperatorListener {
  public:
   // Keeps the last `most_events` events. `step_samples`: samples of a training step; 0: unknown. `now` returns the time
   // in seconds.
-  TimelineRecorder(std::size_t most_events, std::int64_t step_samples, std::function<double()> now = steady_seconds);
+  TimelineRecorder(std::size_t most_events, std::int64_t step_samples, std::function<double()> now);
 
   void began(Phase phase, std::string_view name) override;
   void ended(Phase phase, std::string_view name) noexcept override;

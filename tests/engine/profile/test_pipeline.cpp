@@ -11,6 +11,7 @@
 #include <fstream>
 #include <string>
 
+#include "core/clock.h"
 #include "data/batch_object.h"
 #include "profile/pipeline.h"
 #include "support/fit_support.h"
@@ -186,7 +187,7 @@ TEST_CASE("images: files are read and decoded, named when they are slow, and rea
   const Options data =
       parse_options(R"({"@": "data.images", "size": 16, "path": ")" + temporary.path().string() + "\"}");
   const Part part = open_data(data, {}).train;
-  const PipelineTable table = drain_pipeline(part, {.batch = 2, .threads = 0}, all_of(6));
+  const PipelineTable table = drain_pipeline(part, {.batch = 2, .threads = 0}, all_of(6), thread_clock);
   CHECK(table.made == 6);
   CHECK(stage(table, InputStage::read).samples == 6);
   CHECK(stage(table, InputStage::decode).samples == 6);

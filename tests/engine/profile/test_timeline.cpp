@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "core/clock.h"
 #include "core/files.h"
 #include "core/value.h"
 #include "support/fit_support.h"
@@ -75,7 +76,7 @@ TEST_CASE("samples per second are those of a step and the time since the step be
 
 TEST_CASE("the last events are kept, and a trace of 10,000 steps stays below 50 MB") {
   const TimelineLimits limits;
-  TimelineRecorder recorder(limits.events, 8);
+  TimelineRecorder recorder(limits.events, 8, steady_seconds);
   for (int step = 0; step < 10'000; ++step) {
     recorder.began(Phase::step, "");
     for (int i = 0; i < 50; ++i) {
@@ -166,7 +167,7 @@ TEST_CASE("a flame chart has the last steps, each span with the number of spans 
 }
 
 TEST_CASE("names of any text are written as JSON") {
-  TimelineRecorder recorder(10, 1);
+  TimelineRecorder recorder(10, 1, steady_seconds);
   recorder.began(Phase::layer, "a \"quoted\"\n\\name");
   recorder.ended(Phase::layer, "");
   const std::filesystem::path path = "names.json";

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "core/clock.h"
 #include "core/params.h"
 #include "support/stand_in_device.h"
 #include "sweep/sweep.h"
@@ -88,7 +89,7 @@ std::string work(const Options& stage, const std::filesystem::path& folder,
   std::string said;
   context.supervisor = engine.supervisor;
   context.say = context.say_damage = [&](const std::string& line) { said += line + "\n"; };
-  Worker worker(plan, context);
+  Worker worker(plan, context, steady_seconds);
   worker.run();
   if (check) check(worker.study());
   return said;

@@ -18,8 +18,6 @@
 
 namespace trainlab {
 
-double steady_seconds();  // core/clock.h
-
 struct StageCost {
   InputStage stage = InputStage::read;
   double seconds = 0;        // sum over all threads, without the stages inside
@@ -41,7 +39,7 @@ struct QueueFill {
 class PipelineRecorder final : public InputListener {
  public:
   // `clock` returns the time in seconds on the calling thread.
-  explicit PipelineRecorder(std::function<double()> clock = steady_seconds) : clock_(std::move(clock)) {}
+  explicit PipelineRecorder(std::function<double()> clock) : clock_(std::move(clock)) {}
 
   void began(InputStage stage) noexcept override;
   void ended(InputStage stage, std::int64_t samples) noexcept override;
@@ -130,8 +128,8 @@ struct PipelineWork {
 
 // Takes batches of the part from a loader of its own as fast as this loader gives them. The table has no figures of a
 // step. `clock` as in PipelineRecorder. Errors of the data are raised.
-PipelineTable drain_pipeline(const Part& part, LoaderOptions options, const PipelineWork& work = {},
-                             const std::function<double()>& clock = steady_seconds);
+PipelineTable drain_pipeline(const Part& part, LoaderOptions options, const PipelineWork& work,
+                             const std::function<double()>& clock);
 
 // Takes some steps of the fit as run_few_steps does, then drains the loader alone, then reads files of the data. The
 // plan is unchanged afterwards.

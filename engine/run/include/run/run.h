@@ -34,8 +34,6 @@
 
 namespace trainlab {
 
-double steady_seconds();  // core/clock.h
-
 // Facts about the engine's process that this module, which knows neither LibTorch nor Lua, is told.
 struct Environment {
   std::string libtorch;  // its version
@@ -49,7 +47,7 @@ struct Environment {
   // Manifest::latest of a run that goes on.
   Value::Map latest = {};
   // By which a budget of time is counted; monotonic, in seconds.
-  std::function<double()> clock = steady_seconds;
+  std::function<double()> clock = {};
 };
 
 // Cores that this process may use: its affinity, within the CPU quota of its control group.
