@@ -12,6 +12,7 @@
 #include "objective/losses.h"
 #include "step/batch_view.h"
 #include "tensor/dry_run.h"
+#include "tensor/free_memory.h"
 #include "tensor/memory.h"
 #include "train/evaluator.h"
 #include "train/fit.h"
@@ -260,6 +261,11 @@ TrainingMemory least_memory(const FitPlan& plan, std::size_t rows) {
 std::int64_t memory_limit(const FitPlan& plan) {
   const MemoryBudget budget(plan.budget);
   return tensor_memory_limit();
+}
+
+std::int64_t room_of(const FitPlan& plan) {
+  const std::int64_t limit = memory_limit(plan);
+  return limit > 0 ? limit : live_tensor_bytes() + free_tensor_memory();
 }
 
 MemoryPrediction predict_memory(const FitPlan& plan, std::size_t rows, const std::function<void(FitPlan&)>& change) {

@@ -171,6 +171,29 @@ TEST_CASE("the least budget that is named is enough, and none far below is named
   CHECK_THAT(error_of([&] { planned(deep(within(0.9 * static_cast<double>(*bytes)))); }), Catch::Contains(begin));
 }
 
+TEST_CASE("of a budget and the limit of the process, the smaller holds") {
+  const double plain = peak_of(deep(""));
+  const auto limit = static_cast<std::int64_t>(0.8 * plain);
+  const Value chosen = planned(deep(within(static_cast<double>(limit)))).chosen;
+  REQUIRE(chosen != planned(deep(within(2 * plain))).chosen);
+  const std::string auto_recompute = R"(, "memory": {"recompute": "auto", "budget": "1 GB"})";
+  const std::string auto_batch = R"(, "memory": {"budget": "1 GB"})";
+  const auto with_auto_batch = [](std::string text) { return text.replace(text.find("1024"), 4, "\"auto\""); };
+  REQUIRE(planned(deep(auto_recompute)).recompute.empty());
+  const std::int64_t batch = planned(with_auto_batch(deep(auto_batch))).loader.batch;
+
+  set_tensor_memory_limit(limit);
+  const FitPlan plan = planned(deep(within(2 * plain)));
+  CHECK(plan.budget == limit);
+  CHECK(plan.chosen == chosen);
+  CHECK(planned(deep(within(0.9 * static_cast<double>(limit)))).budget < limit);
+  CHECK_FALSE(planned(deep(auto_recompute)).recompute.empty());
+  CHECK(planned(with_auto_batch(deep(auto_batch))).loader.batch < batch);
+  set_tensor_memory_limit(live_tensor_bytes() + 500'000);
+  CHECK_THAT(error_of([&] { planned(deep(within(2 * plain))); }), Catch::Contains("permits, found --memory "));
+  set_tensor_memory_limit(0);
+}
+
 TEST_CASE("what changes the numbers needs to be allowed") {
   const double narrow = peak_of(wide(R"(, "memory": {"fuse_step": true})", R"(, "state": "bfloat16")")) / 0.94;
   CHECK(planned(wide(within(narrow))).offload_optimizer);

@@ -22,6 +22,8 @@ namespace trainlab {
 // The most bytes that tensors of the fit may take: the least of memory.budget and of the limit of the process; 0: no
 // limit.
 std::int64_t memory_limit(const FitPlan& plan);
+// This limit; where there is none, what tensors hold now and what is free.
+std::int64_t room_of(const FitPlan& plan);
 
 struct TrainingMemory {
   MemoryLedger ledger;           // of a step; of a least amount: the peak and its categories only
