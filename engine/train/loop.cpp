@@ -58,7 +58,8 @@ void FitLoop::make_rows() {
   axis_ = is_group_ ? static_cast<std::int64_t>(rows) : 0;
   check_room(plan_, rows);
   trained_ = make_trained(plan_, fits_, is_group_, company_, places_);
-  loader_ = std::make_unique<Loader>(plan_.data.train, plan_.loader, row_keys(fits_, plan_, is_group_), is_group_);
+  loader_ =
+      std::make_unique<Loader>(plan_.data.train, plan_.training_loader(), row_keys(fits_, plan_, is_group_), is_group_);
   memory_.fed_by(*loader_);
   rates_.assign(rows, 0);
   momentum_.assign(rows, 1);

@@ -87,10 +87,12 @@ Variants precisions(const FitPlan& plan) {
 
 // The bytes of the loader's buffers with a smaller batch.
 std::int64_t buffer_bytes(const FitPlan& plan, const Variant& smaller) {
+  const std::int64_t accumulate = smaller.lines.at("accumulate").integer();
   LoaderOptions options = plan.loader;
   options.batch = smaller.lines.at("batch").integer();
+  options.needed = plan.length.total_steps * accumulate;
   const Loader loader(plan.data.train, options, {Key(0)}, false);
-  return block_bytes(loader.buffer_bytes(smaller.lines.at("accumulate").integer()));
+  return block_bytes(loader.buffer_bytes(accumulate));
 }
 
 // Smaller batches with the same effective batch, each at least twice as small as the one before.

@@ -5,7 +5,7 @@
 
 namespace trainlab {
 
-// Of a number of at least 1, the smallest first: the sizes of batches whose whole is this number.
+// The divisors of a number of at least 1, the smallest first: the sizes of the batches into which it can be cut.
 inline std::vector<std::int64_t> divisors(std::int64_t whole) {
   std::vector<std::int64_t> all;
   for (std::int64_t one = 1; one <= whole; ++one)

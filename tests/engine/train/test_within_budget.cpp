@@ -109,13 +109,15 @@ TEST_CASE("a state that no cheaper option makes fit lies in a file, for a measur
   const double least = peak_of(wide(R"(, "memory": {"fuse_step": true, "offload": "optimizer"})"));
   REQUIRE(least < 0.5 * peak_of(wide("")));
   const std::string text = wide(within(least / 0.94));
-  const FitPlan plan = planned(text);
-  CHECK(plan.offload_optimizer);
-  CHECK(plan.fuse_step);
-  CHECK(value_of(plan, "memory.offload") == "\"optimizer\"");
-  CHECK(static_cast<double>(predict_memory(plan).memory.training()) <= least / 0.94);
-  REQUIRE(plan.notes.size() == 1);
-  CHECK_THAT(plan.notes.front(), Catch::Contains("memory.fuse_step=true, memory.offload=optimizer; about "));
+  {
+    const FitPlan plan = planned(text);
+    CHECK(plan.offload_optimizer);
+    CHECK(plan.fuse_step);
+    CHECK(value_of(plan, "memory.offload") == "\"optimizer\"");
+    CHECK(static_cast<double>(predict_memory(plan).memory.training()) <= least / 0.94);
+    REQUIRE(plan.notes.size() == 1);
+    CHECK_THAT(plan.notes.front(), Catch::Contains("memory.fuse_step=true, memory.offload=optimizer; about "));
+  }  // gives its data back, which count in the budget of the next
   CHECK(hash_of_last(text) == whole);
   // What the recipe says itself is no choice.
   const FitPlan given = planned(wide(R"(, "memory": {"offload": "optimizer", "budget": ")" +
