@@ -418,6 +418,7 @@ void FitLoop::end(std::span<const std::size_t> members, bool interrupted) {
   if (!interrupted && plan_.data.test && plan_.measures() && is_tested) {
     for (const std::size_t m : members) members_[m]->restore_kept();
     if (members.size() == members_.size()) validation_.reset();  // gives back the buffers of its loader
+    memory_.evaluates(plan_.data.test);
     Evaluator evaluator(plan_, *plan_.data.test, "test", axis_);
     if (!is_group_) evaluator.set_run(members_.front()->handle());
     const double begin = steady_seconds();

@@ -173,6 +173,26 @@ TEST_CASE("the least budget that is named is enough, and none far below is named
   CHECK_THAT(error_of([&] { planned(deep(within(0.9 * static_cast<double>(*bytes)))); }), Catch::Contains(begin));
 }
 
+TEST_CASE("steps need no room for the batches of a test part, which are made when the training has ended") {
+  const auto text = [](double budget) {
+    std::string all = deep(within(budget) + R"(, "keep": "last")", 256);
+    const std::string source = R"({"@": "data.digits"})";
+    all.replace(all.find("\"steps\": 3"), 10, "\"steps\": 30");
+    return all.replace(
+        all.find(source), source.size(),
+        R"({"@": "data:split", "source": {"@": "data.digits"}, "train": 0.3, "val": 0.05, "test": 0.65})");
+  };
+  const std::string error = error_of([&] { planned(text(100'000)); }), begin = "expected at least ";
+  const std::size_t at = error.find(begin);
+  REQUIRE(at != std::string::npos);
+  const std::string least = error.substr(at + begin.size(), error.find(',', at) - at - begin.size());
+  const auto budget = static_cast<double>(bytes_of(least, 0).value());
+  const TemporaryFolder folder;
+  const Value summary = run_one(parse_options(text(budget)), folder.path(), false, cpu_settings());
+  CHECK(summary["status"] == Value("done"));
+  CHECK(summary["memory"]["peak"].number() <= budget);
+}
+
 TEST_CASE("of a budget and the limit of the process, the smaller holds") {
   const double plain = peak_of(deep(""));
   const auto limit = static_cast<std::int64_t>(0.8 * plain);
