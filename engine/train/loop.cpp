@@ -58,7 +58,8 @@ void FitLoop::make_rows() {
   axis_ = is_group_ ? static_cast<std::int64_t>(rows) : 0;
   check_room(plan_, rows);
   trained_ = make_trained(plan_, fits_, is_group_, company_, places_);
-  loader_ = std::make_unique<Loader>(plan_.data.train, plan_.loader, row_keys(fits_, plan_, is_group_), is_group_);
+  loader_ =
+      std::make_unique<Loader>(plan_.data.train, plan_.training_loader(), row_keys(fits_, plan_, is_group_), is_group_);
   memory_.fed_by(*loader_);
   rates_.assign(rows, 0);
   momentum_.assign(rows, 1);
@@ -417,6 +418,7 @@ void FitLoop::end(std::span<const std::size_t> members, bool interrupted) {
   if (!interrupted && plan_.data.test && plan_.measures() && is_tested) {
     for (const std::size_t m : members) members_[m]->restore_kept();
     if (members.size() == members_.size()) validation_.reset();  // gives back the buffers of its loader
+    memory_.evaluates(plan_.data.test);
     Evaluator evaluator(plan_, *plan_.data.test, "test", axis_);
     if (!is_group_) evaluator.set_run(members_.front()->handle());
     const double begin = steady_seconds();

@@ -56,14 +56,14 @@ class Recompute(CliTest):
                          r"computed again +1 segment with 2 of the 4 layers of the chain, at most \d+ % more arith")
 
 
-# Activations of 512 samples take more than weights, gradients and data together.
+# Activations of 1024 samples take more than weights, gradients and data together.
 LAYERS = "nn.Sequential { nn.Linear(256), nn.Repeat(8, nn.Residual { nn.Linear(256), nn.GELU() }), nn.Linear(3) }"
 DATA = "lab.data.blobs { samples = 5120 }:split { train = 0.8, val = 0.2 }"
 
 
 class Limit(CliTest):
     def limited(self, **options):
-        chosen = {"data": DATA, "model": LAYERS, "optim": "lab.optim.SGD { lr = 0.01 }", "batch": "512", **options}
+        chosen = {"data": DATA, "model": LAYERS, "optim": "lab.optim.SGD { lr = 0.01 }", "batch": "1024", **options}
         return self.recipe(**chosen)
 
     def test_a_step_that_comes_to_the_limit_goes_on_in_parts_and_resumes_alike(self):
@@ -77,15 +77,15 @@ class Limit(CliTest):
         self.assertLessEqual(memory["peak"], 16_000_000)
         self.assertEqual(memory["budget"], 16_000_000)
         batch = int(memory["chosen"][0].removeprefix("batch="))
-        self.assertEqual(memory["chosen"], [f"batch={batch}", f"accumulate={512 // batch}"])
+        self.assertEqual(memory["chosen"], [f"batch={batch}", f"accumulate={1024 // batch}"])
         manifest = (self.folder / "a" / "manifest.toml").read_text()
         self.assertIn("memory = 16000000", manifest)
         self.assertIn(f"goes through the model {batch} samples at a time", manifest)
         report = self.run_program("report", "a")
-        self.assertIn(f"with batch={batch}, accumulate={512 // batch}; without ", report.out)
+        self.assertIn(f"with batch={batch}, accumulate={1024 // batch}; without ", report.out)
 
         # The same parts from the beginning, which a recipe can say.
-        self.limited(batch=str(batch), more=more + f"  accumulate = {512 // batch},\n")
+        self.limited(batch=str(batch), more=more + f"  accumulate = {1024 // batch},\n")
         self.train("--out", "b")
         self.assertEqual(self.weights(self.folder / "a"), self.weights(self.folder / "b"))
 
@@ -218,7 +218,7 @@ class Limit(CliTest):
 class Budget(CliTest):
     def within(self, budget, allow="exact", more='  keep = "last",\n', **options):
         memory = f'  memory = {{ budget = "{budget}", allow = "{allow}" }},\n' + more
-        chosen = {"data": DATA, "model": LAYERS, "optim": "lab.optim.AdamW { lr = 0.001 }", "batch": "512", **options}
+        chosen = {"data": DATA, "model": LAYERS, "optim": "lab.optim.AdamW { lr = 0.001 }", "batch": "1024", **options}
         return self.recipe(**chosen, more=memory)
 
     def test_an_exact_choice_is_printed_recorded_and_could_have_been_written(self):
@@ -234,7 +234,7 @@ class Budget(CliTest):
         self.assertGreater(memory["plain"], 27_000_000)
         self.assertEqual(memory["budget"], 27_000_000)
         self.assertIn("'memory.fuse_step' = ", (self.folder / "a" / "manifest.toml").read_text())
-        self.recipe(data=DATA, model=LAYERS, optim="lab.optim.AdamW { lr = 0.001 }", batch="512",
+        self.recipe(data=DATA, model=LAYERS, optim="lab.optim.AdamW { lr = 0.001 }", batch="1024",
                     more='  keep = "last",\n')
         self.train("--out", "written", *(word for line in memory["chosen"] for word in ("--set", line)))
         self.assertEqual(self.summary(self.folder / "written")["memory"]["chosen"], memory["chosen"])
@@ -366,7 +366,7 @@ class Offload(CliTest):
         self.assert_same_end(disk / "run", self.folder / "plain")
 
     def test_activations_above_the_limit_lie_in_a_file_with_the_same_bytes(self):
-        chosen = {"data": DATA, "model": LAYERS, "optim": "lab.optim.SGD { lr = 0.01 }", "batch": "512", "epochs": "6"}
+        chosen = {"data": DATA, "model": LAYERS, "optim": "lab.optim.SGD { lr = 0.01 }", "batch": "1024", "epochs": "6"}
         self.recipe(**chosen, more='  keep = "last",\n' + self.SLOW)
         self.train("--out", "plain")
         self.recipe(**chosen, more='  keep = "last", memory = { offload = "activations" },\n' + self.SLOW)

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <numeric>
 #include <stdexcept>
 
@@ -69,12 +70,14 @@ Chunks::Chunks(Part part, const LoaderOptions& options, const std::vector<Key>& 
   }
   layouts_.push_back(layout_for(at::kLong, {}));
   for (const Layout& layout : layouts_) batch_bytes += layout.block_bytes;
-  per_chunk_ = std::clamp<std::int64_t>(static_cast<std::int64_t>(chunk_bytes / batch_bytes), 1, batches_);
+  const std::int64_t most = options_.needed > 0 ? std::min(batches_, options_.needed) : batches_;
+  per_chunk_ = std::clamp<std::int64_t>(static_cast<std::int64_t>(chunk_bytes / batch_bytes), 1, most);
   if (options_.threads > 0) {
     const std::int64_t asked = (options_.prefetch + per_chunk_ - 1) / per_chunk_;
     const auto fitting =
         static_cast<std::int64_t>(bytes_between_wakes / (batch_bytes * static_cast<std::size_t>(per_chunk_)));
     ahead_ = std::max({asked, std::int64_t{2} * options_.threads, 2 * std::min(chunks_between_wakes, fitting)});
+    ahead_ = std::min(ahead_, needed_chunks());
   }
   // Beside the chunks ahead, one chunk is in use, and the last batch of the chunk before may still be held.
   const Device& device = device_at(options_.device);
@@ -87,12 +90,18 @@ Chunks::Chunks(Part part, const LoaderOptions& options, const std::vector<Key>& 
 std::vector<std::int64_t> Chunks::buffer_bytes(std::int64_t held) const {
   // The first of the batches may be the last one of its chunk.
   const std::int64_t in_use = std::min((held + 2 * per_chunk_ - 2) / per_chunk_, chunks_per_epoch());
-  const std::int64_t chunks = (options_.threads > 0 ? ahead_ : 0) + in_use;
+  const std::int64_t chunks = std::min((options_.threads > 0 ? ahead_ : 0) + in_use, needed_chunks());
   std::vector<std::int64_t> bytes;
   for (const Layout& layout : layouts_)
     bytes.insert(bytes.end(), static_cast<std::size_t>(chunks),
                  static_cast<std::int64_t>(layout.block_bytes) * per_chunk_);
   return bytes;
+}
+
+std::int64_t Chunks::needed_chunks() const {
+  if (options_.needed == 0) return std::numeric_limits<std::int64_t>::max();
+  const std::int64_t epochs = options_.needed / batches_, rest = options_.needed % batches_;
+  return epochs * chunks_per_epoch() + (rest + per_chunk_ - 1) / per_chunk_;
 }
 
 std::int64_t Chunks::samples_per_epoch() const { return std::min(samples_, batches_ * options_.batch); }

@@ -24,6 +24,8 @@ class Chunks {
   // Each chunk of an epoch holds batches_per_chunk() batches; the last chunk holds the remaining ones.
   std::int64_t batches_per_chunk() const { return per_chunk_; }
   std::int64_t chunks_per_epoch() const { return (batches_ + per_chunk_ - 1) / per_chunk_; }
+  // The chunks that hold the batches which are needed; without an end more than there can be.
+  std::int64_t needed_chunks() const;
   // Number of chunks to make ahead of the chunk in use.
   std::int64_t ahead() const { return ahead_; }
   // The bytes of each buffer: of every column, for the chunks ahead and those of `held` batches in a row of one

@@ -25,7 +25,9 @@ struct Loader::Impl {
         listener(options.listener) {
     if (group && !part.transforms.empty()) throw recipe_error("data:transform does not go with stacked trials");
     if (options.threads > 0)
-      ahead.emplace(options.threads, chunks.ahead(), [this](std::int64_t number) { return chunks.make(number); });
+      ahead.emplace(
+          options.threads, chunks.ahead(), [this](std::int64_t number) { return chunks.make(number); },
+          chunks.needed_chunks());
   }
 
   std::vector<Batch> take() {

@@ -189,9 +189,8 @@ bool keeps_much(const FitPlan& plan) {
   if (!plan.device.is_cpu()) return false;
   const MemoryPrediction predicted = predict_memory(plan);
   if (predicted.is_least()) return false;
-  const std::int64_t limit = memory_limit(plan), room = limit > 0 ? limit : live_tensor_bytes() + free_tensor_memory();
   const MemoryLedger& step = predicted.memory.ledger;
-  return 2 * step.of(MemoryKind::activations) >= step.peak && 4 * predicted.memory.training() >= room;
+  return 2 * step.of(MemoryKind::activations) >= step.peak && 4 * predicted.memory.training() >= room_of(plan);
 }
 
 FitFacts facts_of(const Profile& profile, const FitPlan& plan, const StageOfTraining& stage, int threads) {

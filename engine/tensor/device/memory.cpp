@@ -2,6 +2,7 @@
 
 #include <c10/core/Allocator.h>
 #include <c10/core/CPUAllocator.h>
+#include <c10/core/alignment.h>
 #include <c10/core/impl/alloc_cpu.h>
 #include <c10/util/Exception.h>
 #include <malloc.h>
@@ -11,12 +12,14 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <memory>
 #include <mutex>
 #include <new>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -61,19 +64,59 @@ std::int64_t usable_tensor_memory() {
   return limit > 0 ? std::min(limit, usable_memory()) : usable_memory();
 }
 
-// The use of a block is stored in the block's last bytes, behind the bytes that were asked for. It cannot be a part of
-// the deleter: oneDNN frees through raw_deleter(), so that one function must free all blocks. The size of a block is
-// the one that the C library states, which is the same when the block is freed.
+// The size of a block is the one that the C library states, which is the same when the block is freed.
 std::int64_t block_size(void* block) { return static_cast<std::int64_t>(malloc_usable_size(block)); }
+
+// The use of a block cannot be a part of the deleter: oneDNN frees through raw_deleter(), so that one function must
+// free all blocks. The use of a small block is stored in the block's last bytes, behind the bytes that were asked for.
+// A block of this size or more has its use in a table instead: sizes are often powers of two, and with a few bytes more
+// the C library would give a block that is up to twice as large.
+constexpr std::int64_t in_table = std::int64_t{64} << 10;
+
+class UseTable {
+ public:
+  void put(const void* block, MemoryUse use) {
+    if (use == MemoryUse::other) return;  // which is what nearly all blocks are for
+    const std::lock_guard lock(mutex_);
+    uses_.emplace(block, use);
+  }
+  MemoryUse take(const void* block) {
+    const std::lock_guard lock(mutex_);
+    const auto found = uses_.find(block);
+    if (found == uses_.end()) return MemoryUse::other;
+    const MemoryUse use = found->second;
+    uses_.erase(found);
+    return use;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<const void*, MemoryUse> uses_;  // but for MemoryUse::other
+};
+
+UseTable& use_table() {
+  static auto* const table = new UseTable;  // stays, because some tensors are freed while the process ends
+  return *table;
+}
+
 char* use_of(void* block, std::int64_t size) {
   return static_cast<char*>(block) + size - static_cast<std::int64_t>(sizeof(MemoryUse));
+}
+void store_use(void* block, std::int64_t size, MemoryUse use) {
+  if (size >= in_table) return use_table().put(block, use);
+  std::memcpy(use_of(block, size), &use, sizeof use);
+}
+MemoryUse take_use(void* block, std::int64_t size) {
+  if (size >= in_table) return use_table().take(block);
+  MemoryUse use{};
+  std::memcpy(&use, use_of(block, size), sizeof use);
+  return use;
 }
 
 void free_block(void* block) {
   if (!block) return;
   const std::int64_t size = block_size(block);
-  MemoryUse use{};
-  std::memcpy(&use, use_of(block, size), sizeof use);
+  const MemoryUse use = take_use(block, size);
   if (is_listened.load(std::memory_order_relaxed)) [[unlikely]] {
     remove_and_tell(block, use, size);
   } else {
@@ -84,7 +127,16 @@ void free_block(void* block) {
 
 // A block of LibTorch's own functions, without the counting that its allocator adds for its profiler.
 using OwnedBlock = std::unique_ptr<void, decltype(&c10::free_cpu)>;
+OwnedBlock allocate_large(std::size_t bytes) {
+#ifdef TRAINLAB_MIMALLOC
+  // mimalloc takes more where an alignment is asked for, although its large blocks begin at the beginning of a page.
+  OwnedBlock block(mi_malloc(bytes), c10::free_cpu);
+  if (block && reinterpret_cast<std::uintptr_t>(block.get()) % c10::gAlignment == 0) return block;
+#endif
+  return {c10::alloc_cpu(bytes), c10::free_cpu};
+}
 OwnedBlock allocate_with_use(std::size_t bytes) {
+  if (bytes >= static_cast<std::size_t>(in_table)) return allocate_large(bytes);
   try {
     return {c10::alloc_cpu(bytes + sizeof(MemoryUse)), c10::free_cpu};
   } catch (const c10::Error&) {
@@ -122,7 +174,7 @@ class CountingAllocator final : public c10::Allocator {
     // Blocks are larger than the bytes asked for, so the limit is checked again with the true size. A refused block is
     // freed at once, and takes no memory because it was never touched.
     cpu.check_all(size);
-    std::memcpy(use_of(block, size), &use, sizeof use);
+    store_use(block, size, use);
     if (is_listened.load(std::memory_order_relaxed)) [[unlikely]] {
       add_and_tell(block, use, size);
     } else {
@@ -246,15 +298,20 @@ void set_script_memory_limit(std::int64_t bytes) { script_limit = bytes; }
 
 void on_large_script_memory(void (*listener)()) { large_listener = listener; }
 
-std::string memory_text(double bytes) {
+namespace {
+std::string amount_text(double bytes, double (*rounded)(double)) {
   constexpr std::array units = {"MiB", "GiB", "TiB", "PiB"};
   double amount = bytes / (1 << 20);
   std::size_t unit = 0;
   for (; amount >= 1024 && unit + 1 < units.size(); ++unit) amount /= 1024;
   std::array<char, 48> text{};
-  std::snprintf(text.data(), text.size(), "%.1f %s", amount, units[unit]);
+  std::snprintf(text.data(), text.size(), "%.1f %s", rounded(10 * amount) / 10, units[unit]);
   return text.data();
 }
+}  // namespace
+
+std::string memory_text(double bytes) { return amount_text(bytes, std::nearbyint); }
+std::string memory_text_up(double bytes) { return amount_text(bytes, std::ceil); }
 
 std::int64_t free_tensor_memory() {
   const std::int64_t live = live_tensor_bytes();

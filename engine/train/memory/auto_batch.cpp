@@ -4,10 +4,10 @@
 #include <cmath>
 #include <vector>
 
+#include "divisors.h"
 #include "plan/fit_plan_parts.h"
 #include "searching.h"
 #include "tensor/free_memory.h"
-#include "tensor/memory.h"
 #include "train/memory_prediction.h"
 
 namespace trainlab {
@@ -35,13 +35,6 @@ double where_full(const Tried& a, const Tried& b, double room) {
   return static_cast<double>(b.batch) + (room - b.peak) / slope;
 }
 
-std::vector<std::int64_t> divisors(std::int64_t whole) {
-  std::vector<std::int64_t> all;
-  for (std::int64_t one = 1; one <= whole; ++one)
-    if (whole % one == 0) all.push_back(one);
-  return all;
-}
-
 }  // namespace
 
 std::int64_t largest_batch(const FitPlan& plan, const RunSettings& settings) {
@@ -50,7 +43,7 @@ std::int64_t largest_batch(const FitPlan& plan, const RunSettings& settings) {
     throw fit.error("batch", "\"auto\" knows what a step takes on the CPU alone, found the device " + plan.device.str())
         .hint("batch = 64");
   }
-  const auto whole = static_cast<double>(plan.budget > 0 ? plan.budget : live_tensor_bytes() + free_tensor_memory());
+  const auto whole = static_cast<double>(room_of(plan));
   const double room = margin * whole;
   const std::int64_t effective = fit.given("effective") ? fit.integer("effective") : 0;
   Searching searching(settings, "batch = \"auto\"");

@@ -6,6 +6,7 @@
 #include <limits>
 #include <ranges>
 
+#include "divisors.h"
 #include "machine/product_times.h"
 #include "offload_price.h"
 #include "optim/optimizer.h"
@@ -86,10 +87,12 @@ Variants precisions(const FitPlan& plan) {
 
 // The bytes of the loader's buffers with a smaller batch.
 std::int64_t buffer_bytes(const FitPlan& plan, const Variant& smaller) {
+  const std::int64_t accumulate = smaller.lines.at("accumulate").integer();
   LoaderOptions options = plan.loader;
   options.batch = smaller.lines.at("batch").integer();
+  options.needed = plan.length.total_steps * accumulate;
   const Loader loader(plan.data.train, options, {Key(0)}, false);
-  return block_bytes(loader.buffer_bytes(smaller.lines.at("accumulate").integer()));
+  return block_bytes(loader.buffer_bytes(accumulate));
 }
 
 // Smaller batches with the same effective batch, each at least twice as small as the one before.
@@ -97,8 +100,9 @@ Variants batches(const FitPlan& plan) {
   Variants all;
   if (plan.loader.drop_last) return all;  // another size would leave out other samples
   const std::int64_t whole = plan.loader.batch;
-  for (std::int64_t parts = 2, least = 2; parts <= whole; ++parts) {
-    if (whole % parts != 0 || parts < least) continue;
+  std::int64_t least = 2;
+  for (const std::int64_t parts : divisors(whole)) {
+    if (parts < least) continue;
     least = 2 * parts;
     all.push_back({.lines = {{"batch", whole / parts}, {"accumulate", plan.accumulate * parts}},
                    .price = price_of_half_a_batch * std::log2(static_cast<double>(parts)),

@@ -20,12 +20,14 @@ FitMemory::FitMemory(const FitPlan& plan)
 
 void FitMemory::fed_by(const Loader& loader) {
   if (!plan_.device.is_cpu() || (plan_.budget == 0 && tensor_memory_limit() == 0)) return;
-  // The buffers of the validation part are given back before the test.
-  std::int64_t evaluated = 0;
-  for (const std::optional<Part>& part : {plan_.data.val, plan_.data.test})
-    if (part && plan_.measures()) evaluated = std::max(evaluated, block_bytes(evaluation_buffers(plan_, *part)));
-  const std::int64_t bytes = block_bytes(loader.buffer_bytes(plan_.accumulate)) + evaluated;
-  for_batches_ = bytes > 0 ? batches_before_ + bytes : 0;
+  for_training_ = batches_before_ + block_bytes(loader.buffer_bytes(plan_.accumulate));
+  evaluates(plan_.data.val);
+}
+
+void FitMemory::evaluates(const std::optional<Part>& part) {
+  if (for_training_ == 0) return;
+  for_batches_ = for_training_;
+  if (part && plan_.measures()) for_batches_ += block_bytes(evaluation_buffers(plan_, *part));
 }
 
 void FitMemory::record(const std::function<void()>& step) {

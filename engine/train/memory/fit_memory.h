@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 
 #include "data/loader.h"
 #include "memory_summary.h"
@@ -16,8 +17,10 @@ class FitMemory {
  public:
   // To be made before the first tensor of the fit.
   explicit FitMemory(const FitPlan& plan);
-  // To be called with the loader that gives the batches from now on.
+  // To be called with the loader that gives the batches from now on, beside which the validation part is evaluated.
   void fed_by(const Loader& loader);
+  // To be called with the part that is evaluated from now on, before its loader is made.
+  void evaluates(const std::optional<Part>& part);
   // The limit of the training, an object that must live while the engine works on it. The limit leaves room for all
   // buffers of the loaders, because a worker that ran out of memory would end the fit.
   MemoryBudget budget() const { return MemoryBudget(plan_.budget, for_batches_); }
@@ -32,8 +35,9 @@ class FitMemory {
  private:
   const FitPlan& plan_;
   MeasuredMemory measured_;
-  std::int64_t batches_before_;   // bytes of tensors charged to batches before the fit
-  std::int64_t for_batches_ = 0;  // bytes of these batches and of the loaders' buffers; 0 without a limit
+  std::int64_t batches_before_;    // bytes of tensors charged to batches before the fit
+  std::int64_t for_training_ = 0;  // these bytes and those of the training loader's buffers; 0 without a limit
+  std::int64_t for_batches_ = 0;   // with the buffers of the part that is evaluated
 };
 
 }  // namespace trainlab

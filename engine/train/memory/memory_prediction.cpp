@@ -12,6 +12,7 @@
 #include "objective/losses.h"
 #include "step/batch_view.h"
 #include "tensor/dry_run.h"
+#include "tensor/free_memory.h"
 #include "tensor/memory.h"
 #include "train/evaluator.h"
 #include "train/fit.h"
@@ -55,6 +56,7 @@ FitPlan step_plan(const FitPlan& plan, at::Device device) {
   one.loss = make_loss(plan.options, one.head);
   one.loader = plan.loader;
   one.length = plan.length;
+  one.validate_every = plan.validate_every;
   one.clip = plan.clip;
   one.accumulate = plan.accumulate;
   one.micro_batch = plan.micro_batch;
@@ -204,7 +206,7 @@ TrainingMemory memory_of_steps(const FitPlan& plan, std::size_t rows) {
   const std::vector<double> rates(rows, learning_rate(optimizers.front()));
   const std::vector<std::uint8_t> active(axis ? rows : 0, 1);
   const std::vector<std::int64_t> buffers =
-      Loader(plan.data.train, plan.loader, keys, axis).buffer_bytes(plan.accumulate);
+      Loader(plan.data.train, plan.training_loader(), keys, axis).buffer_bytes(plan.accumulate);
 
   MemoryRecorder recorder(tensor_memory());
   Count count(recorder, live_tensor_bytes());
@@ -245,7 +247,7 @@ TrainingMemory least_memory(const FitPlan& plan, std::size_t rows) {
   set(MemoryKind::weights, members * one.weights);
   if (!plan.fuse_step) set(MemoryKind::gradients, members * one.gradients);  // else never all at a time
   set(MemoryKind::optimizer, members * one.optimizer);
-  LoaderOptions in_use = plan.loader;
+  LoaderOptions in_use = plan.training_loader();
   in_use.threads = 0;  // the batches that are made ahead may be few at the moment that counts
   const Loader loader(plan.data.train, in_use, std::vector<Key>(rows, Key(0)), rows > 1);
   set(MemoryKind::batches, static_cast<double>(block_bytes(loader.buffer_bytes())));
@@ -260,6 +262,11 @@ TrainingMemory least_memory(const FitPlan& plan, std::size_t rows) {
 std::int64_t memory_limit(const FitPlan& plan) {
   const MemoryBudget budget(plan.budget);
   return tensor_memory_limit();
+}
+
+std::int64_t room_of(const FitPlan& plan) {
+  const std::int64_t limit = memory_limit(plan);
+  return limit > 0 ? limit : live_tensor_bytes() + free_tensor_memory();
 }
 
 MemoryPrediction predict_memory(const FitPlan& plan, std::size_t rows, const std::function<void(FitPlan&)>& change) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/words.h"
+#include "divisors.h"
 #include "model/recompute.h"
 #include "plan/fit_plan_parts.h"
 #include "tensor/free_memory.h"
@@ -74,8 +75,8 @@ class Search {
   std::optional<Way> smaller_batch(std::int64_t room, const Change& more) const {
     const std::int64_t whole = plan_.loader.batch;
     std::optional<Way> found;
-    for (std::int64_t parts = 2; parts <= whole; ++parts) {
-      if (whole % parts != 0) continue;
+    for (const std::int64_t parts : divisors(whole)) {
+      if (parts == 1) continue;
       const std::int64_t batch = whole / parts, accumulate = plan_.accumulate * parts;
       found = tried(fmt::format("batch = {}, accumulate = {}", batch, accumulate), [=](FitPlan& dry) {
         if (more) more(dry);

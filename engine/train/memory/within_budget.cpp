@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "core/words.h"
 #include "memory_summary.h"
 #include "mixture_search.h"
 #include "plan/fit_plan_parts.h"
 #include "tensor/free_memory.h"
+#include "tensor/memory.h"
 #include "train/memory_prediction.h"
 
 namespace trainlab {
@@ -20,12 +20,13 @@ constexpr double usable_share = 0.95;
 
 std::string text(std::int64_t bytes) { return memory_text(static_cast<double>(bytes)); }
 
-// The least budget for a training of these bytes. The text, which has one decimal, is not less.
-std::string least_budget_text(std::int64_t bytes) {
-  const double budget = static_cast<double>(bytes) / usable_share;
-  double unit = 0x1p20;
-  while (budget >= 1024 * unit) unit *= 1024;
-  return memory_text(std::ceil(10 * budget / unit) / 10 * unit);
+// The least budget for a training of these bytes.
+std::string least_budget_text(std::int64_t bytes) { return memory_text_up(static_cast<double>(bytes) / usable_share); }
+
+// The budget, or the limit of the process where this is less.
+std::int64_t limited_budget(const Options& memory) {
+  const MemoryBudget budget(memory_budget(memory));
+  return tensor_memory_limit();
 }
 
 // Chooses among mixtures for one budget.
@@ -80,11 +81,12 @@ class MixtureChoice {
   }
 
   Error nothing_fits(std::int64_t budget, Allow allow, const LeastMemory& least) {
+    const bool is_of_process = budget == tensor_memory_limit();
     Error error = memory_.error(
         "budget", fmt::format("expected at least {}, in which the training fits with options that allow = \"{}\" "
-                              "permits, found {} (without options the training takes {})",
-                              least_budget_text(least.bytes + unpredicted_), name_of(allow), text(budget),
-                              text(plain_memory_.training())));
+                              "permits, found {}{} (without options the training takes {})",
+                              least_budget_text(least.bytes + unpredicted_), name_of(allow),
+                              is_of_process ? "--memory " : "", text(budget), text(plain_memory_.training())));
     return error.hint(hint(allow, least)).lacking_memory();
   }
 
@@ -155,7 +157,7 @@ FitPlan plan_within_budget(const Options& fit, const RunSettings& settings, cons
     throw memory.error("budget", "cannot tell what a step takes: " + predicted.estimated_because)
         .hint("without a budget, each option is there by itself: memory = { recompute = \"every 2\" }");
   }
-  const std::int64_t budget = memory_budget(memory);
+  const std::int64_t budget = limited_budget(memory);
   Mixture mixture;
   if (settings.chosen.is_nil()) {
     mixture = MixtureChoice(bare, plain, predicted.memory, settings, memory, unpredicted).within(budget);

@@ -87,6 +87,12 @@ std::int64_t interval(const FitPlan& plan, const char* option) {
 
 }  // namespace
 
+LoaderOptions FitPlan::training_loader() const {
+  LoaderOptions with_end = loader;
+  with_end.needed = length.total_steps * accumulate;
+  return with_end;
+}
+
 double FitPlan::sample_flops() const {
   if (step) return std::nan("");
   const Flops flops = model->flops();

@@ -9,7 +9,7 @@
 #include "fit_plan_parts.h"
 #include "memory/auto_recompute.h"
 #include "tensor/free_memory.h"
-#include "tensor/memory.h"
+#include "train/memory_prediction.h"
 
 namespace trainlab {
 namespace {
@@ -32,7 +32,7 @@ bool covers_last(const FitPlan& plan) {
 
 void plan_auto(FitPlan& plan, const Options& memory, const RunSettings& settings) {
   plan.plans_for_one = true;
-  const std::int64_t budget = plan.budget > 0 ? plan.budget : live_tensor_bytes() + free_tensor_memory();
+  const std::int64_t budget = room_of(plan);
   Searching searching(settings, "segments for memory.recompute");
   const RecomputePrice price = recompute_within(plan, budget, memory, /*nests=*/true, searching);
   const auto text = [](std::int64_t bytes) { return memory_text(static_cast<double>(bytes)); };

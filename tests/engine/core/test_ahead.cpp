@@ -55,6 +55,24 @@ TEST_CASE("no more items than the capacity are made ahead, and all end with the 
   CHECK(alive == 0);
 }
 
+TEST_CASE("items beyond the end are made when the consumer comes to them, one at a time") {
+  std::atomic<std::int64_t> taken = 0, beyond = 0;
+  Ahead<std::int64_t> ahead(
+      2, 4,
+      [&](std::int64_t n) {
+        if (n >= 10 && n > taken) ++beyond;
+        return n;
+      },
+      10);
+  for (std::int64_t i = 0; i < 20; ++i) {
+    REQUIRE(ahead.take() == i);
+    taken = i + 1;
+  }
+  ahead.seek(5);
+  REQUIRE(ahead.take() == 5);
+  CHECK(beyond == 0);
+}
+
 TEST_CASE("after seek() items come from there, and none made before shows up") {
   std::atomic<int> alive = 0;
   {

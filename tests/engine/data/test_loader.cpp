@@ -6,6 +6,7 @@
 #include <ATen/ops/stack.h>
 #include <c10/core/InferenceMode.h>
 
+#include <numeric>
 #include <set>
 
 #include "support/data_support.h"
@@ -172,6 +173,29 @@ TEST_CASE("no more large batches are ahead than asked for") {
   std::set<const void*> places;
   for (int i = 0; i < 60; ++i) places.insert(loader.next().columns[0].const_data_ptr());
   CHECK(places.size() <= 5);  // three ahead, one in use, and the one before
+}
+
+TEST_CASE("no more batches are made ahead than are needed, and those after them come all the same") {
+  const Part part = numbered(200, 3000);
+  for (const int threads : {0, 1, 2}) {
+    const LoaderOptions endless{.batch = 16, .threads = threads};
+    LoaderOptions options = endless;
+    options.needed = 17;  // an epoch has 13
+    const std::vector<Batch> right = expected(part, endless, key, 2);
+    Loader loader(part, options, {key}, false);
+    for (const Batch& one : right) require_equal(loader.next(), one);
+  }
+  const LoaderOptions few{.batch = 16, .threads = 2, .prefetch = 12, .needed = 3};
+  const auto sum = [](const std::vector<std::int64_t>& bytes) {
+    return std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0});
+  };
+  Loader loader(part, few, {key}, false);
+  const std::int64_t bytes = sum(loader.buffer_bytes());
+  CHECK(bytes >= 3 * std::int64_t{16} * 3000 * 4);
+  CHECK(bytes < 4 * std::int64_t{16} * 3000 * 4);
+  std::set<const void*> places;
+  for (int i = 0; i < 3; ++i) places.insert(loader.next().columns[0].const_data_ptr());
+  CHECK(places.size() <= 3);
 }
 
 TEST_CASE("a held view of one batch keeps its memory from being filled anew") {

@@ -6,6 +6,7 @@
 #include <ATen/ops/zeros.h>
 
 #include <dlfcn.h>
+#include <malloc.h>
 
 #include <catch2/catch.hpp>
 #include <cstdlib>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "core/host.h"
+#include "tensor/dry_run.h"
 
 namespace trainlab::memory_test {
 
@@ -46,6 +48,46 @@ TEST_CASE("live and peak follow storages, whichever thread frees them") {
   }
   CHECK(tensor_memory().live == before);
   CHECK(tensor_memory().peak - before >= 4 * mega);
+}
+
+TEST_CASE("a large block counts what the allocator gives for its bytes, and nothing for its use") {
+  count_tensor_memory();
+  for (const std::int64_t kibi : {64, 128, 256, 512, 513, 1024, 3072, 4096}) {
+    INFO(kibi);
+    const std::int64_t bytes = kibi << 10;
+    void* const plain = std::malloc(static_cast<std::size_t>(bytes));
+    const auto given = static_cast<std::int64_t>(malloc_usable_size(plain));
+    std::free(plain);
+    const std::int64_t before = tensor_memory().live;
+    const at::Tensor tensor = at::empty({bytes}, at::kByte);
+    const std::int64_t counted = tensor_memory().live - before;
+    CHECK(counted >= bytes);
+    CHECK(counted <= given + 128);  // other allocators than mimalloc take some bytes for the alignment
+    CHECK(block_bytes(bytes) == counted);
+    CHECK(reinterpret_cast<std::uintptr_t>(tensor.data_ptr()) % 64 == 0);
+  }
+}
+
+TEST_CASE("blocks of all sizes keep their use until they are freed, and no longer") {
+  count_tensor_memory();
+  const TensorMemory before = tensor_memory();
+  const auto weights = [&] { return tensor_memory().of(MemoryUse::weights) - before.of(MemoryUse::weights); };
+  for (int round = 0; round < 2; ++round) {
+    std::vector<at::Tensor> kept;
+    std::int64_t sum = 0;
+    for (std::int64_t bytes = 1; bytes < 4 * mega; bytes = 3 * bytes / 2 + 1) {
+      for (const std::int64_t one : {bytes, (std::int64_t{64} << 10) - bytes % 16}) {
+        const MemoryCharge charge(MemoryUse::weights);
+        kept.push_back(at::empty({one}, at::kByte));
+        sum += block_bytes(one);
+      }
+    }
+    CHECK(static_cast<double>(weights()) == Approx(static_cast<double>(sum)).epsilon(0.001));
+    kept.clear();
+    CHECK(weights() == 0);
+    const at::Tensor other = at::empty({mega}, at::kByte);
+    CHECK(weights() == 0);
+  }
 }
 
 TEST_CASE("a script's tensors have a limit, the engine's do not") {
@@ -97,9 +139,9 @@ TEST_CASE("tensors have a limit in the process, and within a budget on one threa
     a.reset();
     CHECK_NOTHROW(at::empty({4 * mega}, at::kByte));
     // Blocks are larger than what is asked for, and count in full.
-    set_tensor_memory_limit(tensor_memory().live + 3 * mega + 1);
+    set_tensor_memory_limit(tensor_memory().live + 3 * mega + 101);
     reset_tensor_peak();
-    CHECK_THROWS_AS(at::empty({3 * mega}, at::kByte), TensorMemoryLimit);
+    CHECK_THROWS_AS(at::empty({3 * mega + 100}, at::kByte), TensorMemoryLimit);
     CHECK(tensor_memory().peak <= tensor_memory_limit());
   }
   {
@@ -176,6 +218,9 @@ TEST_CASE("memory that is not free is refused before it is allocated") {
   CHECK(tensor_memory().live == live);
   CHECK(memory_text(3 << 19) == "1.5 MiB");
   CHECK(memory_text(0x1p42) == "4.0 TiB");
+  CHECK(memory_text_up(3 << 19) == "1.5 MiB");
+  CHECK(memory_text_up((3 << 19) + 1) == "1.6 MiB");
+  CHECK(memory_text_up(0x1p30 + 1) == "1.1 GiB");
 }
 
 #if !defined(__SANITIZE_ADDRESS__)

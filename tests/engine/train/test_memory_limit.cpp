@@ -301,6 +301,21 @@ TEST_CASE("batch = \"auto\" is refused where nobody can tell, or nothing fits") 
              Catch::Contains("fit.batch: expected an integer ≥ 1 or \"auto\""));
 }
 
+TEST_CASE("a short fit counts the batches that it takes, not all buffers of a loader") {
+  const auto text = [](int steps) {
+    return fit_of(linear, R"(, "loss": "cross_entropy", "batch": 64, "steps": )" + std::to_string(steps));
+  };
+  const TrainingMemory brief = predict_memory(planned(text(2))).memory,
+                       usual = predict_memory(planned(text(1000))).memory;
+  CHECK(brief.batches < 3 * 64 * 80 * 4);
+  CHECK(usual.batches > 30 * brief.batches);
+  CHECK(static_cast<double>(usual.training() - brief.training()) ==
+        Approx(static_cast<double>(usual.batches - brief.batches)).epsilon(0.001));
+  const TemporaryFolder temporary;
+  const Value memory = run(planned(text(2)), temporary.path()).summary["memory"];
+  CHECK(memory["peak"].number() == Approx(static_cast<double>(brief.training())).epsilon(0.05));
+}
+
 TEST_CASE("the summary tells the memory of a step by kind") {
   const TemporaryFolder temporary;
   const FitPlan plan = planned(uneven_fit(R"(, "batch": 256)"));

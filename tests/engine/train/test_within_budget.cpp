@@ -109,13 +109,15 @@ TEST_CASE("a state that no cheaper option makes fit lies in a file, for a measur
   const double least = peak_of(wide(R"(, "memory": {"fuse_step": true, "offload": "optimizer"})"));
   REQUIRE(least < 0.5 * peak_of(wide("")));
   const std::string text = wide(within(least / 0.94));
-  const FitPlan plan = planned(text);
-  CHECK(plan.offload_optimizer);
-  CHECK(plan.fuse_step);
-  CHECK(value_of(plan, "memory.offload") == "\"optimizer\"");
-  CHECK(static_cast<double>(predict_memory(plan).memory.training()) <= least / 0.94);
-  REQUIRE(plan.notes.size() == 1);
-  CHECK_THAT(plan.notes.front(), Catch::Contains("memory.fuse_step=true, memory.offload=optimizer; about "));
+  {
+    const FitPlan plan = planned(text);
+    CHECK(plan.offload_optimizer);
+    CHECK(plan.fuse_step);
+    CHECK(value_of(plan, "memory.offload") == "\"optimizer\"");
+    CHECK(static_cast<double>(predict_memory(plan).memory.training()) <= least / 0.94);
+    REQUIRE(plan.notes.size() == 1);
+    CHECK_THAT(plan.notes.front(), Catch::Contains("memory.fuse_step=true, memory.offload=optimizer; about "));
+  }  // gives its data back, which count in the budget of the next
   CHECK(hash_of_last(text) == whole);
   // What the recipe says itself is no choice.
   const FitPlan given = planned(wide(R"(, "memory": {"offload": "optimizer", "budget": ")" +
@@ -169,6 +171,49 @@ TEST_CASE("the least budget that is named is enough, and none far below is named
   REQUIRE(bytes);
   CHECK_NOTHROW(planned(deep(within(static_cast<double>(*bytes)))));
   CHECK_THAT(error_of([&] { planned(deep(within(0.9 * static_cast<double>(*bytes)))); }), Catch::Contains(begin));
+}
+
+TEST_CASE("steps need no room for the batches of a test part, which are made when the training has ended") {
+  const auto text = [](double budget) {
+    std::string all = deep(within(budget) + R"(, "keep": "last")", 256);
+    const std::string source = R"({"@": "data.digits"})";
+    all.replace(all.find("\"steps\": 3"), 10, "\"steps\": 30");
+    return all.replace(
+        all.find(source), source.size(),
+        R"({"@": "data:split", "source": {"@": "data.digits"}, "train": 0.3, "val": 0.05, "test": 0.65})");
+  };
+  const std::string error = error_of([&] { planned(text(100'000)); }), begin = "expected at least ";
+  const std::size_t at = error.find(begin);
+  REQUIRE(at != std::string::npos);
+  const std::string least = error.substr(at + begin.size(), error.find(',', at) - at - begin.size());
+  const auto budget = static_cast<double>(bytes_of(least, 0).value());
+  const TemporaryFolder folder;
+  const Value summary = run_one(parse_options(text(budget)), folder.path(), false, cpu_settings());
+  CHECK(summary["status"] == Value("done"));
+  CHECK(summary["memory"]["peak"].number() <= budget);
+}
+
+TEST_CASE("of a budget and the limit of the process, the smaller holds") {
+  const double plain = peak_of(deep(""));
+  const auto limit = static_cast<std::int64_t>(0.8 * plain);
+  const Value chosen = planned(deep(within(static_cast<double>(limit)))).chosen;
+  REQUIRE(chosen != planned(deep(within(2 * plain))).chosen);
+  const std::string auto_recompute = R"(, "memory": {"recompute": "auto", "budget": "1 GB"})";
+  const std::string auto_batch = R"(, "memory": {"budget": "1 GB"})";
+  const auto with_auto_batch = [](std::string text) { return text.replace(text.find("1024"), 4, "\"auto\""); };
+  REQUIRE(planned(deep(auto_recompute)).recompute.empty());
+  const std::int64_t batch = planned(with_auto_batch(deep(auto_batch))).loader.batch;
+
+  set_tensor_memory_limit(limit);
+  const FitPlan plan = planned(deep(within(2 * plain)));
+  CHECK(plan.budget == limit);
+  CHECK(plan.chosen == chosen);
+  CHECK(planned(deep(within(0.9 * static_cast<double>(limit)))).budget < limit);
+  CHECK_FALSE(planned(deep(auto_recompute)).recompute.empty());
+  CHECK(planned(with_auto_batch(deep(auto_batch))).loader.batch < batch);
+  set_tensor_memory_limit(live_tensor_bytes() + 500'000);
+  CHECK_THAT(error_of([&] { planned(deep(within(2 * plain))); }), Catch::Contains("permits, found --memory "));
+  set_tensor_memory_limit(0);
 }
 
 TEST_CASE("what changes the numbers needs to be allowed") {

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <limits>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -22,11 +23,13 @@ class Ahead {
  public:
   using Make = std::function<Item(std::int64_t number)>;
 
-  // threads ≥ 1, capacity ≥ 1. `make` is called from several threads at once. They start at the first take().
-  Ahead(int threads, std::int64_t capacity, Make make)
+  // threads ≥ 1, capacity ≥ 1. `make` is called from several threads at once. They start at the first take(). Items
+  // from number `end` on are made only when the consumer comes to them.
+  Ahead(int threads, std::int64_t capacity, Make make, std::int64_t end = std::numeric_limits<std::int64_t>::max())
       : threads_(static_cast<std::size_t>(threads)),
         make_(std::move(make)),
-        slots_(static_cast<std::size_t>(capacity)) {}
+        slots_(static_cast<std::size_t>(capacity)),
+        end_(end) {}
 
   // Waits for the items that are being made at the moment.
   ~Ahead() {
@@ -62,6 +65,10 @@ class Ahead {
   Item take() {
     while (workers_.size() < threads_) workers_.emplace_back([this] { work(); });
     std::unique_lock lock(mutex_);
+    if (next_ >= end_) {
+      end_ = next_ + 1;
+      room_.notify_all();
+    }
     ready_.wait(lock, [this] { return slot(next_).item || slot(next_).error; });
     if (const std::exception_ptr error = slot(next_).error) {
       lock.unlock();
@@ -70,7 +77,7 @@ class Ahead {
     Item item = std::move(*slot(next_).item);
     slot(next_).item.reset();
     ++next_;
-    const bool wake = idle_ > 0 && half_free();
+    const bool wake = idle_ > 0 && may_go_on();
     lock.unlock();
     if (wake) room_.notify_all();
     return item;
@@ -82,8 +89,9 @@ class Ahead {
     std::exception_ptr error;
   };
 
+  bool must_wait() const { return claimed_ >= end_ || claimed_ - next_ >= static_cast<std::int64_t>(slots_.size()); }
   // Waking a thread costs more than making a small item: a worker that ran out of room sleeps until half of it is free.
-  bool half_free() const { return claimed_ - next_ <= static_cast<std::int64_t>(slots_.size() / 2); }
+  bool may_go_on() const { return claimed_ < end_ && claimed_ - next_ <= static_cast<std::int64_t>(slots_.size() / 2); }
 
   Slot& slot(std::int64_t number) { return slots_[static_cast<std::size_t>(number) % slots_.size()]; }
 
@@ -100,9 +108,9 @@ class Ahead {
   void work() {
     std::unique_lock lock(mutex_);
     for (;;) {
-      if (!stopping_ && claimed_ - next_ >= static_cast<std::int64_t>(slots_.size())) {
+      if (!stopping_ && must_wait()) {
         ++idle_;
-        room_.wait(lock, [this] { return stopping_ || half_free(); });
+        room_.wait(lock, [this] { return stopping_ || may_go_on(); });
         --idle_;
       }
       if (stopping_) return;
@@ -130,6 +138,7 @@ class Ahead {
   std::condition_variable ready_;        // item next_ is there
   std::vector<Slot> slots_;              // of item number % capacity
   std::int64_t next_ = 0, claimed_ = 0;  // to be taken; to be made
+  std::int64_t end_;                     // none is made before the consumer comes to it
   std::uint64_t generation_ = 0;         // of seek(): an item begun before is dropped
   bool stopping_ = false;
   int idle_ = 0;

@@ -31,6 +31,7 @@ struct LoaderOptions {
   bool drop_last = false;
   int threads = 1;                         // workers; 0: the caller's thread gathers
   int prefetch = 4;                        // batches ahead, at least
+  std::int64_t needed = 0;                 // batches that are made ahead, from the first epoch's first on; 0: no end
   at::ScalarType float_type = at::kFloat;  // float columns are given in this type
   at::Device device = at::kCPU;            // the device to which the caller will move the batches
   InputListener* listener = nullptr;       // hears the making and the handing over of batches; outlives the loader

@@ -9,6 +9,8 @@ namespace trainlab {
 
 // "3.6 TiB", "21.9 GiB", "0.5 MiB".
 std::string memory_text(double bytes);
+// The least amount that can be written so and is not less than `bytes`.
+std::string memory_text_up(double bytes);
 
 // Bytes that new tensors may take at this moment, with what the allocator keeps of freed ones.
 std::int64_t free_tensor_memory();

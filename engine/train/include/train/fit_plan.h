@@ -109,6 +109,8 @@ struct FitPlan {
   // not measured.
   bool measures() const { return loss != nullptr; }
   std::int64_t parameter_count() const;
+  // `loader`, with the number of batches that the length needs.
+  LoaderOptions training_loader() const;
   // FLOPs of both passes for a sample; NaN where nobody knows them: with a step of the recipe's own, and with layers of
   // its own.
   double sample_flops() const;

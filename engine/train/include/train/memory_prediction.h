@@ -5,7 +5,8 @@
 //             copies of weights behind, or in a validation or the test
 //
 // All tensors of the process count in both, those from before the fit and the loader's buffers included. A prediction
-// counts all buffers that the loader may fill; a measurement those that were filled by then.
+// counts all buffers that the loader may fill, no more than the fit has batches; a measurement those that were filled by
+// then.
 #pragma once
 
 #include <algorithm>
@@ -22,6 +23,8 @@ namespace trainlab {
 // The most bytes that tensors of the fit may take: the least of memory.budget and of the limit of the process; 0: no
 // limit.
 std::int64_t memory_limit(const FitPlan& plan);
+// This limit; where there is none, what tensors hold now and what is free.
+std::int64_t room_of(const FitPlan& plan);
 
 struct TrainingMemory {
   MemoryLedger ledger;           // of a step; of a least amount: the peak and its categories only
