@@ -11,7 +11,7 @@
 namespace trainlab {
 namespace {
 
-constexpr int most_rates = 9;  // that are probed
+constexpr std::ptrdiff_t most_rates = 9;  // beyond these, no other is probed but the half and the double of the best
 constexpr std::int64_t least_probe = 280, longest_probe = 1000;
 
 std::vector<RatePoint> mean_curve(const std::vector<std::vector<RatePoint>>& curves) {
@@ -31,18 +31,22 @@ class RateProbe {
   RateProbe(Trainings& trainings, FoundRate& found, std::int64_t first_seed)
       : trainings_(trainings), found_(found), first_seed_(first_seed) {}
 
-  // Rates 4 times apart until the best lies between two others, and then its half and its double, as long as these are
-  // better than it.
+  // Rates 4 times apart until worse ones lie on both sides of the good ones, and then the half and the double of the
+  // best, as long as one of these is better.
   void search() {
     for (const int octave : {-2, 0, 2}) try_rate(octave);
-    for (int distance : {2, 1}) {
-      for (int best = this->best();; best = this->best()) {
-        const bool is_between = probes_.contains(best - distance) && probes_.contains(best + distance);
-        if (is_between || std::ssize(probes_) >= most_rates) break;
-        for (const int octave : {best - distance, best + distance}) try_rate(octave);
-      }
+    while (std::ssize(probes_) < most_rates) {
+      std::vector<ProbedRate> sorted = this->sorted();
+      const RateChoice choice = choose_rate(sorted);
+      if (choice.is_bounded) break;
+      const bool goes_down = choice.suggestion == 0 || choice.low == sorted.front().rate;
+      try_rate(goes_down ? probes_.begin()->first - 2 : probes_.rbegin()->first + 2);
     }
-    for (auto& [octave, probe] : probes_) found_.probes.push_back(std::move(probe));
+    for (int best = this->best(); std::ssize(probes_) < most_rates; best = this->best()) {
+      if (probes_.contains(best - 1) && probes_.contains(best + 1)) break;
+      for (const int octave : {best - 1, best + 1}) try_rate(octave);
+    }
+    found_.probes = sorted();
   }
 
  private:
@@ -59,6 +63,12 @@ class RateProbe {
       found_.metric = std::move(loss.metric);
     }
     probes_.emplace(octave, std::move(probe));
+  }
+
+  std::vector<ProbedRate> sorted() const {
+    std::vector<ProbedRate> all;
+    for (const auto& [octave, probe] : probes_) all.push_back(probe);
+    return all;
   }
 
   // The rate with the least loss; the lowest where no loss is finite.
