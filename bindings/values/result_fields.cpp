@@ -281,11 +281,13 @@ void of_studies(Registry& registry) {
 
 void of_searches(Registry& registry) {
   registry.add(Entry("result.lr", "field", "Of lab.find.lr: the learning rate that was found.")
-                   .with(Option("suggestion", "the best of three rates that were probed").number())
-                   .with(Option("start", "the middle one of these, by the range tests").number())
+                   .with(Option("suggestion", "the middle of `low` and `high`").number())
+                   .with(Option("low", "the lowest probed rate that cannot be told from the best").number())
+                   .with(Option("high", "the highest of these rates").number())
+                   .with(Option("is_bounded", "whether a worse rate was probed on both sides of them").boolean())
+                   .with(Option("start", "the first probed rate, by the range tests").number())
                    .with(Option("valley", "fastai's rule on the mean curve").number())
                    .with(Option("steepest", "the rate at which the loss fell fastest").number())
-                   .with(Option("is_clear", "whether the probe tells the three rates apart").boolean())
                    .returns("table"));
   registry.add(Entry("result.batch", "field", "Of lab.find.batch: the samples of a step.")
                    .with(Option("now", "the fit's").integer())

@@ -90,7 +90,7 @@ Entry entry_of(const Finder& finder) {
 
 void register_find(Registry& registry) {
   for (const Finder& finder :
-       {Finder{"lr", "Finds a learning rate for a fit: range tests, then a probe of three rates.",
+       {Finder{"lr", "Finds a learning rate for a fit: range tests, then short trainings at rates around it.",
                "local found = lab.run(lab.find.lr { fit = build { lr = 1e-3 } })\n"
                "return build { lr = found.lr.suggestion }",
                rate},

@@ -104,12 +104,9 @@ class OptimizerSearch {
 
   // The loss of the weights that a training keeps; NaN if the loss is not finite.
   double loss(const Value& optimizer, double rate, std::int64_t steps, std::int64_t seed) {
-    const Options changed = trainings_.changed(
-        {{"optim", with_rate(optimizer, rate)}, {"epochs", Value()}, {"steps", steps}, {"seed", seed}});
-    const Value metrics = trainings_.run(trainings_.plan(changed), {})["metrics"];
-    if (found_.metric.empty()) found_.metric = metrics["val.loss"].is_number() ? "val.loss" : "train.loss";
-    const Value& loss = metrics[found_.metric];
-    return loss.is_number() ? loss.number() : std::nan("");
+    const EndLoss loss = trainings_.end_loss({.optimizer = optimizer, .rate = rate, .steps = steps, .seed = seed});
+    if (found_.metric.empty()) found_.metric = loss.metric;
+    return loss.value;
   }
 
   Trainings& trainings_;
@@ -141,7 +138,7 @@ FoundOptimizer find_optimizer(const Registry& registry, const Spec& fit, const R
   }
   FoundOptimizer found;
   found.seeds = options.seeds;
-  found.steps = trainings.plan(whole).length.total_steps;
+  found.steps = trainings.length().total_steps;
   OptimizerSearch search(trainings, found, settings.seed);
   const std::vector<Candidate> all = candidates(fit.value["optim"]);
   for (std::size_t i = 0; i < all.size(); ++i) {

@@ -22,25 +22,21 @@ class LossRecorder final : public GradientPass {
 
 }  // namespace
 
-std::vector<double> losses_of(Trainings& trainings, const ShortTraining& training) {
-  const Options changed = trainings.changed(
-      {{"optim", with_rate(training.optimizer, training.rate)},
-       {"schedule", Value::Map{{"@", "sched.exponential"}, {"factor", training.growth}, {"every", "1 steps"}}},
-       {"epochs", Value()},
-       {"steps", training.steps},
-       {"seed", training.seed}});
-  const auto recorder = std::make_shared<LossRecorder>();
-  trainings.run(trainings.plan(changed),
-                {.observers = {std::make_shared<EndsAfter>(training.steps)}, .passes = {recorder}});
-  while (!recorder->losses.empty() && !std::isfinite(recorder->losses.back())) recorder->losses.pop_back();
-  return recorder->losses;
-}
-
 std::vector<RatePoint> range_test(Trainings& trainings, const Value& optimizer, std::int64_t steps, std::int64_t seed) {
   const double growth = std::pow(highest_rate / lowest_rate, 1 / static_cast<double>(steps - 1));
+  const Options changed =
+      trainings.changed({{"optim", with_rate(optimizer, lowest_rate)},
+                         {"schedule", Value::Map{{"@", "sched.exponential"}, {"factor", growth}, {"every", "1 steps"}}},
+                         {"epochs", Value()},
+                         {"flops", Value()},
+                         {"steps", steps},
+                         {"seed", seed}});
+  const auto recorder = std::make_shared<LossRecorder>();
+  trainings.run(trainings.plan(changed), {.observers = {std::make_shared<EndsAfter>(steps)}, .passes = {recorder}});
+  std::vector<double>& losses = recorder->losses;
+  while (!losses.empty() && !std::isfinite(losses.back())) losses.pop_back();
   std::vector<RatePoint> curve;
-  for (const double loss : losses_of(
-           trainings, {.optimizer = optimizer, .rate = lowest_rate, .growth = growth, .steps = steps, .seed = seed}))
+  for (const double loss : losses)
     curve.push_back({lowest_rate * std::pow(growth, static_cast<double>(curve.size())), loss});
   return curve;
 }

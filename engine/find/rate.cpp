@@ -3,23 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <span>
+#include <map>
 
 #include "range_test.h"
 
 namespace trainlab {
 namespace {
 
-constexpr std::array factors{0.25, 1.0, 4.0};
-
-double mean_of_late_half(const std::vector<double>& losses) {
-  const std::size_t half = losses.size() / 2;
-  double sum = 0;
-  for (std::size_t i = half; i < losses.size(); ++i) sum += losses[i];
-  return sum / static_cast<double>(losses.size() - half);
-}
+constexpr std::ptrdiff_t most_rates = 9;  // beyond these, no other is probed but the half and the double of the best
+constexpr std::int64_t least_probe = 280, longest_probe = 1000;
 
 std::vector<RatePoint> mean_curve(const std::vector<std::vector<RatePoint>>& curves) {
   std::size_t shortest = curves.front().size();
@@ -32,51 +25,105 @@ std::vector<RatePoint> mean_curve(const std::vector<std::vector<RatePoint>>& cur
   return mean;
 }
 
-// Probes three rates, with the same weights and data for each seed, and computes the standard error of the difference.
-void probe(FoundRate& found, Trainings& trainings, std::span<const std::int64_t> seeds) {
-  std::vector<std::vector<double>> losses;  // by rate, then by seed
-  for (const double factor : factors) {
-    ProbedRate one{.rate = found.start * factor};
-    std::vector<double>& all = losses.emplace_back();
-    for (const std::int64_t seed : seeds) {
-      const std::vector<double> run = losses_of(
-          trainings, {.optimizer = trainings.fit()["optim"], .rate = one.rate, .steps = found.steps, .seed = seed});
-      const bool is_whole = std::ssize(run) == found.steps;
-      all.push_back(is_whole ? mean_of_late_half(run) : std::nan(""));
-      one.loss += all.back() / static_cast<double>(seeds.size());
+// Probed rates by the octaves between them and the start. Each rate has the same weights and data for each seed.
+class RateProbe {
+ public:
+  RateProbe(Trainings& trainings, FoundRate& found, std::int64_t first_seed)
+      : trainings_(trainings), found_(found), first_seed_(first_seed) {}
+
+  // Rates 4 times apart until worse ones lie on both sides of the good ones, and then the half and the double of the
+  // best, as long as one of these is better.
+  void search() {
+    for (const int octave : {-2, 0, 2}) try_rate(octave);
+    while (std::ssize(probes_) < most_rates) {
+      std::vector<ProbedRate> sorted = this->sorted();
+      const RateChoice choice = choose_rate(sorted);
+      if (choice.is_bounded) break;
+      const bool goes_down = choice.suggestion == 0 || choice.low == sorted.front().rate;
+      try_rate(goes_down ? probes_.begin()->first - 2 : probes_.rbegin()->first + 2);
     }
-    found.probes.push_back(one);
+    for (int best = this->best(); std::ssize(probes_) < most_rates; best = this->best()) {
+      if (probes_.contains(best - 1) && probes_.contains(best + 1)) break;
+      for (const int octave : {best - 1, best + 1}) try_rate(octave);
+    }
+    found_.probes = sorted();
   }
-  std::size_t best = 1;
-  for (const std::size_t i : {std::size_t{0}, std::size_t{2}}) {
-    const bool is_better = found.probes[i].loss < found.probes[best].loss || std::isnan(found.probes[best].loss);
-    if (is_better && !std::isnan(found.probes[i].loss)) best = i;
+
+ private:
+  void try_rate(int octave) {
+    if (probes_.contains(octave)) return;
+    ProbedRate probe{.rate = found_.start * std::exp2(octave)};
+    for (int i = 0; i < found_.seeds; ++i) {
+      EndLoss loss = trainings_.end_loss({.optimizer = trainings_.fit()["optim"],
+                                          .rate = probe.rate,
+                                          .steps = found_.probe_steps,
+                                          .seed = first_seed_ + i});
+      probe.losses.push_back(loss.value);
+      probe.loss += loss.value / found_.seeds;
+      found_.metric = std::move(loss.metric);
+    }
+    probes_.emplace(octave, std::move(probe));
   }
-  // The start is compared with the better of the other two rates.
-  const std::size_t other = best != 1 ? best : found.probes[0].loss < found.probes[2].loss ? 0 : 2;
+
+  std::vector<ProbedRate> sorted() const {
+    std::vector<ProbedRate> all;
+    for (const auto& [octave, probe] : probes_) all.push_back(probe);
+    return all;
+  }
+
+  // The rate with the least loss; the lowest where no loss is finite.
+  int best() const {
+    const auto loss = [](const auto& entry) { return std::isnan(entry.second.loss) ? HUGE_VAL : entry.second.loss; };
+    return std::ranges::min_element(probes_, {}, loss)->first;
+  }
+
+  Trainings& trainings_;
+  FoundRate& found_;
+  std::int64_t first_seed_;
+  std::map<int, ProbedRate> probes_;
+};
+
+// The standard error of the mean difference between two rates' losses.
+double error_between(const ProbedRate& a, const ProbedRate& b) {
+  const auto n = static_cast<double>(a.losses.size());
+  const double mean = a.loss - b.loss;
   double squares = 0;
-  const auto n = static_cast<double>(seeds.size());
-  const double mean = found.probes[1].loss - found.probes[other].loss;
-  for (std::size_t k = 0; k < seeds.size(); ++k) squares += std::pow(losses[1][k] - losses[other][k] - mean, 2);
-  found.error = seeds.size() > 1 ? std::sqrt(squares / (n - 1) / n) : std::nan("");
-  found.is_clear = best == 1 || std::isnan(found.probes[1].loss) || mean > 3 * found.error;
-  found.suggestion = found.is_clear ? found.probes[best].rate : found.start;
+  for (std::size_t i = 0; i < a.losses.size(); ++i) squares += std::pow(a.losses[i] - b.losses[i] - mean, 2);
+  return n > 1 ? std::sqrt(squares / (n - 1) / n) : std::nan("");
 }
 
 }  // namespace
 
+RateChoice choose_rate(std::vector<ProbedRate>& probes) {
+  const auto loss = [](const ProbedRate& one) { return std::isnan(one.loss) ? HUGE_VAL : one.loss; };
+  const auto best = std::ranges::min_element(probes, {}, loss);
+  if (best == probes.end() || std::isnan(best->loss)) return {};
+  for (ProbedRate& one : probes) one.error = error_between(one, *best);
+  const auto is_as_good = [&](const ProbedRate& one) { return one.loss - best->loss <= one.error; };
+  auto low = best, high = best;
+  while (low != probes.begin() && is_as_good(*(low - 1))) --low;
+  while (high + 1 != probes.end() && is_as_good(*(high + 1))) ++high;
+  return {.suggestion = std::sqrt(low->rate * high->rate),
+          .low = low->rate,
+          .high = high->rate,
+          .is_bounded = low != probes.begin() && high + 1 != probes.end()};
+}
+
 FoundRate find_rate(const Registry& registry, const Spec& fit, const RunSettings& settings,
                     const RateOptions& options) {
   Trainings trainings(registry, fit, settings, options.context);
-  std::vector<std::int64_t> seeds;
-  seeds.reserve(static_cast<std::size_t>(options.seeds));
-  for (int i = 0; i < options.seeds; ++i) seeds.push_back(settings.seed + i);
-  FoundRate found{.seeds = options.seeds, .steps = options.steps};
+  FoundRate found{.seeds = options.seeds, .range_steps = options.range_steps};
+  found.steps = trainings.length().total_steps;
+  // All probes of a long fit together take about as many steps as the fit.
+  found.probe_steps = options.probe_steps > 0
+                          ? options.probe_steps
+                          : std::min(found.steps, std::clamp(found.steps / 25, least_probe, longest_probe));
   std::vector<std::vector<RatePoint>> curves;
   std::vector<RateSuggestions> suggestions;
-  for (const std::int64_t seed : seeds) {
+  for (int i = 0; i < options.seeds; ++i) {
+    const std::int64_t seed = settings.seed + i;
     options.context.tell(fmt::format("range test with seed {}", seed));
-    curves.push_back(range_test(trainings, trainings.fit()["optim"], options.steps, seed));
+    curves.push_back(range_test(trainings, trainings.fit()["optim"], options.range_steps, seed));
     suggestions.push_back(suggestions_of(curves.back()));
   }
   found.curve = mean_curve(curves);
@@ -87,52 +134,16 @@ FoundRate find_rate(const Registry& registry, const Spec& fit, const RunSettings
         .error("", fmt::format("the loss is not finite at the rate {:g} already", lowest_rate))
         .hint("the fit has another fault: trainlab run says which");
   }
-  options.context.tell(fmt::format("probe of {:.3g} and of rates 4 times smaller and larger", found.start));
-  probe(found, trainings, seeds);
-  if (std::ranges::all_of(found.probes, [](const ProbedRate& one) { return std::isnan(one.loss); })) {
+  options.context.tell(fmt::format("probe of rates around {:.3g}, {} steps each", found.start, found.probe_steps));
+  RateProbe(trainings, found, settings.seed).search();
+  found.choice = choose_rate(found.probes);
+  if (found.choice.suggestion == 0) {
     throw trainings.changed({})
         .error("", fmt::format("the loss is not finite in {} steps at any of the rates from {:.2g} to {:.2g}",
-                               found.steps, found.probes.front().rate, found.probes.back().rate))
+                               found.probe_steps, found.probes.front().rate, found.probes.back().rate))
         .hint("the fit has another fault: trainlab run says which");
   }
   return found;
-}
-
-std::string rate_text(const FoundRate& found) {
-  std::string text =
-      fmt::format("lr = {:.2g}{}\n\nrange test over {} seeds, {} steps each\n", found.suggestion,
-                  found.is_clear ? "" : ", because the probe shows no clearly better rate", found.seeds, found.steps);
-  text += fmt::format("  a quarter of the least loss's rate  {:.2g}\n", found.rules.quarter_of_least);
-  text += fmt::format("  valley                              {:.2g}\n", found.rules.valley);
-  text += fmt::format("  steepest                            {:.2g}\n", found.rules.steepest);
-  text += fmt::format("\nprobe: mean loss of the last {} of {} steps, standard error {:.2g}\n", found.steps / 2,
-                      found.steps, found.error);
-  for (const ProbedRate& one : found.probes) {
-    text += std::isnan(one.loss) ? fmt::format("  lr = {:<8.2g}  not finite\n", one.rate)
-                                 : fmt::format("  lr = {:<8.2g}  {:.4g}\n", one.rate, one.loss);
-  }
-  if (found.suggestion == found.probes.front().rate) {
-    text += "the best of the three is the smallest: smaller rates may be better still\n";
-  } else if (found.suggestion == found.probes.back().rate) {
-    text += "the best of the three is the largest: larger rates may be better still\n";
-  }
-  return text;
-}
-
-Value to_value(const FoundRate& found) {
-  Value::List curve, probes;
-  for (const RatePoint& point : found.curve) curve.push_back(Value::Map{{"lr", point.rate}, {"loss", point.loss}});
-  for (const ProbedRate& one : found.probes) probes.push_back(Value::Map{{"lr", one.rate}, {"loss", one.loss}});
-  return Value::Map{{"kind", "finder"},
-                    {"status", "done"},
-                    {"lr", Value::Map{{"suggestion", found.suggestion},
-                                      {"start", found.start},
-                                      {"valley", found.rules.valley},
-                                      {"steepest", found.rules.steepest},
-                                      {"is_clear", found.is_clear}}},
-                    {"probes", std::move(probes)},
-                    {"error", found.error},
-                    {"curve", std::move(curve)}};
 }
 
 }  // namespace trainlab

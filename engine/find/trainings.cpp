@@ -1,5 +1,10 @@
 #include "trainings.h"
 
+#include <cmath>
+
+#include "optim/optimizer.h"
+#include "squeezed.h"
+
 namespace trainlab {
 
 Trainings::Trainings(const Registry& registry, const Spec& fit, const RunSettings& settings,
@@ -47,6 +52,29 @@ Value Trainings::run(const FitPlan& plan, const FitCompany& company) const {
   } catch (const SeenEnough&) {
     return {};
   }
+}
+
+const RunLength& Trainings::length() {
+  if (!length_) {
+    const Options whole = changed({});
+    const bool has_length = whole.given("epochs") || whole.given("steps") || whole.given("flops");
+    length_ = plan(has_length ? whole : changed({{"steps", assumed_steps}})).length;
+  }
+  return *length_;
+}
+
+EndLoss Trainings::end_loss(const ShortTraining& training) {
+  const Options whole = changed({{"optim", with_rate(training.optimizer, training.rate)},
+                                 {"epochs", Value()},
+                                 {"flops", Value()},
+                                 {"steps", training.steps},
+                                 {"seed", training.seed}});
+  auto spec = std::make_shared<Spec>(whole.spec());
+  squeeze_schedules(*spec, whole, length(), training.steps);
+  const Value metrics = run(plan(Options(registry_, std::move(spec), "")), {})["metrics"];
+  EndLoss loss{.metric = metrics["val.loss"].is_number() ? "val.loss" : "train.loss"};
+  loss.value = metrics[loss.metric].is_number() ? metrics[loss.metric].number() : std::nan("");
+  return loss;
 }
 
 }  // namespace trainlab

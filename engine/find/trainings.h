@@ -11,6 +11,19 @@
 
 namespace trainlab {
 
+// A training from new weights with another optimizer, another rate, and perhaps fewer steps.
+struct ShortTraining {
+  Value optimizer;  // spec of the optimizer; its rate is replaced
+  double rate = 0;
+  std::int64_t steps = 0;
+  std::int64_t seed = 1;  // seed of the weights and of the order of samples
+};
+
+struct EndLoss {
+  std::string metric;  // "val.loss", or "train.loss" without validation
+  double value = 0;    // of the weights that are kept; NaN if the loss is not finite
+};
+
 class Trainings {
  public:
   // `fit` is a checked lab.fit. Error{recipe} for a fit with a step of its own.
@@ -26,6 +39,10 @@ class Trainings {
   // and then returns nil. Error{interrupted} when the run was asked to stop; Error{run} when the time of the search is
   // used.
   Value run(const FitPlan& plan, const FitCompany& company) const;
+  // The length of the whole fit, in steps; `assumed_steps` where only a time ends it.
+  const RunLength& length();
+  // Runs through the fit's schedules in the steps of the training, and returns the loss at its end.
+  EndLoss end_loss(const ShortTraining& training);
 
  private:
   const Registry& registry_;
@@ -33,6 +50,7 @@ class Trainings {
   const RunSettings& settings_;
   const SearchContext& context_;
   std::optional<DataParts> data_;
+  std::optional<RunLength> length_;
 };
 
 }  // namespace trainlab

@@ -47,6 +47,7 @@ RecipePlan plan_of(const MeasuredStageFacts& facts) {
   if (facts.steps_per_epoch > 0) plan.epoch = plan.step.times(static_cast<double>(facts.steps_per_epoch));
   if (facts.steps > 0) plan.training = plus(plan.step.times(static_cast<double>(facts.steps)), facts.once);
   if (plan.training && facts.trainings > 0) plan.whole = plan.training->times(static_cast<double>(facts.trainings));
+  if (plan.whole && facts.watts > 0) plan.joules = facts.watts * plan.whole->median;
   if (facts.within == 0) return plan;
 
   const BudgetTerms terms{.seconds = facts.within, .reserve = facts.reserve};
@@ -82,6 +83,7 @@ MeasuredStageFacts facts_from(const Value& value) try {
           .within = value["within"].number(),
           .reserve = value["reserve"].number(),
           .share = value["share"].number(),
+          .watts = value["watts"].number(),
           .cost = cost_in(value["cost"])};
 } catch (const std::logic_error& error) {
   throw run_error(std::string("the engine has measured something else: ") + error.what())
@@ -108,6 +110,8 @@ Value to_value(const MeasuredStageFacts& facts, const RecipePlan& plan) {
                     {"trainings", or_nil(plan.trainings)},
                     {"ends_first", text_of(plan.ends_first)},
                     {"largest_parameters", or_nil(plan.largest_parameters)},
+                    {"watts", known(facts.watts)},
+                    {"joules", or_nil(plan.joules)},
                     {"cost", facts.cost ? Value(facts.cost->amount) : Value()},
                     {"currency", facts.cost ? Value(facts.cost->currency) : Value()},
                     {"price_as_of", facts.cost ? Value(facts.cost->as_of) : Value()},

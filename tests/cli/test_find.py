@@ -13,8 +13,11 @@ class Find(CliTest):
         self.assertEqual((found["kind"], found["status"], found["stage"]), ("finder", "done", "f"))
         self.assertTrue({"suggestion", "valley", "steepest"} <= found["lr"].keys())
         start = found["lr"]["start"]
-        self.assertEqual([round(probe["lr"] / start, 6) for probe in found["probes"]], [0.25, 1, 4])
-        self.assertIn(found["lr"]["suggestion"], [probe["lr"] for probe in found["probes"]])
+        probed = [round(probe["lr"] / start, 6) for probe in found["probes"]]
+        self.assertTrue({0.25, 1, 4} <= set(probed))
+        self.assertEqual(probed, sorted(probed))
+        self.assertLessEqual(found["lr"]["low"], found["lr"]["suggestion"])
+        self.assertLessEqual(found["lr"]["suggestion"], found["lr"]["high"])
         rates = [point["lr"] for point in found["curve"]]
         self.assertEqual(rates, sorted(rates))
         self.assertEqual(list(self.folder.iterdir()), [self.folder / "r.lua"])  # no run folder

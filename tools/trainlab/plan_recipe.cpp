@@ -52,6 +52,13 @@ std::string length_text(const MeasuredStageFacts& facts, const RecipePlan& plan)
   return plan.whole ? text + " take " + seconds_text(*plan.whole) + " one after the other" : text;
 }
 
+std::string energy_text(const MeasuredStageFacts& facts, const RecipePlan& plan) {
+  if (!plan.joules) return "unknown: this process can read no counter of the processors";
+  constexpr double joules_per_watt_hour = 3600;
+  return fmt::format("{:.3g} Wh, at {:.3g} W of the processors for all that ran on them",
+                     *plan.joules / joules_per_watt_hour, facts.watts);
+}
+
 std::string budget_text(const MeasuredStageFacts& facts, const RecipePlan& plan) {
   std::string text = row_of(
       "budget", duration_text(facts.within) + ", of which the stage has " + duration_text(std::max(*plan.usable, 0.0)));
@@ -79,6 +86,7 @@ std::string recipe_text(const MeasuredStageFacts& facts, const RecipePlan& plan)
   if (plan.epoch)
     text += row_of("epoch", fmt::format("{} steps, {}", facts.steps_per_epoch, seconds_text(*plan.epoch)));
   text += row_of("length", length_text(facts, plan));
+  if (plan.whole) text += row_of("energy", energy_text(facts, plan));
   if (facts.cost) {
     text += row_of("cost", fmt::format("{:.2f} {} with the start of the run, at the price of {}", facts.cost->amount,
                                        facts.cost->currency, facts.cost->as_of));

@@ -66,7 +66,9 @@ void ReadingFigures::add_units(const Reading& reading, HealthFigures& figures, M
     const auto width = static_cast<std::size_t>(sample.size(1));
     if (window.rows >= window_rows || window.alive.size() != width)
       window = {.alive = std::vector<std::uint8_t>(width)};
-    for (std::size_t at = 0; at < values.size(); ++at) window.alive[at % width] |= values[at] > 0 ? 1 : 0;
+    for (std::size_t from = 0; from < values.size(); from += width) {
+      for (std::size_t at = 0; at < width; ++at) window.alive[at] |= values[from + at] > 0 ? 1 : 0;
+    }
     window.rows += sample.size(0);
     if (window.rows < window_rows) continue;
     unit.dead = static_cast<double>(std::ranges::count(window.alive, 0)) / static_cast<double>(width);

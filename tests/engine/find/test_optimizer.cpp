@@ -91,8 +91,8 @@ TEST_CASE("the rate of a wrapped optimizer is found") {
   Spec fit = small_fit(R"(, "epochs": 1)");
   fit.value.set("optim", parse_json(R"({"@": "optim.SAM", "base": {"@": "optim.SGD", "lr": 1e-6}})", "test"));
   fit.value = full_registry().check(fit.value, "fit");
-  const FoundRate found = find_rate(full_registry(), fit, settings, {.seeds = 2, .steps = 70});
-  CHECK(found.suggestion > 1e-3);
+  const FoundRate found = find_rate(full_registry(), fit, settings, {.seeds = 2, .range_steps = 70});
+  CHECK(found.choice.suggestion > 1e-3);
 }
 
 TEST_CASE("a fit whose length is a time has no optimizers to compare") {

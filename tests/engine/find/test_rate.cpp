@@ -61,24 +61,81 @@ TEST_CASE("the median over curves is one in the logarithm of the rate") {
   CHECK(median.steepest == 1);
 }
 
+TEST_CASE("the middle of the rates that cannot be told from the best is chosen") {
+  const auto probe = [](double rate, double loss, double noise) {
+    return ProbedRate{.rate = rate, .loss = loss, .losses = {loss - noise, loss + noise}};
+  };
+  const double lost = std::nan("");
+  // With two seeds, the standard error of a difference is half of the range of the differences: 0.1 here.
+  std::vector<ProbedRate> probes{probe(1, 1.5, 0.1), probe(2, 1.05, 0.1), probe(4, 1, 0), probe(8, 1.09, -0.1),
+                                 probe(16, lost, 0)};
+  const RateChoice choice = choose_rate(probes);
+  CHECK(choice.low == 2);
+  CHECK(choice.high == 8);
+  CHECK(choice.suggestion == Approx(4));
+  CHECK(choice.is_bounded);
+  CHECK(probes[0].error == Approx(0.1));
+  CHECK(probes[2].error == 0);
+
+  // Rates beyond a worse one do not count, and the best may be at an end.
+  probes = {probe(1, 1, 0), probe(2, 1.3, 0.1), probe(4, 1.01, 0.1)};
+  CHECK(choose_rate(probes).suggestion == 1);
+  CHECK_FALSE(choose_rate(probes).is_bounded);
+
+  probes = {probe(1, lost, 0), probe(2, lost, 0)};
+  CHECK(choose_rate(probes).suggestion == 0);
+}
+
+namespace {
+
+Spec small_fit(const std::string& more) {
+  return {.value = full_registry().check(parse_json(digits_fit(more), "test"), "fit"), .functions = {}};
+}
+
+}  // namespace
+
 TEST_CASE("a rate is found for a small fit, twice the same") {
   const RunSettings settings = test_settings();
   prepare_arithmetic(1);
-  Spec spec;
-  spec.value = full_registry().check(parse_json(digits_fit(R"(, "epochs": 3)"), "test"), "fit");
-  const RateOptions options{.seeds = 3, .steps = 70};
+  const Spec spec = small_fit(R"(, "epochs": 3)");
+  const RateOptions options{.seeds = 3, .range_steps = 70};
   const FoundRate found = find_rate(full_registry(), spec, settings, options);
   // AdamW trains this fit well from 1e-3 to 5e-2.
-  CHECK(found.suggestion > 1e-3);
-  CHECK(found.suggestion < 0.1);
-  REQUIRE(found.probes.size() == 3);
-  CHECK(found.probes[1].rate == found.start);
+  CHECK(found.choice.suggestion > 1e-3);
+  CHECK(found.choice.suggestion < 0.1);
+  CHECK(found.choice.is_bounded);
+  CHECK(found.metric == "val.loss");
+  CHECK(found.steps == 3 * 23);
+  CHECK(found.probe_steps == found.steps);
+  REQUIRE(found.probes.size() >= 5);
+  CHECK(std::ranges::is_sorted(found.probes, {}, &ProbedRate::rate));
   CHECK(found.curve.size() > 30);
   const Value value = to_value(found);
   CHECK(value["kind"] == Value("finder"));
-  CHECK(value["lr"]["suggestion"].number() == found.suggestion);
+  CHECK(value["lr"]["suggestion"].number() == found.choice.suggestion);
   CHECK(value["curve"].list().front()["lr"].number() == Approx(1e-6));
   CHECK(to_json(to_value(find_rate(full_registry(), spec, settings, options))) == to_json(value));
+}
+
+TEST_CASE("a probe goes through the whole schedule, whatever its form and the unit of its times") {
+  const RunSettings settings = test_settings();
+  prepare_arithmetic(1);
+  // 1,000 steps of which the last half has next to no rate, and a probe of 100 steps, of which the last half has none
+  // either.
+  const auto losses = [&](const std::string& schedule, std::int64_t steps) {
+    const Spec spec = small_fit(R"(, "keep": "last", "steps": )" + std::to_string(steps) + schedule);
+    const FoundRate found =
+        find_rate(full_registry(), spec, settings, {.seeds = 1, .range_steps = 70, .probe_steps = 100});
+    std::vector<double> all;
+    for (const ProbedRate& probe : found.probes) all.push_back(probe.loss);
+    return all;
+  };
+  const std::string step = R"({"@": "sched.step", "factor": 1e-9, "every": )";
+  const auto half = losses(R"(, "schedule": )" + step + R"("50%"})", 1000);
+  CHECK(losses(R"(, "schedule": )" + step + R"("500 steps"})", 1000) == half);
+  CHECK(losses(R"(, "schedule": {"lr": )" + step + R"("32000 samples"}})", 1000) == half);
+  CHECK(losses(R"(, "schedule": )" + step + R"("50 steps"})", 100) == half);
+  CHECK(losses("", 1000) != half);
 }
 
 }  // namespace trainlab::rate_test

@@ -41,6 +41,17 @@ TEST_CASE("without a budget a plan says how long the stage takes") {
   CHECK(plan.ends_first == EndsFirst::unknown);
 }
 
+TEST_CASE("the energy of a stage is the power during the measured steps, for its length") {
+  MeasuredStageFacts facts = fit();
+  CHECK_FALSE(plan_of(facts).joules);
+  CHECK(to_value(facts, plan_of(facts))["watts"].is_nil());
+  facts.watts = 40;
+  CHECK(*plan_of(facts).joules == Approx(40 * 20.5));
+  CHECK(to_value(facts, plan_of(facts))["joules"].number() == Approx(820));
+  facts.steps = 0;  // its length is a time
+  CHECK_FALSE(plan_of(facts).joules);
+}
+
 TEST_CASE("what a budget holds of a fit") {
   MeasuredStageFacts facts = fit();
   facts.within = 100;
@@ -92,7 +103,7 @@ TEST_CASE("a search that other stages follow has two thirds of what is left") {
 TEST_CASE("a plan of a recipe as data, and the engine's facts") {
   const Value sent = parse_json(R"({"stage": "f", "kind": "task", "step": {"median": 0.01, "low": 0.01, "high": 0.01},
     "between": 0.0, "once": 0.0, "start": 1.0, "steps_per_epoch": 0, "steps": 0, "trainings": 1, "parameters": 0.0,
-    "flops": 0.0, "within": 10.0, "reserve": 1.0, "share": 1.0})",
+    "flops": 0.0, "within": 10.0, "reserve": 1.0, "share": 1.0, "watts": 0.0})",
                                 "test");
   const MeasuredStageFacts facts = facts_from(sent);
   const Value value = to_value(facts, plan_of(facts));

@@ -41,7 +41,7 @@ std::string rate_set(const Options& fit, double rate) {
 Found rate(const Search& search) {
   const FoundRate found =
       find_rate(search.registry, search.fit.spec(), search.settings, {.context = {.say = search.say}});
-  return {rate_text(found), to_value(found), {rate_set(search.fit, found.suggestion)}};
+  return {rate_text(found), to_value(found), {rate_set(search.fit, found.choice.suggestion)}};
 }
 
 Found batch(const Search& search) {
@@ -129,9 +129,10 @@ Command find_command() {
       .line = "find a learning rate, a batch, a loader or an optimizer for a fit",
       .text =
           "`trainlab find lr RECIPE.lua` trains the fit for some steps at a rate that grows from 1e-6 to 10, with\n"
-          "several seeds: the start is a quarter of the rate at which the loss was least. Then the start and rates 4\n"
-          "times smaller and larger are trained from new weights for as many steps, and the best of the three is\n"
-          "suggested if it is better by more than the noise.\n"
+          "several seeds: the start is a quarter of the rate at which the loss was least. Then short trainings from\n"
+          "new weights go through the fit's own schedule, at the start, at smaller and at larger rates, until worse\n"
+          "rates lie on both sides of the best. The middle of the rates that cannot be told from the best is\n"
+          "suggested, as the optimizer's `lr`, which the schedule multiplies.\n"
           "`trainlab find batch RECIPE.lua` trains the fit, measures at three places how noisy its gradients are, and\n"
           "times steps of several sizes: which batch reaches the same loss soonest, and what it saves and costs.\n"
           "`trainlab find loader RECIPE.lua` trains with more and fewer threads that prepare batches, and with more\n"

@@ -3,6 +3,7 @@
 #include "command.h"
 #include "core/clock.h"
 #include "measured_stage.h"
+#include "plan/energy.h"
 #include "plan/recipe_plan.h"
 #include "profile/profile.h"
 #include "train/fit_plan.h"
@@ -40,7 +41,10 @@ class PlanningExecution final : public MeasuredStage {
     const double begun = request().begun > 0 ? request().begun : steady_seconds();
     facts.set("start", steady_seconds() - begun);
     const ProfileOptions options{.seconds = longest, .precision = 0.01, .say = [](const std::string&) {}};
+    const EnergyMeter energy;
+    const double measured_from = steady_seconds();
     const Profile profile = profile_stage(what.stage, settings, options);
+    facts.set("watts", energy.joules().value_or(0) / (steady_seconds() - measured_from));
     if (profile.steps.steps == 0 || profile.steps.step.low <= 0) {
       throw run_error("no step of stage " + profile.stage + " could be timed: it ends after " +
                       std::to_string(profile.steps.cold) + " steps");

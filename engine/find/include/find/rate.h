@@ -1,4 +1,4 @@
-// Finds a learning rate for a fit: range tests over several seeds as a start, then a probe of three rates around it.
+// Finds a learning rate for a fit: range tests over several seeds as a start, then short trainings at rates around it.
 #pragma once
 
 #include <string>
@@ -11,29 +11,41 @@
 
 namespace trainlab {
 
-// A learning rate with the loss of short trainings at this rate, one for each seed. The loss of a training is the mean
-// over the second half of its steps.
+// A learning rate with the losses at the ends of short trainings at this rate.
 struct ProbedRate {
   double rate = 0;
-  double loss = 0;  // mean over the seeds; NaN if the loss of a seed was not finite
+  double loss = 0;                  // mean over the seeds; NaN if the loss of a seed was not finite
+  double error = 0;                 // standard error of its difference from the loss at the best rate; NaN: one seed
+  std::vector<double> losses = {};  // by seed: the same weights and data as at other rates
 };
 
+// The rate that is chosen among probed ones.
+struct RateChoice {
+  double suggestion = 0;     // geometric middle of `low` and `high`
+  double low = 0, high = 0;  // the rates around the best whose losses exceed its loss by no more than their errors
+  bool is_bounded = false;   // whether there is a worse rate on both sides of these
+};
+
+// Chooses a rate, and sets `error` of all. `probes` is in the order of rates. All members of the choice are 0 where no
+// loss is finite. Pure.
+RateChoice choose_rate(std::vector<ProbedRate>& probes);
+
 struct FoundRate {
-  double suggestion = 0;  // the best probed rate, or the start where the probe is not clear
-  double start = 0;       // quarter_of_least of the range tests
+  RateChoice choice = {};
+  double start = 0;  // quarter_of_least of the range tests
   RateSuggestions rules = {};
   std::vector<RatePoint> curve = {};  // mean over the seeds, up to the first point that a seed lacks
   std::vector<ProbedRate> probes = {};
-  // Standard error of the difference between the loss at the start and the lower loss of the other two probes.
-  double error = 0;
-  bool is_clear = false;  // the best probe beats the start by more than 3 errors, or is the start
+  std::string metric = {};  // of the probes: "val.loss", or "train.loss" without validation
   int seeds = 0;
-  std::int64_t steps = 0;  // length of a range test, and of a probe
+  std::int64_t range_steps = 0, probe_steps = 0;  // length of a range test, and of a probe
+  std::int64_t steps = 0;                         // length of the fit
 };
 
 struct RateOptions {
   int seeds = 5;
-  std::int64_t steps = 140;  // length of a range test: 20 steps for each factor of 10
+  std::int64_t range_steps = 140;  // 20 steps for each factor of 10
+  std::int64_t probe_steps = 0;    // 0: by the length of the fit
   SearchContext context = {};
 };
 
