@@ -31,7 +31,7 @@ constexpr double clearly_faster = 0.8;
 
 constexpr std::array<const char*, 3> allow_names = {"exact", "close", "any"};
 
-using Variants = std::vector<Variant>;
+using Variants = std::vector<BudgetVariant>;
 
 // The tensors that may lie in a file, with which a training has the same bits: the optimizer's state, activations, or
 // both.
@@ -86,7 +86,7 @@ Variants precisions(const FitPlan& plan) {
 }
 
 // The bytes of the loader's buffers with a smaller batch.
-std::int64_t buffer_bytes(const FitPlan& plan, const Variant& smaller) {
+std::int64_t buffer_bytes(const FitPlan& plan, const BudgetVariant& smaller) {
   const std::int64_t accumulate = smaller.lines.at("accumulate").integer();
   LoaderOptions options = plan.loader;
   options.batch = smaller.lines.at("batch").integer();
@@ -111,7 +111,7 @@ Variants batches(const FitPlan& plan) {
   }
   // A smaller batch has fewer activations, but the loader's buffers may have room for more samples.
   std::int64_t fewest = std::numeric_limits<std::int64_t>::max();
-  for (Variant& smaller : all | std::views::reverse) {
+  for (BudgetVariant& smaller : all | std::views::reverse) {
     const std::int64_t bytes = buffer_bytes(plan, smaller);
     smaller.is_lean = bytes < fewest;
     fewest = std::min(fewest, bytes);
@@ -138,15 +138,15 @@ FilePrice file_price(const FitPlan& plan, Allow allow, std::int64_t activations)
   return {.of_byte = offload_price(plan, std::max(in_file.state, in_file.activations))};
 }
 
-std::vector<Variant> variants(const FitPlan& plan, Allow allow, std::int64_t activations,
-                              const std::optional<FilePrice>& file) {
+std::vector<BudgetVariant> variants(const FitPlan& plan, Allow allow, std::int64_t activations,
+                                    const std::optional<FilePrice>& file) {
   Variants all(1);
   // `none_is_lean`: whether less memory may be taken without any of the ways.
   const auto multiply = [&all](const Variants& ways, bool none_is_lean) {
     const std::size_t before = all.size();
-    for (const Variant& way : ways) {
+    for (const BudgetVariant& way : ways) {
       for (std::size_t i = 0; i < before; ++i) {
-        Variant both = all[i];
+        BudgetVariant both = all[i];
         both.lines.insert(way.lines.begin(), way.lines.end());
         both.price += way.price;
         both.allow = std::max(both.allow, way.allow);
@@ -170,7 +170,7 @@ std::vector<Variant> variants(const FitPlan& plan, Allow allow, std::int64_t act
     multiply(precisions(plan), true);
   }
   if (allow >= Allow::any) multiply(batches(plan), true);
-  std::ranges::stable_sort(all, {}, &Variant::price);
+  std::ranges::stable_sort(all, {}, &BudgetVariant::price);
   return all;
 }
 

@@ -16,7 +16,7 @@ Allow allow_of(const Options& memory);
 const char* name_of(Allow allow);
 
 // Options that change the numbers of a training or lie in a file, with their price.
-struct Variant {
+struct BudgetVariant {
   Lines lines;
   double price = 0;
   Allow allow = Allow::exact;  // the first that permits them
@@ -37,7 +37,7 @@ FilePrice file_price(const FitPlan& plan, Allow allow, std::int64_t activations)
 bool leaves_open(const FitPlan& plan, const char* option);
 
 // All that `allow` permits to vary, the cheapest first. Without a price of files, none is used.
-std::vector<Variant> variants(const FitPlan& plan, Allow allow, std::int64_t activations,
-                              const std::optional<FilePrice>& file);
+std::vector<BudgetVariant> variants(const FitPlan& plan, Allow allow, std::int64_t activations,
+                                    const std::optional<FilePrice>& file);
 
 }  // namespace trainlab

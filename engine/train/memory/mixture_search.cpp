@@ -62,7 +62,7 @@ struct MixtureSearch::Way {
 };
 
 // nullopt: the fit has another option with which the variant does not go.
-std::optional<MixtureSearch::Way> MixtureSearch::way_of(const Variant& variant) const {
+std::optional<MixtureSearch::Way> MixtureSearch::way_of(const BudgetVariant& variant) const {
   searching_.tries();
   try {
     FitPlan plan = plan_fit(with_lines(fit_, variant.lines), settings_, &data_);
@@ -86,7 +86,7 @@ TrainingMemory MixtureSearch::predicted(const FitPlan& plan) {
   return prediction.memory;
 }
 
-void MixtureSearch::offer(const Variant& variant) {
+void MixtureSearch::offer(const BudgetVariant& variant) {
   if (!is_better(variant.price)) return;
   std::optional<Way> way = way_of(variant);
   if (!way) return;
@@ -110,11 +110,11 @@ void MixtureSearch::offer(const Variant& variant) {
 }
 
 // Keeps a plan that fits with a fused step if no cheaper one is known. A step that is not fused takes no less.
-void MixtureSearch::take(const Variant& variant, Way& way, bool chunks, double price) {
+void MixtureSearch::take(const BudgetVariant& variant, Way& way, bool chunks, double price) {
   if (!is_better(price)) return;
   way.set(false, chunks);
   if (predicted(way.plan).training() > room_) way.set(true, chunks);
-  found_ = Mixture{.lines = variant.lines, .price = price};
+  found_ = BudgetMixture{.lines = variant.lines, .price = price};
   // Both are there in any case: a run that goes on must know that nothing else was needed.
   found_->lines["memory.fuse_step"] = way.plan.fuse_step;
   found_->lines["memory.chunk_loss"] = way.plan.chunk_loss;
@@ -124,7 +124,7 @@ void MixtureSearch::take(const Variant& variant, Way& way, bool chunks, double p
   }
 }
 
-void MixtureSearch::lower(LeastMemory& least, const Variant& variant) {
+void MixtureSearch::lower(LeastMemory& least, const BudgetVariant& variant) {
   std::optional<Way> way = way_of(variant);
   if (!way) return;
   for (const bool chunks : {false, true}) {
@@ -139,7 +139,7 @@ void MixtureSearch::lower(LeastMemory& least, const Variant& variant) {
   }
 }
 
-std::optional<LeastMemory> MixtureSearch::least(const std::vector<Variant>& all, Allow first, Allow last) {
+std::optional<LeastMemory> MixtureSearch::least(const std::vector<BudgetVariant>& all, Allow first, Allow last) {
   LeastMemory least{.bytes = unknown};
   // Backwards, because the dearest variants probably take the least memory.
   for (auto variant = all.rbegin(); variant != all.rend() && least.bytes > room_; ++variant) {

@@ -11,7 +11,7 @@
 
 namespace trainlab {
 
-struct Mixture {
+struct BudgetMixture {
   Lines lines;
   double price = 0;
 };
@@ -32,22 +32,22 @@ class MixtureSearch {
       : fit_(fit), settings_(settings), data_(data), memory_(memory), room_(room), searching_(searching) {}
 
   // Takes a variant into account, with all ways to take a step that the recipe leaves open.
-  void offer(const Variant& variant);
-  const std::optional<Mixture>& found() const { return found_; }
+  void offer(const BudgetVariant& variant);
+  const std::optional<BudgetMixture>& found() const { return found_; }
 
   // The least memory with the lean ones of the variants, of which `first` is the first value of memory.allow that
   // permits them and `last` the last; the search ends when something fits into the room. nullopt: no step with these
   // can be predicted.
-  std::optional<LeastMemory> least(const std::vector<Variant>& all, Allow first, Allow last);
+  std::optional<LeastMemory> least(const std::vector<BudgetVariant>& all, Allow first, Allow last);
 
  private:
   struct Way;
 
-  std::optional<Way> way_of(const Variant& variant) const;
+  std::optional<Way> way_of(const BudgetVariant& variant) const;
   TrainingMemory predicted(const FitPlan& plan);
   bool is_better(double price) const { return !found_ || price < found_->price; }
-  void take(const Variant& variant, Way& way, bool chunks, double price);
-  void lower(LeastMemory& least, const Variant& variant);
+  void take(const BudgetVariant& variant, Way& way, bool chunks, double price);
+  void lower(LeastMemory& least, const BudgetVariant& variant);
 
   const Options& fit_;
   const RunSettings& settings_;
@@ -55,7 +55,7 @@ class MixtureSearch {
   const Options& memory_;
   const std::int64_t room_;
   Searching& searching_;
-  std::optional<Mixture> found_;
+  std::optional<BudgetMixture> found_;
 };
 
 }  // namespace trainlab

@@ -44,7 +44,7 @@ class MixtureChoice {
         unpredicted_(unpredicted),
         searching_(settings, "options for memory.budget") {}
 
-  Mixture within(std::int64_t budget) {
+  BudgetMixture within(std::int64_t budget) {
     const Allow allow = allow_of(memory_);
     const std::int64_t room = static_cast<std::int64_t>(usable_share * static_cast<double>(budget)) - unpredicted_;
     // Within a budget, evaluations of the plain training are made in parts too.
@@ -56,7 +56,7 @@ class MixtureChoice {
     if (least.bytes <= room) {
       const std::optional<FilePrice> files = priced_files(allow);
       MixtureSearch search = search_in(room);
-      for (const Variant& variant : variants(plain_, allow, activations(), files)) search.offer(variant);
+      for (const BudgetVariant& variant : variants(plain_, allow, activations(), files)) search.offer(variant);
       if (search.found()) return *search.found();
       least = least_in(0, Allow::exact, allow, files);  // without files, if the disk is full
     }
@@ -158,7 +158,7 @@ FitPlan plan_within_budget(const Options& fit, const RunSettings& settings, cons
         .hint("without a budget, each option is there by itself: memory = { recompute = \"every 2\" }");
   }
   const std::int64_t budget = limited_budget(memory);
-  Mixture mixture;
+  BudgetMixture mixture;
   if (settings.chosen.is_nil()) {
     mixture = MixtureChoice(bare, plain, predicted.memory, settings, memory, unpredicted).within(budget);
   } else {
