@@ -1,4 +1,5 @@
-"""docs/architecture.md tells the rooms and arrows that the build has; rooms are small and declare their libraries."""
+"""docs/architecture.md tells the rooms and arrows that the build has; rooms are small, declare their libraries, and no
+two of them have a type of one name."""
 
 import os
 import pathlib
@@ -112,6 +113,33 @@ def faults_of_libraries(root, rooms):
     return faults
 
 
+NAMESPACE = re.compile(r"^(?:inline )?namespace ?([\w:]*) \{$")
+TYPE = re.compile(r"^(?:struct|class|union|enum class|enum) (?:\[\[\w+\]\] )?(\w+)\b(?!::)[^;]*$")
+
+
+def types_of(text):
+    """Full names of the types that a source defines, without those that no other file can see."""
+    inside = []
+    for line in text.splitlines():
+        if match := NAMESPACE.match(line):
+            inside.append(match[1])
+        elif line.startswith("}  // namespace"):
+            inside.pop()
+        elif (match := TYPE.match(line)) and inside and "" not in inside:
+            yield "::".join(inside + [match[1]])
+
+
+def faults_of_names(root, rooms):
+    """Two types of one name in one program: the linker takes the functions of one for both."""
+    defined = {}
+    for room in rooms.values():
+        for path in sources_of(root / room.folder):
+            for name in types_of(path.read_text()):
+                defined.setdefault(name, set()).add(str(path.relative_to(root)))
+    return [f"{name} is defined in {' and '.join(sorted(paths))}"
+            for name, paths in sorted(defined.items()) if len(paths) > 1]
+
+
 class TheHouse(unittest.TestCase):
     def setUp(self):
         self.rooms = read_rooms(ROOMS.read_text())
@@ -132,6 +160,10 @@ class TheHouse(unittest.TestCase):
 
     def test_each_room_declares_the_libraries_whose_headers_it_includes(self):
         self.assertEqual(faults_of_libraries(SOURCE, self.rooms), [])
+
+
+    def test_no_two_types_have_one_name(self):
+        self.assertEqual(faults_of_names(SOURCE, self.rooms), [])
 
 
 class WrongHouses(unittest.TestCase):
@@ -167,6 +199,21 @@ class WrongHouses(unittest.TestCase):
                              ["sweep has 37 files in engine/sweep; more than 36 are too many"])
             self.assertEqual(faults_of_libraries(root, self.ROOMS),
                              ["engine/sweep/one_more.h includes <soci/soci.h>, but sweep does not depend on soci"])
+
+    def test_names(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            for room in ("run", "sweep"):
+                (root / "engine" / room).mkdir(parents=True)
+            hidden = "namespace trainlab {\n\nstruct Later;\n\nnamespace {\nstruct Own {\n};\n}  // namespace\n\n"
+            (root / "engine/run/one.cpp").write_text(hidden + "class One final {\n};\n\n}  // namespace trainlab\n")
+            other = root / "engine/sweep/one.cpp"
+            other.write_text(hidden + "}  // namespace trainlab\n"
+                             "namespace other {\nstruct One {\n};\n}  // namespace other\n")
+            self.assertEqual(faults_of_names(root, self.ROOMS), [])
+            other.write_text("namespace trainlab {\nstruct One : Base {\n};\n}  // namespace trainlab\n")
+            self.assertEqual(faults_of_names(root, self.ROOMS),
+                             ["trainlab::One is defined in engine/run/one.cpp and engine/sweep/one.cpp"])
 
 
 if __name__ == "__main__":
