@@ -267,7 +267,7 @@ class Budget(CliTest):
         self.assert_least_is_enough(re.search(r"expected at least (\S+ MiB)", result.err)[1], **options)
 
     def test_a_search_that_takes_long_is_told_and_ends_when_asked_to(self):
-        layers = "nn.Repeat(200, nn.Sequential { nn.Linear(64), nn.GELU() })"
+        layers = "nn.Repeat(500, nn.Sequential { nn.Linear(64), nn.GELU() })"
         self.within("1 MB", "any", model=f"nn.Sequential {{ nn.Linear(64), {layers}, nn.Linear(3) }}")
         for command, number, code in (("run", signal.SIGINT, 130), ("check", signal.SIGTERM, 143)):
             with self.subTest(command):

@@ -1,7 +1,7 @@
 """Benchmarks of trainlab, each against a peer measured in the same run: programs alternate, medians are compared.
 
     tools/bench/run [NAME…] [--data DIR] [--rounds N]       names: small mnist cnn loop gpt overhead operators averaging
-    loader images start help memory study quality report sweep stack busy deadlines
+    loader images start help memory budgets lean study quality report sweep stack busy deadlines
 
 `tools/bench/run` sets up the peer (PyTorch from PyPI in a folder of its own), builds, and calls this. DIR holds the
 MNIST files, and the folder above it tinyshakespeare.txt and cifar10-jpeg.tar; benchmarks whose files are missing are
@@ -16,8 +16,10 @@ import re
 import statistics
 import tempfile
 
+import budgets
 import busy
 import deadlines
+import lean
 import studies
 from programs import (BUILD, HERE, ROOT, TRAINLAB, engine_memory, fit_summary, peer_result, run, seconds_until,
                       step_microseconds, wall)
@@ -292,6 +294,16 @@ class Bench:
                 "−50 to −80 % at ≤ 1.35 ×" if one["way"].startswith(("every", "auto")) else "less",
             )
 
+    def budgets(self):
+        for net, what in (("mlp", "MLP of 64 layers"), ("transformer", "transformer of 12 blocks")):
+            budgets.measure(self.row, net, what, os.cpu_count(), min(self.rounds, 3))
+
+    def lean(self):
+        for net, what, name, steps in (("text", "characters", "tinyshakespeare.txt", 300),
+                                       ("images", "CIFAR-10", "cifar10-jpeg.tar", 150)):
+            if path := self.beside(name):
+                lean.measure(self.row, net, what, path, steps)
+
 
 def machine():
     model = re.search(r"model name\s*:\s*(.*)", open("/proc/cpuinfo").read())
@@ -317,6 +329,8 @@ def main():
         "start",
         "help",
         "memory",
+        "budgets",
+        "lean",
         "study",
         "quality",
         "report",

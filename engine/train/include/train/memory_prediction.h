@@ -5,8 +5,8 @@
 //             copies of weights behind, or in a validation or the test
 //
 // All tensors of the process count in both, those from before the fit and the loader's buffers included. A prediction
-// counts all buffers that the loader may fill, no more than the fit has batches; a measurement those that were filled by
-// then.
+// counts all buffers that the loader may fill, no more than the fit has batches; a measurement those that were filled
+// by then.
 #pragma once
 
 #include <algorithm>
