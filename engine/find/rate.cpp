@@ -11,7 +11,7 @@
 namespace trainlab {
 namespace {
 
-constexpr std::ptrdiff_t most_rates = 9;  // beyond these, no other is probed but the half and the double of the best
+constexpr std::ptrdiff_t most_rates = 9;  // the search ends when as many or one more are probed
 constexpr std::int64_t least_probe = 280, longest_probe = 1000;
 
 std::vector<RatePoint> mean_curve(const std::vector<std::vector<RatePoint>>& curves) {

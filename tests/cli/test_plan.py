@@ -237,6 +237,10 @@ class Plan(PlanTest):
         self.assertGreater(plan["epochs"], 20)
         self.assertGreater(plan["trainings"], 1)
         self.assertEqual(plan["ends_first"], "length")
+        if plan["watts"] is None:  # no counter of the processors can be read here
+            self.assertIsNone(plan["joules"])
+        else:
+            self.assertAlmostEqual(plan["joules"], plan["watts"] * plan["seconds"]["median"])
         self.assertGreater(plan["largest_parameters"], plan["parameters"])
         for name in ("approaches", "loss", "flags", "cost", "currency"):
             self.assertIsNone(plan[name])

@@ -12,7 +12,7 @@ alone) and the mean curve of the range tests. The rules of fastai and Lightning 
 
 A grid has rates a factor of two apart around the recipe's own. It grows until the two outermost rates on both sides
 are worse than the best. The loss of a rate is the mean over the seeds of the validation loss of the kept weights. One
-grid trains with the recipe's schedule, as its peak rate, and another one at a constant rate, as finders do.
+grid trains with the recipe's schedule, as its peak rate, as `find lr` does, and another one at a constant rate.
 """
 
 import argparse
