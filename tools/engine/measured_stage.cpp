@@ -17,8 +17,10 @@ Flag seconds_flag(const std::string& precision, const std::string& otherwise) {
 }
 
 ProfileOptions MeasuredStage::profile_options(double precision) {
-  ProfileOptions options{
-      .precision = precision, .say = [this](const std::string& line) { run().say(line); }, .ran = [this] { mute(); }};
+  ProfileOptions options{.precision = precision,
+                         .say = [this](const std::string& line) { run().say(line); },
+                         .ran = [this] { mute(); },
+                         .collect = [this] { collect_garbage(); }};
   if (request().has("seconds")) options.seconds = request().options["seconds"].number();
   return options;
 }

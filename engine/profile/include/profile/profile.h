@@ -24,6 +24,8 @@ struct ProfileOptions {
   double precision = 0.02;  // the measurement ends when half the interval of a step is this share of its median
   std::function<void(const std::string&)> say = {};  // receives the lines that the stage has to say
   std::function<void()> ran = {};                    // called when the stage has run once, and may run again
+  // Frees what the recipe's functions have left behind and Lua has not collected yet, before memory is measured.
+  std::function<void()> collect = {};
 };
 
 // The seconds for the steps of a stage that takes `length` seconds in all: 20 times as long, at least 2 s, and at most
