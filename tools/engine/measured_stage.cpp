@@ -9,11 +9,10 @@ Flag stage_flag() {
   return {.name = "stage", .type = text_type("NAME"), .help = "name of the stage (default: the first)"};
 }
 
-Flag seconds_flag(const std::string& precision, const std::string& otherwise) {
+Flag seconds_flag(const std::string& what, const std::string& otherwise) {
   return {.name = "seconds",
           .type = number_type("S", 0.1, 86400, "from 0.1 to 86400"),
-          .help = "longest time for the steps; it is less if a step is known to " + precision + " earlier (default " +
-                  number_text(ProfileOptions().seconds) + otherwise + ")"};
+          .help = "longest time for " + what + " (default " + number_text(ProfileOptions().seconds) + otherwise + ")"};
 }
 
 ProfileOptions MeasuredStage::profile_options(double precision) {

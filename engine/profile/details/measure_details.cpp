@@ -109,7 +109,7 @@ ProfileDetails measure_details(const Profile& profile, const Options& stage, con
   if (profile.kind == "task") {
     measure_task(parts, profile, stage, settings);
   } else {
-    FitPlan plan = with_torch_errors([&] { return plan_fit(stage, settings); });
+    FitPlan plan = with_torch_errors([&] { return plan_fit(stage, settings, profile.shared_data()); });
     parts.details.type = dtype_name(plan.precision.compute);
     measure_fit(parts, plan, measures_of(profile), options.collect);
   }
