@@ -112,6 +112,10 @@ void Recipe::open(lua_State* L) {
   open_train(L);
 }
 
+void Recipe::collect_garbage() {
+  state_.enter([](lua_State* L) { lua_gc(L, LUA_GCCOLLECT, 0); });
+}
+
 Recipe::Outcome Recipe::execute() {
   Outcome outcome;
   text_ = read_file(files_.file, std::int64_t{16} << 20);

@@ -33,6 +33,7 @@ Profile profile_of_steps(const FitPlan& plan, StepFigures measured) {
   }
   profile.steps = std::move(measured);
   const StepFigures& steps = profile.steps;
+  profile.allowed = steps.allowed;
   const auto validate_every = static_cast<double>(plan.validate_every);
   if (plan.data.val && plan.measures() && steps.validation.count > 0) {
     profile.validation = {.seconds = steps.validation.seconds, .every = validate_every};
@@ -53,6 +54,7 @@ Profile profile_of_task_steps(const Options& task, const std::string& device, St
   profile.is_synchronous = device_at(parse_device(device)).is_synchronous();
   profile.steps = std::move(measured);
   const StepFigures& steps = profile.steps;
+  profile.allowed = steps.allowed;
   profile.checkpoint.seconds = steps.commit.seconds;
   if (steps.commits_timed > 0) {
     profile.checkpoint.every = static_cast<double>(steps.steps) / static_cast<double>(steps.commits_timed);
@@ -71,7 +73,7 @@ Profile short_profile(FitPlan* plan, const Measured& how, const StepLimits& limi
   return profile;
 }
 
-double seconds_for(double length, double most) { return std::min(most, std::max(2.0, 20 * length)); }
+double seconds_for(double length, double most) { return std::min(most, std::max(2.0, 4 * length)); }
 
 std::optional<Profile> profile_without_room(const Options& stage, const Error& error) {
   if (!error.lacks_memory()) return std::nullopt;
@@ -90,15 +92,19 @@ Profile profile_stage(const Options& stage, const RunSettings& settings, const P
                        .say = options.say ? options.say : [](const std::string&) {},
                        .ran = options.ran,
                        .by_length = options.by_length};
-    const StepLimits limits{.seconds = options.seconds, .precision = options.precision};
+    const StepLimits limits{.seconds = options.seconds * options.steps_share,
+                            .slow_seconds = options.seconds * options.slow_steps_share,
+                            .precision = options.precision};
     Profile profile;
     if (stage.entry().name == "fit") {
       FitPlan plan = plan_fit(stage, settings);
       profile = profile_of_fit(plan, how, limits);
+      profile.data = std::move(plan.data);
     } else {
       profile = profile_of_task(how, limits);
     }
     profile.call_seconds = call_seconds;
+    profile.allowed = profile.steps.allowed / options.steps_share;
     return profile;
   });
 }

@@ -129,7 +129,7 @@ Value profile_value(const Profile& profile, const Measures& measures) {
       {"samples_per_second", speed ? speed->to_value() : Value()},
       {"has_interval", steps.has_interval},
       {"is_precise", steps.is_precise},
-      {"allowed_seconds", steps.allowed},
+      {"allowed_seconds", profile.allowed},
       {"is_steady", steps.drift ? Value(steps.is_steady()) : Value()},
       {"steps", steps.steps},
       {"cold_steps", steps.cold},

@@ -149,7 +149,7 @@ class Limit(CliTest):
         # Steps that update parameters while they go back cannot be taken in parts.
         self.limited(more='  memory = { fuse_step = true },\n')
         profile = self.run_program("profile", "r.lua", "--json", "--memory", "14MB").json()
-        remedies = {one["set"]: one for one in profile["remedies"]}
+        remedies = {one["set"][0]: one for one in profile["remedies"]}
         for option in ('batch="auto"', 'memory.recompute="auto"'):
             self.assertIsNone(remedies[option]["reason"])
             self.assertIsNone(remedies[option]["ratio"])

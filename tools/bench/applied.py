@@ -73,7 +73,7 @@ def judge(options, case, model, size, folder):
 
 
 def main():
-    given = parser(__doc__, 10)  # with 3 s, the steps of many cases are too long for remedies to be tried
+    given = parser(__doc__, 30)  # with 10 s, no time is left for the remedies of many cases
     given.add_argument("--run", type=float, default=4, help="seconds of each run (default 4)")
     given.add_argument("--size", type=int, choices=SIZES, help="this size alone; without it, all three")
     options = given.parse_args()

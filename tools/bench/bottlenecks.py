@@ -36,7 +36,7 @@ def parser(doc, seconds, cases=tuple(CASES)):
     options.add_argument("--data", default=os.path.join(ROOT, "..", "shared", "data"),
                          help="folder with cifar10-jpeg.tar and tinyshakespeare.txt")
     options.add_argument("--seconds", type=float, default=seconds,
-                         help=f"the longest time for the steps of a profile (default {seconds})")
+                         help=f"the longest time of a profile (default {seconds})")
     options.add_argument("--only", choices=cases, help="this case alone")
     options.add_argument("--model", choices=ALL, help="the cases of this model alone")
     return options

@@ -136,7 +136,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", default=os.path.join(ROOT, "..", "shared", "data"),
                         help="folder with mnist and tinyshakespeare.txt")
-    parser.add_argument("--seconds", type=float, default=5, help="the longest time for the steps of a profile")
+    parser.add_argument("--seconds", type=float, default=5, help="the longest time of a profile")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", choices=("mlp", "cnn", "gpt"), help="this model alone")
     options = parser.parse_args()

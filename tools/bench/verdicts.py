@@ -63,7 +63,7 @@ def balanced(options):
 
 
 def main():
-    options = parser(__doc__, 3, (*CASES, "none")).parse_args()
+    options = parser(__doc__, 10, (*CASES, "none")).parse_args()
     right, count = sick(options)
     alarms, fits = balanced(options)
     print(f"\n{right} of {count} verdicts are right; {alarms} of {fits} balanced stages are called something.")

@@ -9,16 +9,17 @@ Flag stage_flag() {
   return {.name = "stage", .type = text_type("NAME"), .help = "name of the stage (default: the first)"};
 }
 
-Flag seconds_flag(const std::string& precision, const std::string& otherwise) {
+Flag seconds_flag(const std::string& what, const std::string& otherwise) {
   return {.name = "seconds",
           .type = number_type("S", 0.1, 86400, "from 0.1 to 86400"),
-          .help = "longest time for the steps; it is less if a step is known to " + precision + " earlier (default " +
-                  number_text(ProfileOptions().seconds) + otherwise + ")"};
+          .help = "longest time for " + what + " (default " + number_text(ProfileOptions().seconds) + otherwise + ")"};
 }
 
 ProfileOptions MeasuredStage::profile_options(double precision) {
-  ProfileOptions options{
-      .precision = precision, .say = [this](const std::string& line) { run().say(line); }, .ran = [this] { mute(); }};
+  ProfileOptions options{.precision = precision,
+                         .say = [this](const std::string& line) { run().say(line); },
+                         .ran = [this] { mute(); },
+                         .collect = [this] { collect_garbage(); }};
   if (request().has("seconds")) options.seconds = request().options["seconds"].number();
   return options;
 }

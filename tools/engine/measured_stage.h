@@ -54,9 +54,9 @@ class MeasuredStage : public Execution {
   std::optional<int> code_;  // once the stage is measured
 };
 
-// --stage, and --seconds of a measurement that ends earlier when a step is known to `precision`, "±2 %". `otherwise`
-// says how the seconds without this flag may differ from ProfileOptions::seconds.
+// --stage, and --seconds, the longest time for `what`. `otherwise` says how the seconds without this flag may differ
+// from ProfileOptions::seconds.
 Flag stage_flag();
-Flag seconds_flag(const std::string& precision, const std::string& otherwise);
+Flag seconds_flag(const std::string& what, const std::string& otherwise = "");
 
 }  // namespace trainlab

@@ -44,6 +44,9 @@ class Recipe {
   // Raises Error. Once.
   Outcome execute();
 
+  // Frees what the recipe and its functions have left behind for Lua to collect.
+  void collect_garbage();
+
   LuaState& state() { return state_; }
   const LuaState& state() const { return state_; }
   const std::string& text() const { return text_; }

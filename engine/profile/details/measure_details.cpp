@@ -62,13 +62,14 @@ void measure_machine(Parts& parts, bool is_busy) {
   parts.measure("machine", [&] { parts.details.machine = calibrated_machine(calibration); });
 }
 
-void measure_fit(Parts& parts, FitPlan& plan, const Measures& measures) {
+void measure_fit(Parts& parts, FitPlan& plan, const Measures& measures, const std::function<void()>& collect) {
   const bool is_cpu = plan.device.type() == at::kCPU;
   if (is_cpu) {
     parts.measure("layers",
                   [&] { parts.details.layers = measure_layers(plan, layer_steps(parts, plan.length.total_steps)); });
     parts.measure("memory", [&] {
       MemoryPrediction predicted = predict_memory(plan);
+      if (collect) collect();  // the garbage of earlier runs is no part of a step
       parts.details.memory = record_memory(plan);
       parts.details.predicted = std::move(predicted);
     });
@@ -108,9 +109,9 @@ ProfileDetails measure_details(const Profile& profile, const Options& stage, con
   if (profile.kind == "task") {
     measure_task(parts, profile, stage, settings);
   } else {
-    FitPlan plan = with_torch_errors([&] { return plan_fit(stage, settings); });
+    FitPlan plan = with_torch_errors([&] { return plan_fit(stage, settings, profile.shared_data()); });
     parts.details.type = dtype_name(plan.precision.compute);
-    measure_fit(parts, plan, measures_of(profile));
+    measure_fit(parts, plan, measures_of(profile), options.collect);
   }
   return std::move(parts.details);
 }

@@ -51,11 +51,12 @@ void add_own_flops(const Layer& layer, std::map<std::string, Flops>& all) {
   all[layer.path] = own;
 }
 
-std::vector<OperatorCost> costs_of(const RowSums& row, double timed, double counted) {
+// `tick`: the seconds of a tick as a part of a timed step.
+std::vector<OperatorCost> costs_of(const RowSums& row, double tick, double counted) {
   std::vector<OperatorCost> all;
   for (const auto& [name, sums] : row.operators) {
     all.push_back({.name = name,
-                   .seconds = sums.seconds / timed,
+                   .seconds = static_cast<double>(sums.ticks) * tick,
                    .calls = static_cast<double>(sums.calls) / counted,
                    .bytes = sums.bytes / counted,
                    .flops = sums.flops / counted});
@@ -81,7 +82,8 @@ std::map<std::string, double> stated_flops(const FitPlan& plan, const Recording&
 LayerTable table_of(const Recording& recording, const std::map<std::string, double>& stated) {
   LayerTable table;
   table.steps = static_cast<std::int64_t>(recording.timed().size());
-  const auto timed = static_cast<double>(table.steps), counted = static_cast<double>(recording.counted());
+  const double tick = recording.tick_seconds() / static_cast<double>(table.steps);
+  const auto counted = static_cast<double>(recording.counted());
   table.step_seconds = mean_of(recording.timed());
   table.plain_seconds = upper_median(recording.plain());
   table.overhead = upper_median(recording.timed()) / table.plain_seconds - 1;
@@ -89,10 +91,10 @@ LayerTable table_of(const Recording& recording, const std::map<std::string, doub
   for (const auto& row : recording.rows()) {
     LayerCost cost{.path = row->path,
                    .is_layer = row->is_layer,
-                   .forward = row->forward / timed,
-                   .backward = row->backward / timed,
+                   .forward = static_cast<double>(row->forward) * tick,
+                   .backward = static_cast<double>(row->backward) * tick,
                    .calls = static_cast<double>(row->calls) / counted,
-                   .operators = costs_of(*row, timed, counted)};
+                   .operators = costs_of(*row, tick, counted)};
     for (const OperatorCost& one : cost.operators) cost.bytes += one.bytes;
     const auto known = stated.find(row->path);
     cost.flops = known == stated.end() ? std::nan("") : known->second * cost.calls;

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/clock.h"
+#include "ticks.h"
 
 namespace trainlab {
 namespace {
@@ -13,8 +14,8 @@ namespace {
 constexpr std::string_view own_step = "own step";
 
 // Whether the record is of autograd evaluating a function of the backward pass, with the work before and after it.
-bool is_evaluation(const at::RecordFunction& function) {
-  return std::string_view(function.name()).starts_with("autograd::engine::evaluate_function");
+bool is_evaluation(const char* name) {
+  return std::string_view(name).starts_with("autograd::engine::evaluate_function");
 }
 
 }  // namespace
@@ -40,10 +41,10 @@ RowSums* Recording::row_of(Phase phase, std::string_view name) {
 
 void Recording::charge() {
   if (use_ != StepUse::timed) return;
-  const double now = steady_seconds();
+  const std::uint64_t now = ticks(), since = now - last_;
   const Frame& frame = frames_.back();
-  (frame.is_backward ? frame.row->backward : frame.row->forward) += now - last_;
-  if (frame.sums) frame.sums->seconds += now - last_;
+  (frame.is_backward ? frame.row->backward : frame.row->forward) += since;
+  if (frame.sums) frame.sums->ticks += since;
   last_ = now;
 }
 
@@ -91,7 +92,8 @@ void Recording::began(Phase phase, std::string_view name) {
   const bool is_step = phase == Phase::step;
   if (is_step) {
     begin_step();
-    step_began_ = last_ = steady_seconds();
+    step_began_ = steady_seconds();
+    ticks_began_ = last_ = ticks();
   }
   if (!is_heard()) return;
   if (!is_step) charge();
@@ -108,9 +110,14 @@ void Recording::ended(Phase phase, std::string_view) noexcept {
     if (!frames_.empty()) own();
   }
   if (phase != Phase::step) return;
+  const double seconds = steady_seconds() - step_began_;
   hearing_.reset();
-  if (use_ == StepUse::timed) timed_.push_back(last_ - step_began_);
-  if (use_ == StepUse::plain) plain_.push_back(steady_seconds() - step_began_);
+  if (use_ == StepUse::timed) {
+    timed_.push_back(seconds);
+    timed_seconds_ += seconds;
+    timed_ticks_ += last_ - ticks_began_;
+  }
+  if (use_ == StepUse::plain) plain_.push_back(seconds);
   if (use_ == StepUse::counted) ++counted_;
   use_ = StepUse::none;
   ++step_;
@@ -129,11 +136,21 @@ void Recording::step_ended() noexcept {
 }
 
 const OperatorKind* Recording::kind_of(const at::RecordFunction& function) {
-  const auto found = kinds_.find(function.name());
+  const char* const name = function.name();
+  const auto found = kinds_.find(name);
   if (found != kinds_.end()) return &found->second;
   // A record of anything but an operator owns its name, so the address of this name identifies nothing.
   const std::optional<OperatorKind> kind = operator_kind(function);
-  return kind ? &kinds_.emplace(function.name(), *kind).first->second : nullptr;
+  return kind ? &kinds_.emplace(name, *kind).first->second : nullptr;
+}
+
+const RowSums::Known* Recording::known(RowSums& row, const at::RecordFunction& function, const char* name) {
+  for (const RowSums::Known& one : row.known)
+    if (one.name == name) return &one;
+  const OperatorKind* const kind = kind_of(function);
+  if (!kind) return nullptr;
+  row.known.push_back({.name = name, .kind = kind, .sums = &row.operators[name]});
+  return &row.known.back();
 }
 
 void Recording::function_began(const at::RecordFunction& function) {
@@ -146,16 +163,16 @@ void Recording::function_began(const at::RecordFunction& function) {
     charge();
     return push({.row = owner_of(function.seqNr()), .is_backward = true});
   }
-  const OperatorKind* const kind = kind_of(function);
-  if (!kind) {
-    if (!is_evaluation(function)) return;
+  const char* const name = function.name();
+  if (is_evaluation(name)) {
     charge();
     return push({.row = outer.row, .is_backward = true});
   }
+  const RowSums::Known* const of_row = known(*outer.row, function, name);
+  if (!of_row) return;
   charge();
-  OperatorSums*& sums = outer.row->by_kind[kind];
-  if (!sums) sums = &outer.row->operators[function.name()];
-  Frame frame{.row = outer.row, .is_backward = outer.is_backward, .name = function.name(), .kind = kind, .sums = sums};
+  const OperatorKind* const kind = of_row->kind;
+  Frame frame{.row = outer.row, .is_backward = outer.is_backward, .name = name, .kind = kind, .sums = of_row->sums};
   if (use_ == StepUse::counted) {
     if (kind->moves)
       frame.bytes = tensor_bytes(function.inputs(), kind->reads) + tensor_bytes(function.inputs(), kind->writes);
@@ -175,8 +192,8 @@ void Recording::function_ended(const at::RecordFunction& function) {
     if (frames_.back().is_backward && !frames_.back().kind) frames_.back().row = differentiated;
     return own();
   }
-  if (frames_.back().name != function.name()) {
-    if (!is_evaluation(function)) return;
+  if (const char* const name = function.name(); frames_.back().name != name) {
+    if (!is_evaluation(name)) return;
     charge();
     return pop();
   }

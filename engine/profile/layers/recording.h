@@ -28,10 +28,11 @@
 
 namespace trainlab {
 
-// Seconds are sums over the timed steps; all other members are sums over the counted steps.
+// Ticks are sums over the timed steps, and Recording::tick_seconds() is the time of one; all other members are sums
+// over the counted steps.
 struct OperatorSums {
-  double seconds = 0;  // time without the operators that this operator calls
-  double bytes = 0;    // bytes without those that these operators move
+  std::uint64_t ticks = 0;  // without the operators that this operator calls
+  double bytes = 0;         // bytes without those that these operators move
   double flops = 0;
   std::int64_t calls = 0;
 };
@@ -41,10 +42,17 @@ enum class StepUse { none, counted, timed, plain };
 struct RowSums {
   std::string path;
   bool is_layer = false;
-  double forward = 0, backward = 0;  // seconds, without the rows inside
-  std::int64_t calls = 0;            // spans that began outside of a backward pass
+  std::uint64_t forward = 0, backward = 0;  // ticks, without the rows inside
+  std::int64_t calls = 0;                   // spans that began outside of a backward pass
   std::map<std::string, OperatorSums, std::less<>> operators;
-  std::unordered_map<const OperatorKind*, OperatorSums*> by_kind;  // sums by kind; several kinds may share a name
+  // The row's operators by the address of their name, and where they are added up: several kinds may share a name. Rows
+  // have few, so that to look through them takes less time than a hash.
+  struct Known {
+    const char* name;
+    const OperatorKind* kind;
+    OperatorSums* sums;
+  };
+  std::vector<Known> known;
 };
 
 class Recording final : public TraceListener, public TaskStepListener, public OperatorListener {
@@ -73,6 +81,7 @@ class Recording final : public TraceListener, public TaskStepListener, public Op
   // The rows in the order of their first beginnings: a layer before the layers inside.
   const std::vector<std::unique_ptr<RowSums>>& rows() const { return rows_; }
   std::int64_t counted() const { return counted_; }
+  double tick_seconds() const { return timed_ticks_ > 0 ? timed_seconds_ / static_cast<double>(timed_ticks_) : 0; }
   // The seconds of each timed step, and of each plain one.
   const std::vector<double>& timed() const { return timed_; }
   const std::vector<double>& plain() const { return plain_; }
@@ -99,6 +108,8 @@ class Recording final : public TraceListener, public TaskStepListener, public Op
   RowSums* row(std::string_view path, bool is_layer);
   RowSums* row_of(Phase phase, std::string_view name);
   RowSums* owner_of(std::int64_t sequence);
+  // What the row knows of the operator; null where the record, of this name, is of no operator.
+  const RowSums::Known* known(RowSums& row, const at::RecordFunction& function, const char* name);
   const OperatorKind* kind_of(const at::RecordFunction& function);
   // In a timed step, the time since the last call goes to the innermost frame.
   void charge();
@@ -113,7 +124,10 @@ class Recording final : public TraceListener, public TaskStepListener, public Op
   const std::int64_t first_, count_;
   std::int64_t step_ = 0;  // the step that is running or comes next
   bool in_task_step_ = false;
-  double step_began_ = 0, last_ = 0;
+  double step_began_ = 0;  // seconds
+  std::uint64_t ticks_began_ = 0, last_ = 0;
+  double timed_seconds_ = 0;       // of the timed steps
+  std::uint64_t timed_ticks_ = 0;  // of the same
   StepUse use_ = StepUse::none;
   std::optional<ListeningToOperators> hearing_;
   std::vector<Frame> frames_;

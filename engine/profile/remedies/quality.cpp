@@ -36,7 +36,8 @@ class EqualTimes {
   RemedyQuality judge(const Remedy& remedy) const {
     std::vector<compare::Pair> trained;
     for (std::int64_t seed = 1; seed <= quality_pairs; ++seed) {
-      say_("quality with " + remedy.set + ": pair " + std::to_string(seed) + " of " + std::to_string(quality_pairs));
+      say_("quality with " + words_of(remedy.set) + ": pair " + std::to_string(seed) + " of " +
+           std::to_string(quality_pairs));
       trained.push_back(pair(remedy, seed));
     }
     RemedyQuality quality = asked_;
@@ -50,7 +51,9 @@ class EqualTimes {
   // In alternating order, so that a machine that slows down favours neither side.
   compare::Pair pair(const Remedy& remedy, std::int64_t seed) const {
     compare::Pair pair{.seed = seed};
-    const std::vector<std::string> own{"seed=" + std::to_string(seed)}, changed{own.front(), remedy.set};
+    const std::vector<std::string> own{"seed=" + std::to_string(seed)};
+    std::vector<std::string> changed = own;
+    changed.insert(changed.end(), remedy.set.begin(), remedy.set.end());
     if (seed % 2 == 1) pair.a = train(own);
     pair.b = train(changed);
     if (seed % 2 == 0) pair.a = train(own);
@@ -111,7 +114,7 @@ void judge_remedies(std::vector<Remedy>& remedies, const Profile& profile, const
   const auto is_asked = [](const Remedy& one) { return one.changes_result() && !one.set.empty(); };
   if (std::ranges::none_of(remedies, is_asked)) return;
   with_torch_errors([&] {
-    const Variant base = variant_of(stage, settings, nullptr);
+    const Variant base = variant_of(stage, settings, profile.shared_data());
     const std::string metric = quality_metric(base.plan);
     const RemedyQuality asked{.metric = metric,
                               .minimize = base.plan.minimize(metric),

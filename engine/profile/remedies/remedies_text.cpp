@@ -1,6 +1,7 @@
 // Remedies as text and as data.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/number_or_nil.h"
@@ -13,11 +14,8 @@ namespace trainlab {
 
 namespace {
 
-// A change as on the command line.
-std::string flag_of(const std::string& set) { return set.empty() || set.starts_with("--") ? set : "--set " + set; }
-
-std::string ratio_text(const Interval& ratio) {
-  return fmt::format("{:.2f} ({:.2f} to {:.2f})", ratio.median, ratio.low, ratio.high);
+std::string ratio_text(const Interval& ratio, const std::string& more = "") {
+  return fmt::format("{:.2f} ({:.2f} to {:.2f}{})", ratio.median, ratio.low, ratio.high, more);
 }
 
 // ", 4.2 MiB less memory": how a change moves the peak of memory. Empty where memory_text would show 0.0 MiB.
@@ -75,13 +73,18 @@ Value quality_value(const RemedyQuality& quality) {
 
 }  // namespace
 
+std::string words_of(const std::vector<std::string>& set, const std::string& between) {
+  return joined(set, between, [](const std::string& one) { return one.starts_with("--") ? one : "--set " + one; });
+}
+
 std::string remedies_text(const TriedRemedies& remedies) {
   if (remedies.all.empty()) return "";
   std::string text = "\nremedies (speed with to speed without, 95 % interval)\n";
   for (const Remedy& one : remedies.all) {
-    text += fmt::format("  {:<34} {:<30} ", one.name, flag_of(one.set));
+    text += fmt::format("  {:<34} {:<30} ", one.name, words_of(one.set));
     if (one.has_ratio()) {
-      text += fmt::format("{}, {}{}\n", ratio_text(one.ratio), one.result, bytes_text(one.bytes));
+      const std::string few = one.has_interval() ? "" : fmt::format(" in {} pairs", one.pairs);
+      text += fmt::format("{}, {}{}\n", ratio_text(one.ratio, few), one.result, bytes_text(one.bytes));
     } else if (one.is_tried()) {
       text += one.result + "\n";
     } else {
@@ -90,17 +93,19 @@ std::string remedies_text(const TriedRemedies& remedies) {
     if (one.quality) text += "    quality: " + quality_text(*one.quality) + "\n";
   }
   const JoinedRemedies& together = remedies.joined;
-  if (together.set.size() < 2) return text;
-  return text + "  together: " + joined(together.set, " ", flag_of) + " " + ratio_text(together.ratio) + "\n";
+  const bool is_one = std::ranges::count(remedies.all, together.set, &Remedy::set) > 0;
+  if (together.set.empty() || is_one) return text;
+  return text + "  together: " + words_of(together.set) + " " + ratio_text(together.ratio) + "\n";
 }
 
 Value remedies_value(const TriedRemedies& remedies) {
   Value::List list;
   for (const Remedy& one : remedies.all) {
     list.push_back(Value::Map{{"name", one.name},
-                              {"set", one.set.empty() ? Value() : Value(one.set)},
+                              {"set", Value::List(one.set.begin(), one.set.end())},
                               {"tried", one.is_tried()},
                               {"ratio", one.has_ratio() ? one.ratio.to_value() : Value()},
+                              {"pairs", one.has_ratio() ? Value(one.pairs) : Value()},
                               {"bytes", one.bytes ? Value(*one.bytes) : Value()},
                               {"result", one.is_tried() ? Value(one.result) : Value()},
                               {"quality", one.quality ? quality_value(*one.quality) : Value()},

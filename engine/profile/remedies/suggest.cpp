@@ -14,7 +14,7 @@ namespace {
 
 // A change of the recipe's code, which no option can make.
 Remedy in_code(const char* name, const char* where) {
-  return {.name = name, .set = "", .reason = std::string("no option: ") + where};
+  return {.name = name, .reason = std::string("no option: ") + where};
 }
 
 std::string counted(std::int64_t count, const char* thing) {
@@ -33,15 +33,15 @@ class Suggestions {
                                  counted(most, "core"))});
     } else {
       add({.name = "more loader threads",
-           .set = fmt::format("loader.threads={}", std::clamp<std::int64_t>(2 * facts_.loader_threads, 1, most))});
+           .set = {fmt::format("loader.threads={}", std::clamp<std::int64_t>(2 * facts_.loader_threads, 1, most))}});
     }
   }
   void no_loader_threads() {
-    if (facts_.loader_threads > 0) add({.name = "no loader threads", .set = "loader.threads=0"});
+    if (facts_.loader_threads > 0) add({.name = "no loader threads", .set = {"loader.threads=0"}});
   }
   void prefetch() {
     add({.name = "more batches ahead",
-         .set = fmt::format("loader.prefetch={}", std::min<std::int64_t>(4 * facts_.prefetch, 1024))});
+         .set = {fmt::format("loader.prefetch={}", std::min<std::int64_t>(4 * facts_.prefetch, 1024))}});
   }
   void batch(std::int64_t factor) {
     const std::int64_t larger = factor * facts_.batch;
@@ -49,23 +49,25 @@ class Suggestions {
     if (larger > facts_.samples) {
       add({.name = name, .reason = fmt::format("the training part has {} samples", facts_.samples)});
     } else {
-      add({.name = name, .set = fmt::format("batch={}", larger)});
+      add({.name = name, .set = {fmt::format("batch={}", larger)}});
     }
   }
+  // Alone, and with twice as many batches in a step, which keep the samples of a step.
   void smaller_batch() {
     const std::string name = "a batch half as large";
-    if (facts_.batch < 2) {
-      add({.name = name, .reason = "a batch is one sample"});
-    } else {
-      add({.name = name, .set = fmt::format("batch={}", facts_.batch / 2)});
-    }
+    if (facts_.batch < 2) return add({.name = name, .reason = "a batch is one sample"});
+    const std::string half = fmt::format("batch={}", facts_.batch / 2);
+    if (facts_.batch % 2 == 0)
+      add({.name = "two halves of a batch in a step",
+           .set = {half, fmt::format("accumulate={}", 2 * facts_.accumulate)}});
+    add({.name = name, .set = {half}});
   }
   // Segments of about the root of the number of layers: that many inputs of segments are kept, and as many activations
   // within one segment.
   void recompute() {
     const auto size = static_cast<std::int64_t>(std::lround(std::sqrt(static_cast<double>(facts_.chain))));
     add({.name = "activations computed again",
-         .set = fmt::format("memory.recompute=\"every {}\"", std::max<std::int64_t>(size, 1))});
+         .set = {fmt::format("memory.recompute=\"every {}\"", std::max<std::int64_t>(size, 1))}});
   }
   void stack() {
     if (facts_.why_alone.empty()) {
@@ -90,29 +92,29 @@ class Suggestions {
       add({.name = "other threads of operators",
            .reason = fmt::format("operators use {} of {}", count, counted(facts_.cores, "core"))});
     } else {
-      add({.name = counted(count, "thread") + " of operators", .set = fmt::format("--threads {}", count)});
+      add({.name = counted(count, "thread") + " of operators", .set = {fmt::format("--threads {}", count)}});
     }
   }
   void precision() {
     constexpr double notable = 0.9;
-    if (facts_.is_double) add({.name = "single precision", .set = "precision=\"float32\""});
-    if (facts_.bfloat16_time < notable) add({.name = "products in bfloat16", .set = "precision=\"bfloat16\""});
+    if (facts_.is_double) add({.name = "single precision", .set = {"precision=\"float32\""}});
+    if (facts_.bfloat16_time < notable) add({.name = "products in bfloat16", .set = {"precision=\"bfloat16\""}});
   }
   void accumulate() {
     add({.name = "an optimizer step for twice as many samples",
-         .set = fmt::format("accumulate={}", 2 * facts_.accumulate)});
+         .set = {fmt::format("accumulate={}", 2 * facts_.accumulate)}});
   }
   void validate() {
     add({.name = "validations a quarter as often",
-         .set = fmt::format("validate=\"{} steps\"", 4 * facts_.validate_every),
+         .set = {fmt::format("validate=\"{} steps\"", 4 * facts_.validate_every)},
          .decides_later = facts_.decided_by_validations});
   }
   void metrics() {
-    if (facts_.has_metrics) add({.name = "no metrics beside the loss", .set = "metrics=nil"});
+    if (facts_.has_metrics) add({.name = "no metrics beside the loss", .set = {"metrics=nil"}});
   }
   void checkpoint() {
     add({.name = "checkpoints a tenth as often",
-         .set = fmt::format("checkpoint=\"{:.0f} steps\"", std::max(10.0, 10 * facts_.checkpoint_every))});
+         .set = {fmt::format("checkpoint=\"{:.0f} steps\"", std::max(10.0, 10 * facts_.checkpoint_every))}});
   }
   void add(Remedy one) { all.push_back(std::move(one)); }
 
@@ -124,6 +126,7 @@ class Suggestions {
 
 }  // namespace
 
+// Those from which most is to be had without another result come first, because the time may not be enough for all.
 std::vector<Remedy> remedies_for(Bottleneck verdict, const FitFacts& facts) {
   Suggestions suggestions(facts);
   switch (verdict) {
@@ -146,10 +149,10 @@ std::vector<Remedy> remedies_for(Bottleneck verdict, const FitFacts& facts) {
       suggestions.add(in_code("less work in functions", "functions are code of the recipe"));
       break;
     case Bottleneck::launch:
-      suggestions.batch(2);
-      suggestions.batch(4);
       if (facts.threads > 1) suggestions.threads(1);
       suggestions.stack();
+      suggestions.batch(2);
+      suggestions.batch(4);
       break;
     case Bottleneck::compute:
       suggestions.threads(facts.cores);
@@ -158,8 +161,8 @@ std::vector<Remedy> remedies_for(Bottleneck verdict, const FitFacts& facts) {
       suggestions.add(in_code("a smaller model", "it is another model"));
       break;
     case Bottleneck::bandwidth:
-      suggestions.batch(2);
       suggestions.smaller_batch();  // whose tensors may fit the caches
+      suggestions.batch(2);
       suggestions.precision();
       suggestions.layout_of_images();
       suggestions.add(in_code("a cheaper activation, or fewer of them", "it is another model"));
@@ -179,10 +182,10 @@ std::vector<Remedy> remedies_for(Bottleneck verdict, const FitFacts& facts) {
       break;
     case Bottleneck::communication: suggestions.accumulate(); break;
     case Bottleneck::capacity:
-      suggestions.add({.name = "the largest batch that fits", .set = "batch=\"auto\""});
-      suggestions.add({.name = "activations computed again", .set = "memory.recompute=\"auto\""});
-      suggestions.add({.name = "parameters stepped one by one", .set = "memory.fuse_step=true"});
-      suggestions.add({.name = "the optimizer's state in a file", .set = "memory.offload=\"optimizer\""});
+      suggestions.add({.name = "the largest batch that fits", .set = {"batch=\"auto\""}});
+      suggestions.add({.name = "activations computed again", .set = {"memory.recompute=\"auto\""}});
+      suggestions.add({.name = "parameters stepped one by one", .set = {"memory.fuse_step=true"}});
+      suggestions.add({.name = "the optimizer's state in a file", .set = {"memory.offload=\"optimizer\""}});
       break;
     case Bottleneck::none:
     case Bottleneck::unknown: break;
@@ -202,16 +205,16 @@ JoinedRemedies join_remedies(const std::vector<Remedy>& remedies, const RatioOfC
   JoinedRemedies joined;
   for (const Remedy& one : winners) {
     std::vector<std::string> with = joined.set;
-    with.push_back(one.set);
+    with.insert(with.end(), one.set.begin(), one.set.end());
     const std::optional<Interval> gain = joined.set.empty() ? one.ratio : ratio(joined.set, with);
     if (!gain || !is_gain(*gain)) continue;
     joined.ratio = *gain;
     joined.set = std::move(with);
   }
-  if (joined.set.size() < 2) return joined;
+  if (winners.empty() || joined.set == winners.front().set) return joined;
   const std::optional<Interval> whole = ratio({}, joined.set);
   if (whole && is_gain(*whole)) return {.set = joined.set, .ratio = *whole};
-  return {.set = {winners.front().set}, .ratio = winners.front().ratio};
+  return {.set = winners.front().set, .ratio = winners.front().ratio};
 }
 
 }  // namespace trainlab

@@ -31,11 +31,18 @@ namespace trainlab {
 
 namespace {
 
-constexpr std::int64_t rounds = 4;    // rounds of A B B A: eight ratios, enough for a 95 % interval of their median
+// Rounds of A B B A: six ratios, the fewest that have a 95 % interval of their median. It leaves out 1 where all of
+// them lie on one side, and more of them could not change that.
+constexpr std::int64_t rounds = 3;
+constexpr std::int64_t runs = 4 * rounds;
+constexpr double lost = 0.9;          // a change that is slower than this in all pairs of two rounds needs no third
 constexpr std::int64_t compared = 5;  // steps after which weights are compared
-constexpr double least_seconds = 0.1, most_seconds = 3;  // bounds of a short run
-constexpr std::int64_t few_fits = 8;                     // of a stack where none of the sizes is known to save time
-constexpr double rounding = 1e-5;  // largest difference, relative to the largest weight of a tensor
+constexpr double least_seconds = 0.1, most_seconds = 0.3;  // of a short run
+constexpr double least_steps = 5;                          // of a short run whose steps are slow: one of them is cold
+// Part of a step's time up to which validations and checkpoints need not be measured with each change.
+constexpr double small_part = 0.02;
+constexpr std::int64_t few_fits = 8;  // of a stack where none of the sizes is known to save time
+constexpr double rounding = 1e-5;     // largest difference, relative to the largest weight of a tensor
 
 // Ends a fit after a checkpoint.
 class EndsAtCheckpoint final : public LoopObserver {
@@ -90,13 +97,49 @@ Trained trained_by(const Work& work, const std::filesystem::path& folder, const 
 
 using Say = std::function<void(const std::string&)>;
 
+// What short runs measure.
+struct RunLimits {
+  StepLimits steps = {};
+  // Figures whose validations and checkpoints hold with all changes. Without them, the first run of a side measures
+  // its own, or each run where `measures_all` is set.
+  std::optional<StepFigures> known = {};
+  bool measures_all = false;
+};
+
+RunLimits run_limits(const Profile& profile, const StepVerdict& verdict, double seconds) {
+  RunLimits limits{.steps = {.seconds = seconds, .precision = 0, .counted = 0}};
+  const auto waits_for = [&](Bottleneck one) { return verdict.bottleneck == one || verdict.otherwise == one; };
+  limits.measures_all = waits_for(Bottleneck::evaluation) || waits_for(Bottleneck::checkpoint);
+  const double apart = profile.validation.per_step() + profile.checkpoint.per_step();
+  if (!limits.measures_all && apart <= small_part * profile.wall()) limits.known = profile.steps;
+  return limits;
+}
+
+// The time until the profile's seconds are over.
+class TimeLeft {
+ public:
+  explicit TimeLeft(const ProfileOptions& options) : began_(options.began), until_(options.began + options.seconds) {}
+  double seconds() const { return until_ - steady_seconds(); }
+  // Why `count` changes are not tried, if each of them takes `each` seconds.
+  std::string lack(std::int64_t count, double each) const {
+    const double needed = steady_seconds() - began_ + 1.1 * static_cast<double>(count) * each;
+    return fmt::format("no time left (--seconds {:.0f} tries all)", std::ceil(needed));
+  }
+
+ private:
+  const double began_, until_;
+};
+
 class FitSide final : public Side {
  public:
-  FitSide(Variant fit, Say say, const StepLimits& limits)
-      : fit_(std::move(fit)), say_(std::move(say)), limits_(limits) {}
+  FitSide(Variant fit, Say say, const RunLimits& limits)
+      : fit_(std::move(fit)), say_(std::move(say)), limits_(limits), known_(limits.known) {}
 
-  const Variant& fit() const { return fit_; }
-  double speed() override { return samples_per_second(fit_, profile_of_variant(fit_, limits_, say_)); }
+  double speed() override {
+    const Profile profile = profile_of_variant(fit_, limits_.steps, say_, known_ ? &*known_ : nullptr);
+    if (!known_ && !limits_.measures_all) known_ = profile.steps;
+    return samples_per_second(fit_, profile);
+  }
   Trained trained() override {
     prepare_arithmetic(fit_.settings.threads);
     const CheckpointRule before = std::exchange(fit_.plan.checkpoint, {.steps = compared, .seconds = {}});
@@ -111,13 +154,14 @@ class FitSide final : public Side {
  private:
   Variant fit_;
   const Say say_;
-  const StepLimits limits_;
+  const RunLimits limits_;
+  std::optional<StepFigures> known_;  // whose validations and checkpoints hold for further runs
 };
 
 class TaskSide final : public Side {
  public:
-  TaskSide(Options task, RunSettings settings, Say say, const StepLimits& limits)
-      : task_(std::move(task)), settings_(std::move(settings)), say_(std::move(say)), limits_(limits) {}
+  TaskSide(Options task, RunSettings settings, Say say, const RunLimits& limits)
+      : task_(std::move(task)), settings_(std::move(settings)), say_(std::move(say)), limits_(limits.steps) {}
 
   double speed() override { return 1 / short_profile(nullptr, how(), limits_).wall(); }
   Trained trained() override {
@@ -185,12 +229,10 @@ bool has_convolutions(const Layer& layer) {
 }
 
 // FitFacts::keeps_much.
-bool keeps_much(const FitPlan& plan) {
-  if (!plan.device.is_cpu()) return false;
-  const MemoryPrediction predicted = predict_memory(plan);
-  if (predicted.is_least()) return false;
-  const MemoryLedger& step = predicted.memory.ledger;
-  return 2 * step.of(MemoryKind::activations) >= step.peak && 4 * predicted.memory.training() >= room_of(plan);
+bool keeps_much(const FitPlan& plan, const MemoryPrediction* predicted) {
+  if (!plan.device.is_cpu() || !predicted || predicted->is_least()) return false;
+  const MemoryLedger& step = predicted->memory.ledger;
+  return 2 * step.of(MemoryKind::activations) >= step.peak && 4 * predicted->memory.training() >= room_of(plan);
 }
 
 FitFacts facts_of(const Profile& profile, const FitPlan& plan, const StageOfTraining& stage, int threads) {
@@ -208,7 +250,7 @@ FitFacts facts_of(const Profile& profile, const FitPlan& plan, const StageOfTrai
           .is_double = plan.precision.weights == at::kDouble,
           .decodes_files = decodes_files(plan.data.train),
           .has_convolutions = plan.model && has_convolutions(plan.model->root()),
-          .keeps_much = keeps_much(plan),
+          .keeps_much = keeps_much(plan, stage.predicted),
           .chain = plan.model ? std::ssize(plan.model->chain()) : 1,
           .stack = stack > 1 ? stack : few_fits,
           .why_alone = why_alone(plan),
@@ -226,7 +268,7 @@ class Trials {
 
   std::vector<Remedy> suggest(const Profile& profile, const StepVerdict& verdict, const StageOfTraining& stage) {
     const bool is_task = profile.kind != "fit";
-    if (!is_task) fit_.emplace(variant_of(training_, settings_, nullptr));
+    if (!is_task) fit_.emplace(variant_of(training_, settings_, profile.shared_data()));
     FitFacts facts = fit_ ? facts_of(profile, fit_->plan, stage, settings_.threads)
                           : FitFacts{.samples = std::numeric_limits<std::int64_t>::max()};
     facts.threads = settings_.threads;
@@ -238,13 +280,13 @@ class Trials {
     }
     for (Remedy& one : remedies) {
       if (!one.is_tried()) continue;
-      const bool is_option = !threads_of(one.set), has_path = is_option && !one.set.empty();
-      if (is_option && is_task) {
+      const bool is_threads = !one.set.empty() && threads_of(one.set.front());
+      if (!is_threads && is_task) {
         one.set.clear();
         one.reason = "a task's loop is code, which no option changes";
         continue;
       }
-      if (has_path) one.set = stage.path + one.set;
+      if (!is_threads) add_path(stage, one);
       if (stage.together > 1) {
         one.reason =
             fmt::format("the stage does {} trainings together, and one by itself was profiled", stage.together);
@@ -253,23 +295,37 @@ class Trials {
     return remedies;
   }
 
-  TriedRemedies try_all(std::vector<Remedy> remedies, const StepLimits& limits) {
+  TriedRemedies try_all(std::vector<Remedy> remedies, const RunLimits& limits, const TimeLeft& left) {
+    const double began = steady_seconds();
     const std::unique_ptr<Side> base = side({}, limits);
     const Trained without = base->trained();
+    // What a change takes: at first, as long as short runs that begin like this one.
+    double each = runs * (limits.steps.seconds + steady_seconds() - began);
+    const auto has_time = [&] { return left.seconds() >= each; };
+    std::vector<Remedy*> later;
     for (Remedy& remedy : remedies) {
       if (!remedy.is_tried()) continue;
+      if (!has_time()) {
+        later.push_back(&remedy);
+        continue;
+      }
+      const double before = steady_seconds();
       remedy.reason = reason_against([&] {
-        const std::unique_ptr<Side> other = remedy.stack > 0 ? group(remedy.stack, limits) : side({remedy.set}, limits);
-        remedy.ratio = ratio_of(*base, *other);
+        const std::unique_ptr<Side> other = remedy.stack > 0 ? group(remedy.stack, limits) : side(remedy.set, limits);
         const Trained with = other->trained();
+        const std::vector<double> ratios = ratios_of(*base, *other, left);
+        remedy.ratio = median_interval(ratios);
+        remedy.pairs = std::ssize(ratios);
         remedy.result = comparison(without.weights, with.weights);
         if (without.peak && with.peak) remedy.bytes = *without.peak - *with.peak;
         if (remedy.keeps_result() && !remedy.decides_later.empty())
           remedy.result = "may change the result: fewer validations decide " + remedy.decides_later;
       });
+      if (remedy.has_interval()) each = steady_seconds() - before;
     }
+    for (Remedy* const one : later) one->reason = left.lack(std::ssize(later), each);
     TriedRemedies tried{.all = std::move(remedies)};
-    tried.joined = join(tried.all, without.weights, limits);
+    tried.joined = join(tried.all, without.weights, limits, left, each);
     prepare_arithmetic(settings_.threads);
     return tried;
   }
@@ -278,9 +334,9 @@ class Trials {
   TriedRemedies try_to_fit(const StageOfTraining& stage) const {
     TriedRemedies tried{.all = remedies_for(Bottleneck::capacity, {})};
     for (Remedy& remedy : tried.all) {
-      remedy.set = stage.path + remedy.set;
+      add_path(stage, remedy);
       remedy.reason = reason_against([&] {
-        FitSide side(variant_of(with_set_({remedy.set}), settings_, nullptr), say_, {});
+        FitSide side(variant_of(with_set_(remedy.set), settings_, nullptr), say_, {});
         const std::int64_t peak = side.trained().peak.value_or(0);
         remedy.result = "not compared: the training fits" +
                         (peak > 0 ? ", with " + memory_text(static_cast<double>(peak)) + " in its first steps" : "") +
@@ -291,6 +347,10 @@ class Trials {
   }
 
  private:
+  static void add_path(const StageOfTraining& stage, Remedy& remedy) {
+    for (std::string& one : remedy.set) one = stage.path + one;
+  }
+
   // Does the work, and returns the error that it raises; empty: none.
   template <class Work>
   static std::string reason_against(const Work& work) {
@@ -303,33 +363,42 @@ class Trials {
     }
   }
 
-  std::unique_ptr<Side> side(const std::vector<std::string>& changes, const StepLimits& limits) const {
+  std::unique_ptr<Side> side(const std::vector<std::string>& changes, const RunLimits& limits) const {
     if (fit_) return std::make_unique<FitSide>(with_changes(changes, *fit_, with_set_), say_, limits);
     RunSettings settings = settings_;
     for (const std::string& change : changes) settings.threads = threads_of(change).value_or(settings.threads);
     return std::make_unique<TaskSide>(training_, settings, say_, limits);
   }
 
-  std::unique_ptr<Side> group(std::int64_t count, const StepLimits& limits) const {
+  std::unique_ptr<Side> group(std::int64_t count, const RunLimits& limits) const {
     return std::make_unique<FitSide>(in_group(*fit_, count), say_, limits);
   }
 
-  static Interval ratio_of(Side& without, Side& with) {
+  // Until the rounds are over, or the change has clearly lost, or no time is left.
+  static std::vector<double> ratios_of(Side& without, Side& with, const TimeLeft& left) {
     std::vector<double> ratios;
-    in_turns(
-        rounds, [&] { return without.speed(); }, [&] { return with.speed(); },
-        [&](double a, double b) { ratios.push_back(b / a); });
-    return median_interval(ratios);
+    const auto has_lost = [&] {
+      return ratios.size() >= 4 && std::ranges::all_of(ratios, [](double one) { return one < lost; });
+    };
+    for (std::int64_t round = 0; round < rounds && !has_lost() && (round == 0 || left.seconds() > 0); ++round) {
+      in_turns(
+          1, [&] { return without.speed(); }, [&] { return with.speed(); },
+          [&](double a, double b) { ratios.push_back(b / a); });
+    }
+    return ratios;
   }
 
-  JoinedRemedies join(const std::vector<Remedy>& remedies, const NamedTensors& weights,
-                      const StepLimits& limits) const {
+  // `each`: the seconds that a change takes.
+  JoinedRemedies join(const std::vector<Remedy>& remedies, const NamedTensors& weights, const RunLimits& limits,
+                      const TimeLeft& left, double each) const {
     return join_remedies(remedies, [&](const auto& without, const auto& with) {
       std::optional<Interval> ratio;
+      if (left.seconds() < each) return ratio;
       reason_against([&] {
         const std::unique_ptr<Side> other = side(with, limits);
-        if (comparison(weights, other->trained().weights).starts_with("same "))
-          ratio = ratio_of(*side(without, limits), *other);
+        if (!comparison(weights, other->trained().weights).starts_with("same ")) return;
+        const std::vector<double> ratios = ratios_of(*side(without, limits), *other, left);
+        if (ratios.size() >= least_for_interval) ratio = median_interval(ratios);
       });
       return ratio;
     });
@@ -357,19 +426,16 @@ TriedRemedies try_remedies(const Profile& profile, const StepVerdict& verdict, c
     std::vector<Remedy> remedies = trials.suggest(profile, verdict, stage);
     const auto to_try = std::ranges::count_if(remedies, [](const Remedy& one) { return one.is_tried(); });
     if (to_try == 0) return TriedRemedies{.all = std::move(remedies)};
-    const double share = options.seconds / static_cast<double>(4 * rounds * to_try);
-    const double seconds = std::clamp(share, least_seconds, most_seconds);
-    // A run needs time for some cold steps, some timed steps, and the work between them.
-    if (4 * profile.steps.mean > seconds) {
-      for (Remedy& remedy : remedies) {
-        if (!remedy.is_tried()) continue;
-        remedy.reason =
-            fmt::format("a step takes {:.2g} s, and --seconds {:g} leave {:.2g} s for each of {} short runs",
-                        profile.steps.mean, options.seconds, seconds, 4 * rounds * to_try);
-      }
+    const TimeLeft left(options);
+    // Some of the time is for runs of several changes together.
+    const double share = left.seconds() / static_cast<double>(runs * (to_try + 1));
+    const double seconds = std::max(std::clamp(share, least_seconds, most_seconds), least_steps * profile.steps.mean);
+    if (const double each = runs * seconds; left.seconds() < each) {
+      for (Remedy& remedy : remedies)
+        if (remedy.is_tried()) remedy.reason = left.lack(to_try, each);
       return TriedRemedies{.all = std::move(remedies)};
     }
-    return trials.try_all(std::move(remedies), {.seconds = seconds, .precision = 0, .counted = 0});
+    return trials.try_all(std::move(remedies), run_limits(profile, verdict, seconds), left);
   });
 }
 

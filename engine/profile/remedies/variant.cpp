@@ -51,8 +51,9 @@ Variant in_group(const Variant& base, std::int64_t count) {
 }
 
 Profile profile_of_variant(Variant& variant, const StepLimits& limits,
-                           const std::function<void(const std::string&)>& say) {
-  const Measured how{.stage = variant.stage, .settings = variant.settings, .say = say, .beside = variant.beside};
+                           const std::function<void(const std::string&)>& say, const StepFigures* known) {
+  const Measured how{
+      .stage = variant.stage, .settings = variant.settings, .say = say, .beside = variant.beside, .known = known};
   return short_profile(&variant.plan, how, limits);
 }
 

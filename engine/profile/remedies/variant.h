@@ -28,9 +28,9 @@ Variant with_changes(const std::vector<std::string>& changes, const Variant& bas
 // The base with `count` fits in all that train in one group, each with a seed of its own.
 Variant in_group(const Variant& base, std::int64_t count);
 
-// A short run of the variant.
+// A short run of the variant. `known`: see Measured.
 Profile profile_of_variant(Variant& variant, const StepLimits& limits,
-                           const std::function<void(const std::string&)>& say);
+                           const std::function<void(const std::string&)>& say, const StepFigures* known = nullptr);
 
 // Samples a second of all fits of a variant, when the time of validations and checkpoints counts too.
 double samples_per_second(const Variant& variant, const Profile& profile);

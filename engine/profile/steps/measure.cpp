@@ -164,6 +164,12 @@ StepFigures measure_fit(FitPlan& plan, const Measured& how, const StepLimits& li
   StepCollector collector(fitting(limits, plan.length.total_steps), steady_seconds);
   repeat(collector, how, [&](const ScratchFolder& folder) { run_measured_fit(plan, how, folder); });
   StepFigures figures = collector.figures();
+  if (how.known) {
+    figures.validation = how.known->validation;
+    figures.validation_metrics = how.known->validation_metrics;
+    figures.commit = how.known->commit;
+    return figures;
+  }
   const bool validates = plan.data.val && plan.measures();
   if ((!validates || figures.validation.count >= enough) && figures.commit.count >= enough) return figures;
 

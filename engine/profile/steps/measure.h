@@ -29,6 +29,8 @@ struct Measured {
   std::function<void()> ran = {};    // ProfileOptions::ran
   bool by_length = false;            // ProfileOptions::by_length
   std::vector<Options> beside = {};  // fits that train in one group with the fit
+  // Figures whose validations and checkpoints hold for this fit too, and are not measured again; null: none.
+  const StepFigures* known = nullptr;
 };
 
 // The folder below `folder` in which the fit itself trains: one of its own where other fits train beside it.

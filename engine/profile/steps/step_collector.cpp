@@ -160,7 +160,7 @@ void StepCollector::step_is_over(double now) noexcept {
       timed_commits_ += commits_since_;
       add_to_block(seconds);
       unchecked_ += seconds;
-      if (now - started_ >= limits_.seconds || (unchecked_ >= limits_.block && is_precise()))
+      if (now - started_ >= longest() || (unchecked_ >= limits_.block && is_precise()))
         stage_ = limits_.counted > 0 ? Stage::counting : Stage::done;
       break;
     case Stage::counting:
@@ -176,6 +176,10 @@ void StepCollector::step_is_over(double now) noexcept {
   }
   callbacks_ = between_ = 0;
   commits_since_ = 0;
+}
+
+double StepCollector::longest() const {
+  return timed_steps_ < few_steps ? std::max(limits_.seconds, limits_.slow_seconds) : limits_.seconds;
 }
 
 void StepCollector::add_to_block(double seconds) {

@@ -13,11 +13,15 @@ namespace trainlab {
 
 struct StepLimits {
   double seconds = 30;       // longest time, from the first step on
+  double slow_seconds = 0;   // the same for slow steps, until few_steps are timed; less than `seconds` means nothing
   double precision = 0.02;   // timing ends when half the interval of a step is this share of its median
   std::int64_t cold = 5;     // steps at the beginning of a run that touch memory and code for the first time
   std::int64_t counted = 8;  // steps whose operators are counted after the timed ones
   double block = 0.05;       // shortest duration of a block of steps, in seconds
 };
+
+// Timed steps from which a verdict may be had, with some to spare.
+inline constexpr std::int64_t few_steps = 5;
 
 // Listens on the thread that trains, and is used by that thread alone. Memory does not grow with the number of steps.
 class StepCollector final : public TraceListener, public TaskStepListener {
@@ -53,6 +57,7 @@ class StepCollector final : public TraceListener, public TaskStepListener {
   void settle_phase();
   void open_step(Phase frame);
   void step_is_over(double now) noexcept;
+  double longest() const;  // the time after which no further step is timed
   void add_to_block(double seconds);
   bool is_precise();
   // The mean seconds of a step in each block. Neighbouring blocks are joined until each lasts `least_seconds`.

@@ -16,14 +16,20 @@ using namespace test;
 
 namespace {
 
+using Texts = std::vector<std::string>;
+
+// The remedy of this single change.
 const Remedy* with_set(const std::vector<Remedy>& remedies, const std::string& set) {
-  const auto found = std::ranges::find(remedies, set, &Remedy::set);
+  const auto found = std::ranges::find(remedies, Texts{set}, &Remedy::set);
   return found == remedies.end() ? nullptr : &*found;
 }
 
 FitFacts facts() {
   return {.batch = 64, .samples = 1000, .validate_every = 10, .checkpoint_every = 20, .has_metrics = true, .cores = 4};
 }
+
+// Time for all remedies, on a busy machine too.
+ProfileOptions long_time() { return {.seconds = 1000}; }
 
 }  // namespace
 
@@ -56,9 +62,12 @@ TEST_CASE("where activations take much of the memory, less of them is a remedy f
   for (const Bottleneck verdict : {Bottleneck::none, Bottleneck::compute, Bottleneck::bandwidth}) {
     const std::vector<Remedy> remedies = remedies_for(verdict, much);
     CHECK(with_set(remedies, "memory.recompute=\"every 3\""));
-    CHECK(std::ranges::count(remedies, "batch=32", &Remedy::set) == 1);
+    CHECK(std::ranges::count(remedies, Texts{"batch=32"}, &Remedy::set) == 1);
+    CHECK(std::ranges::count(remedies, Texts{"batch=32", "accumulate=2"}, &Remedy::set) == 1);
     CHECK_FALSE(with_set(remedies_for(verdict, facts()), "memory.recompute=\"every 3\""));
   }
+  much.batch = 33;  // whose halves are no whole numbers
+  for (const Remedy& one : remedies_for(Bottleneck::none, much)) CHECK(one.set.size() == 1);
   much.batch = 1;
   CHECK(remedies_for(Bottleneck::none, much).front().reason == "a batch is one sample");
 }
@@ -81,6 +90,21 @@ TEST_CASE("another layout is named with the reason why there is none to try") {
   CHECK(reason(Bottleneck::input, images) == "no option: data:pack stands in the recipe");
 }
 
+TEST_CASE("remedies for which no time is left are named with the time that would be enough") {
+  const Options fit = parse_options(digits_fit(R"(, "steps": 40)"));
+  const RunSettings settings = cpu_settings();
+  const Profile profile = profile_stage(fit, settings, {.seconds = 0.1});
+  StepVerdict verdict;
+  verdict.bottleneck = Bottleneck::launch;
+  const WithSet unasked = [](const Texts&) -> Options { throw recipe_error("there was no time to ask"); };
+  const TriedRemedies none = try_remedies(profile, verdict, fit, settings, unasked, {.seconds = 0.05});
+  CHECK(none.joined.set.empty());
+  for (const Remedy& one : none.all) {
+    CHECK(one.reason.starts_with("no time left (--seconds "));
+    CHECK(one.reason.ends_with(" tries all)"));
+  }
+}
+
 TEST_CASE("small steps are tried with fits of other seeds in one group") {
   const auto tried = [](const std::string& more) {
     const Options fit = parse_options(digits_fit(R"(, "steps": 40, "keep": "last")" + more));
@@ -89,12 +113,12 @@ TEST_CASE("small steps are tried with fits of other seeds in one group") {
     StepVerdict verdict;
     verdict.bottleneck = Bottleneck::launch;
     const WithSet refused = [](const std::vector<std::string>&) -> Options { throw recipe_error("no such option"); };
-    const TriedRemedies all = try_remedies(profile, verdict, fit, settings, refused, {.seconds = 1});
+    const TriedRemedies all = try_remedies(profile, verdict, fit, settings, refused, long_time());
     CHECK(all.joined.set.empty());  // a stack is no option of a fit
     const auto found = std::ranges::find_if(
         all.all, [](const Remedy& one) { return one.name.ends_with("repeats or trials in one stack"); });
     REQUIRE(found != all.all.end());
-    CHECK(found->set == "");
+    CHECK(found->set.empty());
     return *found;
   };
   const Remedy stack = tried("");
@@ -112,7 +136,7 @@ TEST_CASE("a remedy that cannot be tried has a reason") {
   all.has_transforms = all.decodes_files = true;
   CHECK(remedies_for(Bottleneck::input, all).size() == 4);
   for (const Remedy& one : remedies_for(Bottleneck::input, all))
-    CHECK(one.is_tried() == (one.set == "loader.prefetch=16"));
+    CHECK(one.is_tried() == (one.set == Texts{"loader.prefetch=16"}));
   all.samples = 100;
   for (const Remedy& one : remedies_for(Bottleneck::optimizer, all))
     if (one.name.find("batch") != std::string::npos) CHECK(one.reason == "the training part has 100 samples");
@@ -126,7 +150,7 @@ TEST_CASE("remedies are tried beside the fit, and say whether its result stays")
     return parse_options(digits_fit(R"(, "steps": 40, "keep": "last")" + more));
   };
   const RunSettings settings = cpu_settings();
-  const ProfileOptions options{.seconds = 1};
+  const ProfileOptions options = long_time();
   const Profile profile = profile_stage(fit(""), settings, {.seconds = 0.1});
   const WithSet changed = [&](const std::vector<std::string>& texts) -> Options {
     const std::string& set = texts.front();
@@ -138,7 +162,8 @@ TEST_CASE("remedies are tried beside the fit, and say whether its result stays")
   StepVerdict verdict;
   verdict.bottleneck = Bottleneck::evaluation;
   const std::vector<Remedy> remedies = try_remedies(profile, verdict, fit(""), settings, changed, options).all;
-  const auto rarer = std::ranges::find_if(remedies, [](const Remedy& one) { return one.set.starts_with("validate="); });
+  const auto rarer = std::ranges::find_if(
+      remedies, [](const Remedy& one) { return !one.set.empty() && one.set.front().starts_with("validate="); });
   REQUIRE(rarer != remedies.end());
   CHECK(rarer->is_tried());
   CHECK(rarer->result == "same bytes");
@@ -160,9 +185,8 @@ TEST_CASE("remedies are tried beside the fit, and say whether its result stays")
 }
 
 TEST_CASE("remedies that win and keep the result are joined where they are faster still together") {
-  using Texts = std::vector<std::string>;
   const auto remedy = [](const std::string& set, double median, const std::string& result = "same bytes") {
-    return Remedy{.name = set, .set = set, .ratio = {median, median - 0.1, median + 0.1}, .result = result};
+    return Remedy{.name = set, .set = {set}, .ratio = {median, median - 0.1, median + 0.1}, .result = result};
   };
   const std::vector<Remedy> all{remedy("a", 1.5), remedy("b", 3),   remedy("c", 1.01),
                                 remedy("d", 2),   remedy("e", 1.2), remedy("f", 9, "changes the result")};
@@ -185,6 +209,11 @@ TEST_CASE("remedies that win and keep the result are joined where they are faste
   CHECK(join_remedies(all, no_whole).set == Texts{"b"});
   CHECK(join_remedies(all, no_whole).ratio.median == 3);
   asked.clear();
+  Remedy of_two = all[1];  // one remedy of two changes needs no further measurement
+  of_two.set = {"b", "c"};
+  CHECK(join_remedies({of_two}, ratio).set == Texts{"b", "c"});
+  of_two.pairs = 4;  // too few for an interval
+  CHECK(join_remedies({of_two}, ratio).set.empty());
   CHECK(join_remedies({all[1]}, ratio).ratio.median == 3);
   CHECK(join_remedies({all[2], all[5]}, ratio).set.empty());
   CHECK(asked.empty());
@@ -198,8 +227,7 @@ TEST_CASE("fewer validations may change the result where validations decide some
     const Options fit = parse_options(digits_fit(R"(, "steps": 40)" + more));
     const Profile profile = profile_stage(fit, settings, {.seconds = 0.1});
     const WithSet same = [&](const std::vector<std::string>&) { return fit; };
-    const std::vector<Remedy> remedies =
-        try_remedies(profile, verdict, fit, settings, same, {.seconds = 0.1}, stage).all;
+    const std::vector<Remedy> remedies = try_remedies(profile, verdict, fit, settings, same, long_time(), stage).all;
     const auto rarer = std::ranges::find(remedies, "validations a quarter as often", &Remedy::name);
     REQUIRE(rarer != remedies.end());
     CHECK(rarer->reason == "");
@@ -248,7 +276,7 @@ TEST_CASE("of a task other threads are tried, and what its loops save is compare
     INFO(saves);
     const Options task = task_of_steps(registry, saves);
     const Profile profile = profile_stage(task, settings, {.seconds = 0.1});
-    const std::vector<Remedy> remedies = try_remedies(profile, verdict, task, settings, {}, {.seconds = 1}).all;
+    const std::vector<Remedy> remedies = try_remedies(profile, verdict, task, settings, {}, long_time()).all;
     const Remedy* threads = with_set(remedies, "--threads 1");
     REQUIRE(threads);
     CHECK(threads->reason == "");
@@ -272,8 +300,8 @@ TEST_CASE("where other work takes the cores, remedies for the rest of a step are
   std::vector<std::string> names;
   for (const Remedy& one : try_remedies(profile, verdict, fit, settings, {}, {}, {.together = 8}).all)
     names.push_back(one.name);
-  CHECK(names == std::vector<std::string>{"1 thread of operators", "no loader threads", "a batch 2 times as large",
-                                          "a batch 4 times as large", "32 repeats or trials in one stack"});
+  CHECK(names == Texts{"1 thread of operators", "no loader threads", "32 repeats or trials in one stack",
+                       "a batch 2 times as large", "a batch 4 times as large"});
 }
 
 TEST_CASE("changes of a trial stand below the option that builds it") {
@@ -288,9 +316,9 @@ TEST_CASE("changes of a trial stand below the option that builds it") {
     return fit;
   };
   const auto tried = [&](const StageOfTraining& stage) {
-    return try_remedies(profile, verdict, fit, settings, built, {.seconds = 0.5}, stage).all;
+    return try_remedies(profile, verdict, fit, settings, built, long_time(), stage).all;
   };
-  CHECK(tried({.path = "build."}).front().set.starts_with("build.batch="));
+  CHECK(tried({.path = "build."}).front().set.front().starts_with("build.batch="));
   REQUIRE(asked.size() == 1);
   CHECK(asked.front().starts_with("build.batch="));
   asked.clear();
@@ -301,7 +329,7 @@ TEST_CASE("changes of a trial stand below the option that builds it") {
 
 namespace {
 
-Remedy changing(const std::string& set) { return {.name = set, .set = set, .result = "changes the result"}; }
+Remedy changing(const std::string& set) { return {.name = set, .set = {set}, .result = "changes the result"}; }
 
 // Sets the options `seed` and `optim.lr` of a small fit on digits.
 Options digits_with(const std::vector<std::string>& texts) {
@@ -348,7 +376,6 @@ TEST_CASE("remedies that change the result are judged by trainings of the same t
   CHECK(slow.judgement.difference.low <= slow.judgement.difference.mean);
   CHECK(slow.judgement.quality == compare::Quality::worse);
   // Seeds in order; the two sides of a pair take turns in beginning.
-  using Texts = std::vector<std::string>;
   const std::vector<Texts> first(trained.begin(), trained.begin() + 4);
   CHECK(first == std::vector<Texts>{{"seed=1"}, {"seed=1", "optim.lr=1e-9"}, {"seed=2", "optim.lr=1e-9"}, {"seed=2"}});
 

@@ -63,7 +63,7 @@ Command bench_command() {
           "Prints samples a second with a 95 % interval, without validations and checkpoints. With --against the exit\n"
           "code is 1 if the stage is slower than in FILE, which `trainlab bench --json` has written.\n",
       .flags = {stage_flag(),
-                seconds_flag("±1 %", ""),
+                seconds_flag("the steps; it is less if a step is known to ±1 % earlier"),
                 {.name = "against", .type = file_type("FILE"), .help = "the speed to compare with"},
                 {.name = "tolerance",
                  .type = text_type("P%"),

@@ -19,6 +19,8 @@ namespace {
 
 constexpr double precision = 0.02;   // wanted half-width of a step's interval, relative to its median
 constexpr double least_quality = 1;  // seconds of --quality
+// Parts of the profile's time: for steps, and for slow steps of which there would be too few.
+constexpr double steps_share = 0.2, slow_steps_share = 0.6;
 
 // The remedies that are worth having together, in the form that `trainlab run --apply` reads.
 AppliedChanges changes_of(const JoinedRemedies& joined) {
@@ -39,7 +41,7 @@ Timeline timeline_of(const Profile& profile, const Options& stage, const RunSett
   const double mean = profile.steps.mean;
   const double steps = mean > 0 ? options.seconds / 10 / mean : 0;
   return with_torch_errors([&] {
-    FitPlan plan = plan_fit(stage, settings);
+    FitPlan plan = plan_fit(stage, settings, profile.shared_data());
     return record_timeline(plan, {.steps = static_cast<std::int64_t>(std::clamp(steps, 3.0, 10000.0))});
   });
 }
@@ -142,13 +144,15 @@ class ProfileExecution final : public BesideExecution {
     }
     if (request().has("quality")) check_quality(what, settings);
     ProfileOptions options = profile_options(precision);
+    options.steps_share = steps_share;
+    options.slow_steps_share = slow_steps_share;
     options.by_length = !request().has("seconds");
     run().say("measuring " +
               (what.note.empty() ? what.stage.entry().name + " " + what.stage.string("name") : what.note) +
-              " for at most " + number_text(options.seconds) + " s, and remedies for about as long again");
+              " for at most " + number_text(options.seconds) + " s, remedies included");
     Findings found{.profile = profile_of(what, settings, options)};
     found.measures = measures_of(found.profile);
-    options.seconds = found.profile.steps.allowed;
+    if (found.profile.no_room.empty()) options.seconds = found.profile.allowed;
     try {
       look_closer(what, settings, options, found);
     } catch (const Error& error) {
@@ -194,7 +198,8 @@ class ProfileExecution final : public BesideExecution {
                                   {.path = what.path,
                                    .together = what.together,
                                    .workers = what.workers,
-                                   .is_pruned = std::ranges::count(what.whole.names(), "pruner") > 0});
+                                   .is_pruned = std::ranges::count(what.whole.names(), "pruner") > 0,
+                                   .predicted = found.details.predicted ? &*found.details.predicted : nullptr});
     if (request().has("quality") && found.profile.no_room.empty()) {
       judge_remedies(found.remedies.all, found.profile, stage, settings, with_set,
                      request().options["quality"].number(), options.say);
@@ -302,7 +307,7 @@ Command profile_command() {
           "step of the second takes and where the difference lies. Parameters and --set are those of both.\n"
           "With --attach, the next steps of a run that trains now are measured, in the process that trains.\n",
       .flags = {stage_flag(),
-                seconds_flag("±2 %", ", and 20 times as\nlong as the stage for a short stage"),
+                seconds_flag("the whole profile with its remedies", ", and less for a stage that\nis short itself"),
                 {.name = "by",
                  .type = choice_type("PART", {"layer", "operator"}),
                  .help = "shows all rows of the table of layers, or all operators (default: the 8 longest rows)"},

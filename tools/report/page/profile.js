@@ -191,10 +191,10 @@ function remedies() {
   if (!data.remedies.length) return;
   const section = card('Remedies', {note: 'Speed with the change to the speed without, with a 95 % interval.'});
   const rows = data.remedies.map(
-      one => [one.name, one.set ?? '', one.ratio?.median ?? null, one.ratio?.low ?? null, one.ratio?.high ?? null,
+      one => [one.name, one.set.join(', '), one.ratio?.median ?? null, one.ratio?.low ?? null, one.ratio?.high ?? null,
               one.bytes ?? null, one.tried ? one.result + price(one.quality) : `not tried: ${one.reason}`]);
   const {applied} = data;
-  if (applied && applied.set.length > 1)
+  if (applied && !data.remedies.some(one => one.set.join() === applied.set.join()))
     rows.push(['together', applied.set.join(', '), ...['median', 'low', 'high'].map(x => applied.ratio[x]), null, '']);
   table(section, ['change', 'option', 'speed', 'from', 'to', 'bytes saved', 'result'], rows);
 }

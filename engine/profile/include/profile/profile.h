@@ -11,22 +11,30 @@
 #include <string>
 #include <vector>
 
+#include "core/clock.h"
 #include "core/registry.h"
 #include "profile/steps.h"
 #include "profile/verdict.h"
 #include "run/stage.h"
+#include "train/fit_plan.h"
 
 namespace trainlab {
 
 struct ProfileOptions {
-  double seconds = 30;      // the longest time for the steps
+  double seconds = 30;              // the longest time for all that is measured
+  double began = steady_seconds();  // when this time began
+  double steps_share = 1;           // the part of `seconds` in which steps are timed
+  // The part of `seconds` that slow steps may take until as many are timed as a verdict needs.
+  double slow_steps_share = 1;
   bool by_length = false;   // less than `seconds` for a stage that is short itself (seconds_for)
   double precision = 0.02;  // the measurement ends when half the interval of a step is this share of its median
   std::function<void(const std::string&)> say = {};  // receives the lines that the stage has to say
   std::function<void()> ran = {};                    // called when the stage has run once, and may run again
+  // Frees what the recipe's functions have left behind and Lua has not collected yet, before memory is measured.
+  std::function<void()> collect = {};
 };
 
-// The seconds for the steps of a stage that takes `length` seconds in all: 20 times as long, at least 2 s, and at most
+// The seconds for the steps of a stage that takes `length` seconds in all: 4 times as long, at least 2 s, and at most
 // `most`. What is found of a short stage can save little.
 double seconds_for(double length, double most);
 
@@ -45,6 +53,7 @@ struct Profile {
   Rhythm validation, checkpoint;
   double call_seconds = 0;      // time of a call of an operator without arithmetic
   std::optional<double> flops;  // FLOPs of both passes of a step, where the layers state them
+  const DataParts* shared_data() const { return data ? &*data : nullptr; }  // null: to be opened
   // Seconds of a step in the forward pass, the loss and the backward pass.
   double pass_seconds() const {
     return steps.per_step(Phase::forward) + steps.per_step(Phase::loss) + steps.per_step(Phase::backward);
@@ -56,6 +65,8 @@ struct Profile {
   bool is_synchronous = true;
   std::vector<std::string> no_room = {};  // Measures::no_room
   double cores = 1;                       // cores that the process may use
+  double allowed = 0;                     // seconds that the whole profile may take
+  std::optional<DataParts> data = {};     // of a fit: its opened data, which other plans of the fit share
 };
 
 // Measures a stage of the kind fit or task. Raises the errors of the stage, and Error{interrupted} when the run was

@@ -10,6 +10,7 @@
 #include "compare/judgement.h"
 #include "profile/profile.h"
 #include "train/fit_plan.h"
+#include "train/memory_prediction.h"
 
 namespace trainlab {
 
@@ -50,13 +51,15 @@ struct RemedyQuality {
 inline bool is_gain(const Interval& ratio) { return ratio.low > 1 && ratio.median >= 1.02; }
 
 struct Remedy {
-  std::string name = {};    // "more loader threads"
-  std::string set = {};     // as on the command line: "loader.threads=2" for --set, or "--threads 2"; empty: no option
+  std::string name = {};  // "more loader threads"
+  // As on the command line: "loader.threads=2" for --set, or "--threads 2"; empty: no option.
+  std::vector<std::string> set = {};
   std::string reason = {};  // why the remedy was not tried; empty: it was tried
   std::int64_t stack = 0;   // fits with seeds of their own that train in one group; 0: the fit trains by itself
   // Speed with the remedy divided by speed without, validations and checkpoints included; 0 where the fit cannot train
   // without.
   Interval ratio = {};
+  std::int64_t pairs = least_for_interval;  // pairs of short runs behind the ratio; fewer: the bounds are no interval
   // Bytes of tensors fewer at the peak of the compared steps; negative: more; unknown on devices that do not count.
   std::optional<std::int64_t> bytes = {};
   // What the change decides after the steps whose weights are compared; empty: nothing.
@@ -68,19 +71,22 @@ struct Remedy {
 
   bool is_tried() const { return reason.empty(); }
   bool has_ratio() const { return is_tried() && ratio.median > 0; }
-  bool wins() const { return is_tried() && is_gain(ratio); }
+  bool has_interval() const { return has_ratio() && pairs >= static_cast<std::int64_t>(least_for_interval); }
+  bool wins() const { return has_interval() && is_gain(ratio); }
   bool keeps_result() const { return is_tried() && result.starts_with("same "); }
   bool changes_result() const {
     return is_tried() && (result == "changes the result" || result.starts_with("may change the result: "));
   }
 };
 
-// The number of threads in the `set` of a remedy; nullopt where the remedy is an option.
+// The number of threads in a text of Remedy::set; nullopt where the text is an option.
 std::optional<int> threads_of(const std::string& set);
+// The texts of Remedy::set as words of a command line, separated by `between`.
+std::string words_of(const std::vector<std::string>& set, const std::string& between = " ");
 
 // The remedies that win, keep the result and are worth having together, which `--apply` writes: gains do not multiply.
 struct JoinedRemedies {
-  std::vector<std::string> set = {};  // of the remedies; empty: there is none
+  std::vector<std::string> set = {};  // of all of them; empty: there is none
   Interval ratio = {};                // speed with all of them divided by speed without
 };
 
@@ -99,6 +105,8 @@ struct StageOfTraining {
   std::int64_t together = 1;  // trainings that train as one group, of which one by itself was profiled
   int workers = 1;            // processes that train side by side, and share the cores
   bool is_pruned = false;     // whether trials may be stopped for what their validations give
+  // What the profiled training was predicted to take of the memory; null: not known.
+  const MemoryPrediction* predicted = nullptr;
 };
 
 // Returns the training of the stage with these further texts of --set. Raises Error where the stage has no such option.
@@ -112,11 +120,11 @@ using RatioOfChanges = std::function<std::optional<Interval>(const std::vector<s
 // and joins if it is a gain still. Pure but for `ratio`.
 JoinedRemedies join_remedies(const std::vector<Remedy>& remedies, const RatioOfChanges& ratio);
 
-// Tries the remedies for a profiled fit or task: short runs with and without each in turn (A B B A …), `seconds` in
-// all, and five steps of both, whose weights are compared; of a change that decides something later these weights say
-// too little. A remedy that the stage refuses is not tried, and the refusal is its reason. Of a task, whose loop is
-// code, other numbers of threads alone can be tried. Of a fit that memory does not hold (Profile::no_room), five steps
-// are taken with each remedy.
+// Tries the remedies for a profiled fit or task, until the seconds of the options are over: short runs with and without
+// each in turn (A B B A …), and five steps of both, whose weights are compared; of a change that decides something
+// later these weights say too little. A remedy that the stage refuses is not tried, and the refusal is its reason; so
+// are those for which no time is left. Of a task, whose loop is code, other numbers of threads alone can be tried. Of a
+// fit that memory does not hold (Profile::no_room), five steps are taken with each remedy.
 TriedRemedies try_remedies(const Profile& profile, const StepVerdict& verdict, const Options& training,
                            const RunSettings& settings, const WithSet& with_set, const ProfileOptions& options,
                            const StageOfTraining& stage = {});
