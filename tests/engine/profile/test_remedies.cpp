@@ -362,14 +362,14 @@ TEST_CASE("remedies that change the result are judged by trainings of the same t
     trained.push_back(texts);
     return digits_with(texts);
   };
-  judge_remedies(remedies, profile, digits_with({}), settings, with_set, 2, [](const std::string&) {});
+  judge_remedies(remedies, profile, digits_with({}), settings, with_set, 6, [](const std::string&) {});
 
   REQUIRE(remedies[0].quality);
   const RemedyQuality& slow = *remedies[0].quality;
   CHECK(slow.reason == "");
   CHECK(slow.metric == "val.loss");
   CHECK(slow.minimize);
-  CHECK(slow.seconds == Approx(0.2));
+  CHECK(slow.seconds == Approx(0.6));
   CHECK(slow.judgement.pairs == 5);
   CHECK(slow.with > slow.without);
   CHECK(slow.judgement.difference.mean == Approx(slow.with - slow.without));
@@ -391,7 +391,7 @@ TEST_CASE("remedies that change the result are judged by trainings of the same t
   const std::string text = remedies_text(tried);
   CHECK(text.ends_with("\n  together: --set optim.lr=0.01 --threads 1 3.00 (2.00 to 4.00)\n"));
   CHECK(text.find("    quality: val.loss ") != std::string::npos);
-  CHECK(text.find(", worse; 5 pairs, 200 ms each\n") != std::string::npos);
+  CHECK(text.find(", worse; 5 pairs, 600 ms each\n") != std::string::npos);
   CHECK(text.find("; 5 failed with the change, 0 without\n") != std::string::npos);
   CHECK(text.find("    quality: not judged: units: no such option\n") != std::string::npos);
   const Value value = remedies_value(tried);
