@@ -16,7 +16,7 @@ from programs import HERE, TRAINLAB, peer_result, run
 
 RECIPE = os.path.join(HERE, "recipes", "budgets.lua")
 SHARES = (1.0, 0.75, 0.5, 0.35, 0.25)
-STEPS = 6
+STEPS = 12
 
 
 def trained(net, threads, budget):
