@@ -536,7 +536,7 @@ end }
             tables = [table for table in shown["tables"] if table["heads"][0] == "change"]
             for row, remedy in zip(tables[0]["rows"] if tables else [], profile["remedies"]):
                 if remedy["quality"]:
-                    self.assertRegex(row[-1], "^changes the result; val.accuracy .* instead of .*: ")
+                    self.assertRegex(row[-1], f"^{remedy['result']}; val.accuracy .* instead of .*: ")
 
     def test_quality_that_cannot_be_judged(self):
         self.recipe(data="lab.data.blobs { samples = 120 }")

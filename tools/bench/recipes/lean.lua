@@ -12,7 +12,7 @@ local fuse = lab.param { "fuse", false, doc = "whether the optimizer steps withi
 
 -- Lion takes a tenth of the rate and ten times the decay, as its authors advise; Adafactor's rate is relative.
 local function optimized(lr)
-  if optimizer == "Adafactor" then return optim.Adafactor { lr = 10 * lr } end
+  if optimizer == "Adafactor" then return optim.Adafactor { lr = 20 * lr } end
   if optimizer == "Adam" then return optim.Adam { lr = lr, betas = { 0.9, 0.99 }, state = state } end
   local times = optimizer == "Lion" and 0.1 or 1
   return optim[optimizer] { lr = times * lr, betas = { 0.9, 0.99 }, weight_decay = 0.1 / times, state = state }
