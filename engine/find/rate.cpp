@@ -39,8 +39,9 @@ class RateProbe {
       std::vector<ProbedRate> sorted = this->sorted();
       const RateChoice choice = choose_rate(sorted);
       if (choice.is_bounded) break;
-      const bool goes_down = choice.suggestion == 0 || choice.low == sorted.front().rate;
-      try_rate(goes_down ? probes_.begin()->first - 2 : probes_.rbegin()->first + 2);
+      const int lowest = probes_.begin()->first, highest = probes_.rbegin()->first;
+      if (choice.suggestion == 0 || choice.low == sorted.front().rate) try_rate(lowest - 2);
+      if (choice.suggestion != 0 && choice.high == sorted.back().rate) try_rate(highest + 2);
     }
     for (int best = this->best(); std::ssize(probes_) < most_rates; best = this->best()) {
       if (probes_.contains(best - 1) && probes_.contains(best + 1)) break;

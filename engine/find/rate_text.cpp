@@ -29,9 +29,11 @@ std::string rate_text(const FoundRate& found) {
       text += fmt::format("{:.4g}\n", one.loss);
     }
   }
-  if (!choice.is_bounded) {
-    text +=
-        fmt::format("{} rates may be better still\n", choice.low == found.probes.front().rate ? "smaller" : "larger");
+  const bool is_open_below = choice.low == found.probes.front().rate,
+             is_open_above = choice.high == found.probes.back().rate;
+  if (is_open_below || is_open_above) {
+    const char* which = !is_open_above ? "smaller" : !is_open_below ? "larger" : "smaller and larger";
+    text += fmt::format("{} rates may be better still\n", which);
   }
   return text;
 }

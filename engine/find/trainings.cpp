@@ -71,9 +71,12 @@ EndLoss Trainings::end_loss(const ShortTraining& training) {
                                  {"seed", training.seed}});
   auto spec = std::make_shared<Spec>(whole.spec());
   squeeze_schedules(*spec, whole, length(), training.steps);
-  const Value metrics = run(plan(Options(registry_, std::move(spec), "")), {})["metrics"];
-  EndLoss loss{.metric = metrics["val.loss"].is_number() ? "val.loss" : "train.loss"};
-  loss.value = metrics[loss.metric].is_number() ? metrics[loss.metric].number() : std::nan("");
+  const FitPlan short_fit = plan(Options(registry_, std::move(spec), ""));
+  const Value summary = run(short_fit, {});
+  EndLoss loss{.metric = short_fit.data.val && short_fit.measures() ? "val.loss" : "train.loss"};
+  // A fit that failed may have kept weights from before.
+  const bool has_end = summary["status"] != Value("failed") && summary["metrics"][loss.metric].is_number();
+  loss.value = has_end ? summary["metrics"][loss.metric].number() : std::nan("");
   return loss;
 }
 

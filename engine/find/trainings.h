@@ -21,7 +21,7 @@ struct ShortTraining {
 
 struct EndLoss {
   std::string metric;  // "val.loss", or "train.loss" without validation
-  double value = 0;    // of the weights that are kept; NaN if the loss is not finite
+  double value = 0;    // of the weights that are kept; NaN if the fit failed, as when a loss is not finite
 };
 
 class Trainings {

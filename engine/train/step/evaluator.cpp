@@ -7,6 +7,7 @@
 #include "batch_view.h"
 #include "core/trace.h"
 #include "micro_batches.h"
+#include "plan/needed_batches.h"
 #include "tensor/memory.h"
 
 namespace trainlab {
@@ -30,7 +31,7 @@ LoaderOptions evaluation_loader(const FitPlan& plan, const Part& part) {
   options.drop_last = false;
   if (plan.length.total_steps > 0 && plan.validate_every > 0) {
     const std::int64_t passes = plan.length.total_steps / plan.validate_every + 1;
-    options.needed = passes * ((part.size() + options.batch - 1) / options.batch);
+    options.needed = needed_batches(passes, (part.size() + options.batch - 1) / options.batch);
   }
   options.listener = nullptr;  // a listener is meant to hear the batches of the training
   return options;

@@ -117,6 +117,15 @@ TEST_CASE("a rate is found for a small fit, twice the same") {
   CHECK(to_json(to_value(find_rate(full_registry(), spec, settings, options))) == to_json(value));
 }
 
+TEST_CASE("a rate at which the training fails is not suggested, however well it did before") {
+  const RunSettings settings = test_settings();
+  prepare_arithmetic(1);
+  const Spec spec = small_fit(R"(, "steps": 100, "validate": "10 steps", "keep": "best",
+                                  "schedule": {"@": "sched.step", "factor": 1e30, "every": "50%"})");
+  CHECK_THROWS_WITH(find_rate(full_registry(), spec, settings, {.seeds = 1, .range_steps = 70}),
+                    Catch::Contains("the loss is not finite in 100 steps at any of the rates"));
+}
+
 TEST_CASE("a probe goes through the whole schedule, whatever its form and the unit of its times") {
   const RunSettings settings = test_settings();
   prepare_arithmetic(1);

@@ -210,7 +210,8 @@ TEST_CASE("a prediction makes no tensors and calls no function of the recipe") {
        {MemoryKind::weights, MemoryKind::gradients, MemoryKind::optimizer, MemoryKind::batches}) {
     INFO(memory_kind_name(kind));
     CHECK(least.of(kind) > 0);
-    CHECK(least.of(kind) <= whole.of(kind));
+    // At the peak of a step, the gradients of the first layers are not there yet.
+    CHECK(least.of(kind) <= whole.of(kind == MemoryKind::gradients ? MemoryKind::weights : kind));
   }
   // Without what blocks are larger than what is asked for, which is much of so small a model.
   CHECK(static_cast<double>(least.of(MemoryKind::optimizer)) >=

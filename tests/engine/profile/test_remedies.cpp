@@ -66,6 +66,10 @@ TEST_CASE("where activations take much of the memory, less of them is a remedy f
     CHECK(std::ranges::count(remedies, Texts{"batch=32", "accumulate=2"}, &Remedy::set) == 1);
     CHECK_FALSE(with_set(remedies_for(verdict, facts()), "memory.recompute=\"every 3\""));
   }
+  // An epoch of other batches would leave out other samples.
+  much.drops_last = true;
+  for (const Remedy& one : remedies_for(Bottleneck::none, much)) CHECK(one.set.size() == 1);
+  much.drops_last = false;
   much.batch = 33;  // whose halves are no whole numbers
   for (const Remedy& one : remedies_for(Bottleneck::none, much)) CHECK(one.set.size() == 1);
   much.batch = 1;
@@ -99,6 +103,7 @@ TEST_CASE("remedies for which no time is left are named with the time that would
   const WithSet unasked = [](const Texts&) -> Options { throw recipe_error("there was no time to ask"); };
   const TriedRemedies none = try_remedies(profile, verdict, fit, settings, unasked, {.seconds = 0.05});
   CHECK(none.joined.set.empty());
+  REQUIRE_FALSE(none.all.empty());
   for (const Remedy& one : none.all) {
     CHECK(one.reason.starts_with("no time left (--seconds "));
     CHECK(one.reason.ends_with(" tries all)"));

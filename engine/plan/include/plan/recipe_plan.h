@@ -37,14 +37,14 @@ struct MeasuredStageFacts {
   double flops = 0;                      // FLOPs of a step; 0: unknown
   double within = 0, reserve = 0;        // the budget of the run in seconds; 0: none
   double share = 1;                      // share of the remaining budget for this stage; 1: no stages follow
-  double watts = 0;                      // mean power of the processors during the measured steps; 0: unknown
+  double watts = 0;                      // mean power of the processors while the stage was measured; 0: unknown
   std::optional<PlannedCost> cost = {};  // where the recipe's budget has prices and the stage has a length
 };
 
 struct RecipePlan {
   Seconds step;                                   // a step with its share of the work between steps
   std::optional<Seconds> epoch, training, whole;  // whole: the stage. Unknown without a length
-  std::optional<double> joules;                   // energy that the processors take for the stage
+  std::optional<double> joules;                   // for the stage, if the power stays; all that the machine does counts
   std::optional<double> usable;                   // seconds of the budget for the stage
   // Epochs, or steps where there are no epochs, of a single training that takes all of the usable time.
   std::optional<double> epochs, steps;

@@ -23,6 +23,7 @@ struct FitFacts {
   std::string decided_by_validations = {};
   double checkpoint_every = 0;  // steps from one checkpoint to the next, by the rule of the fit
   bool has_metrics = false, has_transforms = false, is_double = false;
+  bool drops_last = false;     // whether an epoch leaves out its last samples, which are others with another batch
   bool decodes_files = false;  // whether samples are read from files of images, again in each epoch
   bool has_convolutions = false;
   // Whether activations are most of what a step takes, and the training takes much of the memory that it may take.
