@@ -139,7 +139,7 @@ TEST_CASE("tensors have a limit in the process, and within a budget on one threa
     a.reset();
     CHECK_NOTHROW(at::empty({4 * mega}, at::kByte));
     // Blocks are larger than what is asked for, and count in full.
-    set_tensor_memory_limit(tensor_memory().live + 3 * mega + 101);
+    set_tensor_memory_limit(tensor_memory().live + block_bytes(3 * mega + 100) - 1);
     reset_tensor_peak();
     CHECK_THROWS_AS(at::empty({3 * mega + 100}, at::kByte), TensorMemoryLimit);
     CHECK(tensor_memory().peak <= tensor_memory_limit());
