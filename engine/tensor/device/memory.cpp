@@ -180,8 +180,7 @@ class CountingAllocator final : public c10::Allocator {
     } else {
       cpu.add(use, size);
     }
-    owned.release();
-    return {block, block, free_block, c10::Device(c10::kCPU)};
+    return {block, owned.release(), free_block, c10::Device(c10::kCPU)};
   }
 
   c10::DeleterFnPtr raw_deleter() const override { return free_block; }
