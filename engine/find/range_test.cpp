@@ -36,6 +36,7 @@ std::vector<RatePoint> range_test(Trainings& trainings, const Value& optimizer, 
   std::vector<double>& losses = recorder->losses;
   while (!losses.empty() && !std::isfinite(losses.back())) losses.pop_back();
   std::vector<RatePoint> curve;
+  curve.reserve(losses.size());
   for (const double loss : losses)
     curve.push_back({lowest_rate * std::pow(growth, static_cast<double>(curve.size())), loss});
   return curve;

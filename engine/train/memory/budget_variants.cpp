@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <ranges>
 
 #include "divisors.h"
 #include "machine/product_times.h"
@@ -37,9 +36,9 @@ using Variants = std::vector<BudgetVariant>;
 // The tensors that may lie in a file, with which a training has the same bits: the optimizer's state, activations, or
 // both.
 struct InFile {
-  std::int64_t state, activations;  // their bytes; 0 for what cannot, or is too small
+  std::int64_t state = 0, activations;  // their bytes; 0 for what cannot, or is too small
 
-  InFile(const FitPlan& plan, std::int64_t of_activations) : state(0), activations(of_activations) {
+  InFile(const FitPlan& plan, std::int64_t of_activations) : activations(of_activations) {
     if (!leaves_open(plan, "offload")) {
       activations = 0;
       return;
@@ -112,9 +111,9 @@ Variants batches(const FitPlan& plan) {
   }
   // A smaller batch has fewer activations, but the loader's buffers may have room for more samples.
   std::int64_t fewest = std::numeric_limits<std::int64_t>::max();
-  for (BudgetVariant& smaller : all | std::views::reverse) {
-    const std::int64_t bytes = buffer_bytes(plan, smaller);
-    smaller.is_lean = bytes < fewest;
+  for (auto smaller = all.rbegin(); smaller != all.rend(); ++smaller) {
+    const std::int64_t bytes = buffer_bytes(plan, *smaller);
+    smaller->is_lean = bytes < fewest;
     fewest = std::min(fewest, bytes);
   }
   return all;
