@@ -6,8 +6,10 @@
 //   extern "C" const trainlab::DevicePlugin trainlab_device_plugin;
 //   const trainlab::DevicePlugin trainlab_device_plugin = {trainlab::device_interface, add};
 //
-// A plugin links LibTorch and none of the engine's libraries: what it uses of the namespace trainlab, as the class
-// Device, is the engine's own, which exports these symbols.
+// A plugin links LibTorch and none of the engine's libraries: what it uses of the namespace trainlab is the engine's.
+// The engine exports the classes Device, Error, MemoryCount, MemoryCharge, Key and Stream, and the functions
+// add_device_kind, keyed_generator, current_memory_use, recipe_error, usage_error and run_error
+// (tools/engine/CMakeLists.txt).
 #pragma once
 
 #include <torch/headeronly/version.h>
