@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/clock.h"
 #include "run/run.h"
 #include "stage_profile.h"
 #include "tensor/device.h"
 #include "tensor/types.h"
 
 namespace trainlab {
+
+double ProfileOptions::now() { return steady_seconds(); }
 
 namespace {
 

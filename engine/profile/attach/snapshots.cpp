@@ -35,6 +35,10 @@ std::string speed_so_far_text(const Value& speed) {
 
 }  // namespace
 
+LiveSteps::LiveSteps(double seconds) : collector_({.seconds = seconds, .cold = 0}, steady_seconds) {
+  collector_.run_began();
+}
+
 Snapshots::Tracing::Tracing(std::int64_t step_samples, double end)
     : recorder(TimelineLimits().events, step_samples, steady_seconds),
       operators(std::in_place, recorder, false),

@@ -8,7 +8,6 @@
 #include <string>
 #include <utility>
 
-#include "core/clock.h"
 #include "layers/listening_to_operators.h"
 #include "profile/profile.h"
 #include "run/snapshot.h"
@@ -20,9 +19,7 @@ namespace trainlab {
 // Adds up the steps of a training that goes on afterwards: a StepCollector alone would end it.
 class LiveSteps final : public TraceListener {
  public:
-  explicit LiveSteps(double seconds) : collector_({.seconds = seconds, .cold = 0}, steady_seconds) {
-    collector_.run_began();
-  }
+  explicit LiveSteps(double seconds);
   void began(Phase phase, std::string_view name) override {
     if (!is_done()) collector_.began(phase, name);
   }

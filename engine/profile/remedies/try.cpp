@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 
+#include "core/clock.h"
 #include "core/words.h"
 #include "journal/checkpoint.h"
 #include "machine/product_times.h"

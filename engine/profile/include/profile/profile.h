@@ -11,7 +11,6 @@
 #include <string>
 #include <vector>
 
-#include "core/clock.h"
 #include "core/registry.h"
 #include "profile/steps.h"
 #include "profile/verdict.h"
@@ -21,9 +20,10 @@
 namespace trainlab {
 
 struct ProfileOptions {
-  double seconds = 30;              // the longest time for all that is measured
-  double began = steady_seconds();  // when this time began
-  double steps_share = 1;           // the part of `seconds` in which steps are timed
+  static double now();     // steady_seconds()
+  double seconds = 30;     // the longest time for all that is measured
+  double began = now();    // when this time began
+  double steps_share = 1;  // the part of `seconds` in which steps are timed
   // The part of `seconds` that slow steps may take until as many are timed as a verdict needs.
   double slow_steps_share = 1;
   bool by_length = false;   // less than `seconds` for a stage that is short itself (seconds_for)
