@@ -111,9 +111,9 @@ Variants batches(const FitPlan& plan) {
   }
   // A smaller batch has fewer activations, but the loader's buffers may have room for more samples.
   std::int64_t fewest = std::numeric_limits<std::int64_t>::max();
-  for (auto smaller = all.rbegin(); smaller != all.rend(); ++smaller) {
-    const std::int64_t bytes = buffer_bytes(plan, *smaller);
-    smaller->is_lean = bytes < fewest;
+  for (std::size_t i = all.size(); i > 0; --i) {
+    const std::int64_t bytes = buffer_bytes(plan, all[i - 1]);
+    all[i - 1].is_lean = bytes < fewest;
     fewest = std::min(fewest, bytes);
   }
   return all;
