@@ -108,7 +108,7 @@ class Recording final : public TraceListener, public TaskStepListener, public Op
   RowSums* row(std::string_view path, bool is_layer);
   RowSums* row_of(Phase phase, std::string_view name);
   RowSums* owner_of(std::int64_t sequence);
-  // What the row knows of the operator; null where the record, of this name, is of no operator.
+  // The row of the operator; null where the record of this name belongs to no operator.
   const RowSums::Known* known(RowSums& row, const at::RecordFunction& function, const char* name);
   const OperatorKind* kind_of(const at::RecordFunction& function);
   // In a timed step, the time since the last call goes to the innermost frame.

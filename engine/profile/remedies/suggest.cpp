@@ -126,7 +126,7 @@ class Suggestions {
 
 }  // namespace
 
-// Those from which most is to be had without another result come first, because the time may not be enough for all.
+// Remedies that promise most and keep the result come first, because the time may not be enough for all.
 std::vector<Remedy> remedies_for(Bottleneck verdict, const FitFacts& facts) {
   Suggestions suggestions(facts);
   switch (verdict) {

@@ -98,7 +98,7 @@ Trained trained_by(const Work& work, const std::filesystem::path& folder, const 
 
 using Say = std::function<void(const std::string&)>;
 
-// What short runs measure.
+// The limits of short runs.
 struct RunLimits {
   StepLimits steps = {};
   // Figures whose validations and checkpoints hold with all changes of one fit. Without them, the first run of a side
@@ -301,7 +301,7 @@ class Trials {
     const double began = steady_seconds();
     const std::unique_ptr<Side> base = side({}, limits);
     const Trained without = base->trained();
-    // What a change takes: at first, as long as short runs that begin like this one.
+    // The seconds that a change takes: at first, those of short runs that begin like this one.
     double each = runs * (limits.steps.seconds + steady_seconds() - began);
     const auto has_time = [&] { return left.seconds() >= each; };
     std::vector<Remedy*> later;

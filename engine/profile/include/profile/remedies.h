@@ -53,7 +53,7 @@ inline bool is_gain(const Interval& ratio) { return ratio.low > 1 && ratio.media
 
 struct Remedy {
   std::string name = {};  // "more loader threads"
-  // As on the command line: "loader.threads=2" for --set, or "--threads 2"; empty: no option.
+  // The changes as the command line takes them: "loader.threads=2" for --set, or "--threads 2"; empty: no option.
   std::vector<std::string> set = {};
   std::string reason = {};  // why the remedy was not tried; empty: it was tried
   std::int64_t stack = 0;   // fits with seeds of their own that train in one group; 0: the fit trains by itself
@@ -106,7 +106,7 @@ struct StageOfTraining {
   std::int64_t together = 1;  // trainings that train as one group, of which one by itself was profiled
   int workers = 1;            // processes that train side by side, and share the cores
   bool is_pruned = false;     // whether trials may be stopped for what their validations give
-  // What the profiled training was predicted to take of the memory; null: not known.
+  // The prediction of the memory that the profiled training takes; null: not known.
   const MemoryPrediction* predicted = nullptr;
 };
 
