@@ -66,7 +66,7 @@ void FitLoop::make_rows() {
   weight_decay_.assign(rows, 1);
   active_.assign(rows, 0);
   if (plan_.data.val && plan_.measures())
-    validation_ = std::make_unique<Evaluator>(plan_, *plan_.data.val, "val", axis_);
+    validation_ = std::make_unique<Evaluator>(plan_, *plan_.data.val, "val", axis_, validations_of(plan_));
 }
 
 void FitLoop::compact() {
@@ -418,7 +418,7 @@ void FitLoop::end(std::span<const std::size_t> members, bool interrupted) {
   if (!interrupted && plan_.data.test && plan_.measures() && is_tested) {
     for (const std::size_t m : members) members_[m]->restore_kept();
     if (members.size() == members_.size()) validation_.reset();  // gives back the buffers of its loader
-    memory_.evaluates(plan_.data.test);
+    memory_.evaluates(plan_.data.test, 1);
     Evaluator evaluator(plan_, *plan_.data.test, "test", axis_);
     if (!is_group_) evaluator.set_run(members_.front()->handle());
     const double begin = steady_seconds();

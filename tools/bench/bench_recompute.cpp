@@ -24,8 +24,8 @@
 #include "tensor/memory.h"
 #include "tensor/types.h"
 #include "train/group.h"
-#include "train/memory_ledger.h"
 #include "train/memory_prediction.h"
+#include "train/memory_recorder.h"
 
 using namespace trainlab;
 

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "core/number_or_nil.h"
+#include "core/trace.h"
 #include "profile/details.h"
 
 namespace trainlab {

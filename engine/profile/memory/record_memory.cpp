@@ -1,8 +1,9 @@
+#include "profile/record_memory.h"
 #include "core/host.h"
 #include "layers/few_steps.h"
-#include "profile/memory_ledger.h"
 #include "tensor/memory.h"
 #include "tensor/types.h"
+#include "train/memory_recorder.h"
 
 namespace trainlab {
 namespace {

@@ -116,19 +116,27 @@ RunLimits run_limits(const Profile& profile, const StepVerdict& verdict, double 
   return limits;
 }
 
-// The time until the profile's seconds are over.
+// The time that the profile's seconds leave for `changes` changes, and for several of them together. Made when the
+// remedies begin.
 class TimeLeft {
  public:
-  explicit TimeLeft(const ProfileOptions& options) : began_(options.began), until_(options.began + options.seconds) {}
-  double seconds() const { return until_ - steady_seconds(); }
-  // Why `count` changes are not tried, if each of them takes `each` seconds.
-  std::string lack(std::int64_t count, double each) const {
-    const double needed = steady_seconds() - began_ + 1.1 * static_cast<double>(count) * each;
-    return fmt::format("no time left (--seconds {:.0f} tries all)", std::ceil(needed));
+  TimeLeft(const ProfileOptions& options, std::int64_t changes)
+      : options_(options), changes_(static_cast<double>(changes)), measured_(steady_seconds() - options.began) {}
+  double seconds() const { return options_.began + options_.seconds - steady_seconds(); }
+  // The seconds of a short run with which the changes take the time that is left.
+  double share() const { return seconds() / (runs * (changes_ + 1)); }
+  // Why changes are not tried, where a change takes `each` seconds with short runs of `run` seconds. Under a longer
+  // limit steps are timed for longer, and so are short runs.
+  std::string lack(double each, double run) const {
+    const double all = (changes_ + 1) * (each + runs * std::max(0.0, most_seconds - run));
+    const double needed = (measured_ - options_.steps_share * options_.seconds + all) / (1 - options_.steps_share);
+    return fmt::format("no time left (--seconds {:.0f} tries all)",
+                       std::max(std::ceil(needed), std::floor(options_.seconds) + 1));
   }
 
  private:
-  const double began_, until_;
+  const ProfileOptions& options_;
+  const double changes_, measured_;
 };
 
 class FitSide final : public Side {
@@ -225,7 +233,7 @@ bool decodes_files(const Part& part) {
 }
 
 bool has_convolutions(const Layer& layer) {
-  return layer.printed.starts_with("Conv") ||
+  return layer.traits.is_convolution ||
          std::ranges::any_of(layer.children(), [](const Layer* child) { return has_convolutions(*child); });
 }
 
@@ -325,7 +333,7 @@ class Trials {
       });
       if (remedy.has_interval()) each = steady_seconds() - before;
     }
-    for (Remedy* const one : later) one->reason = left.lack(std::ssize(later), each);
+    for (Remedy* const one : later) one->reason = left.lack(each, limits.steps.seconds);
     TriedRemedies tried{.all = std::move(remedies)};
     tried.joined = join(tried.all, without.weights, limits, left, each);
     prepare_arithmetic(settings_.threads);
@@ -430,13 +438,12 @@ TriedRemedies try_remedies(const Profile& profile, const StepVerdict& verdict, c
     std::vector<Remedy> remedies = trials.suggest(profile, verdict, stage);
     const auto to_try = std::ranges::count_if(remedies, [](const Remedy& one) { return one.is_tried(); });
     if (to_try == 0) return TriedRemedies{.all = std::move(remedies)};
-    const TimeLeft left(options);
-    // Some of the time is for runs of several changes together.
-    const double share = left.seconds() / static_cast<double>(runs * (to_try + 1));
-    const double seconds = std::max(std::clamp(share, least_seconds, most_seconds), least_steps * profile.steps.mean);
+    const TimeLeft left(options, to_try);
+    const double seconds =
+        std::max(std::clamp(left.share(), least_seconds, most_seconds), least_steps * profile.steps.mean);
     if (const double each = runs * seconds; left.seconds() < each) {
       for (Remedy& remedy : remedies)
-        if (remedy.is_tried()) remedy.reason = left.lack(to_try, each);
+        if (remedy.is_tried()) remedy.reason = left.lack(each, seconds);
       return TriedRemedies{.all = std::move(remedies)};
     }
     return trials.try_all(std::move(remedies), run_limits(profile, verdict, seconds), left);

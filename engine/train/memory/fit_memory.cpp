@@ -9,6 +9,7 @@
 #include "tensor/file_memory.h"
 #include "train/evaluator.h"
 #include "train/memory_prediction.h"
+#include "train/memory_recorder.h"
 #include "what_fits.h"
 
 namespace trainlab {
@@ -21,13 +22,13 @@ FitMemory::FitMemory(const FitPlan& plan)
 void FitMemory::fed_by(const Loader& loader) {
   if (!plan_.device.is_cpu() || (plan_.budget == 0 && tensor_memory_limit() == 0)) return;
   for_training_ = batches_before_ + block_bytes(loader.buffer_bytes(plan_.accumulate));
-  evaluates(plan_.data.val);
+  evaluates(plan_.data.val, validations_of(plan_));
 }
 
-void FitMemory::evaluates(const std::optional<Part>& part) {
+void FitMemory::evaluates(const std::optional<Part>& part, std::int64_t runs) {
   if (for_training_ == 0) return;
   for_batches_ = for_training_;
-  if (part && plan_.measures()) for_batches_ += block_bytes(evaluation_buffers(plan_, *part));
+  if (part && plan_.measures()) for_batches_ += block_bytes(evaluation_buffers(plan_, *part, runs));
 }
 
 void FitMemory::record(const std::function<void()>& step) {

@@ -1,5 +1,7 @@
 #include "train/memory_ledger.h"
 
+#include "core/trace.h"
+
 namespace trainlab {
 
 std::string memory_kind_name(MemoryKind kind) {

@@ -17,6 +17,7 @@
 #include "train/evaluator.h"
 #include "train/fit.h"
 #include "train/group.h"
+#include "train/memory_recorder.h"
 
 namespace trainlab {
 namespace {
@@ -154,7 +155,8 @@ std::int64_t bytes_of_steps(const FitPlan& plan, std::int64_t step, std::size_t 
   const std::int64_t all = step + company_bytes(plan);
   if (!plan.data.val || !plan.measures()) return all;
   const std::int64_t copies = bytes_of_best(plan) + bytes_of_averages(plan);
-  return all + static_cast<std::int64_t>(rows) * copies + block_bytes(evaluation_buffers(plan, *plan.data.val));
+  return all + static_cast<std::int64_t>(rows) * copies +
+         block_bytes(evaluation_buffers(plan, *plan.data.val, validations_of(plan)));
 }
 
 // The most bytes in evaluations of the validation and of the test part, between two steps. `state`: what is validated
@@ -175,9 +177,10 @@ std::int64_t bytes_of_measures(const FitPlan& plan, const ModelState& state, Cou
   };
   const std::int64_t rows = std::max<std::int64_t>(state.members, 1);
   std::int64_t most = 0;
-  for (const std::optional<Part>& part : {plan.data.val, plan.data.test}) {
-    if (!part) continue;
-    const std::int64_t kept = count.now() + rows * bytes_of_best(plan) + block_bytes(evaluation_buffers(plan, *part));
+  const auto evaluated = [&](const std::optional<Part>& part, std::int64_t runs) {
+    if (!part) return;
+    const std::int64_t kept =
+        count.now() + rows * bytes_of_best(plan) + block_bytes(evaluation_buffers(plan, *part, runs));
     for (std::int64_t samples = evaluation_batch(plan, *part);; samples = (samples + 1) / 2) {
       try {
         const MemoryBudget budget(plan.device.is_meta() ? 0 : plan.budget);  // a real pass takes no more, too
@@ -189,7 +192,9 @@ std::int64_t bytes_of_measures(const FitPlan& plan, const ModelState& state, Cou
         if (samples == 1) throw;
       }
     }
-  }
+  };
+  evaluated(plan.data.val, validations_of(plan));
+  evaluated(plan.data.test, 1);
   return most;
 }
 
@@ -230,7 +235,8 @@ TrainingMemory memory_of_steps(const FitPlan& plan, std::size_t rows) {
   memory.in_steps = bytes_of_steps(plan, memory.step(), rows);
   memory.in_measures = bytes_of_measures(plan, group.state(), count);
   memory.batches = block_bytes(buffers);
-  if (plan.data.val && plan.measures()) memory.batches += block_bytes(evaluation_buffers(plan, *plan.data.val));
+  if (plan.data.val && plan.measures())
+    memory.batches += block_bytes(evaluation_buffers(plan, *plan.data.val, validations_of(plan)));
   return memory;
 }
 

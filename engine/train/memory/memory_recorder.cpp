@@ -7,7 +7,7 @@
 #include <unordered_map>
 
 #include "core/clock.h"
-#include "train/memory_ledger.h"
+#include "train/memory_recorder.h"
 
 namespace trainlab {
 namespace {

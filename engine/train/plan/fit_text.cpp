@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 
+#include "core/trace.h"
 #include "memory/what_fits.h"
 #include "precision.h"
 #include "tensor/memory.h"

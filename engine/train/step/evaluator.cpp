@@ -19,7 +19,7 @@ namespace {
 constexpr std::int64_t usual_batch = 256;
 constexpr double evaluation_bytes = 1 << 30;
 
-LoaderOptions evaluation_loader(const FitPlan& plan, const Part& part) {
+LoaderOptions evaluation_loader(const FitPlan& plan, const Part& part, std::int64_t runs) {
   double sample = plan.model ? plan.model->kept_bytes(plan.precision.compute) : 0;
   for (const FitPlan::StepModel& one : plan.step_models)
     if (!plan.model) sample += one.model->kept_bytes(plan.precision.compute);
@@ -29,10 +29,7 @@ LoaderOptions evaluation_loader(const FitPlan& plan, const Part& part) {
   options.batch = std::max(options.batch, static_cast<std::int64_t>(fitting));
   options.shuffle = false;
   options.drop_last = false;
-  if (plan.length.total_steps > 0 && plan.validate_every > 0) {
-    const std::int64_t passes = plan.length.total_steps / plan.validate_every + 1;
-    options.needed = needed_batches(passes, (part.size() + options.batch - 1) / options.batch);
-  }
+  options.needed = needed_batches(runs, (part.size() + options.batch - 1) / options.batch);
   options.listener = nullptr;  // a listener is meant to hear the batches of the training
   return options;
 }
@@ -41,20 +38,25 @@ std::size_t key_count(std::int64_t members) { return static_cast<std::size_t>(me
 
 }  // namespace
 
+std::int64_t validations_of(const FitPlan& plan) {
+  const bool is_known = plan.length.total_steps > 0 && plan.validate_every > 0;
+  return is_known ? plan.length.total_steps / plan.validate_every + 1 : 0;
+}
+
 std::int64_t evaluation_batch(const FitPlan& plan, const Part& part) {
-  return std::min(evaluation_loader(plan, part).batch, part.size());
+  return std::min(evaluation_loader(plan, part, 1).batch, part.size());
 }
 
-std::vector<std::int64_t> evaluation_buffers(const FitPlan& plan, const Part& part) {
-  return Loader(part, evaluation_loader(plan, part), std::vector<Key>{Key(0)}, false).buffer_bytes();
+std::vector<std::int64_t> evaluation_buffers(const FitPlan& plan, const Part& part, std::int64_t runs) {
+  return Loader(part, evaluation_loader(plan, part, runs), std::vector<Key>{Key(0)}, false).buffer_bytes();
 }
 
-Evaluator::Evaluator(const FitPlan& plan, const Part& part, std::string prefix, std::int64_t members)
+Evaluator::Evaluator(const FitPlan& plan, const Part& part, std::string prefix, std::int64_t members, std::int64_t runs)
     : plan_(plan),
       prefix_(std::move(prefix)),
       members_(members),
       key_(Key(static_cast<std::uint64_t>(plan.seed)).fold("evaluation").fold(prefix_)),
-      loader_(part, evaluation_loader(plan, part), std::vector<Key>(key_count(members), Key(0)), members > 0),
+      loader_(part, evaluation_loader(plan, part, runs), std::vector<Key>(key_count(members), Key(0)), members > 0),
       meter_(members, plan.loss->parts()) {
   for (const PlannedMetric& metric : plan.metrics) metrics_.push_back(metric.make(plan.head, members));
 }

@@ -1,6 +1,7 @@
 // What a profile tells of a fit beside its steps, as it reaches the verdict, the text and the data.
 #include <catch2/catch.hpp>
 
+#include "core/trace.h"
 #include "profile/details.h"
 #include "support/fit_support.h"
 

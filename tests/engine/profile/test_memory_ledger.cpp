@@ -5,7 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "profile/memory_ledger.h"
+#include "core/trace.h"
+#include "profile/record_memory.h"
 #include "support/fit_support.h"
 #include "tensor/dry_run.h"
 #include "tensor/memory.h"

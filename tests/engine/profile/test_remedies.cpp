@@ -101,7 +101,8 @@ TEST_CASE("remedies for which no time is left are named with the time that would
   StepVerdict verdict;
   verdict.bottleneck = Bottleneck::launch;
   const WithSet unasked = [](const Texts&) -> Options { throw recipe_error("there was no time to ask"); };
-  const TriedRemedies none = try_remedies(profile, verdict, fit, settings, unasked, {.seconds = 0.05});
+  const TriedRemedies none =
+      try_remedies(profile, verdict, fit, settings, unasked, {.seconds = 0.05, .steps_share = 0.2});
   CHECK(none.joined.set.empty());
   REQUIRE_FALSE(none.all.empty());
   for (const Remedy& one : none.all) {

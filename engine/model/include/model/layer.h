@@ -309,8 +309,9 @@ enum class Nonlinearity { none, other, rectifier, sigmoid, tanh };
 // What those who watch layers must know of a kind of layer.
 struct LayerTraits {
   Nonlinearity nonlinearity = Nonlinearity::none;
-  bool is_norm = false;        // its output has a mean and a variance that the layer sets
-  bool is_over_batch = false;  // of a norm: in training, mean and variance are those of the batch
+  bool is_norm = false;         // its output has a mean and a variance that the layer sets
+  bool is_over_batch = false;   // of a norm: in training, mean and variance are those of the batch
+  bool is_convolution = false;  // its own operator is a convolution
 };
 
 class Layer {

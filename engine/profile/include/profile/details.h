@@ -8,9 +8,9 @@
 
 #include "machine/machine.h"
 #include "profile/layers.h"
-#include "profile/memory_ledger.h"
 #include "profile/pipeline.h"
 #include "profile/profile.h"
+#include "profile/record_memory.h"
 #include "train/memory_prediction.h"
 
 namespace trainlab {

@@ -123,9 +123,10 @@ JoinedRemedies join_remedies(const std::vector<Remedy>& remedies, const RatioOfC
 
 // Tries the remedies for a profiled fit or task, until the seconds of the options are over: short runs with and without
 // each in turn (A B B A …), and five steps of both, whose weights are compared; of a change that decides something
-// later these weights say too little. A remedy that the stage refuses is not tried, and the refusal is its reason; so
-// are those for which no time is left. Of a task, whose loop is code, other numbers of threads alone can be tried. Of a
-// fit that memory does not hold (Profile::no_room), five steps are taken with each remedy.
+// later these weights say too little. The options' steps_share is less than 1. A remedy that the stage refuses is not
+// tried, and the refusal is its reason; so are those for which no time is left. Of a task, whose loop is code, other
+// numbers of threads alone can be tried. Of a fit that memory does not hold (Profile::no_room), five steps are taken
+// with each remedy.
 TriedRemedies try_remedies(const Profile& profile, const StepVerdict& verdict, const Options& training,
                            const RunSettings& settings, const WithSet& with_set, const ProfileOptions& options,
                            const StageOfTraining& stage = {});

@@ -13,16 +13,20 @@
 
 namespace trainlab {
 
+// How often the validation part of a fit is evaluated; 0: not known.
+std::int64_t validations_of(const FitPlan& plan);
+
 // The most samples that an Evaluator of the part passes through the model at a time.
 std::int64_t evaluation_batch(const FitPlan& plan, const Part& part);
-// The bytes of each buffer of the loader of an Evaluator, which stay taken after its first run.
-std::vector<std::int64_t> evaluation_buffers(const FitPlan& plan, const Part& part);
+// The bytes of each buffer of the loader of an Evaluator with so many runs, which stay taken after its first run.
+std::vector<std::int64_t> evaluation_buffers(const FitPlan& plan, const Part& part, std::int64_t runs);
 
 // Runs a part through the model without gradients.
 class Evaluator {
  public:
-  // Metrics are named `prefix` + ".loss", ".accuracy" …; `members` = 0: no member axis.
-  Evaluator(const FitPlan& plan, const Part& part, std::string prefix, std::int64_t members);
+  // Metrics are named `prefix` + ".loss", ".accuracy" …; `members` = 0: no member axis. After `runs` runs no batches
+  // are made ahead; 0: they always are.
+  Evaluator(const FitPlan& plan, const Part& part, std::string prefix, std::int64_t members, std::int64_t runs = 1);
   // The object `run` that a recipe's losses and metrics get; it is not kept alive.
   void set_run(std::weak_ptr<Object> run) { run_ = std::move(run); }
   // Metrics of each member.

@@ -1,18 +1,17 @@
 // MemoryLedger: what the memory of a training step was for when the step held most, and where in the step this was.
-// MemoryRecorder makes the ledger of any code that opens the spans of a fit (core/trace.h).
+// MemoryRecorder (train/memory_recorder.h) makes it.
 #pragma once
 
 #include <array>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "core/trace.h"
 #include "core/value.h"
-#include "tensor/memory_events.h"
 
 namespace trainlab {
+
+enum class Phase : std::uint8_t;  // core/trace.h
 
 enum class MemoryKind : std::uint8_t {
   weights,      // parameters and running statistics
@@ -35,7 +34,7 @@ struct MemoryLedger {
 
   // Where the peak is: a phase, and within a forward or backward pass a layer; empty where none is known. In a backward
   // pass, which opens no spans of layers, this is the layer whose activations were given back last.
-  Phase phase = Phase::step;
+  Phase phase{};
   std::string layer;
 
   struct Layer {
@@ -54,27 +53,6 @@ struct MemoryLedger {
   // { peak, categories = { weights, … }, at = { phase, layer }, layers = { { path, activations }, … },
   //   curve = { { seconds, bytes }, … } }
   Value to_value() const;
-};
-
-// Hears spans and blocks of memory while it is a listener of both; the spans are those of one thread. Blocks that other
-// threads take without a charge are counted as batches, because they prepare these.
-class MemoryRecorder : public TraceListener, public MemoryListener {
- public:
-  // `before`: what the memory holds now, of blocks that the recorder has not heard of.
-  explicit MemoryRecorder(const TensorMemory& before);
-  ~MemoryRecorder() override;
-
-  void began(Phase phase, std::string_view name) override;
-  void ended(Phase phase, std::string_view name) noexcept override;
-  void allocated(const void* block, std::int64_t bytes, MemoryUse use) noexcept override;
-  void freed(const void* block, std::int64_t bytes, MemoryUse use) noexcept override;
-
-  // The latest training step that has ended.
-  MemoryLedger ledger() const;
-
- private:
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace trainlab
