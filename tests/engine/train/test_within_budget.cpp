@@ -1,6 +1,7 @@
 // A budget of memory that chooses among the options by itself: what it chooses, that the choice fits and could have
 // been written, and the bytes in which fits with such a budget end.
 #include <catch2/catch.hpp>
+#include <cstdlib>
 
 #include "core/bytes.h"
 #include "core/files.h"
@@ -191,6 +192,21 @@ TEST_CASE("steps need no room for the batches of a test part, which are made whe
   const Value summary = run_one(parse_options(text(budget)), folder.path(), false, cpu_settings());
   CHECK(summary["status"] == Value("done"));
   CHECK(summary["memory"]["peak"].number() <= budget);
+}
+
+TEST_CASE("the batches of a test part, which is evaluated once, are made once however often a fit validates") {
+  const auto bytes_with = [](const std::string& every) {
+    std::string all = deep(R"(, "keep": "last", "validate": ")" + every + "\"", 256);
+    all.replace(all.find("\"steps\": 3"), 10, "\"steps\": 200");
+    const std::string source = R"({"@": "data.digits"})";
+    all.replace(all.find(source), source.size(),
+                R"({"@": "data:split", "source": {"@": "data.digits"}, "train": 0.35, "test": 0.65})");
+    const FitPlan plan = planned(all);
+    const std::int64_t before = live_tensor_bytes();
+    return predict_memory(plan).memory.in_measures - before;
+  };
+  // Small tensors that come and go make some bytes of difference; the batches of one more evaluation are 300 kB.
+  CHECK(std::abs(bytes_with("5 steps") - bytes_with("200 steps")) < 1000);
 }
 
 TEST_CASE("of a budget and the limit of the process, the smaller holds") {

@@ -18,7 +18,7 @@ std::int64_t validations_of(const FitPlan& plan);
 
 // The most samples that an Evaluator of the part passes through the model at a time.
 std::int64_t evaluation_batch(const FitPlan& plan, const Part& part);
-// The bytes of each buffer of the loader of an Evaluator with so many runs, which stay taken after its first run.
+// The bytes of each buffer of the loader of an Evaluator that runs `runs` times, which stay taken after its first run.
 std::vector<std::int64_t> evaluation_buffers(const FitPlan& plan, const Part& part, std::int64_t runs);
 
 // Runs a part through the model without gradients.
