@@ -76,16 +76,16 @@ int l_undefined(lua_State* L) {
     Error error = recipe_error("'" + name + "' is not defined");
     if (const std::string_view here = global_elsewhere(name); !here.empty()) throw error.hint(std::string(here));
     if (is_lab_member(L, name)) throw error.hint("did you mean lab." + name + "?");
+    static constexpr std::string_view absent[] = {"io",   "package",    "debug",  "jit",     "ffi",
+                                                  "load", "loadstring", "dofile", "loadfile"};
+    for (const std::string_view known : absent) {
+      if (name == known) throw error.hint("recipes have no '" + name + "'; what they have is in the recipe guide");
+    }
     const std::string close = Registry::closest(name, names);
     if (!close.empty()) throw error.hint("did you mean '" + close + "'?");
     if (const std::string_view here = member_otherwise(name); !here.empty()) throw error.hint(std::string(here));
     if (const std::string meant = names_elsewhere(L, name); !meant.empty())
       throw error.hint("did you mean " + meant + "?");
-    static constexpr std::string_view absent[] = {"io",   "package",    "debug",  "jit",     "ffi",
-                                                  "load", "loadstring", "dofile", "loadfile"};
-    for (const std::string_view known : absent) {
-      if (name == known) error.hint("recipes have no '" + name + "'; what they have is in the recipe guide");
-    }
     throw error;
   });
 }

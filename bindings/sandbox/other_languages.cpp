@@ -92,6 +92,7 @@ constexpr auto calls = std::to_array<Saying>({
      "the mean of an ensemble's members is measured without a run: write run and run.step, or if run then … end"},
     {"attempt to call field 'unpack'", "the function is a global here: unpack(list)"},
     {"attempt to call field 'pack'", "write { ... } and select(\"#\", ...)"},
+    {"attempt to call field 'execute'", "recipes start no programs"},
     {"stack overflow", "a function calls itself without an end"},
 });
 
@@ -149,6 +150,28 @@ bool has_list_in_brackets(std::string_view line) {
     if (close == std::string_view::npos || !trimmed(line.substr(close + 1)).starts_with('=')) return true;
   }
   return false;
+}
+
+// Mistakes within brackets in a line that does not compile. Lua takes = only in the braces of a table, and : only
+// before the name of a method.
+std::string_view bracket_elsewhere(std::string_view line) {
+  constexpr std::string_view comparisons = "=~<>";
+  std::string open;
+  for (std::size_t at = 0; at < line.size(); ++at) {
+    const char c = line[at], next = at + 1 < line.size() ? line[at + 1] : ' ';
+    if (std::string_view("([{").find(c) != std::string_view::npos) {
+      open += c;
+    } else if (std::string_view(")]}").find(c) != std::string_view::npos) {
+      if (!open.empty()) open.pop_back();
+    } else if (open.ends_with('(') && c == '=' && next != '=' && comparisons.find(line[at - 1]) == comparisons.npos) {
+      return "options with names stand in braces: optim.Adam { lr = 1e-3 }";
+    } else if (open.ends_with('{') && c == ':' && !is_letter(next)) {
+      return "a table is { a = 1, [\"any text\"] = 2 }";
+    } else if (open.ends_with('[') && c == ':') {
+      return "a part of a text is s:sub(first, last); of a tensor a range is { from, to }";
+    }
+  }
+  return {};
 }
 
 // "append" of "attempt to call method 'append' (a nil value)"; empty for other messages.
@@ -211,6 +234,11 @@ std::string_view syntax_elsewhere(std::string_view text, int line) {
     if (stands_in(here, saying.elsewhere)) return saying.here;
   }
   if (has_list_in_brackets(here)) return "a list is { 1, 2 }";
+  if (stands_in(here, "if ") && stands_in(here, "else ") && !stands_in(here, "then "))
+    return "a value by a condition is condition and a or b, where a is neither nil nor false";
+  if (!stands_in(here, "function ")) {
+    if (const std::string_view brackets = bracket_elsewhere(here); !brackets.empty()) return brackets;
+  }
   // Lua reads on behind the colon, which begins the call of a method, and fails in a later line.
   for (; line > 0; --line) {
     const std::string_view before = trimmed(line_of(code, line), " \t\r");

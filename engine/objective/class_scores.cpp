@@ -7,6 +7,8 @@
 
 #include <limits>
 
+#include "core/value.h"
+
 namespace trainlab {
 
 Option class_weights_option() {
@@ -90,6 +92,7 @@ ClassScores::Rows ClassScores::rows(const at::Tensor& out, const BatchView& batc
     rows.scores = (axis_.first ? scores.movedim(1, -1) : scores).reshape({slots, -1, axis_.classes});
   }
   if (target.dim() == scores.dim()) {
+    if (single_ && target.is_cpu() && target.numel() > 0) require_shares(target);
     rows.labels = target.argmax(1).reshape({slots, -1});
     return rows;
   }
@@ -100,6 +103,14 @@ ClassScores::Rows ClassScores::rows(const at::Tensor& out, const BatchView& batc
   }
   if (rows.labels.is_cpu() && rows.labels.numel() > 0) require_classes(rows.labels);
   return rows;
+}
+
+void ClassScores::require_shares(const at::Tensor& target) const {
+  const auto [low, high] = target.select(1, 1).aminmax();
+  const auto lowest = low.item<double>(), highest = high.item<double>();
+  if (!(lowest < 0) && !(highest > 1)) return;
+  throw options_.error("", "expected targets from 0 to 1, found " + number_text(lowest < 0 ? lowest : highest))
+      .hint("of numbers, metrics are \"mae\", \"rmse\" and \"r2\"");
 }
 
 void ClassScores::require_classes(const at::Tensor& labels) const {

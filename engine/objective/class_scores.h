@@ -49,6 +49,7 @@ class ClassScores {
   bool ignores() const { return ignore_index_.has_value(); }
 
  private:
+  void require_shares(const at::Tensor& target) const;  // of a single logit: both shares, [N, 2]
   void require_classes(const at::Tensor& labels) const;
 
   Options options_;  // for errors

@@ -139,7 +139,7 @@ ClassAxis require_class_scores(const Options& options, const Head& head) {
         is_label(head.target_type)
             ? ""
             : "for classes give the data task = \"classification\" (lab.data.csv, lab.data.table) or int64 labels; for "
-              "numbers use \"mse\", \"huber\", \"mae\", \"rmse\" or \"r2\"");
+              "numbers use \"mse\", \"l1\" or \"huber\" as the loss, \"mae\", \"rmse\" or \"r2\" as a metric");
   }
   const Shape& positions = head.target;
   const std::string wanted = head.classes > 0 ? std::to_string(head.classes) : std::string("C");

@@ -5,6 +5,7 @@
 #include "core/as_error.h"
 #include "core/clock.h"
 #include "core/host.h"
+#include "core/printable.h"
 #include "run/run.h"
 #include "run/shell_word.h"
 
@@ -51,13 +52,19 @@ std::string stage_key(const Registry& registry, const Value& stage) {
   return option && option->fallback.is_string() ? option->fallback.string() : kind;
 }
 
+// The key of a stage that may have it.
+std::string checked_key(const Registry& registry, const Options& stage) {
+  const std::string name = stage_key(registry, stage.value());
+  if (is_name(name)) return name;
+  throw stage
+      .error("name", "expected 1 to 100 letters, digits, '_', '-' and '.', neither '-' nor '.' first, found \"" +
+                         shortened(name, 100) + "\"")
+      .hint("a stage's name is also the name of its folder");
+}
+
 Value Run::stage(const Options& stage, bool returned) {
   if (ended_) throw *ended_;
-  const std::string name = stage_key(registry_, stage.value());
-  if (!is_name(name)) {
-    throw stage.error("name", "expected letters, digits, '_', '-' and '.', found \"" + name + "\"")
-        .hint("a stage's name is also the name of its folder");
-  }
+  const std::string name = checked_key(registry_, stage);
   if (const auto earlier = done_.find(name); earlier != done_.end()) {
     if (earlier->second.stage != stage.value()) {
       throw stage.error("name", "expected another name for each stage, found \"" + name + "\" for a second stage")
@@ -231,6 +238,7 @@ Value Run::perform(const StageWork& work, const StageContext& context) const {
 
 Checked Run::check(const Options& stage, const CheckedToo& too) const {
   check_counted(stage);
+  checked_key(registry_, stage);
   return registry_.implementation<StageKind>(stage.entry()).check(stage, begin_trial_of(stage), too);
 }
 

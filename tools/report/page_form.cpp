@@ -56,6 +56,8 @@ std::string page_text(const Value& data, std::initializer_list<std::string_view>
 
 // What a page of any version begins with holds its title.
 void check_replaces_page(const std::filesystem::path& file) {
+  if (std::filesystem::is_directory(file))
+    throw usage_error("--html: expected a file, found the folder " + file.string());
   constexpr std::size_t head = 1000;
   const std::string begin = first_bytes(file, head);
   if (begin.empty() ||
