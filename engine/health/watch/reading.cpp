@@ -1,6 +1,7 @@
 #include "reading.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "core/statistics.h"
@@ -11,17 +12,38 @@ namespace {
 
 constexpr std::int64_t window_rows = 256;
 
+at::Tensor on_host(const at::Tensor& sample) { return sample.is_cpu() ? sample : sample.cpu(); }
+
+// Sums in four parts, which do not wait for each other. A value's place says which part it is added to, so that the
+// result has the same bits on each machine.
+constexpr std::size_t parts = 4;
+using Sum = std::array<double, parts>;
+
+double total(const Sum& sum) { return (sum[0] + sum[1]) + (sum[2] + sum[3]); }
+
+// Calls take(place, part) for each place below `count`.
+template <class F>
+void each_place(std::size_t count, F&& take) {
+  std::size_t place = 0;
+  for (; place + parts <= count; place += parts) {
+    for (std::size_t part = 0; part < parts; ++part) take(place + part, part);
+  }
+  for (std::size_t part = 0; place < count; ++part) take(place++, part);
+}
+
 struct Spread {
   double mean = 0, deviation = 0, root_mean_square = 0;
 };
 
 Spread spread_of(std::span<const float> values) {
-  double sum = 0, squares = 0;
-  for (const float x : values) {
-    sum += x;
-    squares += static_cast<double>(x) * x;
-  }
-  const double n = static_cast<double>(std::max<std::size_t>(values.size(), 1)), mean = sum / n;
+  Sum sums{}, products{};
+  each_place(values.size(), [&](std::size_t k, std::size_t part) {
+    const double x = values[k];
+    sums[part] += x;
+    products[part] += x * x;
+  });
+  const double n = static_cast<double>(std::max<std::size_t>(values.size(), 1));
+  const double mean = total(sums) / n, squares = total(products);
   return {.mean = mean,
           .deviation = std::sqrt(std::max(squares / n - mean * mean, 0.0)),
           .root_mean_square = std::sqrt(squares / n)};
@@ -53,7 +75,7 @@ void ReadingFigures::add_units(const Reading& reading, HealthFigures& figures, M
     const auto& [read, nonlinearity] = reading.units[i];
     if (!read.defined() || read.numel() == 0) continue;
     UnitFigures& unit = figures.units[i];
-    const at::Tensor sample = read.cpu();
+    const at::Tensor sample = on_host(read);
     const std::span<const float> values = values_of(sample);
     last = spread_of(values).deviation;
     if (std::isnan(first)) first = last;
@@ -64,14 +86,16 @@ void ReadingFigures::add_units(const Reading& reading, HealthFigures& figures, M
     if (nonlinearity != Nonlinearity::rectifier) continue;
     Window& window = windows_[i];
     const auto width = static_cast<std::size_t>(sample.size(1));
-    if (window.rows >= window_rows || window.alive.size() != width)
-      window = {.alive = std::vector<std::uint8_t>(width)};
+    if (window.rows >= window_rows || window.largest.size() != width)
+      window = {.largest = std::vector<float>(width)};
+    float* largest = window.largest.data();
     for (std::size_t from = 0; from < values.size(); from += width) {
-      for (std::size_t at = 0; at < width; ++at) window.alive[at] |= values[from + at] > 0 ? 1 : 0;
+      for (std::size_t at = 0; at < width; ++at)
+        largest[at] = values[from + at] > largest[at] ? values[from + at] : largest[at];
     }
     window.rows += sample.size(0);
     if (window.rows < window_rows) continue;
-    unit.dead = static_cast<double>(std::ranges::count(window.alive, 0)) / static_cast<double>(width);
+    unit.dead = static_cast<double>(std::ranges::count(window.largest, 0.0F)) / static_cast<double>(width);
     if (std::isnan(unit.dead_at_start)) unit.dead_at_start = unit.dead;
   }
   if (last != first && first > 0) row.spread_ratio = last / first;
@@ -82,24 +106,25 @@ void ReadingFigures::add_weights(const Reading& reading, MeasuredStep& row) cons
   double square = 0, product = 0, before = 0, after = 0, first = unmeasured, last = unmeasured;
   for (std::size_t i = 0; i < reading.weights.size(); ++i) {
     if (!reading.next_weights[i].defined() || !reading.next_gradients[i].defined()) continue;
-    const at::Tensor w0 = reading.weights[i].cpu(), w1 = reading.next_weights[i].cpu();
-    const at::Tensor g0 = reading.gradients[i].cpu(), g1 = reading.next_gradients[i].cpu();
+    const at::Tensor w0 = on_host(reading.weights[i]), w1 = on_host(reading.next_weights[i]);
+    const at::Tensor g0 = on_host(reading.gradients[i]), g1 = on_host(reading.next_gradients[i]);
     const std::span<const float> w = values_of(w0), v = values_of(w1), g = values_of(g0), h = values_of(g1);
-    double ww = 0, uu = 0, gg = 0, gh = 0, gu = 0, hu = 0;
-    for (std::size_t k = 0; k < w.size(); ++k) {
-      const double u = static_cast<double>(w[k]) - v[k], a = g[k], b = h[k];
-      ww += static_cast<double>(w[k]) * w[k];
-      uu += u * u;
-      gg += a * a;
-      gh += a * b;
-      gu += a * u;
-      hu += b * u;
-    }
+    Sum of_ww{}, of_uu{}, of_gg{}, of_gh{}, of_gu{}, of_hu{};
+    each_place(w.size(), [&](std::size_t k, std::size_t part) {
+      const double x = w[k], u = x - v[k], a = g[k], b = h[k];
+      of_ww[part] += x * x;
+      of_uu[part] += u * u;
+      of_gg[part] += a * a;
+      of_gh[part] += a * b;
+      of_gu[part] += a * u;
+      of_hu[part] += b * u;
+    });
+    const double ww = total(of_ww), uu = total(of_uu), gg = total(of_gg);
     const double scale = static_cast<double>(parameters_[i].values) / static_cast<double>(w.size());
     square += scale * gg;
-    product += scale * gh;
-    before += scale * gu;
-    after += scale * hu;
+    product += scale * total(of_gh);
+    before += scale * total(of_gu);
+    after += scale * total(of_hu);
     if (!parameters_[i].is_matrix) continue;
     if (ww > 0) updates.push_back(std::sqrt(uu / ww));
     last = std::sqrt(scale * gg);
@@ -122,14 +147,14 @@ void ReadingFigures::add_weights(const Reading& reading, MeasuredStep& row) cons
 void ReadingFigures::add(const Reading& reading, HealthFigures& figures) {
   MeasuredStep row{.step = static_cast<double>(reading.step), .rate = reading.rate};
   if (reading.input.defined() && std::isnan(figures.input.root_mean_square)) {
-    const at::Tensor input = reading.input.cpu();
+    const at::Tensor input = on_host(reading.input);
     const Spread spread = spread_of(values_of(input));
     figures.input.mean = spread.mean;
     figures.input.deviation = spread.deviation;
     figures.input.root_mean_square = spread.root_mean_square;
   }
   if (reading.output.defined() && reading.output.numel() > 0) {
-    const at::Tensor output = reading.output.cpu();
+    const at::Tensor output = on_host(reading.output);
     row.top_share = top_share(values_of(output), static_cast<std::size_t>(output.size(1)));
   }
   add_units(reading, figures, row);

@@ -46,9 +46,9 @@ class ReadingFigures {
   void add(const Reading& reading, HealthFigures& figures);
 
  private:
-  // The units of a layer that were above 0 in any of the batches since the window was opened.
+  // The largest value of each unit of a layer in the batches since the window was opened, 0 where none was above 0.
   struct Window {
-    std::vector<std::uint8_t> alive;
+    std::vector<float> largest;
     std::int64_t rows = 0;
   };
   void add_units(const Reading& reading, HealthFigures& figures, MeasuredStep& row);

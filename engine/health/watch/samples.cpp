@@ -1,6 +1,6 @@
 #include "samples.h"
 
-#include <ATen/ops/empty.h>
+#include <ATen/EmptyTensor.h>
 
 #include <algorithm>
 #include <numeric>
@@ -10,7 +10,7 @@ namespace {
 
 template <class T>
 at::Tensor read_sample(const at::Tensor& dense, std::int64_t count, std::int64_t spacing) {
-  at::Tensor out = at::empty({count}, at::kFloat);
+  at::Tensor out = at::detail::empty_cpu({count}, at::kFloat);
   float* to = out.mutable_data_ptr<float>();
   const T* from = dense.const_data_ptr<T>();
   for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(from[i * spacing]);
@@ -20,13 +20,13 @@ at::Tensor read_sample(const at::Tensor& dense, std::int64_t count, std::int64_t
 }  // namespace
 
 at::Tensor sample_of(const at::Tensor& tensor, std::int64_t most) {
-  const at::Tensor dense = tensor.is_non_overlapping_and_dense() ? tensor.detach() : tensor.detach().contiguous();
+  const at::Tensor dense = tensor.is_non_overlapping_and_dense() ? tensor : tensor.detach().contiguous();
   std::int64_t spacing = std::max<std::int64_t>(dense.numel() / most, 1);
   while (spacing > 1 && dense.dim() > 0 && std::gcd(spacing, dense.size(-1)) > 1) ++spacing;
   const std::int64_t count = (dense.numel() + spacing - 1) / spacing;
   if (dense.is_cpu() && dense.scalar_type() == at::kFloat) return read_sample<float>(dense, count, spacing);
   if (dense.is_cpu() && dense.scalar_type() == at::kDouble) return read_sample<double>(dense, count, spacing);
-  return dense.as_strided({count}, {spacing}).to(at::kFloat, /*non_blocking=*/false, /*copy=*/true);
+  return dense.detach().as_strided({count}, {spacing}).to(at::kFloat, /*non_blocking=*/false, /*copy=*/true);
 }
 
 at::Tensor sample_units(const at::Tensor& activation, std::int64_t axis) {
@@ -43,7 +43,8 @@ at::Tensor sample_units(const at::Tensor& activation, std::int64_t axis) {
     thin(along, places == 0 ? most_sampled_rows : along == 0 ? 16 : places == 1 ? 8 : 3);
   }
   const std::int64_t units = part.size(axis);
-  return part.movedim(axis, -1).reshape({-1, units}).to(at::kFloat, /*non_blocking=*/false, /*copy=*/true).contiguous();
+  if (axis != part.dim() - 1) part = part.movedim(axis, -1);
+  return part.reshape({-1, units}).to(at::kFloat, /*non_blocking=*/false, /*copy=*/true).contiguous();
 }
 
 }  // namespace trainlab
