@@ -28,6 +28,25 @@ class Options(CliTest):
         self.refused(LINES["fit"], 'fit.loss: expected a loss or function(out, batch) → scalar[, count], found '
                      '"crossentropy"', 'did you mean "cross_entropy"?')
 
+    def test_names_of_stages(self):
+        """A check refuses the names that a run refuses."""
+        for name in ("a/b", "", "..", "日本", "-a", "a" * 5000):
+            with self.subTest(name[:9]):
+                self.write("r.lua", fit().replace('name = "f"', f'name = "{name}"'))
+                messages = [self.run_program(*command, code=1).err for command in (("check", "r.lua"), ("r.lua",))]
+                self.assertIn("name: expected 1 to 100 letters, digits, '_', '-' and '.'", messages[0])
+                self.assertIn("hint: a stage's name is also the name of its folder", messages[0])
+                self.assertLess(len(messages[0]), 1000)
+                self.assertEqual(messages[0], messages[1])
+
+    def test_accuracy_of_numbers(self):
+        self.write("houses.csv", "area,price\n" + "".join(f"{i},{1000 * i}\n" for i in range(1, 41)))
+        self.recipe(data='lab.data.csv { "houses.csv", target = "price" }:split { train = 0.5, val = 0.5, seed = 1 }',
+                    model="nn.Linear(1)", loss="mse", more='  metrics = { "accuracy" },\n')
+        result = self.run_program("check", "r.lua", "--step", code=1)
+        self.assertIn("r.lua:2: metrics[1].accuracy: expected targets from 0 to 1, found ", result.err)
+        self.assertIn('hint: of numbers, metrics are "mae", "rmse" and "r2"', result.err)
+
     def test_lists_as_in_python(self):
         for line, hint in (("list.append(3)", "a list grows by list[#list + 1] = x"),
                            ("list:append(3)", "a list grows by list[#list + 1] = x"),

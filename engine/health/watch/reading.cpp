@@ -12,8 +12,6 @@ namespace {
 
 constexpr std::int64_t window_rows = 256;
 
-at::Tensor on_host(const at::Tensor& sample) { return sample.is_cpu() ? sample : sample.cpu(); }
-
 // Sums in four parts, which do not wait for each other. A value's place says which part it is added to, so that the
 // result has the same bits on each machine.
 constexpr std::size_t parts = 4;
@@ -75,7 +73,7 @@ void ReadingFigures::add_units(const Reading& reading, HealthFigures& figures, M
     const auto& [read, nonlinearity] = reading.units[i];
     if (!read.defined() || read.numel() == 0) continue;
     UnitFigures& unit = figures.units[i];
-    const at::Tensor sample = on_host(read);
+    const at::Tensor sample = read.cpu();
     const std::span<const float> values = values_of(sample);
     last = spread_of(values).deviation;
     if (std::isnan(first)) first = last;
@@ -86,8 +84,7 @@ void ReadingFigures::add_units(const Reading& reading, HealthFigures& figures, M
     if (nonlinearity != Nonlinearity::rectifier) continue;
     Window& window = windows_[i];
     const auto width = static_cast<std::size_t>(sample.size(1));
-    if (window.rows >= window_rows || window.largest.size() != width)
-      window = {.largest = std::vector<float>(width)};
+    if (window.rows >= window_rows || window.largest.size() != width) window = {.largest = std::vector<float>(width)};
     float* largest = window.largest.data();
     for (std::size_t from = 0; from < values.size(); from += width) {
       for (std::size_t at = 0; at < width; ++at)
@@ -106,8 +103,8 @@ void ReadingFigures::add_weights(const Reading& reading, MeasuredStep& row) cons
   double square = 0, product = 0, before = 0, after = 0, first = unmeasured, last = unmeasured;
   for (std::size_t i = 0; i < reading.weights.size(); ++i) {
     if (!reading.next_weights[i].defined() || !reading.next_gradients[i].defined()) continue;
-    const at::Tensor w0 = on_host(reading.weights[i]), w1 = on_host(reading.next_weights[i]);
-    const at::Tensor g0 = on_host(reading.gradients[i]), g1 = on_host(reading.next_gradients[i]);
+    const at::Tensor w0 = reading.weights[i].cpu(), w1 = reading.next_weights[i].cpu();
+    const at::Tensor g0 = reading.gradients[i].cpu(), g1 = reading.next_gradients[i].cpu();
     const std::span<const float> w = values_of(w0), v = values_of(w1), g = values_of(g0), h = values_of(g1);
     Sum of_ww{}, of_uu{}, of_gg{}, of_gh{}, of_gu{}, of_hu{};
     each_place(w.size(), [&](std::size_t k, std::size_t part) {
@@ -147,14 +144,14 @@ void ReadingFigures::add_weights(const Reading& reading, MeasuredStep& row) cons
 void ReadingFigures::add(const Reading& reading, HealthFigures& figures) {
   MeasuredStep row{.step = static_cast<double>(reading.step), .rate = reading.rate};
   if (reading.input.defined() && std::isnan(figures.input.root_mean_square)) {
-    const at::Tensor input = on_host(reading.input);
+    const at::Tensor input = reading.input.cpu();
     const Spread spread = spread_of(values_of(input));
     figures.input.mean = spread.mean;
     figures.input.deviation = spread.deviation;
     figures.input.root_mean_square = spread.root_mean_square;
   }
   if (reading.output.defined() && reading.output.numel() > 0) {
-    const at::Tensor output = on_host(reading.output);
+    const at::Tensor output = reading.output.cpu();
     row.top_share = top_share(values_of(output), static_cast<std::size_t>(output.size(1)));
   }
   add_units(reading, figures, row);
