@@ -247,7 +247,9 @@ class Budget(CliTest):
         result = self.train(code=1)
         self.assert_said(result, f"r.lua:{LINES['fit']}: memory.budget: expected at least ",
                          ', in which the training fits with options that allow = "exact" permits, found 2.9 MiB '
-                         "(without options the training takes ", 'hint: allow = "close" needs ')
+                         "(without options the training takes ")
+        # Whether allow = "close" would help depends on the processor, because bfloat16 is slow on some.
+        self.assertRegex(result.err, r'\n  hint: (allow = "close" needs \d|a smaller model, or smaller samples\n)')
         self.assert_least_is_enough(re.search(r"expected at least (\S+ MiB)", result.err)[1])
 
     def assert_least_is_enough(self, least, **options):

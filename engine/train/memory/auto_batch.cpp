@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "divisors.h"
@@ -15,7 +16,7 @@ namespace {
 
 // A tenth of the room stays free, because a prediction leaves out some memory, such as that of metrics.
 constexpr double margin = 0.9;
-constexpr int refinements = 8;  // most predictions for sizes between a batch that fits and a batch that does not
+constexpr int refinements = 8;  // most predictions above a batch that fits, and below a batch that does not
 
 // The largest multiple of 8, or below 8 the largest power of two, that is at most `batch`; 0 for a batch below 1.
 std::int64_t rounded(double batch) {
@@ -79,10 +80,15 @@ std::int64_t largest_batch(const FitPlan& plan, const RunSettings& settings) {
   if (small.batch < 16 || held < 32) return small.batch;
   // The peak grows in proportion to the batch, except for the loader's buffers and for changes of the moment at which
   // the step holds most.
-  Tried low = tried(32);
+  Tried low = tried(32), high = low;
   if (low.peak > room) return small.batch;
-  Tried high = tried(rounded(std::min(where_full(small, low, room), held)));
-  if (high.peak <= room) return std::max(low.batch, high.batch);
+  for (int i = 0; i < refinements && high.peak <= room; ++i) {
+    const std::int64_t next = rounded(std::min(where_full(small, low, room), held));
+    if (next <= low.batch) return low.batch;
+    high = tried(next);
+    if (high.peak <= room) small = std::exchange(low, high);
+  }
+  if (high.peak <= room) return high.batch;
   for (int i = 0; i < refinements && high.batch - low.batch > std::max<std::int64_t>(8, low.batch / 16); ++i) {
     const auto least = static_cast<double>(low.batch + 8), most = static_cast<double>(high.batch - 8);
     const Tried next = tried(rounded(std::clamp(where_full(low, high, room), least, most)));
