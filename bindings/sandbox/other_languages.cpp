@@ -163,7 +163,8 @@ std::string_view bracket_elsewhere(std::string_view line) {
       open += c;
     } else if (std::string_view(")]}").find(c) != std::string_view::npos) {
       if (!open.empty()) open.pop_back();
-    } else if (open.ends_with('(') && c == '=' && next != '=' && comparisons.find(line[at - 1]) == comparisons.npos) {
+    } else if (open.ends_with('(') && c == '=' && next != '=' &&
+               comparisons.find(line[at - 1]) == std::string_view::npos) {
       return "options with names stand in braces: optim.Adam { lr = 1e-3 }";
     } else if (open.ends_with('{') && c == ':' && !is_letter(next)) {
       return "a table is { a = 1, [\"any text\"] = 2 }";
