@@ -19,7 +19,8 @@ class FitMemory {
   explicit FitMemory(const FitPlan& plan);
   // To be called with the loader that gives the batches from now on, beside which the validation part is evaluated.
   void fed_by(const Loader& loader);
-  // To be called with the part that is evaluated from now on, before its loader is made.
+  // To be called with the part that is evaluated from now on, before its loader is made, and how often it is; 0: not
+  // known.
   void evaluates(const std::optional<Part>& part, std::int64_t runs);
   // The limit of the training, an object that must live while the engine works on it. The limit leaves room for all
   // buffers of the loaders, because a worker that ran out of memory would end the fit.
