@@ -94,8 +94,11 @@ Error torch_error(const c10::Error& error) {
   const std::string text = error.what_without_backtrace();
   // Below the first line CUDA explains how its own developers find such errors.
   if (dynamic_cast<const c10::AcceleratorError*>(&error) != nullptr) {
-    return run_error("the device has failed: " + text.substr(0, text.find('\n')))
-        .hint("a run goes on from its last checkpoint when it is resumed, on this device or with another --device");
+    std::string hint =
+        "a run goes on from its last checkpoint when it is resumed, on this device or with another --device";
+    if (text.find("device-side assert") != std::string::npos)
+      hint = "a kernel has met an index or a label beyond its range; with --device cpu the message says which; " + hint;
+    return run_error("the device has failed: " + text.substr(0, text.find('\n'))).hint(hint);
   }
   // "[enforce fail at alloc_cpu.cpp:124] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to allocate
   // 400 bytes. Error code 12 (Cannot allocate memory)"; "CUDA out of memory. Tried to allocate 2.00 GiB. …"

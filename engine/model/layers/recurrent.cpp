@@ -1,4 +1,5 @@
 // nn.LSTM, nn.GRU and nn.RNN: recurrent layers over [length, features].
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/concat.h>
 #include <ATen/ops/gru.h>
 #include <ATen/ops/lstm.h>
@@ -9,6 +10,7 @@
 #include "dropout.h"
 #include "init.h"
 #include "model/layer.h"
+#include "tensor/no_torch_warnings.h"
 
 namespace trainlab {
 
@@ -89,18 +91,23 @@ class Recurrent final : public Layer {
   // are asked for and this is the end.
   at::Tensor run(const at::Tensor& x, const std::vector<at::Tensor>& weights, std::int64_t layers,
                  bool end = true) const {
+    // cuDNN can compute gradients only where it was told that it trains; with a dropout of 0, nothing else depends on
+    // it.
+    const bool trains = at::GradMode::is_enabled();
+    // cuDNN copies weights that do not lie one behind the other, and LibTorch says so each time.
+    const NoTorchWarnings quiet;
     const at::Tensor zero = at::zeros({layers * directions_, x.size(0), size_}, x.options());
     at::Tensor sequence, state;
     if constexpr (cell == Cell::lstm) {
       const std::array start = {zero, zero};
       std::tie(sequence, state, std::ignore) =
-          at::lstm(x, start, weights, bias_, layers, 0.0, false, directions_ == 2, true);
+          at::lstm(x, start, weights, bias_, layers, 0.0, trains, directions_ == 2, true);
     } else if constexpr (cell == Cell::plain) {
       std::tie(sequence, state) =
-          relu_ ? at::rnn_relu(x, zero, weights, bias_, layers, 0.0, false, directions_ == 2, true)
-                : at::rnn_tanh(x, zero, weights, bias_, layers, 0.0, false, directions_ == 2, true);
+          relu_ ? at::rnn_relu(x, zero, weights, bias_, layers, 0.0, trains, directions_ == 2, true)
+                : at::rnn_tanh(x, zero, weights, bias_, layers, 0.0, trains, directions_ == 2, true);
     } else {
-      std::tie(sequence, state) = at::gru(x, zero, weights, bias_, layers, 0.0, false, directions_ == 2, true);
+      std::tie(sequence, state) = at::gru(x, zero, weights, bias_, layers, 0.0, trains, directions_ == 2, true);
     }
     if (!end || !last_) return sequence;
     if (directions_ == 1) return state.select(0, layers - 1);

@@ -130,7 +130,8 @@ const Device& device_at(at::Device place) {
   if (place.is_cpu()) return cpu_device();
   if (place.is_meta()) return meta_device();
   static std::mutex mutex;
-  static std::map<std::pair<at::DeviceType, int>, std::unique_ptr<Device>> made;
+  // The devices are never destroyed: at the end of the process, a GPU's library may end before them.
+  static auto& made = *new std::map<std::pair<at::DeviceType, int>, std::unique_ptr<Device>>;
   const std::lock_guard lock(mutex);
   std::unique_ptr<Device>& device = made[{place.type(), place.index()}];
   if (!device) {

@@ -4,7 +4,6 @@
 #include <ATen/ops/_nnz.h>
 #include <ATen/ops/_values.h>
 #include <c10/core/Scalar.h>
-#include <c10/util/Exception.h>
 
 #include <algorithm>
 #include <cmath>
@@ -16,6 +15,7 @@
 #include "operator_dropout.h"
 #include "tensor/device.h"
 #include "tensor/names.h"
+#include "tensor/no_torch_warnings.h"
 #include "tensor/types.h"
 
 namespace trainlab {
@@ -24,11 +24,6 @@ namespace {
 
 using Given = OperatorArgument;
 using Kind = OperatorArgument::Kind;
-
-// LibTorch's warnings speak to users of its own language, and go raw to standard error.
-class NoWarnings final : public c10::WarningHandler {
-  void process(const c10::Warning& /*warning*/) override {}
-};
 
 // LibTorch takes the distance between the elements of a sparse tensor, each a dense tensor, for their size. Of a single
 // element that is a part of a larger tensor the distance is greater, and to_dense() then writes behind the result.
@@ -286,8 +281,7 @@ const Overload& Operator::choose(const OperatorArguments& arguments) const {
 
 void Overload::call(const OperatorArguments& arguments, Stream& random, torch::jit::Stack& results) const {
   results.clear();
-  static NoWarnings no_warnings;
-  const c10::WarningUtils::WarningHandlerGuard quiet(&no_warnings);  // of this thread
+  const NoTorchWarnings quiet;
   const bool trailing = takes_trailing(arguments);
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const Parameter& p = parameters_[i];
