@@ -33,6 +33,7 @@
 
 #include "tensor/device.h"
 #include "tensor/memory.h"
+#include "tensor/types.h"
 
 namespace trainlab::test {
 
@@ -537,11 +538,15 @@ LostDevice::~LostDevice() {
 
 bool LostDevice::is_gone() const { return has_raised; }
 
+void prepare_devices() {
+  if (!test_device().is_cuda()) register_stand_in();
+}
+
 at::Device test_device() {
   const char* const name = std::getenv("TRAINLAB_TEST_DEVICE");
-  if (name == nullptr || std::strcmp(name, "stand_in") != 0) return at::kCPU;
-  register_stand_in();
-  return {stand_in, 0};
+  if (name == nullptr) return at::kCPU;
+  if (std::strcmp(name, "stand_in") == 0) register_stand_in();
+  return device_at(parse_device(name)).place();
 }
 
 }  // namespace trainlab::test

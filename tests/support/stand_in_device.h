@@ -23,8 +23,11 @@ int stand_in_buffers();
 // How many masks of ones and zeros the devices have drawn (Device::bernoulli).
 int stand_in_masks();
 
-// Where a suite's tensors live: the stand-in device where TRAINLAB_TEST_DEVICE=stand_in, else the CPU.
+// Where a suite's tensors live: the device that TRAINLAB_TEST_DEVICE names, "cpu", "stand_in" or "cuda", else the CPU.
 at::Device test_device();
+// Makes that device known, and the stand-in too where it is not a GPU: pinned memory belongs to one kind of device in a
+// process. Before the first backward pass of the process.
+void prepare_devices();
 // Options of a tensor that lives there.
 inline at::TensorOptions on_test_device(at::ScalarType type = at::kFloat) {
   return at::TensorOptions(type).device(test_device());

@@ -24,7 +24,8 @@ endif()
 # label unit. Files that are not named test_… are shared by the others. The tests also see the module's private
 # headers. A test file without a test case fails; hidden cases, [.tag], run only by hand. LibTorch uses one thread in
 # these tests unless a test asks for more. The files ON_STAND_IN make a second test each, core/value@stand_in, whose
-# tensors live on the stand-in device (tests/support/stand_in_device.h).
+# tensors live on the stand-in device (tests/support/stand_in_device.h), and where there is a GPU a third one,
+# core/value@cuda, whose tensors live there.
 function(trainlab_tests)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "MODULE;TIMEOUT" "FILES;DEPENDS;ENVIRONMENT;ON_STAND_IN")
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_MODULE OR NOT arg_FILES)
@@ -54,6 +55,9 @@ function(trainlab_tests)
   trainlab_compile_together(${target} ${own_files})
   trainlab_precompile(${target} test_headers)
   target_compile_options(${target} PRIVATE -O0)
+  if(arg_ON_STAND_IN)
+    trainlab_export_to_plugins(${target})
+  endif()
   foreach(file IN LISTS arg_FILES)
     cmake_path(GET file STEM stem)
     if(NOT stem MATCHES "^test_")
@@ -63,6 +67,9 @@ function(trainlab_tests)
     set(devices cpu)
     if(file IN_LIST arg_ON_STAND_IN)
       list(APPEND devices stand_in)
+      if(TARGET trainlab_cuda_plugin AND EXISTS /dev/nvidiactl)
+        list(APPEND devices cuda)
+      endif()
     endif()
     foreach(device IN LISTS devices)
       set(name "${arg_MODULE}/${short}")
@@ -73,9 +80,13 @@ function(trainlab_tests)
       add_test(NAME ${name} COMMAND
         bash "${CMAKE_SOURCE_DIR}/tests/support/in_scratch" "${scratch}"
         $<TARGET_FILE:${target}> --filenames-as-tags --warn NoTests "[#${stem}]~[.]")
+      set(device_environment "TRAINLAB_TEST_DEVICE=${device}")
+      if(device STREQUAL cuda)
+        list(APPEND device_environment "TRAINLAB_DEVICES=${CMAKE_BINARY_DIR}/${TRAINLAB_LIBEXEC_DIR}")
+      endif()
       set_tests_properties(${name} PROPERTIES
         LABELS unit TIMEOUT ${timeout} COST ${timeout}
-        ENVIRONMENT "OMP_NUM_THREADS=1;TRAINLAB_TEST_DEVICE=${device};${TRAINLAB_TEST_ENVIRONMENT};${arg_ENVIRONMENT}")
+        ENVIRONMENT "OMP_NUM_THREADS=1;${device_environment};${TRAINLAB_TEST_ENVIRONMENT};${arg_ENVIRONMENT}")
     endforeach()
   endforeach()
 endfunction()

@@ -75,6 +75,15 @@ foreach(line IN LISTS torch_dynamic)
 endforeach()
 list(REMOVE_DUPLICATES torch_folders)
 
+# What LibTorch's CUDA half loads by name when a matrix is first decomposed on a GPU. The name is looked for where the
+# program finds LibTorch, so the build tree has links to the two libraries there too.
+set(torch_late_files "")
+foreach(file IN ITEMS "${torch_lib}/libtorch_cuda_linalg.so" "${torch_lib}/../../nvidia/cu13/lib/libcusolver.so.12")
+  if(EXISTS "${file}")
+    list(APPEND torch_late_files "${file}")
+  endif()
+endforeach()
+
 add_library(trainlab::c10 SHARED IMPORTED GLOBAL)
 set_target_properties(trainlab::c10 PROPERTIES IMPORTED_LOCATION "${torch_lib}/libc10.so" IMPORTED_SONAME libc10.so)
 
@@ -99,10 +108,12 @@ foreach(folder IN LISTS torch_folders)
 endforeach()
 
 # The build tree gets links and the installed tree copies, both under the names by which the libraries are asked for.
-foreach(file IN LISTS torch_files)
+file(MAKE_DIRECTORY "${CMAKE_BINARY_DIR}/${TRAINLAB_LIB_DIR}")
+foreach(file IN LISTS torch_files torch_late_files)
   cmake_path(GET file FILENAME name)
   file(REAL_PATH "${file}" real)
-  file(MAKE_DIRECTORY "${CMAKE_BINARY_DIR}/${TRAINLAB_LIB_DIR}")
   file(CREATE_LINK "${real}" "${CMAKE_BINARY_DIR}/${TRAINLAB_LIB_DIR}/${name}" SYMBOLIC)
-  install(PROGRAMS "${real}" DESTINATION "${TRAINLAB_LIB_DIR}" RENAME "${name}")
+  if(file IN_LIST torch_files)
+    install(PROGRAMS "${real}" DESTINATION "${TRAINLAB_LIB_DIR}" RENAME "${name}")
+  endif()
 endforeach()

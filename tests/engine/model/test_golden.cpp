@@ -69,7 +69,16 @@ class Parity {
 
   void check_tensor(const std::string& name, const at::Tensor& found) {
     INFO(name_ << name);
-    CHECK(difference(found, name_ + name) <= tolerance_);
+    CHECK(difference(found, name_ + name) <= tolerance());
+  }
+
+  // A GPU adds float32 in another order, and LibTorch's kernels for it have constants and norms of float32 in some
+  // layers of float64.
+  double tolerance() const {
+    if (!test_device().is_cuda()) return tolerance_;
+    if (type_ == at::kFloat) return 5 * tolerance_;
+    static const std::set<std::string> rounded = {"weight_norm", "weight_norm_conv", "hardsigmoid", "hardswish"};
+    return rounded.contains(name_) ? 2e-7 : tolerance_;
   }
 
   void pass(const std::string& prefix, bool training) {

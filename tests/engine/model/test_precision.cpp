@@ -70,7 +70,9 @@ void check_near(const Case& layer, at::ScalarType type, double tolerance) {
   if (!whole.output.is_floating_point()) return;
   CHECK(distance({&few.output, 1}, {&whole.output, 1}) < tolerance);
   // Another one of two nearly equal values may be the largest.
-  if (!shows(layer.spec, "nn.AdaptiveMaxPool2d")) CHECK(distance(few.gradients, whole.gradients) < tolerance);
+  if (shows(layer.spec, "nn.AdaptiveMaxPool2d")) return;
+  // A GPU rounds the gradients of a convolution's weight once more.
+  CHECK(distance(few.gradients, whole.gradients) < (test_device().is_cuda() ? 2 * tolerance : tolerance));
 }
 
 }  // namespace

@@ -148,6 +148,7 @@ TEST_CASE("where both layouts fit, one axis of positions means classes last and 
 }
 
 TEST_CASE("labels that are no class are refused") {
+  if (test_device().is_cuda()) return;  // a GPU finds them in its kernel, after which the process cannot use it
   const at::Tensor out = tensor_of(parse_json("[[1, 2], [3, 1]]", "out"), at::kFloat);
   const at::Tensor y = tensor_of(parse_json("[1, 2]", "y"), at::kLong);
   for (const char* entry : {R"({"@": "loss.cross_entropy"})", R"({"@": "loss.focal"})", R"({"@": "loss.hinge"})"}) {

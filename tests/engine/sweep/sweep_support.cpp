@@ -82,7 +82,7 @@ Options sweep(const std::string& more, const Events& events, const std::string& 
 
 std::string work(const Options& stage, const std::filesystem::path& folder,
                  const std::function<void(const SharedStudy&)>& check, const Engine& engine) {
-  register_stand_in();  // before the first backward pass of the process
+  prepare_devices();
   prepare_arithmetic(1);
   const SweepPlan plan(stage, engine.settings);
   StageContext context = quiet_context(folder, engine.settings);

@@ -25,7 +25,7 @@ const std::string three = R"(, "stack": false, "confirm": {"top": 3, "seeds": 2}
 Value searched(const Options& stage, const fs::path& folder, const std::function<void()>& between = {},
                const std::function<double()>& clock = steady_seconds,
                const std::function<double()>& seconds_left = {}) {
-  register_stand_in();
+  prepare_devices();
   prepare_arithmetic(1);
   const RunSettings settings = test_settings();
   const SweepPlan plan(stage, settings);

@@ -121,7 +121,7 @@ TEST_CASE("a worker says how far its last stack has come") {
   const Events events{.validate = [&](std::int64_t trial) { watched->now += trial == 7 || trial == 11 ? 40 : 0; }};
   Watched sweep(test::sweep(R"(, "trials": 12, "stack": 8)", events));
   watched = &sweep;
-  register_stand_in();
+  prepare_devices();
   prepare_arithmetic(1);
   Worker(sweep.plan, sweep.context, [&] { return sweep.now; }).run();
   const double end = sweep.now;

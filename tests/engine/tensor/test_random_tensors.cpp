@@ -66,7 +66,9 @@ TEST_CASE("normal draws: moments, and agreement with the scalar stream") {
   fill_normal(odd, key, 0, 1);
   const at::Tensor x = odd.cpu();
   Stream stream(key);
-  for (std::int64_t i = 0; i < 3001; i += 2) REQUIRE(x.data_ptr<double>()[i] == stream.normal());
+  // The logarithm and the sine of a GPU may differ from the CPU's in the last digit.
+  const double rounding = test::test_device().is_cuda() ? 1e-15 : 0;
+  for (std::int64_t i = 0; i < 3001; i += 2) REQUIRE(std::abs(x.data_ptr<double>()[i] - stream.normal()) <= rounding);
 }
 
 namespace {

@@ -117,4 +117,16 @@ TEST_CASE("whatever an operator raises has words for the recipe's author") {
   CHECK(words([] { throw usage_error("no such device"); }) == "2 no such device");
 }
 
+TEST_CASE("a kernel that has met a label beyond its range says so, and any failed device how the run goes on") {
+  const auto error_for = [](const std::string& text) {
+    return torch_error(
+        c10::AcceleratorError({__func__, __FILE__, __LINE__}, 0, text + "\nhow LibTorch's developers look"));
+  };
+  const Error asserted = error_for("CUDA error: device-side assert triggered");
+  CHECK(asserted.message() == "the device has failed: CUDA error: device-side assert triggered");
+  CHECK_THAT(asserted.hint(), Catch::Contains("--device cpu the message says which") && Catch::Contains("resumed"));
+  CHECK_THAT(error_for("CUDA error: unknown error").hint(),
+             Catch::StartsWith("a run goes on from its last checkpoint"));
+}
+
 }  // namespace trainlab::types_test
