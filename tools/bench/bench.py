@@ -1,7 +1,7 @@
 """Benchmarks of trainlab, each against a peer measured in the same run: programs alternate, medians are compared.
 
     tools/bench/run [NAME…] [--data DIR] [--rounds N]       names: small mnist cnn loop gpt overhead operators averaging
-    loader images start help memory budgets lean study quality report sweep stack busy deadlines
+    loader images start help memory budgets lean study quality report sweep stack busy deadlines gpu
 
 `tools/bench/run` sets up the peer (PyTorch from PyPI in a folder of its own), builds, and calls this. DIR holds the
 MNIST files, and the folder above it tinyshakespeare.txt and cifar10-jpeg.tar; benchmarks whose files are missing are
@@ -19,6 +19,7 @@ import tempfile
 import budgets
 import busy
 import deadlines
+import gpu
 import lean
 import studies
 from programs import (BUILD, HERE, ROOT, TRAINLAB, engine_memory, fit_summary, peer_result, run, seconds_until,
@@ -304,6 +305,12 @@ class Bench:
             if path := self.beside(name):
                 lean.measure(self.row, net, what, path, steps)
 
+    def gpu(self):
+        if not os.path.exists("/dev/nvidiactl"):
+            print("  left out, there is no GPU")
+            return
+        gpu.measure(self.row, self.data, self.beside, self.rounds)
+
 
 def machine():
     model = re.search(r"model name\s*:\s*(.*)", open("/proc/cpuinfo").read())
@@ -338,8 +345,9 @@ def main():
         "stack",
         "busy",
         "deadlines",
+        "gpu",
     ]
-    needs_data = {"mnist", "cnn", "loop", "overhead", "loader"}
+    needs_data = {"mnist", "cnn", "loop", "overhead", "loader", "gpu"}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--data", default=os.path.join(ROOT, "..", "shared", "data", "mnist"))

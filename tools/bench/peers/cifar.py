@@ -2,7 +2,9 @@
 once into memory, which costs PyTorch less than its DataLoader. Prints {"accuracy", "steps",
 "seconds", "images_per_second"}.
 
-    cifar.py ARCHIVE SECONDS [THREADS [WIDTH]]
+    cifar.py ARCHIVE SECONDS [THREADS [WIDTH [DEVICE [PRECISION]]]]
+
+PRECISION is "float32", without TF32, or "bfloat16", which is torch.autocast.
 """
 
 import copy
@@ -63,10 +65,11 @@ def network(width):
 def augmented(x):
     """Padded crop with the mirrored edge, and flip, one draw for each image."""
     padded = F.pad(x, (4, 4, 4, 4), mode="reflect")
-    rows = torch.randint(9, (len(x), 1, 1)) + torch.arange(32).view(1, 32, 1)
-    columns = torch.randint(9, (len(x), 1, 1)) + torch.arange(32).view(1, 1, 32)
-    columns = torch.where(torch.rand(len(x), 1, 1) < 0.5, columns.flip(2), columns)
-    return padded[torch.arange(len(x)).view(-1, 1, 1), :, rows, columns].permute(0, 3, 1, 2).contiguous()
+    place = {"device": x.device}
+    rows = torch.randint(9, (len(x), 1, 1), **place) + torch.arange(32, **place).view(1, 32, 1)
+    columns = torch.randint(9, (len(x), 1, 1), **place) + torch.arange(32, **place).view(1, 1, 32)
+    columns = torch.where(torch.rand(len(x), 1, 1, **place) < 0.5, columns.flip(2), columns)
+    return padded[torch.arange(len(x), **place).view(-1, 1, 1), :, rows, columns].permute(0, 3, 1, 2).contiguous()
 
 
 def factor(share):
@@ -78,18 +81,22 @@ def main():
     seconds = float(sys.argv[2])
     torch.set_num_threads(int(sys.argv[3]) if len(sys.argv) > 3 else 2)
     torch.manual_seed(1)
-    (x, y), (test_x, test_y) = decoded(sys.argv[1])
-    model = network(int(sys.argv[4]) if len(sys.argv) > 4 else 16)
+    torch.backends.cudnn.allow_tf32 = False
+    precision = sys.argv[6] if len(sys.argv) > 6 else "float32"
+    device = torch.device(sys.argv[5] if len(sys.argv) > 5 else "cpu")
+    (x, y), (test_x, test_y) = [[part.to(device) for part in pair] for pair in decoded(sys.argv[1])]
+    model = network(int(sys.argv[4]) if len(sys.argv) > 4 else 16).to(device)
     optimizer = torch.optim.SGD(model.parameters(), lr=LR, momentum=0.9, nesterov=True, weight_decay=5e-4)
     average = copy.deepcopy(model)
     steps, begin = 0, time.perf_counter()
     while time.perf_counter() - begin < seconds:
-        for rows in torch.randperm(len(x)).split(BATCH):
+        for rows in torch.randperm(len(x), device=device).split(BATCH):
             share = (time.perf_counter() - begin) / seconds
             if share >= 1:
                 break
             optimizer.param_groups[0]["lr"] = LR * factor(share)
-            loss = F.cross_entropy(model(augmented(x[rows])), y[rows], label_smoothing=0.1)
+            with torch.autocast(device.type, torch.bfloat16, enabled=precision == "bfloat16"):
+                loss = F.cross_entropy(model(augmented(x[rows])), y[rows], label_smoothing=0.1)
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
