@@ -142,11 +142,25 @@ bool FitLoop::finished() {
     return true;
   }
   if (position_.step > 0 && seconds_left() <= pace_.reserve(position_.batch)) {
+    warn_of_lateness(seconds_left());
     const bool is_own = own_seconds_left() <= run_seconds_left();
     for (const auto& member : members_) member->stop(is_own ? own_time_is_used : budget_is_used);
     return true;
   }
   return false;
+}
+
+void FitLoop::warn_of_lateness(double left) {
+  // Less than a tenth of the time that was given, or than a second, is not worth a word; a first step alone tells
+  // little.
+  const double needed = pace_.needed(position_.batch);
+  if (needed - left <= std::max(0.1 * given_seconds_, 1.0)) return;
+  const Error text =
+      plan_.options
+          .error("", "validation, test part and checkpoint take about " + number_text(std::ceil(needed)) + " s, and " +
+                         number_text(std::max(std::floor(left), 0.0)) + " s of the budget are left: the end comes late")
+          .hint("smaller parts for val and test, or more time, end in time");
+  for (const FitMember& fit : fits_) fit.context.warn(text.what());
 }
 
 double FitLoop::own_seconds_left() const {
@@ -362,6 +376,7 @@ std::vector<Value> FitLoop::run() {
   loader_->seek(position_.epoch(), position_.in_epoch());
   last_commit_ = steady_seconds();
   pace_.begin(position_.step);
+  given_seconds_ = seconds_left();
   if (plan_.device.is_cpu()) reset_tensor_peak();
   reset_peak_in_files();
   speed_.begin(last_commit_);

@@ -64,6 +64,8 @@ class FitLoop {
   double own_seconds_left() const;
   double run_seconds_left() const;
   void estimate_total();
+  // A warning where what follows the last step takes far longer than the budget of time has left.
+  void warn_of_lateness(double left);
   bool any_active() const;
   // Whether each member that has not failed was validated where it is.
   bool is_validated() const;
@@ -81,8 +83,9 @@ class FitLoop {
   std::vector<Value> summaries_;     // by place
   FitMemory memory_;
   Pace pace_;
-  double most_steps_;      // for which the run's budget has FLOPs
-  std::int64_t axis_ = 0;  // rows of the group's leading axis, 0 without one; members_ are the first of them
+  double given_seconds_ = 0;  // of the budgets of time, when this process began
+  double most_steps_;         // for which the run's budget has FLOPs
+  std::int64_t axis_ = 0;     // rows of the group's leading axis, 0 without one; members_ are the first of them
   std::unique_ptr<Trained> trained_;
   std::vector<std::unique_ptr<Member>> members_;
   std::unique_ptr<Loader> loader_;

@@ -43,12 +43,14 @@ double Pace::evaluation_seconds(const Part& part, std::int64_t samples) const {
   return 0.5 * step_seconds() * size / static_cast<double>(samples);
 }
 
-double Pace::reserve(std::int64_t samples) const {
+double Pace::needed(std::int64_t samples) const {
   double seconds = commit_seconds_ + step_seconds();
   if (plan_.data.val) seconds += evaluation_seconds(*plan_.data.val, samples);
   if (plan_.data.test) seconds += evaluation_seconds(*plan_.data.test, samples);
-  // Half as much again: a reserve that is too small costs the result, one that is too large a few steps.
-  return 1.5 * seconds;
+  return seconds;
 }
+
+// Half as much again: a reserve that is too small costs the result, one that is too large a few steps.
+double Pace::reserve(std::int64_t samples) const { return 1.5 * needed(samples); }
 
 }  // namespace trainlab

@@ -22,8 +22,10 @@ class Pace {
   std::int64_t warm_steps() const;
   // Mean seconds of a step, validations included; 0 while it is not known.
   double step_seconds() const;
-  // Seconds that the last validation, the test part, the last checkpoint and one more step will need. `samples`: of a
-  // step.
+  // Seconds that the last validation, the test part, the last checkpoint and one more step will probably need.
+  // `samples`: of a step.
+  double needed(std::int64_t samples) const;
+  // The seconds that are kept for them.
   double reserve(std::int64_t samples) const;
 
  private:

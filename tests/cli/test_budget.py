@@ -44,6 +44,20 @@ class Budget(CliTest):
         self.assertIn("test.accuracy", summary["metrics"])
         self.assertTrue([path for path in (run / "checkpoints").glob("best-*.safetensors") if tensors(path)])
 
+    def test_parts_that_take_longer_than_the_time(self):
+        """A test part of ninety-six batches, whose loss takes some time, in a second."""
+        loss = """function(out, batch)
+    for i = 1, 20000000 do end
+    return lab.ops.cross_entropy_loss(out, batch.y)
+  end"""
+        data = "lab.data.blobs { samples = 4000 }:split { train = 0.02, val = 0.02, test = 0.96, seed = 1 }"
+        recipe = fit(data=data, batch=40, epochs=1000, more='  time = "0.5 s",\n')
+        self.write("r.lua", recipe.replace('loss = "cross_entropy"', "loss = " + loss))
+        result = self.train()
+        self.assert_said(result, "warning: r.lua:2: validation, test part and checkpoint take about ")
+        self.assert_said(result, "the end comes late")
+        self.assertIn("test.loss", self.summary(self.run_folder())["metrics"])
+
     def test_two_stages(self):
         """A search, of which the first trial alone would take all, and an ensemble of fresh seeds."""
         self.write("r.lua", 'lab.budget { time = "8 s", reserve = "0.5 s" }\n' + MEMBER + SEARCH + """
