@@ -18,7 +18,7 @@
 namespace trainlab {
 namespace {
 
-constexpr std::int64_t most_values = 2048;  // most values that are read of a parameter
+constexpr std::int64_t most_values = 1024;  // most values that are read of a parameter
 
 double host_number(const at::Tensor& loss) {
   if (loss.scalar_type() == at::kFloat) return *loss.const_data_ptr<float>();

@@ -12,6 +12,7 @@
 #include "class_scores.h"
 #include "embedded/golden_parts.h"
 #include "parts_support.h"
+#include "support/stand_in_device.h"
 
 namespace trainlab::losses_test {
 

@@ -6,6 +6,7 @@
 
 #include "data/dataset.h"
 #include "support/fit_support.h"
+#include "support/stand_in_device.h"
 #include "tensor/memory.h"
 #include "train/group.h"
 
