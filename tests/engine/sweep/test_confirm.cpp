@@ -6,6 +6,7 @@
 #include <span>
 
 #include "confirm.h"
+#include "core/clock.h"
 #include "core/files.h"
 #include "run/folder.h"
 #include "study_summary.h"
