@@ -69,6 +69,9 @@ void use() {
 
 std::array<MemoryCount, devices> counts;
 
+// The bytes of a full device (FullDevice); negative: as many as are asked for.
+std::atomic<std::int64_t> room{-1};
+
 class StandInMemory final : public c10::Allocator {
  public:
   c10::DataPtr allocate(std::size_t bytes) override {
@@ -77,6 +80,10 @@ class StandInMemory final : public c10::Allocator {
     const Block block{current_memory_use(), static_cast<std::int64_t>(bytes), current};
     MemoryCount& count = counts[static_cast<std::size_t>(current)];
     count.check(block.use, block.bytes);
+    if (room >= 0 && count.live() + block.bytes > room) {
+      throw c10::OutOfMemoryError({__func__, __FILE__, __LINE__}, "stand-in out of memory. Tried to allocate " +
+                                                                      std::to_string(bytes) + " bytes. More");
+    }
     auto* const begin = static_cast<std::byte*>(std::aligned_alloc(before, before + (bytes + 63) / 64 * 64));
     std::memcpy(begin, &block, sizeof block);
     count.add(block.use, block.bytes);
@@ -541,6 +548,9 @@ bool LostDevice::is_gone() const { return has_raised; }
 void prepare_devices() {
   if (!test_device().is_cuda()) register_stand_in();
 }
+
+FullDevice::FullDevice(std::int64_t bytes) { room = bytes; }
+FullDevice::~FullDevice() { room = -1; }
 
 at::Device test_device() {
   const char* const name = std::getenv("TRAINLAB_TEST_DEVICE");

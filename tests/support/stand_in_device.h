@@ -43,4 +43,13 @@ class LostDevice {
   bool is_gone() const;  // a call has raised
 };
 
+// While this lives, each stand-in device has room for `bytes`: what passes them raises c10::OutOfMemoryError, as on a
+// GPU.
+class FullDevice {
+ public:
+  explicit FullDevice(std::int64_t bytes);
+  ~FullDevice();
+  FullDevice(const FullDevice&) = delete;
+};
+
 }  // namespace trainlab::test

@@ -341,6 +341,11 @@ TensorMemoryLimit::TensorMemoryLimit(std::int64_t wanted, std::int64_t live)
   hint("a smaller batch or a smaller model needs less memory").lacking_memory();
 }
 
+bool lacks_room(const Error& error) {
+  const bool is_limit = dynamic_cast<const TensorMemoryLimit*>(&error) != nullptr;
+  return is_limit || (error.kind() == ErrorKind::run && error.lacks_memory());
+}
+
 ScriptMemoryLimit::ScriptMemoryLimit(std::int64_t wanted, std::int64_t charged)
     : Error(recipe_error("out of memory for the recipe's tensors: " + memory_text(static_cast<double>(wanted)) +
                          " more would pass the limit of " + memory_text(static_cast<double>(script_memory_limit())) +

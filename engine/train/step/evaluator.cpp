@@ -91,8 +91,8 @@ void Evaluator::measure(const Batch& batch, Key key, const Forward& forward) {
     try {
       out = forward(model_inputs(plan_, view));
       loss = loss_of(plan_, [&] { return (*plan_.loss)(out, view); });
-    } catch (const TensorMemoryLimit&) {
-      if (count == 1) throw;
+    } catch (const Error& error) {
+      if (!lacks_room(error) || count == 1) throw;
       most_ = (count + 1) / 2;
       continue;
     }

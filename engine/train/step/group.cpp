@@ -178,10 +178,19 @@ void Group::shrink_micro_batch(std::int64_t samples) {
   if (micro_batch_.samples == 0 || samples < micro_batch_.samples) micro_batch_.samples = samples;
 }
 
+namespace {
+constexpr std::int64_t proving_steps = 3;
+}
+
 at::Tensor Group::evaluate(std::span<const Batch> given, std::int64_t step, bool is_first) {
-  // Each forward pass changes running statistics, which are restored if the step is taken again in smaller parts.
+  // Each forward pass changes running statistics, which are restored if the step is taken again in smaller parts. Where
+  // the process has no limit, the device's memory is the limit. The first steps then show whether it is enough, and a
+  // later step is taken again only where there are no statistics.
+  const bool keeps = tensor_memory_limit() > 0 || steps_here_ < proving_steps;
+  // A fused step may have stepped parameters already.
+  const bool can_repeat = (keeps || !is_first || state_.buffers.empty()) && !fused_;
   std::vector<at::Tensor> statistics;
-  if (is_first && tensor_memory_limit() > 0) {
+  if (is_first && keeps) {
     const at::NoGradGuard no_gradients;
     for (const at::Tensor& buffer : state_.buffers) statistics.push_back(buffer.clone());
   }
@@ -194,15 +203,16 @@ at::Tensor Group::evaluate(std::span<const Batch> given, std::int64_t step, bool
     try {
       mean = differentiate(batches, step, is_first);
       break;
-    } catch (const TensorMemoryLimit& error) {
+    } catch (const Error& error) {
       const std::int64_t largest = std::ranges::max(batches, {}, &Batch::size).size;
-      if (largest == 1 || fused_) throw;  // a fused step may have stepped parameters already
+      if (!lacks_room(error) || largest == 1 || !can_repeat) throw;
       micro_batch_ = {.samples = (largest + 1) / 2, .because = error.headline()};
     }
     drop_gradients();
     const at::NoGradGuard no_gradients;
     for (std::size_t i = 0; i < statistics.size(); ++i) state_.buffers[i].copy_(statistics[i]);
   }
+  ++steps_here_;
   const std::function<void()> repeat = [this, batches, step] {
     for (std::size_t k = 0; k < batches.size(); ++k) forward(batches[k], step, k, batches.size(), false);
   };

@@ -8,6 +8,7 @@
 #include "core/files.h"
 #include "support/fit_support.h"
 #include "support/stand_in_device.h"
+#include "tensor/device.h"
 #include "tensor/types.h"
 
 namespace trainlab::devices_test {
@@ -92,6 +93,42 @@ TEST_CASE("whenever its device goes away, a fit ends with one message, and goes 
     CHECK(rows_without_seconds(folder) == rows_without_seconds(whole));
   }
   CHECK(failures > 15);
+}
+
+TEST_CASE("a step for which the device has no room goes on in parts, and ends in the bytes of these parts") {
+  const auto fit_of = [](const std::string& batches) {
+    return parse_options(R"({"@": "fit", "name": "test", "loss": "cross_entropy", "epochs": 2,
+      "data": {"@": "data:split", "source": {"@": "data.digits"}, "train": 0.8, "val": 0.2, "seed": 1},
+      "model": {"@": "nn.Sequential", "layers": [{"@": "nn.Flatten"}, {"@": "nn.Linear", "out_features": 256},
+                {"@": "nn.BatchNorm1d"}, {"@": "nn.GELU"}, {"@": "nn.Dropout", "p": 0.1},
+                {"@": "nn.Linear", "out_features": 10}]},
+      "optim": {"@": "optim.SGD", "lr": 0.1}, )" +
+                         batches + "}");
+  };
+  const TemporaryFolder temporary;
+  const RunSettings settings = on("stand_in:1");
+  const auto peak_of = [&](const std::string& name, const std::string& batches) {
+    run_one(fit_of(batches), temporary.path() / name, false, settings);
+    return device_at(parse_device("stand_in:1")).memory().peak;
+  };
+  const std::int64_t fits = peak_of("parts", R"("batch": 64, "accumulate": 4)");
+  const std::int64_t too_much = peak_of("larger", R"("batch": 128, "accumulate": 2)");
+  REQUIRE(fits < too_much);
+  const fs::path folder = temporary.path() / "full";
+  make_directories(folder);
+  std::vector<std::string> said;
+  StageContext context = quiet_context(folder, settings);
+  context.say_inexact = [&](const std::string& line) { said.push_back(line); };
+  {
+    const FullDevice full(fits + (too_much - fits) / 8);
+    const FitPlan plan = plan_fit(fit_of(R"("batch": 256)"), settings);
+    const FitMember member{.options = plan.options, .context = context};
+    CHECK(run_fits(plan, {&member, 1}, false).front()["status"] == Value("done"));
+  }
+  REQUIRE(said.size() == 1);
+  CHECK_THAT(said.front(), Catch::StartsWith("from step 1 on a batch goes through the model 64 samples at a time") &&
+                               Catch::Contains("out of memory: a tensor of "));
+  CHECK(last_weights(folder) == last_weights(temporary.path() / "parts"));
 }
 
 TEST_CASE("a loss or a gradient pass in which the device goes away says so, and is not called wrong") {

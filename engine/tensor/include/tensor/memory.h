@@ -104,6 +104,10 @@ class TensorMemoryLimit : public Error {
   TensorMemoryLimit(std::int64_t wanted, std::int64_t live);
 };
 
+// Whether an operator found no room: that of tensor_memory_limit(), or that of its device. The same operator may
+// succeed on smaller tensors.
+bool lacks_room(const Error& error);
+
 // The most bytes that may be charged to scripts at a time (default: half of usable_memory(), or of the process's limit
 // for all tensors where that is less).
 std::int64_t script_memory_limit();

@@ -105,6 +105,7 @@ class Group final : public Trained {
   std::unique_ptr<FusedStep> fused_;             // null unless the plan says so
   std::unique_ptr<ActivationFile> activations_;  // ditto
   MicroBatch micro_batch_;
+  std::int64_t steps_here_ = 0;  // taken by this process
   std::unique_ptr<WeightAverage> average_;
   std::vector<std::uint8_t> is_final_;  // by member: whether its final weights are loaded
   mutable ModelState validated_;        // the result of state() if there is an average

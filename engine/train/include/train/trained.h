@@ -36,9 +36,10 @@ class Trained {
   // member with active[m] = false stays as it is; an empty `active` means all.
   virtual void step(std::span<const Batch> batches, std::int64_t step, const StepInputs& inputs) = 0;
 
-  // Where a step comes to tensor_memory_limit(), it is taken again with half as many samples at a time, and so are the
-  // steps after it; the gradients are those of the whole batch, as with the option `accumulate`. TensorMemoryLimit
-  // leaves step() where a single sample does not fit, and where a part of the step cannot be repeated.
+  // Where a step comes to tensor_memory_limit(), or one of the first steps of a process to the end of its device's
+  // memory, it is taken again with half as many samples at a time, and so are the steps after it; the gradients are
+  // those of the whole batch, as with the option `accumulate`. The error leaves step() where a single sample does not
+  // fit, and where a part of the step cannot be repeated.
   virtual const MicroBatch& micro_batch() const {
     static const MicroBatch whole;
     return whole;
