@@ -11,6 +11,8 @@ namespace trainlab {
 
 namespace {
 
+constexpr std::int64_t largest_exact = std::int64_t{1} << 53;  // up to it all whole numbers are exact as double
+
 bool is_name(const std::string& name) {
   const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
   return !name.empty() && letter(name[0]) &&
@@ -49,7 +51,7 @@ std::string range_text(const Rule& rule) {
 std::string choices_text(const std::vector<std::string>& choices) {
   std::string text;
   for (std::size_t i = 0; i < choices.size(); ++i) {
-    text += (i == 0 ? "" : i + 1 == choices.size() ? " or " : ", ") + ("\"" + choices[i] + "\"");
+    text += (i == 0 ? "" : i + 1 == choices.size() ? " or " : ", ") + ("\"" + printable_line(choices[i]) + "\"");
   }
   return text;
 }
@@ -61,11 +63,10 @@ std::string expected_text(const Rule& rule) {
 }
 
 bool fits(const Rule& rule, const Value& value) {
-  constexpr std::int64_t kExact = std::int64_t{1} << 53;
   if (rule.type == "integer" || rule.type == "number") {
     const bool right = rule.type == "integer" ? value.is_integer() : value.is_number();
     if (!right || !std::isfinite(value.number())) return false;
-    if (value.is_integer() && (value.integer() > kExact || value.integer() < -kExact)) return false;
+    if (value.is_integer() && (value.integer() > largest_exact || value.integer() < -largest_exact)) return false;
     return (rule.min.is_nil() || value.number() >= rule.min.number()) &&
            (rule.max.is_nil() || value.number() <= rule.max.number());
   }
@@ -90,6 +91,20 @@ Value from_text(const std::string& type, const std::string& text) {
   return text;
 }
 
+// `error` with a hint, if `text` is a number that is not whole or not exact.
+Error with_hint_for_integer(Error error, const std::string& text, const Value& options) {
+  const Value number = from_text("number", text);
+  if (number.is_nil()) return error;
+  const double x = number.number();
+  if (std::fabs(x) >= static_cast<double>(largest_exact)) error.hint("beyond 2^53 not every whole number is exact");
+  // Lua's 1.0 is 1: a default cannot tell the two types apart.
+  if (std::trunc(x) != x && options["type"].is_nil()) {
+    error.hint("its default, " + options["default"].brief() +
+               ", is a whole number; type = \"number\" in the recipe allows fractions");
+  }
+  return error;
+}
+
 // A value that --help can go on with.
 Value example(const Rule& rule) {
   if (rule.type == "integer")
@@ -102,7 +117,8 @@ Value example(const Rule& rule) {
 
 std::string presence_text(const Value& fallback, bool optional) {
   if (fallback.is_nil()) return optional ? "optional" : "required";
-  if (fallback.is_string()) return "default " + (fallback.string().empty() ? "\"\"" : fallback.string());
+  if (fallback.is_string())
+    return "default " + (fallback.string().empty() ? "\"\"" : printable_line(fallback.string()));
   if (fallback.is_boolean()) return fallback.boolean() ? "default true" : "default false";
   return "default " + number_text(fallback.number());
 }
@@ -144,7 +160,7 @@ Value Parameters::declare(const Value& options, const LuaPosition& at) {
     return error;
   };
   if (closed_) throw wrong("declared after a stage has run").hint("declare parameters before the first lab.run");
-  if (!is_name(name)) throw wrong("expected a name of letters, digits and _, found \"" + name + "\"");
+  if (!is_name(name)) throw wrong("expected a name of letters, digits and _, found \"" + printable_line(name) + "\"");
   if (std::ranges::find(flags_, name, &Flag::name) != flags_.end()) {
     throw wrong("--" + name + " has a meaning of its own in every recipe").hint("choose another name");
   }
@@ -188,13 +204,8 @@ Value Parameters::declare(const Value& options, const LuaPosition& at) {
       throw fits(rule, value) ? Error(error).hint("without the quotes: " + name + " = " + given.text) : error;
     }
     if (!fits(rule, value)) {
-      Error error = usage_error(given.from + ": expected " + expected_text(rule) + ", found \"" + given.text + "\"");
-      // Lua's 1.0 is 1: a default cannot tell the two types apart.
-      if (rule.type == "integer" && options["type"].is_nil() && !from_text("number", given.text).is_nil()) {
-        error.hint("its default, " + fallback.brief() +
-                   ", is a whole number; type = \"number\" in the recipe allows fractions");
-      }
-      throw error;
+      Error error = usage_error("expected " + expected_text(rule) + ", found \"" + given.text + "\"").in(given.from);
+      throw rule.type == "integer" ? with_hint_for_integer(error, given.text, options) : error;
     }
   }
   const bool optional = options["optional"] == Value(true);
@@ -221,10 +232,11 @@ void Parameters::close() {
   for (const Declared& declared : declared_) names.push_back(declared.name);
   for (const GivenParameter& given : given_) {
     if (std::find(names.begin(), names.end(), given.name) != names.end()) continue;
-    Error error = usage_error(given.from + ": the recipe has no parameter '" + given.name + "'");
-    const std::string close = Registry::closest(given.name, names);
+    Error error = usage_error("the recipe has no parameter '" + given.name + "'").in(given.from);
     std::string all;
     for (const std::string& name : names) all += (all.empty() ? "--" : ", --") + name;
+    for (const Flag& flag : flags_) names.push_back(flag.name);
+    const std::string close = Registry::closest(given.name, names);
     throw error.hint(!close.empty() ? "did you mean --" + close + "?"
                      : all.empty()  ? "it declares none"
                                     : "it has " + all);

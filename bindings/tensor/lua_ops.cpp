@@ -8,6 +8,7 @@
 
 #include "bindings/lua_entries.h"
 #include "bindings/lua_error.h"
+#include "core/printable.h"
 #include "sandbox/meter.h"
 #include "sandbox/underway.h"
 #include "tensor/types.h"
@@ -193,7 +194,7 @@ int l_find_operator(lua_State* L) {
       lua_rawset(L, 1);
       return 1;
     }
-    Error error = recipe_error("lab.ops has no '" + name + "'");
+    Error error = recipe_error("lab.ops has no '" + printable_line(name) + "'");
     const std::string close = Registry::closest(name, operator_names());
     throw error.hint(close.empty() ? "operators are called as in PyTorch's ATen"
                                    : "did you mean lab.ops." + close + "?");

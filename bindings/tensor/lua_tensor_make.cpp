@@ -8,6 +8,8 @@
 
 #include "bindings/lua_entries.h"
 #include "bindings/lua_error.h"
+#include "core/pickle.h"
+#include "core/printable.h"
 #include "core/reader.h"
 #include "tensor/names.h"
 #include "tensor/npy.h"
@@ -225,8 +227,9 @@ int l_load(lua_State* L) {
         lua_rawset(L, -3);
       }
     } else {
-      throw recipe_error("expected a .npy or .safetensors file, found " + path.filename().string())
-          .in("lab.tensor.load");
+      Error error = recipe_error("expected a .npy or .safetensors file, found " + path.filename().string());
+      if (is_named_as_pickle(path.native())) error.hint(std::string(from_pickle));
+      throw error.in("lab.tensor.load");
     }
     return 1;
   });
@@ -235,7 +238,7 @@ int l_load(lua_State* L) {
 int l_missing(lua_State* L) {
   return guarded(L, [&]() -> int {
     const std::string name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "?";
-    Error error = recipe_error("lab.tensor has no '" + name + "'");
+    Error error = recipe_error("lab.tensor has no '" + printable_line(name) + "'");
     if (find_operator(name)) error.hint("the operator is called lab.ops." + name);
     throw error;
   });

@@ -7,6 +7,7 @@
 
 #include "bindings/lua_error.h"
 #include "core/known_elsewhere.h"
+#include "core/printable.h"
 #include "core/trace.h"
 #include "sandbox/underway.h"
 #include "tensor/operator_errors.h"
@@ -305,7 +306,7 @@ int find_member(lua_State* L) {
       lua_pop(L, 1);
       names.emplace_back(lua_tostring(L, -1));
     }
-    Error error = recipe_error("a tensor has no '" + name + "'");
+    Error error = recipe_error("a tensor has no '" + printable_line(name) + "'");
     if (const char* dtype = dtype_called(name)) throw error.hint("t:to(\"" + std::string(dtype) + "\")");
     if (const std::string_view here = member_otherwise("tensor", name); !here.empty())
       throw error.hint(std::string(here));

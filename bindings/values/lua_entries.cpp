@@ -8,6 +8,7 @@
 #include "bindings/lua_object.h"
 #include "bindings/marshal.h"
 #include "call_arguments.h"
+#include "core/printable.h"
 #include "entry_table.h"
 #include "namespaces.h"
 #include "result_fields.h"
@@ -116,7 +117,7 @@ int refuse_member(lua_State* L) {
     std::vector<std::string> names = names_in(L, lua_upvalueindex(1));
     if (entry.kind == "data") names.insert(names.end(), {"train", "val", "test"});
     std::sort(names.begin(), names.end());
-    throw no_member(entry.name + " has no '" + wanted + "'", wanted, names, "'%'");
+    throw no_member(entry.name + " has no '" + printable_line(wanted) + "'", wanted, names, "'%'");
   });
 }
 

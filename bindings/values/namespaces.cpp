@@ -7,6 +7,7 @@
 #include "bindings/lua_error.h"
 #include "bindings/lua_state.h"
 #include "core/known_elsewhere.h"
+#include "core/printable.h"
 #include "core/registry.h"
 #include "core/words.h"
 #include "entry_table.h"
@@ -40,7 +41,7 @@ int l_member(lua_State* L) {
     const std::string space = lua_tostring(L, lua_upvalueindex(2));
     if (lua_type(L, 2) != LUA_TSTRING) throw recipe_error(space + " is read by name: " + space + ".name");
     const std::string wanted = lua_tostring(L, 2);
-    const std::string message = space + " has no '" + wanted + "'";
+    const std::string message = space + " has no '" + printable_line(wanted) + "'";
     if (const std::string& version = LuaState::of(L).host().begun_by; !version.empty()) {
       throw recipe_error(message).hint(
           "a run goes on with the recipe with which it was begun: finish the run with the "

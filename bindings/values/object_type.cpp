@@ -7,6 +7,7 @@
 #include "bindings/lua_error.h"
 #include "bindings/lua_object.h"
 #include "core/known_elsewhere.h"
+#include "core/printable.h"
 #include "core/registry.h"
 #include "core/words.h"
 #include "entry_table.h"
@@ -36,7 +37,7 @@ int l_index(lua_State* L) {
       }
     }
     std::ranges::sort(names);  // Lua's own order differs from run to run
-    Error error = recipe_error(type + " has no '" + wanted + "'");
+    Error error = recipe_error(type + " has no '" + printable_line(wanted) + "'");
     if (const std::string_view here = member_otherwise(type, wanted); !here.empty())
       throw error.hint(std::string(here));
     const std::string close = Registry::closest(wanted, names);

@@ -5,6 +5,7 @@
 #include "bindings/lua_error.h"
 #include "bindings/lua_object.h"
 #include "core/known_elsewhere.h"
+#include "core/printable.h"
 #include "data/batch_object.h"
 #include "tensor/device.h"
 #include "tensor/lua_tensor.h"
@@ -39,7 +40,7 @@ int l_index(lua_State* L) {
     } else if (name == "index") {
       push_tensor(L, index_of(batch));
     } else {
-      Error error = recipe_error("this batch has no '" + name + "'");
+      Error error = recipe_error("this batch has no '" + printable_line(name) + "'");
       if (const std::string_view here = member_otherwise("batch", name); !here.empty())
         throw error.hint(std::string(here));
       std::string all;

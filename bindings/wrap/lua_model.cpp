@@ -7,6 +7,7 @@
 #include "bindings/lua_object.h"
 #include "bindings/marshal.h"
 #include "core/function_error.h"
+#include "core/printable.h"
 #include "core/words.h"
 #include "data/batch_object.h"
 #include "model/module_object.h"
@@ -422,7 +423,7 @@ int l_module_index(lua_State* L) {
     if (found == self.parameters.end()) {
       std::string all;
       for (const auto& [known, tensor] : self.parameters) all += known + ", ";
-      throw recipe_error("this module has no '" + name + "'").hint("it has " + all + "training");
+      throw recipe_error("this module has no '" + printable_line(name) + "'").hint("it has " + all + "training");
     }
     push_tensor(L, found->second);
     return 1;

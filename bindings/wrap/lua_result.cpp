@@ -9,6 +9,7 @@
 #include "bindings/lua_object.h"
 #include "bindings/lua_params.h"
 #include "bindings/marshal.h"
+#include "core/printable.h"
 #include "predict/generate.h"
 #include "predict/stage_predictor.h"
 #include "run/folder.h"
@@ -231,7 +232,8 @@ int l_inner_index(lua_State* L) {
   if (!lua_isnil(L, -1)) return 0;
   return guarded(L, [&]() -> int {
     const std::string form = lua_tostring(L, lua_upvalueindex(1)), name = lua_tostring(L, 2);
-    const std::string message = form.substr(0, form.find_first_of(".[", form.find('.') + 1)) + " has no '" + name + "'";
+    const std::string message =
+        form.substr(0, form.find_first_of(".[", form.find('.') + 1)) + " has no '" + printable_line(name) + "'";
     throw no_member(message, name, names_in(L, lua_upvalueindex(2)), form);
   });
 }

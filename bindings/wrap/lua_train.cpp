@@ -10,6 +10,7 @@
 #include "bindings/lua_state.h"
 #include "bindings/marshal.h"
 #include "core/known_elsewhere.h"
+#include "core/printable.h"
 #include "objects/run_handle.h"
 #include "tensor/lua_tensor.h"
 #include "values/artifact_argument.h"
@@ -109,7 +110,7 @@ std::string metric_called(const std::string& name, const RunHandle& run) {
   std::vector<std::string> names{"step",  "epoch", "samples", "metrics", "state",
                                  "model", "optim", "profile", "log",     "artifact"};
   for (const auto& [method, function] : methods()) names.push_back(method);
-  Error error = recipe_error("run has no '" + name + "'");
+  Error error = recipe_error("run has no '" + printable_line(name) + "'");
   if (const std::string metric = metric_called(name, run); !metric.empty())
     throw error.hint("metrics are read by their full names: run.metrics[\"" + metric + "\"]");
   if (const std::string_view here = member_otherwise("run", name); !here.empty()) throw error.hint(std::string(here));

@@ -6,6 +6,7 @@
 #include "bindings/lua_object.h"
 #include "bindings/marshal.h"
 #include "core/known_elsewhere.h"
+#include "core/printable.h"
 #include "data/loader.h"
 #include "lua_loop.h"
 #include "sandbox/weak_table.h"
@@ -54,7 +55,7 @@ int l_part_index(lua_State* L) {
       lua_pushvalue(L, lua_upvalueindex(1));
     } else {
       const std::string_view here = member_otherwise("part", name);
-      throw recipe_error("data." + part.name() + " has no '" + name + "'")
+      throw recipe_error("data." + part.name() + " has no '" + printable_line(name) + "'")
           .hint(here.empty() ? "it has size, classes and batches" : std::string(here));
     }
     return 1;

@@ -3,6 +3,8 @@
 #include <cmath>
 
 #include "core/known_elsewhere.h"
+#include "core/pickle.h"
+#include "core/printable.h"
 #include "core/words.h"
 #include "text.h"
 #include "types.h"
@@ -13,7 +15,7 @@ namespace {
 
 constexpr double kExactIntegers = 9007199254740992.0;  // 2^53
 
-std::string quote_name(const std::string& name) { return "'" + name + "'"; }
+std::string quote_name(const std::string& name) { return "'" + printable_line(name) + "'"; }
 
 class Checker {
  public:
@@ -259,7 +261,8 @@ class Checker {
     const bool named = entry.name.empty() || entry.name == path;
     Error error = recipe_error((named ? "there is" : entry.name + " has") + " no option " + quote_name(name));
     const std::string known = called_here(name, names);
-    if (known.empty() && !said_otherwise(name).empty()) return error.hint(std::string(said_otherwise(name)));
+    const std::string_view said = entry.kind == "layer" ? said_otherwise_of_layer(name) : said_otherwise(name);
+    if (known.empty() && !said.empty()) return error.hint(std::string(said));
     const std::string close = Registry::closest(name, names);
     if (!close.empty()) return error.hint("did you mean " + quote_name(close) + "?");
     return error.hint(names.empty() ? "it takes no options" : "accepted: " + listed(names, "and"));
@@ -284,6 +287,8 @@ class Checker {
       if (form.type == Form::Type::entry) {
         if (form.kind == "layer" && value.is_list())
           return "layers in a row are nn.Sequential { a, b }, with one pair of braces";
+        if (form.kind == "init" && value.is_string() && names_weights(value.string()))
+          return hint_for_weights(value.string());
         for (const Entry* entry : registry_.of_kind(form.kind)) {
           if (!is_chained(*entry)) words.emplace_back(last_part(entry->name));
         }
@@ -292,6 +297,15 @@ class Checker {
     if (!value.is_string() || words.empty()) return with_braces(option, value);
     const std::string close = Registry::closest(value.string(), words);
     return close.empty() ? "accepted: " + listed(words, "and") : "did you mean " + quoted(close) + "?";
+  }
+
+  // Whether a text in place of an init names a run or a file of weights.
+  static bool names_weights(const std::string& text) {
+    return text.find('/') != std::string::npos || text.ends_with(".safetensors") || is_named_as_pickle(text);
+  }
+  static std::string hint_for_weights(const std::string& path) {
+    if (is_named_as_pickle(path)) return "init = lab.init.weights \"FILE.safetensors\"; " + std::string(from_pickle);
+    return "stored weights are init = lab.init.weights " + quoted(path);
   }
 
   // "write memory = { budget = "2 GB" }" for a value in place of a table: with the first of the table's options that

@@ -39,7 +39,8 @@ Error& Error::at(std::string file, int line) {
 Error& Error::in(const std::string& outer) {
   if (!outer.empty()) {
     const bool joined = path_.empty() || path_[0] == '[';
-    path_ = text_of(joined ? outer + path_ : outer + "." + path_);
+    const std::string shown = printable_line(outer);  // a path has names from recipes, which may hold line breaks
+    path_ = text_of(joined ? shown + path_ : shown + "." + path_);
     compose();
   }
   return *this;

@@ -133,6 +133,11 @@ constexpr auto known_options = std::to_array<Word>({
     {"verbose", "the command line has --quiet"},
 });
 
+// Input sizes of layers in PyTorch and Keras.
+constexpr auto input_sizes =
+    std::to_array<std::string_view>({"in_channels", "in_dim", "in_features", "in_size", "input_channels", "input_dim",
+                                     "input_features", "input_shape", "input_size", "num_channels", "num_features"});
+
 constexpr std::string_view for_batches = "a fit makes batches itself: lab.fit { batch = 64, loader = { threads = 2 } }";
 constexpr std::string_view for_functions = "functions of tensors are in lab.ops: lab.ops.relu(x)";
 constexpr std::string_view for_images =
@@ -275,6 +280,11 @@ std::string called_here(std::string_view word, const std::vector<std::string>& n
 }
 
 std::string_view said_otherwise(std::string_view option) { return saying(known_options, option); }
+
+std::string_view said_otherwise_of_layer(std::string_view option) {
+  if (std::ranges::find(input_sizes, option) == input_sizes.end()) return said_otherwise(option);
+  return "input sizes are never given, they are inferred: leave this option out";
+}
 
 std::string_view member_otherwise(std::string_view name) { return saying(known_members, name); }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <optional>
 #include <stdexcept>
 #include <string_view>
@@ -28,7 +29,7 @@ bool read_number(const std::string& text, Number& number) {
 }
 
 Error misfit(const std::string& flag, const std::string& expected, const std::string& text) {
-  return usage_error(flag + ": expected " + expected + ", found \"" + text + "\"");
+  return usage_error("expected " + expected + ", found \"" + text + "\"").in(flag);
 }
 
 // NAME or NAME:N. Which kinds there are is known to the engine alone, because plugins bring kinds.
@@ -173,14 +174,19 @@ FlagType number_type(std::string operand, double low, double high, const std::st
 FlagType time_type() {
   return {.operand = "TIME",
           .read = [](const std::string& flag, const std::string& text) -> Value {
-            std::optional<Duration> time;
+            Error error = misfit(flag, "a time with its unit, as \"90 s\", \"90 min\" or \"3 h\"", text);
+            double number = 0;
             try {
-              time = parse_duration(text);
-            } catch (const Error&) {
-              // The message below says what is expected.
+              const Duration time = parse_duration(text);
+              if (time.unit == Unit::seconds) return time.amount;
+            } catch (const Error& other) {
+              // The message above says what is expected, but the other one may know what is meant.
+              if (other.hint().starts_with("write ")) error.hint(other.hint());
             }
-            if (time && time->unit == Unit::seconds) return time->amount;
-            throw misfit(flag, "a time with its unit, as \"90 s\", \"90 min\" or \"3 h\"", text);
+            if (read_number(text, number) && std::isfinite(number) && number >= 0)
+              error.hint("a number has a unit, 0 too: write \"" + text + " s\", \"" + text + " min\" or \"" + text +
+                         " h\"");
+            throw error;
           },
           .kind = "time"};
 }

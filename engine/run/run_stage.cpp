@@ -58,7 +58,7 @@ std::string checked_key(const Registry& registry, const Options& stage) {
   if (is_name(name)) return name;
   throw stage
       .error("name", "expected 1 to 100 letters, digits, '_', '-' and '.', neither '-' nor '.' first, found \"" +
-                         shortened(name, 100) + "\"")
+                         printable_line(shortened(name, 100)) + "\"")
       .hint("a stage's name is also the name of its folder");
 }
 

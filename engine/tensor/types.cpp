@@ -10,6 +10,7 @@
 #include <array>
 #include <cstdio>
 #include <new>
+#include <optional>
 #include <utility>
 
 #include "core/host.h"
@@ -67,6 +68,23 @@ std::string own_words(std::string text) {
   return text;
 }
 
+// A tensor whose size overflows LibTorch's own count: "Storage size calculation overflowed with sizes=[3, 4] and
+// strides=[4, 1]", or without a shape "numel: integer multiplication overflow", "Stride calculation overflowed".
+std::optional<Error> size_error(const std::string& text) {
+  constexpr std::string_view sizes = "Storage size calculation overflowed with sizes=";
+  const std::size_t found = text.find(sizes);
+  if (found == std::string::npos && text.find("numel: integer multiplication overflow") == std::string::npos &&
+      text.find("Stride calculation overflowed") == std::string::npos)
+    return std::nullopt;
+  std::string shape;
+  if (found != std::string::npos) {
+    const std::size_t begin = found + sizes.size();
+    shape = ", found the shape " + text.substr(begin, text.find(']', begin) + 1 - begin);
+  }
+  return recipe_error("expected a tensor of less than 2^63 bytes" + shape)
+      .hint("no memory holds it: are the sizes right?");
+}
+
 // Memory of the host is used up.
 Error memory_error(const std::string& wanted) {
   constexpr double gibi = 1 << 30;
@@ -105,6 +123,7 @@ Error torch_error(const c10::Error& error) {
   const bool memory = dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||
                       text.find("can't allocate memory") != std::string::npos;
   if (!memory) {
+    if (std::optional<Error> too_large = size_error(text)) return *too_large;
     Error plain = recipe_error(with_dtype_names(own_words(text)));
     if (text.find("leaf Variable that requires grad is being used in an in-place operation") != std::string::npos)
       plain.hint("lab.no_grad(function() … end) changes weights without recording it; t:clone() is a tensor to change");

@@ -55,7 +55,7 @@ TEST_CASE("a given value that does not fit is wrong usage") {
   sandbox.given = {{"p", row.given, "--p"}};
   const Error error = sandbox.fails(std::string("local p = lab.param { ") + row.declaration + " }");
   CHECK(error.kind() == ErrorKind::usage);
-  CHECK(error.message() == row.text);
+  CHECK(error.path() + ": " + error.message() == row.text);
 }
 
 TEST_CASE("a declaration that contradicts itself is an error of the recipe") {

@@ -55,6 +55,25 @@ class BadData(CliTest):
         self.recipe(data='lab.data.csv { "t.csv.gz", target = "y" }:split { val = 0.2 }:normalize()', **REGRESSION)
         self.train()
 
+    def test_pickles_of_pytorch(self):
+        """Both forms of torch.save: the zip archive of today and the plain pickle of before."""
+        for name, begin in (("model.pt", b"PK\x03\x04"), ("old.pth", b"\x80\x02\x8a\x0al")):
+            self.write(name, begin + bytes(200))
+            how = "safetensors.torch.save_file(torch.load("
+            self.write("r.lua", fit(more=f'  init = {{ weights = "{name}" }},\n'))
+            self.assert_said(self.run_program("check", "r.lua", code=1),
+                             f'fit.init.weights: expected an init, found "{name}"',
+                             'hint: init = lab.init.weights "FILE.safetensors"; trainlab reads safetensors', how)
+            self.write("r.lua", fit(more=f'  init = lab.init.weights "{name}",\n'))
+            self.assert_said(self.train(code=1), f"{name}: expected a safetensors file, found one that looks like a ",
+                             "file of torch.save, PyTorch's pickle format", "hint: trainlab reads safetensors", how)
+            self.write("r.lua", f'lab.tensor.load "{name}"\n')
+            self.assert_said(self.train(code=1), f"expected a .npy or .safetensors file, found {name}",
+                             "hint: trainlab reads safetensors", how)
+        self.write("r.lua", fit(more='  init = { ["1.*"] = "runs/first/001" },\n'))
+        self.assert_said(self.run_program("check", "r.lua", code=1),
+                         'hint: stored weights are init = lab.init.weights "runs/first/001"')
+
     def test_missing_file(self):
         self.recipe(data='lab.data.csv { "nope.csv", target = "y" }', **REGRESSION)
         self.refused("data.path: no such file or folder: {folder}/nope.csv")

@@ -39,6 +39,23 @@ class Options(CliTest):
                 self.assertLess(len(messages[0]), 1000)
                 self.assertEqual(messages[0], messages[1])
 
+    def test_names_with_line_breaks(self):
+        """A name cannot begin a line of its own in a message, a table or the help."""
+        name = r"a\nb\27[31m"  # as Lua reads it: a line break, and an escape that sets a colour
+        sweep = ('return lab.sweep { name = "s", metric = "val.loss", trials = 2,\n'
+                 f'  space = {{ ["{name}"] = lab.space.log(1e-3, 1e-1) }}, build = function(hp) end }}')
+        for text in (fit().replace('name = "f"', f'name = "{name}"'), f'lab.param {{ "{name}", 3 }}\n',
+                     f'lab.nn["{name}"]()\n', f'local f = lab.fit {{ ["{name}"] = 3 }}\n',
+                     f'local x = lab.tensor.zeros({{ 3 }})["{name}"]\n', f'local x = lab.tensor["{name}"]\n', sweep):
+            with self.subTest(text):
+                self.write("r.lua", text)
+                result = self.run_program("check", "r.lua", code=1)
+                self.assertIn(r"a\10b\27[31m", result.err, result)
+                self.assertNotIn("a\nb", result.err, result)
+        self.write("r.lua", f'lab.param {{ "name", "{name}", choices = {{ "x", "{name}" }} }}\n')
+        result = self.run_program("r.lua", "--help")
+        self.assertEqual(result.out.count("\n"), 4, result)
+
     def test_accuracy_of_numbers(self):
         self.write("houses.csv", "area,price\n" + "".join(f"{i},{1000 * i}\n" for i in range(1, 41)))
         self.recipe(data='lab.data.csv { "houses.csv", target = "price" }:split { train = 0.5, val = 0.5, seed = 1 }',
@@ -83,6 +100,16 @@ class Options(CliTest):
             with self.subTest(layer):
                 self.recipe(model=f"nn.Sequential {{ {layer} }}")
                 self.refused(LINES["model"], found, f"input sizes are inferred: {hint}")
+
+    def test_input_sizes_by_name(self):
+        for layer, option in (("nn.Linear { in_features = 4, out_features = 2 }", "in_features"),
+                              ("nn.Conv2d { in_channels = 1, out_channels = 8, kernel_size = 3 }", "in_channels"),
+                              ("nn.LSTM { input_size = 16, hidden_size = 32 }", "input_size"),
+                              ("nn.BatchNorm1d { num_features = 64 }", "num_features")):
+            with self.subTest(layer):
+                self.recipe(model=f"nn.Sequential {{ {layer} }}")
+                self.refused(LINES["model"], f"{layer.split(' ', 1)[0]}: there is no option '{option}'",
+                             "input sizes are never given, they are inferred: leave this option out")
 
     def test_a_softmax_that_the_loss_applies_too(self):
         said = (f"warning: r.lua:{LINES['model']}: model[3].%s: %s applies the %s itself: here it is applied twice\n")
@@ -435,7 +462,17 @@ local _ = outer(1)
         self.assertEqual(result.json(), {
             "status": "failed",
             "error": {"file": "r.lua", "line": LINES["optim"], "path": "optim.AdamW.lr",
-                      "message": "expected a number ≥ 0, found -1"}})
+                      "message": "expected a number ≥ 0, found -1", "hint": ""}})
+
+    def test_json_has_the_hint_and_the_path(self):
+        self.recipe(optim="lab.optim.AdamW { lrr = 1 }")
+        self.assertEqual(self.train("--json", code=1).json()["error"]["hint"], "did you mean 'lr'?")
+        self.write("p.lua", 'lab.param { "count", 40 }\n')
+        error = self.train("--count", "0.5", "--json", recipe="p.lua", code=2).json()["error"]
+        self.assertEqual((error["file"], error["line"], error["path"]), ("p.lua", 1, "--count"))
+        self.assertIn("is a whole number", error["hint"])
+        error = self.train("--grace", "0", "--json", code=2).json()["error"]
+        self.assertEqual(error["path"], "--grace")
 
 
 class Settings(CliTest):
@@ -493,6 +530,15 @@ class Settings(CliTest):
         self.assert_said(result, 'hint: its default, 1, is a whole number; type = "number" in the recipe')
         self.assertNotIn("hint", self.train("--rate", "x", code=2).err)
 
+    def test_whole_numbers_that_are_not_exact_or_too_small(self):
+        self.write("r.lua", 'lab.param { "count", 40, min = 1 }\n')
+        for text in ("12345678901234567890", "9007199254740993", "1e300"):
+            result = self.train("--count", text, code=2)
+            self.assert_message(result, f'r.lua:1: --count: expected an integer ≥ 1, found "{text}"')
+            self.assert_said(result, "hint: beyond 2^53 not every whole number is exact\n")
+        for text in ("0", "-3"):
+            self.assertNotIn("hint", self.train("--count", text, code=2).err)
+
     def test_parameters_file(self):
         self.write("r.lua", 'local rate = lab.param { "rate", 0.1 }\nprint("rate " .. rate)\n')
         self.write("p.toml", "rate = 0.25\n")
@@ -528,7 +574,9 @@ class Running(CliTest):
         self.assert_status(self.run_folder(), "failed")
         self.assertEqual(self.summary(self.run_folder())["reason"], f"r.lua:{line}: no luck")
         result = self.train("--json", code=1)
-        self.assertEqual(result.json()["error"], {"file": "r.lua", "line": line, "path": "", "message": "no luck"})
+        error = result.json()["error"]
+        self.assertIn("the run is saved up to step 8, where it calls this function again", error.pop("hint"))
+        self.assertEqual(error, {"file": "r.lua", "line": line, "path": "", "message": "no luck"})
 
     def test_error_in_a_stop_rule_and_a_schedule(self):
         self.recipe(more="  stop = function(run)\n    return run.metrics['val.los'] > 1\n  end,\n")

@@ -52,8 +52,28 @@ class Line(CliTest):
         self.write("r.lua", 'print(lab.param { "lr", 0.5 }, lab.param { "name", "x" }, lab.param { "on", false })\n')
         for arguments in (["--lr", "0.01", "--name", "a b", "--on", "true"], ["--lr=0.01", "--name=a b", "--on=true"]):
             self.assertEqual(self.train(*arguments).err.splitlines()[0], "0.01\ta b\ttrue")
-        self.refused(["r.lua", "--lr"], "--lr needs a value: --lr VALUE or --lr=VALUE")
+        needs = "a parameter of the recipe needs a value: {0} VALUE or {0}=VALUE"
+        self.refused(["r.lua", "--lr"], "unknown flag --lr, or a parameter without its value", needs.format("--lr"))
+        self.refused(["r.lua", "--jsn"], "unknown flag --jsn, or a parameter without its value",
+                     "did you mean --json? " + needs.format("--jsn"))
+        self.assert_said(self.run_program("r.lua", "--sed", "5", code=2), "--sed: the recipe has no parameter 'sed'",
+                         "hint: did you mean --seed?")
         self.refused(["r.lua", "--lr", "1", "--lr", "2"], "--lr is given twice")
+
+    def test_parameters_of_a_run_that_is_continued(self):
+        for command in ("resume", "extend"):
+            self.refused([command, "run", "--lr", "0.1"], "unknown flag --lr",
+                         "a run that is continued keeps its parameters; a new run takes others: "
+                         "trainlab RECIPE.lua --lr VALUE")
+
+    def test_times_without_a_unit(self):
+        self.recipe()
+        for flag in ("--grace", "--within"):
+            for text in ("0", "10"):
+                self.refused(["r.lua", flag, text],
+                             f'{flag}: expected a time with its unit, as "90 s", "90 min" or "3 h", found "{text}"',
+                             f'a number has a unit, 0 too: write "{text} s", "{text} min" or "{text} h"')
+        self.assert_said(self.run_program("r.lua", "--grace", "1h30m", code=2), 'hint: write "90 min"')
 
     def test_commands_of_other_programs_and_swapped_letters(self):
         for word, close in (("train", "run"), ("trian", "run"), ("fit", "run"), ("chekc", "check"),
@@ -183,7 +203,7 @@ class Line(CliTest):
     def test_json_of_a_usage_error(self):
         result = self.run_program("nope.lua", "--json", code=2)
         self.assertEqual(result.json(), {"status": "failed", "error": {
-            "file": "", "line": 0, "path": "", "message": "there is no recipe nope.lua"}})
+            "file": "", "line": 0, "path": "", "message": "there is no recipe nope.lua", "hint": ""}})
 
 
 class Help(CliTest):
@@ -204,6 +224,8 @@ class Help(CliTest):
         self.assertTrue(result.out.startswith("lab.optim.AdamW { … }"), result)
         self.assertIn("weight_decay", result.out, result)
         self.assertIn("optim.AdamW", self.run_program("help").out)
+        for name in ("nn.Linear", "optim.AdamW"):
+            self.assertEqual(self.run_program("help", f"torch.{name}").out, self.run_program("help", name).out)
         result = self.run_program("help", "optim.AdamX", code=2)
         self.assert_message(result, 'trainlab: there is no entry or command "optim.AdamX"')
         self.assert_said(result, "hint: did you mean optim.Adam")

@@ -174,6 +174,17 @@ class Finished(CliTest):
         self.assert_said(result, "hint: ", f"trainlab extend {self.run} --epochs N (of a sweep --trials N)")
         self.assertEqual(self.content(), before)
 
+    def test_out_of_another_recipe_is_refused(self):
+        before = self.content()
+        self.recipe(name="other.lua")
+        result = self.train("--out", "run", recipe="other.lua", code=2)
+        self.assert_message(result, f"trainlab: --out: {self.run} holds a finished run of another recipe, r.lua")
+        self.assert_said(result, "hint: choose another --out")
+        self.recipe(epochs="4")
+        result = self.train("--out", "run", code=2)
+        self.assert_message(result, f"trainlab: --out: {self.run} holds a finished run of an earlier text of r.lua")
+        self.assertEqual(self.content(), before)
+
     def test_resume_prints_the_summary(self):
         before = self.content()
         result = self.run_program("resume", "run")

@@ -112,6 +112,11 @@ class Predict(PredictTest):
         self.refused(
             1, "a.pdf: expected a folder of images, or a file .csv", arguments=("runs/r/001", "--input", "a.pdf")
         )
+        self.write("photos/a.png", "x")
+        for name, what in (("photos", "a folder"), ("photos/a.png", "an image")):
+            self.refused(1, f"{name}: expected a table, as the model was trained on, found {what}",
+                         "hint: give a .csv file with the columns of the training",
+                         arguments=("runs/r/001", "--input", name))
 
     def test_digits_are_classified(self):
         self.recipe(**DIGITS)
@@ -202,8 +207,13 @@ class Predict(PredictTest):
         self.run_program("task.lua")
         self.refused(
             2, "stage \"t\" is of kind task: only a fit, a sweep and an ensemble have models",
-            arguments=("runs/task/001", "--input", "houses.csv")
+            "hint: a task predicts in its own function", arguments=("runs/task/001", "--input", "houses.csv")
         )
+        self.write("two.lua", fit(**TABLE).replace("return lab.fit", "lab.run(lab.fit") + ")\n"
+                   'return lab.task { name = "t", run = function() end }\n')
+        self.run_program("two.lua")
+        self.refused(2, "stage \"t\" is of kind task", "hint: --stage f\n",
+                     arguments=("runs/two/001", "--input", "houses.csv"))
 
     def test_without_weights_there_is_nothing_to_predict_with(self):
         self.write("houses.csv", houses(120))

@@ -699,6 +699,10 @@ end }
         self.write("before.json", "{}")
         self.assert_said(self.run_program(*arguments, "--against", "before.json", code=2),
                          "expected what `trainlab bench")
+        self.write("before.json", "0.5 s")
+        self.assert_said(self.run_program(*arguments, "--against", "before.json", code=2),
+                         f"--against {self.folder / 'before.json'}: expected what `trainlab bench --json` prints, "
+                         "found text: not valid JSON at byte", "hint: trainlab bench RECIPE.lua --json > ")
         self.assert_said(self.run_program(*arguments, "--tolerance", "3%", code=2), "means nothing without --against")
         self.assert_said(self.run_program(*arguments, "--against", "before.json", "--tolerance", "3", code=2),
                          "--tolerance: expected a percentage")

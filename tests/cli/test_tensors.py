@@ -30,6 +30,18 @@ class Tensors(CliTest):
         result = self.run_program(self.write("much.lua", text), code=1)
         self.assertIn("much.lua:3: lab.ops.zeros: out of memory for the recipe's tensors", result.err)
 
+    def test_shapes_beyond_all_memory(self):
+        for call, said, hint in (
+                ("zeros({ 1e18, 1e18 })", "argument 1 (size): expected a list of integers, found a list of 2 numbers, "
+                 "1e+18 among them", "beyond 2^53 not every whole number is exact"),
+                ("randn({ 1e9, 1e9, 3 })", "expected a tensor of less than 2^63 bytes, found the shape "
+                 "[1000000000, 1000000000, 3]", "no memory holds it: are the sizes right?"),
+                ("zeros({ 1e15, 1e15 })", "expected a tensor of less than 2^63 bytes", "no memory holds it"),
+                ("zeros({ 2.5, 3 })", "expected a list of integers, found a list of 2 numbers, 2.5 among them", "")):
+            with self.subTest(call):
+                result = self.run_program(self.write("r.lua", f"local x = lab.tensor.{call}\n"), code=1)
+                self.assert_said(result, f"r.lua:1: lab.ops.{call.split('(', 1)[0]}: ", said, hint)
+
     def test_the_library_of_linear_algebra_writes_nothing_into_the_output(self):
         self.write("r.lua", "local x = lab.tensor.zeros({ 4, 4 })\n"
                             "print(lab.ops.linalg_svdvals(x:add(1 / 0)):isnan():any())\n"

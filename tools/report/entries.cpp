@@ -31,7 +31,12 @@ std::vector<const Entry*> group(const Registry& registry, const std::string& nam
   return entries;
 }
 
-std::string without_lab(const std::string& given) { return given.starts_with("lab.") ? given.substr(4) : given; }
+// A name without the module before it, which is lab, or torch for those who know PyTorch's names.
+std::string without_lab(const std::string& given) {
+  for (const std::string module : {"lab.", "torch."})
+    if (given.starts_with(module)) return given.substr(module.size());
+  return given;
+}
 
 // "Linear" of nn.Linear.
 std::string last_part(const Entry& entry) { return entry.name.substr(entry.name.find_last_of(".:") + 1); }

@@ -128,7 +128,18 @@ class Parser {
     for (const GivenParameter& given : result_.parameters) {
       if (given.name == name.substr(2)) throw usage_error(name + " is given twice");
     }
+    if (lacks_value(value)) throw parameter_without_value(name);
     result_.parameters.push_back({name.substr(2), value_of(name, value), name});
+  }
+
+  // The word may be a flag that does not exist: the recipe, which knows its parameters, is not read yet.
+  Error parameter_without_value(const std::string& name) const {
+    std::vector<std::string> known;
+    for (const Flag& flag : flags_of(result_.command)) known.push_back("--" + flag.name);
+    const std::string parameter = "a parameter of the recipe needs a value: " + name + " VALUE or " + name + "=VALUE";
+    const std::string close = Registry::closest(name, known);
+    return usage_error("unknown flag " + name + ", or a parameter without its value")
+        .hint(close.empty() ? parameter : "did you mean " + close + "? " + parameter);
   }
 
   Error unknown_flag(const std::string& name) const {
@@ -146,9 +157,11 @@ class Parser {
     if (name == "--" || name.ends_with(".lua"))
       return usage_error("expected a flag, found " + name)
           .hint("a recipe whose name begins with a dash is named with its folder: trainlab ./-NAME.lua");
-    if (!result_.command && name.starts_with("--") && Registry::closest(name, known).empty()) {
-      error.hint(place_of_parameters(name));
-    }
+    if (!name.starts_with("--") || !Registry::closest(name, known).empty()) return error;
+    if (!result_.command) error.hint(place_of_parameters(name));
+    if (result_.command && result_.command->continues_run)
+      error.hint("a run that is continued keeps its parameters; a new run takes others: trainlab RECIPE.lua " + name +
+                 " VALUE");
     return error;
   }
 
@@ -173,9 +186,14 @@ class Parser {
     return known;
   }
 
+  // Whether the word that has just been read, whose value after "=" is `joined`, has no value.
+  bool lacks_value(const std::optional<std::string>& joined) const {
+    return !joined && (position_ == words_.size() || words_[position_].starts_with("--"));
+  }
+
   std::string value_of(const std::string& name, const std::optional<std::string>& joined) {
     if (joined) return *joined;
-    if (position_ == words_.size() || words_[position_].starts_with("--")) {
+    if (lacks_value(joined)) {
       throw usage_error(name + " needs a value: " + name + " VALUE or " + name + "=VALUE");
     }
     return words_[position_++];

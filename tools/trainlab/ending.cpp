@@ -25,11 +25,12 @@ void complain(std::string_view text) {
 }
 
 Value failure(const Error& error, const fs::path& run) {
-  Value value = Value::Map{
-      {"status", "failed"},
-      {"error",
-       Value::Map{
-           {"file", error.file()}, {"line", error.line()}, {"path", error.path()}, {"message", error.message()}}}};
+  Value value = Value::Map{{"status", "failed"},
+                           {"error", Value::Map{{"file", error.file()},
+                                                {"line", error.line()},
+                                                {"path", error.path()},
+                                                {"message", error.message()},
+                                                {"hint", error.hint()}}}};
   if (!run.empty()) value.set("out", run.string());
   return value;
 }
@@ -82,7 +83,7 @@ void print_text(const std::string& text, bool json, const std::string& kind) {
 }
 
 int tell(const Error& error, bool json, const fs::path& run) {
-  complain(error_text(error));  // also with --json, because the object has no member for hint and traceback
+  complain(error_text(error));  // also with --json, because the object has no member for the traceback
   if (json) print(to_json(failure(error, run)) + "\n");
   return static_cast<int>(error.kind());
 }

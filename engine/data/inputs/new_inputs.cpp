@@ -188,7 +188,13 @@ NewInputs read_inputs(const fs::path& path, std::span<const InputColumn> columns
   std::error_code ignored;
   if (!fs::exists(path, ignored)) throw missing_file(path);
   const LongReading reading(path);
-  if (fs::is_directory(path, ignored)) return read_images(path, images_in(path), columns, state);
+  const bool is_folder = fs::is_directory(path, ignored);
+  if (state.contains("table") && (is_folder || is_image(kind))) {
+    throw recipe_error(from + ": expected a table, as the model was trained on, found " +
+                       (is_folder ? "a folder" : "an image"))
+        .hint("give a .csv file with the columns of the training; the target is not needed");
+  }
+  if (is_folder) return read_images(path, images_in(path), columns, state);
   if (is_image(kind)) return read_images(path, {path}, columns, state);
   if (kind == ".csv" || kind == ".tsv") return read_table_rows(path, columns, state);
   if (kind == ".npy") {

@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "core/files.h"
 #include "core/host.h"
 #include "run/version.h"
 
@@ -30,13 +31,17 @@ bool is_interval(const Value& value) {
   return true;
 }
 
+Error no_speed(const std::string& file, const std::string& found) {
+  return usage_error("--against " + file + ": expected what `trainlab bench --json` prints" + found)
+      .hint("trainlab bench RECIPE.lua --json > " + file);
+}
+
 void check_speed(const Value& speed, const std::string& file) {
   if (speed["kind"] == Value("bench") && is_interval(speed["steps_per_second"]) && speed["stage"].is_string() &&
       speed["machine"].is_map()) {
     return;
   }
-  throw usage_error("--against " + file + ": expected what `trainlab bench --json` prints")
-      .hint("trainlab bench RECIPE.lua --json > " + file);
+  throw no_speed(file, speed.is_map() ? "" : ", found " + speed.brief());
 }
 
 }  // namespace
@@ -79,6 +84,18 @@ std::string speed_text(const Value& speed) {
 
 Value Comparison::value() const {
   return Value::Map{{"ratio", ratio.to_value()}, {"is_slower", is_slower}, {"text", text}};
+}
+
+Value read_speed(const std::filesystem::path& file) {
+  const std::string text = read_file(file);
+  Value speed;
+  try {
+    speed = parse_json(text, "found text");
+  } catch (const Error& error) {
+    throw no_speed(file.string(), ", " + error.message());
+  }
+  check_speed(speed, file.string());
+  return speed;
 }
 
 Comparison compare_speed(const Value& now, const Value& before, double tolerance, const std::string& file) {

@@ -30,6 +30,24 @@ namespace fs = std::filesystem;
 
 namespace {
 
+// The error for a recipe that is to be run into the folder of a finished run.
+Error finished(const fs::path& run, const fs::path& recipe) {
+  const Manifest begun = read_manifest(run);
+  const auto text = begun.sources.find(begun.recipe);
+  std::error_code ignored;
+  const bool is_other = recipe.filename() != begun.recipe;
+  const bool is_changed = !is_other && text != begun.sources.end() && fs::exists(recipe, ignored) &&
+                          text->second != hash_bytes(read_file(recipe));
+  if (is_other || is_changed) {
+    return usage_error("--out: " + run.string() + " holds a finished run of " +
+                       (is_other ? "another recipe, " + begun.recipe : "an earlier text of " + begun.recipe))
+        .hint("choose another --out, or leave it out for the next free folder in runs/");
+  }
+  return usage_error("the run in " + run.string() + " is finished")
+      .hint("choose another --out, or train it longer: trainlab extend " + shell_word(run) +
+            " --epochs N (of a sweep --trials N)");
+}
+
 // An engine beside the first one. As long as it has no request, it is a spare: it has loaded what it needs, and waits.
 struct Spare {
   pid_t pid = 0;
@@ -307,11 +325,9 @@ class Watch {
         return pause && pause->goes_on_within(request_.options["within"]);
       };
       if (held_->existed() && !request_.extend && is_finished(read_summary(held_->path())) && !goes_on()) {
-        const std::string path = held_->path().string();
+        const fs::path run = held_->path();
         held_.reset();
-        throw usage_error("the run in " + path + " is finished")
-            .hint("choose another --out, or train it longer: trainlab extend " + shell_word(path) +
-                  " --epochs N (of a sweep --trials N)");
+        throw finished(run, request_.recipe);
       }
     } catch (const Error& error) {
       channel_->send(Value::Map{{"type", "refused"}, {"error", error_value(error)}});

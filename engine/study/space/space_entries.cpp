@@ -3,6 +3,7 @@
 #include <cmath>
 #include <functional>
 
+#include "core/printable.h"
 #include "study/space.h"
 
 namespace trainlab {
@@ -119,6 +120,10 @@ Space make_space(const Options& options) {
   for (const std::string& name : names) {
     if (name == "seed" || name == "trial") {
       throw table.error(name, "a parameter may not be called '" + name + "': hp." + name + " is the study's own");
+    }
+    if (!is_name(name)) {
+      throw table.error(name, "expected a name of 1 to 200 bytes without control characters")
+          .hint("the name stands in tables of trials, in lines of their own");
     }
     std::vector<Options> whens;
     SpaceParameter p;

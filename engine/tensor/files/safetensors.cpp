@@ -114,18 +114,19 @@ class Parser {
     std::array<char, 8> bytes{};
     read(bytes.data(), 8);
     const auto length = std::bit_cast<std::uint64_t>(bytes);
-    if (length > static_cast<std::uint64_t>(most_header_bytes)) {
-      Error error = wrong("expected a header of at most " + std::to_string(most_header_bytes) +
-                          " bytes, found a length of " + std::to_string(length));
-      const std::string_view first(bytes.data(), bytes.size());
-      if (is_pickle(first) || first.starts_with("PK")) {
-        error.hint(
-            "the file looks like one of torch.save, a pickle, which can run any code and is never executed; in "
-            "Python: safetensors.torch.save_file(torch.load(FILE, weights_only=True), \"new.safetensors\")");
-      }
-      throw error;
+    const bool is_too_long = length > static_cast<std::uint64_t>(most_header_bytes);
+    const bool is_cut = !is_too_long && static_cast<std::int64_t>(length) > size_ - 8;
+    const std::string_view first(bytes.data(), bytes.size());
+    if ((is_too_long || is_cut) && (is_pickle(first) || first.starts_with("PK\x03\x04"))) {
+      throw recipe_error(path_.string() +
+                         ": expected a safetensors file, found one that looks like a file of torch.save, PyTorch's "
+                         "pickle format")
+          .hint(std::string(from_pickle));
     }
-    if (static_cast<std::int64_t>(length) > size_ - 8)
+    if (is_too_long)
+      throw wrong("expected a header of at most " + std::to_string(most_header_bytes) + " bytes, found a length of " +
+                  std::to_string(length));
+    if (is_cut)
       throw wrong("it is cut short: the header has " + std::to_string(length) + " bytes, " + std::to_string(size_ - 8) +
                   " follow");
     std::string header(length, '\0');

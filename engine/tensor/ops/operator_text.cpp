@@ -1,6 +1,7 @@
 // Texts about operators: their form, descriptions of arguments, what is wrong with the arguments of a call, and the
 // errors of a call.
 #include <algorithm>
+#include <cmath>
 
 #include "core/registry.h"
 #include "operator_arguments.h"
@@ -40,6 +41,32 @@ std::string expected(const Parameter& p) {
     case Takes::booleans: text = "a list of " + several + "booleans"; break;
   }
   return p.optional ? text + " or nil" : text;
+}
+
+// What is given for a parameter of whole numbers and is none, or one of a size at which doubles have gaps; NaN if all
+// is well, or no whole numbers are expected.
+double not_whole(const Parameter& p, const Given& a, const OperatorArguments& all) {
+  constexpr double exact = 9007199254740992.0;  // 2^53
+  const bool is_list = a.kind == Kind::list && p.takes == Takes::integers;
+  const bool is_one = p.takes == Takes::integer || p.takes == Takes::integers;
+  const std::uint32_t count = is_list ? a.count : is_one ? 1 : 0;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const Given& one = is_list ? all.elements[a.first + i] : a;
+    if (one.kind == Kind::number && !(std::fabs(one.number) <= exact && std::trunc(one.number) == one.number))
+      return one.number;
+  }
+  return std::nan("");
+}
+
+// Text and hint for a value that does not fit. `place`: of the parameter in the call.
+template <class Misfit>
+void tell_unfit(Misfit& misfit, const std::string& place, const Parameter& p, const Given& a,
+                const OperatorArguments& all) {
+  misfit.text = place + ": expected " + expected(p) + ", found " + all.text(a);
+  const double number = not_whole(p, a, all);
+  if (a.kind == Kind::list && !std::isnan(number)) misfit.text += ", " + number_text(number) + " among them";
+  if (std::isfinite(number) && std::trunc(number) == number)
+    misfit.hint = "beyond 2^53 not every whole number is exact";
 }
 
 std::string tensor_text(const at::Tensor* tensor) {
@@ -139,7 +166,7 @@ Overload::Misfit Overload::misfit(const OperatorArguments& arguments) const {
     }
     if (!fits(parameters_[i], arguments.positional[i], arguments)) {
       const Given& a = arguments.positional[i];
-      found.text = place(i, false) + ": expected " + expected(parameters_[i]) + ", found " + arguments.text(a);
+      tell_unfit(found, place(i, false), parameters_[i], a, arguments);
       if (a.kind == Kind::tensor && (parameters_[i].takes == Takes::scalar || parameters_[i].takes == Takes::floating))
         found.hint = "t:item() is the number in a tensor of one element";
       return found;
@@ -168,7 +195,7 @@ Overload::Misfit Overload::misfit(const OperatorArguments& arguments) const {
       return found;
     }
     if (!fits(*known, value, arguments)) {
-      found.text = place(i, true) + ": expected " + expected(*known) + ", found " + arguments.text(value);
+      tell_unfit(found, place(i, true), *known, value, arguments);
       return found;
     }
     ++found.fitting;

@@ -176,7 +176,7 @@ TEST_CASE("a run that ends well") {
   CHECK(again.folder() == folder / "runs/digits/002");
   Supervised refused(folder, "done", folder / "runs/digits/001");
   CHECK(refused.wait() == 2);
-  CHECK_THAT(refused.message(), Catch::Contains("is finished"));
+  CHECK_THAT(refused.message(), Catch::Contains("holds a finished run of another recipe, fake.lua"));
 }
 
 TEST_CASE("a run whose spare engines cannot be started does without them") {

@@ -193,8 +193,11 @@ TEST_CASE("safetensors: a file cut anywhere is an error that names it") {
 TEST_CASE("safetensors: lying headers") {
   CHECK_THAT(error_of(with_length(std::uint64_t{1} << 40, "{}")), Catch::Contains("1099511627776"));
   CHECK_THAT(error_of(with_length(~std::uint64_t{0}, "{}")), Catch::Contains("18446744073709551615"));
-  for (const char* begin : {"\x80\x04\x95", "PK\3\4"})
-    CHECK_THAT(hint_of(begin + std::string(100, 'x')), Catch::Contains("the file looks like one of torch.save"));
+  for (const char* first : {"\x80\x04\x95", "PK\3\4"}) {
+    const std::string bytes = first + std::string(100, 'x');
+    CHECK_THAT(error_of(bytes), Catch::Contains("PyTorch's pickle format"));
+    CHECK_THAT(hint_of(bytes), Catch::Contains("trainlab reads safetensors"));
+  }
   CHECK_THAT(error_of(with_length(100'000'001, "{}")), Catch::Contains("at most 100000000"));
   CHECK_THAT(error_of(with_length(3, "{}")), Catch::Contains("cut short"));
   CHECK_THAT(error_of(with_length(0, "")), Catch::Contains("JSON"));

@@ -76,8 +76,8 @@ TEST_CASE("lines that are refused say why") {
              Contains("unknown flag --thread") && Contains("did you mean --threads?"));
   CHECK_THAT(refusal({"--learning", "2", "digits.lua"}), Contains("come after its path"));
   CHECK(refusal({"-v"}) == "unknown flag -v\n  hint: `trainlab --help` shows them all");
-  CHECK_THAT(refusal({"digits.lua", "--lr"}), Contains("--lr needs a value"));
-  CHECK_THAT(refusal({"digits.lua", "--lr", "--json"}), Contains("--lr needs a value"));
+  CHECK_THAT(refusal({"digits.lua", "--lr"}), Contains("unknown flag --lr, or a parameter without its value"));
+  CHECK_THAT(refusal({"digits.lua", "--lr", "--json"}), Contains("needs a value: --lr VALUE or --lr=VALUE"));
   CHECK_THAT(refusal({"digits.lua", "--lr", "1", "--lr=2"}), Contains("given twice"));
   CHECK_THAT(refusal({"digits.lua", "--seed", "1", "--seed", "1"}), Contains("given twice"));
   CHECK_THAT(refusal({"digits.lua", "more"}), Contains("\"more\""));
@@ -87,7 +87,7 @@ TEST_CASE("lines that are refused say why") {
   CHECK_THAT(refusal({"run"}), Contains("needs one recipe"));
   CHECK_THAT(refusal({"resume"}), Contains("needs one run folder"));
   CHECK_THAT(refusal({"resume", "x", "--seed", "2"}), Contains("means nothing") && Contains("keeps its parameters"));
-  CHECK_THAT(refusal({"resume", "x", "--lr", "2"}), Contains("unknown flag --lr"));
+  CHECK_THAT(refusal({"resume", "x", "--lr", "2"}), Contains("unknown flag --lr") && Contains("keeps its parameters"));
   CHECK_THAT(refusal({"extend", "x"}), Contains("--epochs N, --steps N or --time TIME of a fit"));
   CHECK_THAT(refusal({"extend", "x", "--epochs", "1", "--steps", "2"}),
              Contains("--epochs N, --steps N or --time TIME of a fit"));

@@ -11,7 +11,7 @@ namespace {
 class BenchExecution final : public MeasuredStage {
  public:
   explicit BenchExecution(const EngineStart& start) : MeasuredStage(start), tolerance_(tolerance()) {
-    if (request().has("against")) before_ = parse_json(read_file(*request().path("against")), "--against");
+    if (request().has("against")) before_ = read_speed(*request().path("against"));
   }
 
  private:

@@ -33,8 +33,13 @@ Request request_for_prediction(const Arguments& given) {
   const StageRecord stage =
       find_stage(given.words.front(), asked.is_nil() ? std::nullopt : std::optional(asked.string()));
   if (stage.kind == "task") {
+    std::string others;
+    for (const StageRecord& other : read_stages(run))
+      if (other.kind != "task") others += (others.empty() ? "--stage " : ", or --stage ") + other.name;
     throw usage_error("stage \"" + stage.name + "\" is of kind task: only a fit, a sweep and an ensemble have models")
-        .hint("--stage NAME of one of these");
+        .hint(!others.empty() ? others
+                              : "a task predicts in its own function: model:forward(x); what ctx:save(name, model) has "
+                                "written, lab.init.weights gives to a fit");
   }
   if (stage.kind != "fit" && read_summary(stage.folder).is_nil()) {
     throw usage_error("stage \"" + stage.name + "\" has not ended, and its best models are not known yet")

@@ -13,6 +13,9 @@ std::string called_here(std::string_view word, const std::vector<std::string>& n
 // How recipes do what an option of this name does elsewhere, where that is no option here ("device"); or empty.
 std::string_view said_otherwise(std::string_view option);
 
+// The same for an option of a layer ("in_features"); or empty.
+std::string_view said_otherwise_of_layer(std::string_view option);
+
 // How recipes do what a member of a library of this name does elsewhere ("DataLoader"); or empty.
 std::string_view member_otherwise(std::string_view name);
 

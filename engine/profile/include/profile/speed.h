@@ -1,6 +1,7 @@
 // `trainlab bench`: the speed of a stage, and its comparison with a speed that was measured before.
 #pragma once
 
+#include <filesystem>
 #include <string>
 
 #include "profile/profile.h"
@@ -11,6 +12,9 @@ namespace trainlab {
 // those of the stage.
 Value speed_value(const Profile& profile, const Options& stage, const RunSettings& settings);
 std::string speed_text(const Value& speed);
+
+// The speed in a file. Raises Error{usage} that names the file if it holds no speed.
+Value read_speed(const std::filesystem::path& file);
 
 struct Comparison {
   Interval ratio;          // speed now divided by speed before; its bounds follow from the bounds of both
