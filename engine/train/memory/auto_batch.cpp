@@ -50,9 +50,9 @@ std::int64_t largest_batch(const FitPlan& plan, const RunSettings& settings) {
   Searching searching(settings, "batch = \"auto\"");
   const auto tried = [&](std::int64_t batch) -> Tried {
     searching.tries();
-    const MemoryPrediction step = predict_memory(plan, 1, [=](FitPlan& dry) {
+    const MemoryPrediction step = predict_memory(plan, 1, [&](FitPlan& dry) {
       dry.loader.batch = batch;
-      if (effective > 0) dry.accumulate = effective / batch;
+      plan_length(dry, settings);  // the loader makes no more batches ahead than the training takes
     });
     if (step.is_least())
       throw fit.error("batch", "\"auto\" cannot tell what a step takes: " + step.estimated_because).hint("batch = 64");
