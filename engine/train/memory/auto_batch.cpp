@@ -89,12 +89,10 @@ std::int64_t largest_batch(const FitPlan& plan, const RunSettings& settings) {
     if (high.peak <= room) small = std::exchange(low, high);
   }
   if (high.peak <= room) return high.batch;
-  // Where the peak jumps, the straight line comes near from one side alone, in small steps: each second try halves.
   for (int i = 0; i < refinements && high.batch - low.batch > std::max<std::int64_t>(8, low.batch / 16); ++i) {
     const auto least = static_cast<double>(low.batch + 8), most = static_cast<double>(high.batch - 8);
-    const double next = i % 2 == 0 ? std::clamp(where_full(low, high, room), least, most) : (least + most) / 2;
-    const Tried one = tried(rounded(next));
-    (one.peak <= room ? low : high) = one;
+    const Tried next = tried(rounded(std::clamp(where_full(low, high, room), least, most)));
+    (next.peak <= room ? low : high) = next;
   }
   return low.batch;
 }
