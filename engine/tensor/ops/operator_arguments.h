@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <string_view>
 
 #include "tensor/operators.h"
@@ -11,6 +12,12 @@ namespace trainlab {
 
 // The names of at::Reduction, in the order of its values.
 constexpr std::array reductions = {std::string_view("none"), std::string_view("mean"), std::string_view("sum")};
+
+// Whether the number is whole, and of a size at which every whole number is exact as a double.
+inline bool is_whole(double x) {
+  constexpr double largest_exact = 9007199254740992.0;  // 2^53
+  return std::fabs(x) <= largest_exact && std::trunc(x) == x;
+}
 
 // Whether the argument can be given for the parameter; `arguments` holds the elements of lists.
 bool fits(const Parameter& parameter, const OperatorArgument& argument, const OperatorArguments& arguments);

@@ -41,11 +41,9 @@ void refuse_apart(const c10::IValue& result) {
   for (const at::Tensor& tensor : result.toTensorVector()) refuse_apart(tensor);
 }
 
-constexpr double exact_integers = 9007199254740992.0;  // 2^53
 constexpr double largest_float = std::numeric_limits<float>::max();
 
-bool whole(double x) { return std::fabs(x) <= exact_integers && std::trunc(x) == x; }
-bool is_integer(const Given& a) { return a.kind == Kind::number && whole(a.number); }
+bool is_integer(const Given& a) { return a.kind == Kind::number && is_whole(a.number); }
 
 std::int64_t reduction_index(std::string_view name) {
   return std::find(reductions.begin(), reductions.end(), name) - reductions.begin();
@@ -53,7 +51,7 @@ std::int64_t reduction_index(std::string_view name) {
 
 at::Scalar scalar(const Given& a, bool as_float) {
   if (a.kind == Kind::boolean) return a.boolean;
-  const bool integer = !as_float && whole(a.number) && !(a.number == 0 && std::signbit(a.number));
+  const bool integer = !as_float && is_whole(a.number) && !(a.number == 0 && std::signbit(a.number));
   return integer ? at::Scalar(static_cast<std::int64_t>(a.number)) : at::Scalar(a.number);
 }
 
@@ -162,7 +160,7 @@ bool fits(const Parameter& p, const OperatorArgument& a, const OperatorArguments
         case Takes::floating:
         case Takes::scalar: return true;
         case Takes::tensor: return p.number_too;
-        case Takes::integer: return whole(a.number);
+        case Takes::integer: return is_whole(a.number);
         case Takes::reduction: return a.number == 0 || a.number == 1 || a.number == 2;
         default: return stands_for_list(p, a);
       }

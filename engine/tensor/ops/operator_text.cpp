@@ -43,17 +43,15 @@ std::string expected(const Parameter& p) {
   return p.optional ? text + " or nil" : text;
 }
 
-// What is given for a parameter of whole numbers and is none, or one of a size at which doubles have gaps; NaN if all
-// is well, or no whole numbers are expected.
+// Returns the given number that a parameter of whole numbers cannot take: a fraction, or a number so large that doubles
+// have gaps there. NaN where the parameter can take all that is given, or expects no whole numbers.
 double not_whole(const Parameter& p, const Given& a, const OperatorArguments& all) {
-  constexpr double exact = 9007199254740992.0;  // 2^53
   const bool is_list = a.kind == Kind::list && p.takes == Takes::integers;
   const bool is_one = p.takes == Takes::integer || p.takes == Takes::integers;
   const std::uint32_t count = is_list ? a.count : is_one ? 1 : 0;
   for (std::uint32_t i = 0; i < count; ++i) {
     const Given& one = is_list ? all.elements[a.first + i] : a;
-    if (one.kind == Kind::number && !(std::fabs(one.number) <= exact && std::trunc(one.number) == one.number))
-      return one.number;
+    if (one.kind == Kind::number && !is_whole(one.number)) return one.number;
   }
   return std::nan("");
 }
