@@ -19,7 +19,6 @@ import tempfile
 import budgets
 import busy
 import deadlines
-import gpu
 import lean
 import studies
 from programs import (BUILD, HERE, ROOT, TRAINLAB, engine_memory, fit_summary, peer_result, run, seconds_until,
@@ -309,7 +308,28 @@ class Bench:
         if not os.path.exists("/dev/nvidiactl"):
             print("  left out, there is no GPU")
             return
-        gpu.measure(self.row, self.data, self.beside, self.rounds)
+        for kind, what in (("mlp", "MLP 784-128-10"), ("cnn", "small CNN on MNIST")):
+            self.on_gpu(f"{what}, batch 64", os.path.join(HERE, "recipes", "mnist.lua"),
+                        ["--data", self.data, "--model", kind, "--epochs", "2"], "val.accuracy",
+                        "fit", [f"mnist_{kind}", "2", "2", self.data, "cuda"], "accuracy")
+        text, archive = self.beside("tinyshakespeare.txt"), self.beside("cifar10-jpeg.tar")
+        sizes = (  # of nanoGPT for a CPU, and for a GPU
+            ("small", "1000", []),
+            ("large", "600", ["--context", "256", "--width", "384", "--heads", "6", "--layers", "6", "--batch", "64"]))
+        for size, steps, arguments in sizes if text else ():
+            for precision in ("float32", "bfloat16"):
+                self.on_gpu(f"recipes/chargpt.lua, {size}, {precision}", os.path.join(ROOT, "recipes", "chargpt.lua"),
+                            ["--text", text, "--steps", steps, "--set", f"precision={precision}", *arguments],
+                            "val.loss", "gpt", [text, steps, "2", "1", "cuda", size, precision], "val_loss")
+        for precision in ("float32", "bfloat16") if archive else ():
+            self.on_gpu(f"recipes/cifar.lua, width 64, {precision}, from decoded images in PyTorch",
+                        os.path.join(ROOT, "recipes", "cifar.lua"),
+                        ["--data", archive, "--time", "10 s", "--width", "64", "--set", f"precision={precision}"],
+                        "test.accuracy", "cifar", [archive, "10", "8", "64", "cuda", precision], "accuracy", threads=8)
+
+    def on_gpu(self, what, recipe, arguments, metric, peer, peer_arguments, peer_metric, threads=2):
+        self.pairs(f"{what}, GPU", lambda: trainlab_run(recipe, [*arguments, "--device", "cuda"], metric, threads),
+                   lambda: peer_run(peer, peer_arguments, peer_metric), metric, "≥ 1×")
 
 
 def machine():
