@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <optional>
 
 namespace trainlab {
 namespace {
@@ -31,7 +32,7 @@ std::int64_t rows_at_a_time(std::int64_t rows, std::int64_t classes, std::int64_
 class ChunkedCosts : public torch::autograd::Function<ChunkedCosts> {
  public:
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& given_x,
-                            const at::Tensor& weight, const at::Tensor& bias, const at::Tensor& factors,
+                            const at::Tensor& weight, const std::optional<at::Tensor>& bias, const at::Tensor& factors,
                             const RowCosts& costs) {
     const at::Tensor x = given_x.contiguous();
     const std::int64_t rows = x.size(0), each = rows_at_a_time(rows, weight.size(0), weight.size(1));
@@ -39,11 +40,11 @@ class ChunkedCosts : public torch::autograd::Function<ChunkedCosts> {
     at::Tensor sum = at::zeros({}, x.options()), of_x, of_weight, of_bias;
     if (wanted(given_x)) of_x = at::empty_like(x);
     if (wanted(weight)) of_weight = at::zeros_like(weight);
-    if (wanted(bias)) of_bias = at::zeros_like(bias);
+    if (bias && wanted(*bias)) of_bias = at::zeros_like(*bias);
     for (std::int64_t first = 0; first < rows; first += each) {
       const std::int64_t count = std::min(each, rows - first);
       const at::Tensor own_x = x.narrow(0, first, count), own_factors = factors.narrow(0, first, count);
-      at::Tensor scores = bias.defined() ? at::linear(own_x, weight, bias) : at::linear(own_x, weight);
+      at::Tensor scores = at::linear(own_x, weight, bias);
       scores = scores.detach().requires_grad_();
       at::Tensor gradient;
       {
@@ -82,7 +83,8 @@ class ChunkedCosts : public torch::autograd::Function<ChunkedCosts> {
 
 at::Tensor chunked_costs(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                          const at::Tensor& factors, const RowCosts& costs) {
-  return ChunkedCosts::apply(x, weight, bias, factors, costs);
+  // LibTorch takes an absent tensor as an input of a node as std::nullopt alone.
+  return ChunkedCosts::apply(x, weight, bias.defined() ? std::optional(bias) : std::nullopt, factors, costs);
 }
 
 }  // namespace trainlab

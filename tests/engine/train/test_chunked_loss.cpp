@@ -15,12 +15,13 @@ namespace fs = std::filesystem;
 namespace {
 
 // Five hidden features and ten classes: the rows are taken in two parts.
-std::string fit_of(const std::string& loss, const std::string& more, const std::string& last = "") {
+std::string fit_of(const std::string& loss, const std::string& more, const std::string& last = "",
+                   const std::string& head = "") {
   return R"({"@": "fit", "name": "test", "data": {"@": "data:split", "source": {"@": "data.digits"}, "train": 0.9,
     "val": 0.1, "seed": 7},
     "model": {"@": "nn.Sequential", "layers": [{"@": "nn.Flatten"}, {"@": "nn.Linear", "out_features": 5},
-      {"@": "nn.Tanh"}, {"@": "nn.Shared", "name": "head", "layer": {"@": "nn.Linear", "out_features": 10}})" +
-         last + R"(]}, "precision": "float64", "batch": 48, "steps": 40, "validate": "40 steps",
+      {"@": "nn.Tanh"}, {"@": "nn.Shared", "name": "head", "layer": {"@": "nn.Linear", "out_features": 10)" +
+         head + "}}" + last + R"(]}, "precision": "float64", "batch": 48, "steps": 40, "validate": "40 steps",
     "optim": {"@": "optim.SGD", "lr": 0.1, "momentum": 0.9}, "loss": )" +
          loss + more + "}";
 }
@@ -50,14 +51,15 @@ TEST_CASE("a loss in chunks trains as the plain loss does") {
       R"("cross_entropy")", R"({"@": "loss.cross_entropy", "label_smoothing": 0.1})",
       R"({"@": "loss.cross_entropy", "ignore_index": 3, "class_weights": [1, 5, 0.1, 1, 2, 1, 9, 1, 0.5, 1]})");
   const std::string more = GENERATE("", R"(, "accumulate": 3)", R"(, "freeze": ["shared.head.weight"])");
-  INFO(loss << more);
-  const Ending plain = trained(fit_of(loss, more));
+  const std::string head = GENERATE("", R"(, "bias": false)");
+  INFO(loss << more << head);
+  const Ending plain = trained(fit_of(loss, more, "", head));
   REQUIRE_FALSE(plain.weights.empty());
   for (const std::string with : {"", R"(, "recompute": "every 1")", R"(, "fuse_step": true)"}) {
     if (!more.empty() && more.find("accumulate") != std::string::npos && with.find("fuse") != std::string::npos)
       continue;
     INFO(with);
-    const Ending less = trained(fit_of(loss, more + R"(, "memory": {)" + chunked + with + "}"));
+    const Ending less = trained(fit_of(loss, more + R"(, "memory": {)" + chunked + with + "}", "", head));
     CHECK(less.loss == Approx(plain.loss).epsilon(1e-12));
     REQUIRE(less.weights.size() == plain.weights.size());
     for (const auto& [name, tensor] : plain.weights) {
