@@ -24,6 +24,12 @@ void set_names(Profile& profile, const Options& stage) {
 
 }  // namespace
 
+std::function<void()> wait_for(at::Device place) {
+  const Device& device = device_at(place);
+  if (device.is_synchronous()) return {};
+  return [&device] { device.wait(); };
+}
+
 Profile profile_of_steps(const FitPlan& plan, StepFigures measured) {
   Profile profile;
   set_names(profile, plan.options);
@@ -95,15 +101,17 @@ Profile profile_stage(const Options& stage, const RunSettings& settings, const P
                        .say = options.say ? options.say : [](const std::string&) {},
                        .ran = options.ran,
                        .by_length = options.by_length};
-    const StepLimits limits{.seconds = options.seconds * options.steps_share,
-                            .slow_seconds = options.seconds * options.slow_steps_share,
-                            .precision = options.precision};
+    StepLimits limits{.seconds = options.seconds * options.steps_share,
+                      .slow_seconds = options.seconds * options.slow_steps_share,
+                      .precision = options.precision};
     Profile profile;
     if (stage.entry().name == "fit") {
       FitPlan plan = plan_fit(stage, settings);
+      limits.wait = wait_for(plan.device);
       profile = profile_of_fit(plan, how, limits);
       profile.data = std::move(plan.data);
     } else {
+      limits.wait = wait_for(parse_device(settings.device));
       profile = profile_of_task(how, limits);
     }
     profile.call_seconds = call_seconds;

@@ -6,6 +6,9 @@
 
 namespace trainlab {
 
+// StepLimits::wait of a device.
+std::function<void()> wait_for(at::Device place);
+
 // The profile of a fit whose steps were measured, without the time of a call.
 Profile profile_of_steps(const FitPlan& plan, StepFigures measured);
 // The profile of a fit, without the time of a call. The plan is unchanged afterwards.

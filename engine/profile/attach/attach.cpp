@@ -49,6 +49,7 @@ class FitWatch final : public Observer, public LoopObserver {
       : snapshots_({.stage = trials.stage,
                     .note = trials.names,
                     .samples = plan.length.batch * trials.count,
+                    .wait = wait_for(plan.device),
                     .profile = [&plan, count = trials.count](
                                    StepFigures steps) { return profile_of_members(plan, count, std::move(steps)); },
                     .speed = [this] { return speed(); }}),
@@ -92,6 +93,7 @@ class TaskWatch final : public Observer, public RowJudge {
       : snapshots_({.stage = trial.stage,
                     .note = trial.names,
                     .has_step_spans = false,
+                    .wait = wait_for(parse_device(settings.device)),
                     .profile = [&task, device = settings.device](StepFigures steps) {
                       return profile_of_task_steps(task, device, std::move(steps));
                     }}) {}

@@ -35,7 +35,8 @@ std::string speed_so_far_text(const Value& speed) {
 
 }  // namespace
 
-LiveSteps::LiveSteps(double seconds) : collector_({.seconds = seconds, .cold = 0}, steady_seconds) {
+LiveSteps::LiveSteps(double seconds, std::function<void()> wait)
+    : collector_({.seconds = seconds, .cold = 0, .wait = std::move(wait)}, steady_seconds) {
   collector_.run_began();
 }
 
@@ -117,7 +118,7 @@ void Snapshots::look(double now) {
 }
 
 void Snapshots::begin(SnapshotRequest request) {
-  recording_.emplace(std::move(request));
+  recording_.emplace(std::move(request), subject_.wait);
   if (!subject_.has_step_spans) recording_->next_step();
 }
 

@@ -19,7 +19,8 @@ namespace trainlab {
 // Adds up the steps of a training that goes on afterwards: a StepCollector alone would end it.
 class LiveSteps final : public TraceListener {
  public:
-  explicit LiveSteps(double seconds);
+  // `wait`: StepLimits::wait.
+  LiveSteps(double seconds, std::function<void()> wait);
   void began(Phase phase, std::string_view name) override {
     if (!is_done()) collector_.began(phase, name);
   }
@@ -44,6 +45,7 @@ struct SnapshotSubject {
   std::string note = {};             // which training of the stage this is; empty: the stage itself
   std::int64_t samples = 0;          // in a step; 0: unknown
   bool has_step_spans = true;        // whether its loop opens a span for each step
+  std::function<void()> wait = {};   // StepLimits::wait
   std::function<Profile(StepFigures)> profile = {};
   // The field `speed` of the summary, as it is now; null where nobody knows.
   std::function<Value()> speed = {};
@@ -68,7 +70,8 @@ class Snapshots {
 
  private:
   struct Timing {
-    explicit Timing(double seconds) : steps(seconds), listening(std::in_place, steps) {}
+    Timing(double seconds, std::function<void()> wait)
+        : steps(seconds, std::move(wait)), listening(std::in_place, steps) {}
     LiveSteps steps;
     std::optional<Listening> listening;
   };
@@ -83,7 +86,8 @@ class Snapshots {
     bool in_step = false;
   };
   struct Recording {
-    explicit Recording(SnapshotRequest asked) : request(std::move(asked)), timing(std::in_place, request.seconds) {}
+    Recording(SnapshotRequest asked, std::function<void()> wait)
+        : request(std::move(asked)), timing(std::in_place, request.seconds, std::move(wait)) {}
     SnapshotRequest request;
     std::function<void(const Value&)> take = {};  // where no file asks, and none answers
     std::optional<Timing> timing;

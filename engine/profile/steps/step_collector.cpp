@@ -1,6 +1,7 @@
 #include "step_collector.h"
 
 #include <algorithm>
+#include <exception>
 #include <numeric>
 #include <utility>
 
@@ -68,8 +69,22 @@ void StepCollector::settle_phase() {
   counted_phase_ = in_step_ && apart_ == 0 ? phase_ : Phase::validate;
 }
 
+// An error of the device is raised again by whatever is asked of it next.
+void StepCollector::await_device() noexcept {
+  try {
+    limits_.wait();
+  } catch (const std::exception&) {
+    stage_ = Stage::done;
+  }
+}
+
 void StepCollector::charge() {
-  const double now = now_();
+  double now = now_();
+  if (stage_ == Stage::awaiting && in_step_ && apart_ == 0) {
+    const double asked = std::exchange(now, (await_device(), now_()));
+    asking_[place(phase_)] += asked - last_;
+    waiting_[place(phase_)] += now - asked;
+  }
   const double seconds = now - std::exchange(last_, now);
   if (apart_ > 0) {
     if (phase_ == Phase::metrics) apart_metrics_ += seconds;
@@ -168,9 +183,15 @@ void StepCollector::step_is_over(double now) noexcept {
       add(counted_, step_);
       counted_seconds_ += seconds;
       if (counted_steps_ >= limits_.counted || counted_seconds_ >= counted_share * limits_.seconds) {
-        stage_ = Stage::done;
+        stage_ = limits_.wait ? Stage::awaiting : Stage::done;
         counting_.reset();
       }
+      break;
+    case Stage::awaiting:
+      ++awaited_steps_;
+      awaited_seconds_ += seconds;
+      if (awaited_steps_ >= limits_.counted || awaited_seconds_ >= counted_share * limits_.seconds)
+        stage_ = Stage::done;
       break;
     case Stage::done: break;
   }
@@ -243,6 +264,8 @@ StepFigures StepCollector::figures() {
   for (std::size_t i = 0; i < phase_count; ++i) {
     figures.self[i] = mean_of(timed_[i], timed_steps_);
     figures.counted_self[i] = mean_of(counted_[i], counted_steps_);
+    figures.asking[i] = mean_of(asking_[i], awaited_steps_);
+    figures.waiting[i] = mean_of(waiting_[i], awaited_steps_);
     figures.operators[i] = {.calls = mean_of(tally_[i].calls, counted_steps_),
                             .seconds = mean_of(tally_[i].seconds, counted_steps_)};
   }
@@ -252,6 +275,7 @@ StepFigures StepCollector::figures() {
   figures.cold = cold_steps_;
   figures.allowed = limits_.seconds;
   figures.counted = counted_steps_;
+  figures.awaited = awaited_steps_;
   figures.has_interval = means.size() >= least_for_interval;
   figures.is_precise = figures.has_interval && figures.step.half_width() <= limits_.precision;
   if (means.size() >= 2 * least_for_interval) {

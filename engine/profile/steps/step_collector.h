@@ -1,6 +1,7 @@
 // StepCollector: hears the spans of a loop and adds up where the time of its steps goes. Private to the room.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,9 @@ struct StepLimits {
   std::int64_t cold = 5;     // steps at the beginning of a run that touch memory and code for the first time
   std::int64_t counted = 8;  // steps whose operators are counted after the timed ones
   double block = 0.05;       // shortest duration of a block of steps, in seconds
+  // Waits for a device that works by itself; empty where the device does what it is asked at once. After the counted
+  // steps, as many follow in which the device is waited for after each phase.
+  std::function<void()> wait = {};
 };
 
 // Timed steps from which a verdict may be had, with some to spare.
@@ -47,13 +51,14 @@ class StepCollector final : public TraceListener, public TaskStepListener {
   StepFigures figures();
 
  private:
-  enum class Stage { cold, timing, counting, done };
+  enum class Stage { cold, timing, counting, awaiting, done };
   struct Block {
     double seconds = 0;
     std::int64_t steps = 0;
   };
 
   void charge();  // adds the time since the last call to where it belongs
+  void await_device() noexcept;
   void settle_phase();
   void open_step(Phase frame);
   void step_is_over(double now) noexcept;
@@ -80,9 +85,9 @@ class StepCollector final : public TraceListener, public TaskStepListener {
   bool validated_since_ = false;
 
   Stage stage_ = Stage::cold, goal_ = Stage::timing;
-  std::int64_t cold_left_ = 0, cold_steps_ = 0, timed_steps_ = 0, counted_steps_ = 0;
-  double started_ = 0, cold_seconds_ = 0, counted_seconds_ = 0;
-  PhaseSeconds timed_{}, counted_{};
+  std::int64_t cold_left_ = 0, cold_steps_ = 0, timed_steps_ = 0, counted_steps_ = 0, awaited_steps_ = 0;
+  double started_ = 0, cold_seconds_ = 0, counted_seconds_ = 0, awaited_seconds_ = 0;
+  PhaseSeconds timed_{}, counted_{}, asking_{}, waiting_{};
   double timed_callbacks_ = 0, timed_between_ = 0;
   std::vector<Block> blocks_;
   Block block_;

@@ -1,5 +1,6 @@
 // Computes the parts of a step from the figures of a profile.
 #include <algorithm>
+#include <numeric>
 
 #include "profile/profile.h"
 
@@ -29,6 +30,38 @@ double operator_part(const Profile& profile) {
   return std::min(1.0, profile.steps.operators_in(Phase::callback).seconds / counted);
 }
 
+// Where a device works by itself, the time of a step is about that of the host asking for the work, or about that of
+// the device doing it: the longer of the two hides the other. From this share of a step on, it is the host's.
+constexpr double host_limits = 0.9;
+
+// The seconds of a step by phase, and those of them in which operators are called and nothing is computed.
+struct Parts {
+  PhaseSeconds all{}, calls{};
+};
+
+// From the steps in which the device was waited for after each phase. They take longer than other steps, in which the
+// host goes on meanwhile: the seconds are in proportion to those of the timed steps.
+Parts parts_on_device(const StepFigures& steps) {
+  const auto sum = [](const PhaseSeconds& seconds) { return std::accumulate(seconds.begin(), seconds.end(), 0.0); };
+  const double asking = sum(steps.asking), all = asking + sum(steps.waiting);
+  const double scale = all > 0 ? steps.mean / all : 0;
+  const bool is_limited_by_host = asking >= host_limits * steps.mean;
+  Parts parts;
+  for (std::size_t i = 0; i < phase_count; ++i) {
+    parts.all[i] = scale * (steps.asking[i] + steps.waiting[i]);
+    if (is_limited_by_host) parts.calls[i] = scale * steps.asking[i];
+  }
+  return parts;
+}
+
+Parts parts_of(const Profile& profile) {
+  const StepFigures& steps = profile.steps;
+  if (steps.awaited > 0) return parts_on_device(steps);
+  Parts parts{.all = steps.self};
+  for (std::size_t i = 0; i < phase_count; ++i) parts.calls[i] = calls_in(profile, static_cast<Phase>(i), parts.all[i]);
+  return parts;
+}
+
 // Divides the seconds of each part by the whole, so that the parts sum to 1.
 Shares divided(Shares shares, double whole) {
   for (double* part : {&shares.input, &shares.transfer, &shares.forward, &shares.backward, &shares.optimizer,
@@ -43,29 +76,31 @@ Shares divided(Shares shares, double whole) {
 Shares shares_of(const Profile& profile) {
   const StepFigures& steps = profile.steps;
   Shares shares;
-  // The seconds of a phase without the calls of its operators, which are added to the launch gap.
+  const Parts parts = parts_of(profile);
+  const auto all = [&](Phase phase) { return parts.all[index_of(phase)]; };
+  // The seconds of a phase, or of a part of it, without the calls of its operators, which are added to the launch gap.
   const auto arithmetic = [&](Phase phase, double seconds) {
-    const double calls = calls_in(profile, phase, seconds);
+    const double calls = std::min(parts.calls[index_of(phase)], seconds);
     shares.launch_gap += calls;
     return seconds - calls;
   };
-  const auto phase = [&](Phase one) { return arithmetic(one, steps.per_step(one)); };
-  const double functions = steps.per_step(Phase::callback);
+  const auto phase = [&](Phase one) { return arithmetic(one, all(one)); };
+  const double functions = all(Phase::callback);
   const double operators = functions * operator_part(profile);
-  shares.input = steps.per_step(Phase::fetch);
-  shares.transfer = steps.per_step(Phase::move);
+  shares.input = all(Phase::fetch);
+  shares.transfer = all(Phase::move);
   shares.forward = phase(Phase::forward) + phase(Phase::loss) + arithmetic(Phase::callback, operators);
   shares.backward = phase(Phase::backward);
   shares.optimizer = phase(Phase::gradients) + phase(Phase::optimizer) + phase(Phase::average);
   shares.recipe = functions - operators + steps.callbacks;
-  shares.synchronisation = steps.per_step(Phase::read);
+  shares.synchronisation = all(Phase::read);
   const double validation = profile.validation.per_step();
   const double of_metrics =
       profile.validation.seconds > 0 ? std::min(1.0, steps.validation_metrics / profile.validation.seconds) : 0;
-  shares.metrics = validation * of_metrics + steps.per_step(Phase::metrics);
+  shares.metrics = validation * of_metrics + all(Phase::metrics);
   shares.evaluation = validation * (1 - of_metrics);
   shares.checkpoint = profile.checkpoint.per_step();
-  shares.other = steps.per_step(Phase::step) + steps.between;
+  shares.other = all(Phase::step) + steps.between;
   return divided(shares, profile.wall());
 }
 
@@ -77,6 +112,7 @@ Measures measures_of(const Profile& profile) {
   m.is_precise = steps.is_precise;
   m.is_steady = steps.is_steady();
   m.is_synchronous = profile.is_synchronous;
+  m.is_awaited = steps.awaited > 0;
   m.shares = shares_of(profile);
   m.cores = profile.cores;
   if (steps.thread.seconds > 0) {

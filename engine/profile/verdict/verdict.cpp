@@ -117,7 +117,9 @@ int trust(const Measures& m, std::vector<std::string>& reasons) {
     doubt(*m.run_queue >= 2 * quiet ? 0 : 1, "The training thread waited for a core " + percent(*m.run_queue) +
                                                  " of the time: other work on this machine disturbs the figures.");
   }
-  if (!m.is_synchronous) {
+  if (m.is_awaited) {
+    doubt(1, "The device works by itself: the phases are of steps in which the host waited for it after each phase.");
+  } else if (!m.is_synchronous) {
     doubt(0,
           "The device works by itself: the phases are the host's, and the device's work shows where the host waits.");
   }

@@ -23,6 +23,8 @@ TensorMemory Device::memory() const {
   return {.live = all.current, .peak = all.peak};
 }
 
+void Device::wait() const { c10::impl::VirtualGuardImpl(place_.type()).synchronizeDevice(place_.index()); }
+
 c10::Storage Device::host_buffer(std::size_t bytes) const {
   const MemoryCharge charge(MemoryUse::batches);
   return at::empty({static_cast<std::int64_t>(bytes)}, at::kByte).storage();

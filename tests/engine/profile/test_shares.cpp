@@ -54,6 +54,40 @@ TEST_CASE("parts are those of the phases, and their sum is one") {
   CHECK(found["launch_gap"] == 0);
 }
 
+TEST_CASE("on a device that works by itself, the parts are those of the steps in which it was waited for") {
+  // While the host asks for work it waits for nothing: where its clock finds the time says little.
+  Profile one = profile();
+  StepFigures& steps = one.steps;
+  steps.awaited = 8;
+  const auto set = [&](Phase phase, double asking, double waiting) {
+    steps.asking[place(phase)] = asking;
+    steps.waiting[place(phase)] = waiting;
+  };
+  set(Phase::fetch, 0.5, 0);
+  set(Phase::forward, 1, 3);
+  set(Phase::backward, 1, 6);
+  set(Phase::optimizer, 0.5, 0);
+  SECTION("the device limits") {
+    std::map<std::string, double> found = parts(one);
+    CHECK(total(one) == Approx(1));
+    CHECK(found["forward"] == Approx(4.0 / 12));
+    CHECK(found["backward"] == Approx(7.0 / 12));
+    CHECK(found["optimizer"] == Approx(0.5 / 12));
+    CHECK(found["launch_gap"] == 0);
+  }
+  SECTION("the host limits: the device waits for work") {
+    set(Phase::forward, 4, 1);
+    set(Phase::backward, 4, 0);
+    set(Phase::optimizer, 1, 1);
+    std::map<std::string, double> found = parts(one);
+    CHECK(total(one) == Approx(1));
+    CHECK(found["launch_gap"] == Approx(9 / 11.5));
+    CHECK(found["forward"] == Approx(1 / 11.5));
+    CHECK(found["backward"] == 0);
+    CHECK(found["input"] == Approx(0.5 / 11.5));
+  }
+}
+
 TEST_CASE("validations and checkpoints count in proportion") {
   Profile one = profile();
   one.validation = {.seconds = 40, .every = 10};

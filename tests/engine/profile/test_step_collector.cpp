@@ -163,6 +163,45 @@ TEST_CASE("any number of steps takes the same memory, and none is lost") {
   CHECK(figures.step.median == Approx(15.5));
 }
 
+TEST_CASE("a device that works by itself is waited for after each phase of further steps") {
+  StepLimits limits = each_step();
+  limits.seconds = 100;  // the steps of 15 s, with what follows each, are timed as long; 10 s are left to those counted
+  limits.counted = 2;
+  int waits = 0;
+  limits.wait = [&] {
+    ++waits;
+    pass(2);
+  };
+  StepCollector collector(limits, present_time);
+  collector.run_began();
+  const Listening listening(collector);
+  while (!collector.is_done()) {
+    step();
+    if (collector.figures().counted == 0) CHECK(waits == 0);
+    work(Phase::validate, 5, "val");
+  }
+  const StepFigures figures = collector.figures();
+  CHECK(figures.mean == Approx(15));
+  REQUIRE(figures.awaited == 1);
+  CHECK(sum(figures.asking) == Approx(15));
+  CHECK(figures.asking[static_cast<std::size_t>(Phase::backward)] == Approx(4));
+  CHECK(figures.waiting[static_cast<std::size_t>(Phase::backward)] == Approx(2));
+  CHECK(figures.waiting[static_cast<std::size_t>(Phase::validate)] == 0);
+  CHECK(sum(figures.waiting) == Approx(2 * waits));
+}
+
+TEST_CASE("a device that fails while it is waited for ends the figures, and nothing is raised") {
+  StepLimits limits = each_step();
+  limits.seconds = 100;
+  limits.counted = 1;
+  limits.wait = [] { throw std::runtime_error("the device has failed"); };
+  StepCollector collector(limits, present_time);
+  collector.run_began();
+  const Listening listening(collector);
+  while (!collector.is_done()) step();
+  CHECK(collector.figures().counted == 1);
+}
+
 TEST_CASE("the steps of a task are the passes through its loop") {
   StepCollector collector(each_step(), present_time);
   collector.run_began();

@@ -145,6 +145,9 @@ TEST_CASE("what disturbs the figures lowers the confidence, with the reason") {
   CHECK(judge(m).confidence == "medium");
   m.is_synchronous = false;
   CHECK(judge(m).confidence == "low");
+  m.is_awaited = true;
+  CHECK(judge(m).confidence == "medium");
+  CHECK(says(judge(m), "the host waited for it after each phase"));
   m = with(&Shares::input, 0.5);
   m.is_steady = false;
   CHECK(judge(m).confidence == "medium");

@@ -59,6 +59,11 @@ struct StepFigures {
   std::array<OperatorFigures, phase_count> operators{};
   PhaseSeconds counted_self{};  // seconds by phase of the counted steps, which counting makes longer
 
+  // Steps in which the thread waited for the device after each phase; none where the device does what it is asked at
+  // once. Seconds of such a step by phase: while the host asked the device for the work, and while it then waited.
+  std::int64_t awaited = 0;
+  PhaseSeconds asking{}, waiting{};
+
   // False if steps became slower or faster by more than a twentieth: the figures then average different states.
   bool is_steady() const { return !drift || (*drift < 0.05 && *drift > -0.05); }
   double per_step(Phase phase) const { return self[static_cast<std::size_t>(phase)]; }

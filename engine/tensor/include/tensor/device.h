@@ -41,6 +41,8 @@ class Device {
   // Whether what was asked of the device is done when the call returns, so that its numbers can be read without
   // waiting.
   bool is_synchronous() const { return place_.is_cpu(); }
+  // Returns when all that was asked of the device is done. An error of work that was asked for is raised here.
+  void wait() const;
 
   virtual TensorMemory memory() const;
   // memory().live, for callers that ask at every tensor: a device with a cheaper way than memory() has its own.
