@@ -183,8 +183,12 @@ void StepCollector::step_is_over(double now) noexcept {
       add(counted_, step_);
       counted_seconds_ += seconds;
       if (counted_steps_ >= limits_.counted || counted_seconds_ >= counted_share * limits_.seconds) {
-        stage_ = limits_.wait ? Stage::awaiting : Stage::done;
         counting_.reset();
+        stage_ = limits_.wait ? Stage::awaiting : Stage::done;
+        if (stage_ == Stage::awaiting) {  // what earlier steps have asked for is none of the next one's work
+          await_device();
+          last_ = now_();
+        }
       }
       break;
     case Stage::awaiting:

@@ -31,8 +31,9 @@ double operator_part(const Profile& profile) {
 }
 
 // Where a device works by itself, the time of a step is about that of the host asking for the work, or about that of
-// the device doing it: the longer of the two hides the other. From this share of a step on, it is the host's.
-constexpr double host_limits = 0.9;
+// the device doing it: the longer of the two hides the other. It is the host's where asking takes this share of the
+// steps in which the device was waited for; each wait costs some microseconds itself.
+constexpr double host_limits = 0.8;
 
 // The seconds of a step by phase, and those of them in which operators are called and nothing is computed.
 struct Parts {
@@ -45,7 +46,7 @@ Parts parts_on_device(const StepFigures& steps) {
   const auto sum = [](const PhaseSeconds& seconds) { return std::accumulate(seconds.begin(), seconds.end(), 0.0); };
   const double asking = sum(steps.asking), all = asking + sum(steps.waiting);
   const double scale = all > 0 ? steps.mean / all : 0;
-  const bool is_limited_by_host = asking >= host_limits * steps.mean;
+  const bool is_limited_by_host = asking >= host_limits * all;
   Parts parts;
   for (std::size_t i = 0; i < phase_count; ++i) {
     parts.all[i] = scale * (steps.asking[i] + steps.waiting[i]);

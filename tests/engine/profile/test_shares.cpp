@@ -78,13 +78,13 @@ TEST_CASE("on a device that works by itself, the parts are those of the steps in
   SECTION("the host limits: the device waits for work") {
     set(Phase::forward, 4, 1);
     set(Phase::backward, 4, 0);
-    set(Phase::optimizer, 1, 1);
+    set(Phase::optimizer, 1, 0.5);
     std::map<std::string, double> found = parts(one);
     CHECK(total(one) == Approx(1));
-    CHECK(found["launch_gap"] == Approx(9 / 11.5));
-    CHECK(found["forward"] == Approx(1 / 11.5));
+    CHECK(found["launch_gap"] == Approx(9.0 / 11));
+    CHECK(found["forward"] == Approx(1.0 / 11));
     CHECK(found["backward"] == 0);
-    CHECK(found["input"] == Approx(0.5 / 11.5));
+    CHECK(found["input"] == Approx(0.5 / 11));
   }
 }
 
