@@ -288,6 +288,10 @@ void FitLoop::validate(bool ends_epoch) {
       member.fail("the training loss is not finite at step " + std::to_string(position_.step) + " or before");
       continue;
     }
+    if (const std::optional<std::string> failure = trained_->failure(m)) {
+      member.fail(*failure + ", at step " + std::to_string(position_.step) + " or before");
+      continue;
+    }
     if (validation_ && !validation_->counts(m)) {
       member.fail("nothing in the validation part counts at step " + std::to_string(position_.step) +
                   ": each target is ignored or has the weight 0");

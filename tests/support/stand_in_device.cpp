@@ -69,6 +69,8 @@ void use() {
 
 std::array<MemoryCount, devices> counts;
 
+std::atomic<int> reads{0};
+
 // The bytes of a full device (FullDevice); negative: as many as are asked for.
 std::atomic<std::int64_t> room{-1};
 
@@ -258,6 +260,7 @@ at::Tensor empty_strided(c10::IntArrayRef size, c10::IntArrayRef strides, std::o
 at::Tensor copy_from(const at::Tensor& from, const at::Tensor& to, bool non_blocking) {
   use();
   if (non_blocking && from.device().is_cpu() && from.numel() > 0) late_copies().begin(from);
+  if (to.device().is_cpu() && from.numel() > 0) ++reads;
   if (to.numel() > 0) on_host(to).copy_(on_host(from));
   return to;
 }
@@ -284,7 +287,10 @@ at::Tensor copy_from_and_resize(const at::Tensor& from, const at::Tensor& to) {
   return copy_from(from, to, false);
 }
 
-at::Scalar local_scalar(const at::Tensor& self) { return on_host(self).item(); }
+at::Scalar local_scalar(const at::Tensor& self) {
+  ++reads;
+  return on_host(self).item();
+}
 
 void check_same(at::Device place, at::TensorList tensors) {
   for (const at::Tensor& t : tensors) {
@@ -516,6 +522,7 @@ class StandIn final : public Device {
 
 int stand_in_buffers() { return buffers_given; }
 int stand_in_masks() { return masks_drawn; }
+int stand_in_reads() { return reads; }
 
 void register_stand_in() {
   static std::once_flag once;

@@ -20,6 +20,8 @@ void register_stand_in();
 
 // How many buffers for batches the devices have given to loaders.
 int stand_in_buffers();
+// How many times the program has read from the devices, for which it would have waited for a GPU.
+int stand_in_reads();
 // How many masks of ones and zeros the devices have drawn (Device::bernoulli).
 int stand_in_masks();
 

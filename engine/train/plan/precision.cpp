@@ -107,14 +107,6 @@ void check_precision(const FitPlan& plan) {
                "itself")
         .hint("bfloat16 needs no scale");
   }
-  if (!device_at(plan.device).is_synchronous()) {
-    throw fit
-        .error("precision",
-               "float16 needs to read in each step whether the gradients are finite, for which the "
-               "device " +
-                   plan.device.str() + " would have to be waited for")
-        .hint("bfloat16 needs no such reading");
-  }
 }
 
 std::optional<double> product_time(const FitPlan& plan) {

@@ -63,6 +63,24 @@ TEST_CASE("a fit draws the same numbers on every device, and learns alike") {
     CHECK(there["metrics"][name].number() == Approx(here["metrics"][name].number()).epsilon(1e-9));
 }
 
+TEST_CASE("no step reads the device, whatever layers compute in") {
+  const auto reads = [](const std::string& options, int steps) {
+    const TemporaryFolder temporary;
+    const std::string length = R"(, "validate": "1000 steps", "steps": )" + std::to_string(steps);
+    const Options fit = parse_options(digits_fit(length + options));
+    const int before = stand_in_reads();
+    const Value summary = run_one(fit, temporary.path(), false, on("stand_in"));
+    CHECK(summary["status"] == Value("done"));
+    return stand_in_reads() - before;
+  };
+  for (const std::string options : {"", R"(, "precision": "bfloat16")", R"(, "precision": "float16")",
+                                    R"(, "precision": "float16", "clip": 1, "accumulate": 2, "ema": {"@": "ema"})"}) {
+    INFO(options);
+    CHECK(reads(options, 3) > 0);  // of the validation and the checkpoint
+    CHECK(reads(options, 9) == reads(options, 3));
+  }
+}
+
 TEST_CASE("whenever its device goes away, a fit ends with one message, and goes on to the same bytes") {
   const std::string text = digits_fit(
       R"(, "epochs": 2, "checkpoint": "10 steps", "clip": {"norm": 1}, "ema": {"@": "ema", "decay": 0.9},
