@@ -1,11 +1,13 @@
 #include "awaited_number.h"
 
 #include <linux/futex.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <climits>
+#include <utility>
 
 namespace trainlab {
 
@@ -19,10 +21,30 @@ void pause_a_moment() {
 #endif
 }
 
-// How long a thread spins before it sleeps. Sleeping and being woken takes some 50 µs, and most waits inside of a step
-// are shorter. The time is limited because, where other programs hold the cores, the spinning thread may hold the very
-// core for which the other thread is waiting.
-constexpr std::chrono::microseconds patience(200);
+using Clock = std::chrono::steady_clock;
+
+// How long a thread spins before it sleeps. Sleeping and being woken takes some 50 µs, and waits inside of a step are
+// mostly shorter than the long time. Where other programs hold the cores, the spinning thread may hold the very core
+// for which the other thread is waiting: there the short time holds.
+constexpr std::chrono::microseconds longest(2000), shortest(200);
+// Signs of other programs: a wait that was longer than the long time, and a pause between two looks at the clock in
+// which the system has given the thread's core to another one. (In a virtual machine there are pauses in which the
+// machine itself has no core: sleeping would only make them longer.) After a sign the short time holds for a while.
+constexpr std::chrono::microseconds pause_of_a_thread(100);
+constexpr std::chrono::milliseconds a_while(50);
+std::atomic<Clock::rep> hurried_until{0};
+
+// Whether the system has taken the core from this thread since the last call.
+bool lost_core() {
+  thread_local long known = 0;
+  rusage use{};
+  ::getrusage(RUSAGE_THREAD, &use);
+  return std::exchange(known, use.ru_nivcsw) != use.ru_nivcsw;
+}
+
+void hurry(Clock::time_point now) {
+  hurried_until.store((now + a_while).time_since_epoch().count(), std::memory_order_relaxed);
+}
 
 // Spins until the value is another one than `seen`, or patience ends. Returns whether the value changed.
 bool looked_out(const std::atomic<std::uint32_t>& value, std::uint32_t seen) {
@@ -35,10 +57,18 @@ bool looked_out(const std::atomic<std::uint32_t>& value, std::uint32_t seen) {
     return false;
   };
   if (changed()) return true;
-  const auto until = std::chrono::steady_clock::now() + patience;
-  while (std::chrono::steady_clock::now() < until) {
+  const Clock::time_point began = Clock::now();
+  const bool is_hurried = began.time_since_epoch().count() < hurried_until.load(std::memory_order_relaxed);
+  auto patience = is_hurried ? shortest : longest;
+  Clock::time_point now = began;
+  while (now - began < patience) {
     if (changed()) return true;
+    const Clock::time_point before = std::exchange(now, Clock::now());
+    if (now - before < pause_of_a_thread || !lost_core()) continue;
+    hurry(now);
+    patience = shortest;
   }
+  if (!is_hurried) hurry(now);
   return false;
 }
 
