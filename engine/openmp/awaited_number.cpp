@@ -27,19 +27,19 @@ using Clock = std::chrono::steady_clock;
 // mostly shorter than the long time. Where other programs hold the cores, the spinning thread may hold the very core
 // for which the other thread is waiting: there the short time holds.
 constexpr std::chrono::microseconds longest(2000), shortest(200);
-// Signs of other programs: a wait that was longer than the long time, and a pause between two looks at the clock in
-// which the system has given the thread's core to another one. (In a virtual machine there are pauses in which the
-// machine itself has no core: sleeping would only make them longer.) After a sign the short time holds for a while.
+// Signs of other programs: a wait that was longer than the long time, as serial parts of a program make too, and a
+// pause between two looks at the clock in which the system has given the thread's core to another one. (In a virtual
+// machine there are pauses in which the machine itself has no core: sleeping would only make them longer.) After a sign
+// the short time holds for a while.
 constexpr std::chrono::microseconds pause_of_a_thread(100);
 constexpr std::chrono::milliseconds a_while(50);
 std::atomic<Clock::rep> hurried_until{0};
 
-// Whether the system has taken the core from this thread since the last call.
-bool lost_core() {
-  thread_local long known = 0;
+// How many times the system has taken the core from this thread.
+long lost_cores() {
   rusage use{};
   ::getrusage(RUSAGE_THREAD, &use);
-  return std::exchange(known, use.ru_nivcsw) != use.ru_nivcsw;
+  return use.ru_nivcsw;
 }
 
 void hurry(Clock::time_point now) {
@@ -57,6 +57,7 @@ bool looked_out(const std::atomic<std::uint32_t>& value, std::uint32_t seen) {
     return false;
   };
   if (changed()) return true;
+  const long lost_before = lost_cores();
   const Clock::time_point began = Clock::now();
   const bool is_hurried = began.time_since_epoch().count() < hurried_until.load(std::memory_order_relaxed);
   auto patience = is_hurried ? shortest : longest;
@@ -64,7 +65,7 @@ bool looked_out(const std::atomic<std::uint32_t>& value, std::uint32_t seen) {
   while (now - began < patience) {
     if (changed()) return true;
     const Clock::time_point before = std::exchange(now, Clock::now());
-    if (now - before < pause_of_a_thread || !lost_core()) continue;
+    if (now - before < pause_of_a_thread || lost_cores() == lost_before) continue;
     hurry(now);
     patience = shortest;
   }

@@ -1,6 +1,10 @@
 // Profiles of a fit, of a task, and of a short run. Private to the room.
 #pragma once
 
+#include <c10/core/Device.h>
+
+#include <functional>
+
 #include "profile/profile.h"
 #include "steps/measure.h"
 

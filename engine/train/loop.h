@@ -47,7 +47,7 @@ class FitLoop {
   // Tells that batches go through the model in smaller parts from this step on.
   void tell_micro_batch();
   // Ends a member whose training loss is not finite at this step, and says whether it is. Waits for the device.
-  bool check_loss(std::size_t m);
+  bool check_step(std::size_t m, bool can_read);
   // `ends_epoch`: an epoch has ended with the present step.
   void validate(bool ends_epoch);
   std::vector<MetricMap> measure(Evaluator& evaluator);

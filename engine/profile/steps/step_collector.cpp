@@ -38,7 +38,8 @@ Occasional occasional(const std::vector<double>& durations) {
 
 }  // namespace
 
-StepCollector::StepCollector(StepLimits limits, double (*now)()) : limits_(limits), now_(now), cold_left_(limits.cold) {
+StepCollector::StepCollector(StepLimits limits, double (*now)())
+    : limits_(std::move(limits)), now_(now), cold_left_(limits_.cold) {
   open_.reserve(64);
   blocks_.reserve(most_blocks);
   validations_.reserve(most_durations);
@@ -82,8 +83,8 @@ void StepCollector::charge() {
   double now = now_();
   if (stage_ == Stage::awaiting && in_step_ && apart_ == 0) {
     const double asked = std::exchange(now, (await_device(), now_()));
-    asking_[place(phase_)] += asked - last_;
-    waiting_[place(phase_)] += now - asked;
+    step_asking_[place(phase_)] += asked - last_;
+    step_waiting_[place(phase_)] += now - asked;
   }
   const double seconds = now - std::exchange(last_, now);
   if (apart_ > 0) {
@@ -105,6 +106,10 @@ void StepCollector::open_step(Phase frame) {
     counting_ = std::make_unique<OperatorCount>(counted_phase_, tally_);
   }
   charge();
+  if (stage_ == Stage::awaiting) {  // what was asked for before the step is none of its work
+    await_device();
+    last_ = now_();
+  }
   if (std::exchange(validated_since_, false) && !validations_.empty()) {
     // The time between the steps belongs to the validation too: the loop writes rows, asks stop rules, keeps weights.
     validations_.back() += between_;
@@ -112,7 +117,7 @@ void StepCollector::open_step(Phase frame) {
     between_ = 0;
   }
   if (started_ == 0) started_ = last_;
-  step_ = {};
+  step_ = step_asking_ = step_waiting_ = {};
   in_step_ = true;
   open_.push_back(frame);
   settle_phase();
@@ -185,14 +190,12 @@ void StepCollector::step_is_over(double now) noexcept {
       if (counted_steps_ >= limits_.counted || counted_seconds_ >= counted_share * limits_.seconds) {
         counting_.reset();
         stage_ = limits_.wait ? Stage::awaiting : Stage::done;
-        if (stage_ == Stage::awaiting) {  // what earlier steps have asked for is none of the next one's work
-          await_device();
-          last_ = now_();
-        }
       }
       break;
     case Stage::awaiting:
       ++awaited_steps_;
+      add(asking_, step_asking_);
+      add(waiting_, step_waiting_);
       awaited_seconds_ += seconds;
       if (awaited_steps_ >= limits_.counted || awaited_seconds_ >= counted_share * limits_.seconds)
         stage_ = Stage::done;

@@ -80,7 +80,8 @@ class StepCollector final : public TraceListener, public TaskStepListener {
   std::size_t apart_ = 0;      // open_.size() when the outermost validation or commit under way had begun, else 0
   bool apart_counts_ = false;  // whether this validation or commit recurs; the evaluation of the test part does not
   double apart_began_ = 0, apart_metrics_ = 0;
-  PhaseSeconds step_{};                 // seconds of the step under way
+  PhaseSeconds step_{};  // seconds of the step under way
+  PhaseSeconds step_asking_{}, step_waiting_{};
   double callbacks_ = 0, between_ = 0;  // seconds since the previous step
   bool validated_since_ = false;
 

@@ -38,11 +38,13 @@ constexpr double host_limits = 0.8;
 // The seconds of a step by phase, and those of them in which operators are called and nothing is computed.
 struct Parts {
   PhaseSeconds all{}, calls{};
+  double operators = 0;  // seconds of the recipe's functions that operators take
 };
 
 // From the steps in which the device was waited for after each phase. They take longer than other steps, in which the
 // host goes on meanwhile: the seconds are in proportion to those of the timed steps.
-Parts parts_on_device(const StepFigures& steps) {
+// `host_part`: operator_part().
+Parts parts_on_device(const StepFigures& steps, double host_part) {
   const auto sum = [](const PhaseSeconds& seconds) { return std::accumulate(seconds.begin(), seconds.end(), 0.0); };
   const double asking = sum(steps.asking), all = asking + sum(steps.waiting);
   const double scale = all > 0 ? steps.mean / all : 0;
@@ -52,13 +54,15 @@ Parts parts_on_device(const StepFigures& steps) {
     parts.all[i] = scale * (steps.asking[i] + steps.waiting[i]);
     if (is_limited_by_host) parts.calls[i] = scale * steps.asking[i];
   }
+  const std::size_t functions = index_of(Phase::callback);
+  parts.operators = scale * (steps.waiting[functions] + host_part * steps.asking[functions]);
   return parts;
 }
 
 Parts parts_of(const Profile& profile) {
   const StepFigures& steps = profile.steps;
-  if (steps.awaited > 0) return parts_on_device(steps);
-  Parts parts{.all = steps.self};
+  if (steps.awaited > 0) return parts_on_device(steps, operator_part(profile));
+  Parts parts{.all = steps.self, .operators = operator_part(profile) * steps.per_step(Phase::callback)};
   for (std::size_t i = 0; i < phase_count; ++i) parts.calls[i] = calls_in(profile, static_cast<Phase>(i), parts.all[i]);
   return parts;
 }
@@ -86,8 +90,7 @@ Shares shares_of(const Profile& profile) {
     return seconds - calls;
   };
   const auto phase = [&](Phase one) { return arithmetic(one, all(one)); };
-  const double functions = all(Phase::callback);
-  const double operators = functions * operator_part(profile);
+  const double functions = all(Phase::callback), operators = parts.operators;
   shares.input = all(Phase::fetch);
   shares.transfer = all(Phase::move);
   shares.forward = phase(Phase::forward) + phase(Phase::loss) + arithmetic(Phase::callback, operators);

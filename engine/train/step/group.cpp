@@ -2,7 +2,6 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/full_like.h>
-#include <ATen/ops/where.h>
 
 #include <algorithm>
 #include <array>
@@ -50,7 +49,7 @@ Group::Group(const FitPlan& plan, std::span<const Key> keys, std::span<const Opt
                        .averages = plan.model->buffers()[i].averages});
   }
   if (plan.precision.compute == at::kHalf) {
-    scaler_ = std::make_shared<LossScaler>(state_.members, plan.device);
+    scaler_ = std::make_shared<LossScaler>(state_.members);
     passes_.insert(passes_.begin(), scaler_);
     may_skip_ = true;
   }
@@ -269,7 +268,6 @@ void Group::apply_passes(const StepFacts& facts) {
   const at::NoGradGuard no_gradients;
   for (const auto& pass : passes_) {
     const Verdict verdict = verdict_of(*pass, gradients_, facts);
-    if (verdict.undone.defined()) undone_ = undone_.defined() ? undone_.logical_or(verdict.undone) : verdict.undone;
     if (verdict.skipped.empty()) continue;
     if (verdict.skipped.size() != steps_.size()) {
       throw run_error("gradient pass \"" + std::string(pass->name()) + "\": expected a verdict on " +
@@ -282,36 +280,18 @@ void Group::apply_passes(const StepFacts& facts) {
   }
 }
 
-namespace {
-
-// Puts back what `live` was before, in the rows of `undone` that are true. What lies on another device, as the counts
-// of some optimizers do, stays as the step has left it.
-void put_back(std::span<const OptimizerTensor> live, std::span<const at::Tensor> before, const at::Tensor& undone) {
-  for (std::size_t i = 0; i < live.size(); ++i) {
-    const auto& [name, tensor, per_member] = live[i];
-    if (tensor.device() != undone.device()) continue;
-    if (!per_member && undone.size(0) > 1) continue;  // state shared with rows that have taken the step
-    Shape shape(static_cast<std::size_t>(tensor.dim()), 1);
-    if (per_member) shape.front() = undone.size(0);
-    tensor.copy_(at::where(undone.view(shape), before[i], tensor));
-  }
-}
-
-}  // namespace
-
-std::vector<OptimizerTensor> Group::changed_by_steps() const {
-  std::vector<OptimizerTensor> all = optimizer_->state();
-  for (const at::Tensor& parameter : trained_) all.push_back({.name = "", .tensor = parameter, .per_member = axis()});
-  return all;
-}
-
 void Group::optimize(const StepInputs& inputs) {
   const Span span(Phase::optimizer);
   if (!may_skip_ || !optimizer_->evaluates_again()) return optimizer_->step(gradients_, inputs);
+  const auto changing = [this] {
+    std::vector<OptimizerTensor> all = optimizer_->state();
+    for (const at::Tensor& parameter : trained_) all.push_back({.name = "", .tensor = parameter, .per_member = axis()});
+    return all;
+  };
   std::vector<at::Tensor> before;
-  for (const OptimizerTensor& one : changed_by_steps()) before.push_back(one.tensor.clone());
+  for (const OptimizerTensor& one : changing()) before.push_back(one.tensor.clone());
   optimizer_->step(gradients_, inputs);
-  const std::vector<OptimizerTensor> live = changed_by_steps();
+  const std::vector<OptimizerTensor> live = changing();
   for (std::size_t row = 0; row < steps_.size(); ++row) {
     if (steps_[row] || !inputs.active[row]) continue;
     for (std::size_t i = 0; i < live.size(); ++i) {
@@ -323,7 +303,6 @@ void Group::optimize(const StepInputs& inputs) {
 
 void Group::step(std::span<const Batch> batches, std::int64_t step, const StepInputs& inputs) {
   drop_gradients();
-  undone_.reset();
   if (inputs.active.empty()) {
     steps_.assign(keys_.size(), 1);
   } else {
@@ -351,22 +330,11 @@ void Group::step(std::span<const Batch> batches, std::int64_t step, const StepIn
   };
   all.reevaluate = &again;
   const at::NoGradGuard no_gradients;
-  std::vector<OptimizerTensor> live;
-  if (undone_.defined()) {
-    live = changed_by_steps();
-    if (average_)
-      for (const at::Tensor& value : average_->values())
-        live.push_back({.name = "", .tensor = value, .per_member = axis()});
-  }
-  std::vector<at::Tensor> before;
-  for (const OptimizerTensor& one : live) before.push_back(one.tensor.clone());
   if (any_steps() && !fused_) optimize(all);
   leave_gradients();
-  if (average_ && any_steps()) {
-    const Span span(Phase::average);
-    average_->stepped(step, steps_);
-  }
-  if (undone_.defined()) put_back(live, before, undone_);
+  if (!average_ || !any_steps()) return;
+  const Span span(Phase::average);
+  average_->stepped(step, steps_);
 }
 
 Scaling Group::scaling(std::size_t member) const { return scaler_ ? scaler_->scaling(member) : Scaling(); }

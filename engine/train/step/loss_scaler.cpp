@@ -1,16 +1,12 @@
 #include "loss_scaler.h"
 
 #include <ATen/ops/_amp_foreach_non_finite_check_and_unscale.h>
-#include <ATen/ops/cat.h>
-#include <ATen/ops/where.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
-#include <ATen/ops/zeros_like.h>
 
 #include <vector>
 
 #include "core/value.h"
-#include "member_slice.h"
-#include "tensor/device.h"
 #include "tensor/types.h"
 
 namespace trainlab {
@@ -22,59 +18,51 @@ constexpr double most_skipped_in_a_row = 30;
 
 }  // namespace
 
-LossScaler::LossScaler(std::int64_t members, at::Device device, double interval)
-    : members_(members), is_synchronous_(device_at(device).is_synchronous()), interval_(interval) {
+LossScaler::LossScaler(std::int64_t members, double interval) : members_(members), interval_(interval) {
   constexpr auto size = static_cast<std::int64_t>(numbers);
-  state_ = at::zeros(members > 0 ? Shape{members, size} : Shape{size}, at::TensorOptions(at::kDouble).device(device));
+  state_ = at::zeros(members > 0 ? Shape{members, size} : Shape{size}, at::kDouble);
   state_.select(-1, scale).fill_(first_scale);
 }
 
-at::Tensor LossScaler::cell(std::size_t row, Number number) const {
-  return member_slice(state_, members_ > 0, row).select(0, static_cast<std::int64_t>(number));
-}
-
 at::Tensor LossScaler::scaled(const at::Tensor& loss) const {
-  return loss.is_meta() ? loss : loss.mul(state_.select(-1, scale).to(loss.scalar_type()));
+  if (loss.is_meta()) return loss;
+  if (members_ == 0) return loss.mul(value(0, scale));
+  return loss.mul(state_.select(1, scale).to(loss.options()));
 }
 
-at::Tensor LossScaler::unscale(std::span<at::Tensor> gradients, std::size_t row) const {
+bool LossScaler::unscale(std::span<at::Tensor> gradients, std::size_t row) const {
   std::vector<at::Tensor> own;
-  for (const at::Tensor& gradient : gradients)
-    if (gradient.defined()) own.push_back(member_slice(gradient, members_ > 0, row));
-  const auto options = state_.options().dtype(at::kFloat);
-  at::Tensor found = at::zeros({1}, options);
-  if (!own.empty())
-    at::_amp_foreach_non_finite_check_and_unscale_(own, found, cell(row, scale).reciprocal().to(options).view({1}));
-  return found;
-}
-
-void LossScaler::count(std::size_t row, const at::Tensor& is_lost, bool is_again) {
-  const at::Tensor now = cell(row, scale), since = cell(row, taken), run = cell(row, skipped_in_a_row);
-  const at::Tensor then = is_again ? since : since.add(1);
-  const at::Tensor is_due = is_again ? at::zeros_like(is_lost) : then.ge(interval_);
-  const at::Tensor grown = at::where(is_due.logical_and(now.lt(largest_scale)), now.mul(2), now);
-  now.copy_(at::where(is_lost, now.div(2), grown));
-  since.copy_(then.masked_fill(is_due.logical_or(is_lost), 0));
-  run.copy_(at::where(is_lost, run.add(1), is_again ? run : at::zeros_like(run)));
-  cell(row, skipped).add_(is_lost);
+  for (const at::Tensor& gradient : gradients) {
+    if (!gradient.defined()) continue;
+    own.push_back(members_ > 0 ? gradient.select(0, static_cast<std::int64_t>(row)) : gradient);
+  }
+  if (own.empty()) return true;
+  at::Tensor found = at::zeros({1}, own.front().options());
+  const at::Tensor inverse = at::full({1}, 1 / value(row, scale), own.front().options());
+  at::_amp_foreach_non_finite_check_and_unscale_(own, found, inverse);
+  return found.item<float>() == 0;
 }
 
 Verdict LossScaler::apply(std::span<at::Tensor> gradients, const StepFacts& facts) {
   if (facts.loss.is_meta()) return {};  // a dry run has no values
   Verdict verdict;
-  std::vector<at::Tensor> lost;
   for (std::size_t row = 0; row < facts.active.size(); ++row) {
-    if (!facts.active[row]) {
-      lost.push_back(at::zeros({1}, state_.options().dtype(at::kBool)));
-      continue;
+    if (!facts.active[row]) continue;
+    if (!unscale(gradients, row)) {
+      verdict.skipped.resize(facts.active.size());
+      verdict.skipped[row] = 1;
+      value(row, scale) /= 2;
+      value(row, taken) = 0;
+      value(row, skipped) += 1;
+      value(row, skipped_in_a_row) += 1;
+    } else if (!facts.is_again) {
+      value(row, skipped_in_a_row) = 0;
+      value(row, taken) += 1;
+      if (value(row, taken) < interval_) continue;
+      if (value(row, scale) < largest_scale) value(row, scale) *= 2;
+      value(row, taken) = 0;
     }
-    lost.push_back(unscale(gradients, row).ne(0));
-    count(row, lost.back().squeeze(0), facts.is_again);
-    if (!is_synchronous_ || !lost.back().item<bool>()) continue;
-    verdict.skipped.resize(facts.active.size());
-    verdict.skipped[row] = 1;
   }
-  if (!is_synchronous_) verdict.undone = at::cat(lost);
   return verdict;
 }
 

@@ -75,6 +75,15 @@ TEST_CASE("on a device that works by itself, the parts are those of the steps in
     CHECK(found["optimizer"] == Approx(0.5 / 12));
     CHECK(found["launch_gap"] == 0);
   }
+  SECTION("what the device does for the recipe's functions is arithmetic") {
+    steps.counted_self[place(Phase::callback)] = 1;
+    steps.operators[place(Phase::callback)] = {.calls = 10, .seconds = 0.25};
+    set(Phase::callback, 4, 4);
+    std::map<std::string, double> found = parts(one);
+    CHECK(total(one) == Approx(1));
+    CHECK(found["recipe"] == Approx(3.0 / 20));
+    CHECK(found["forward"] == Approx((4 + 1 + 4.0) / 20));
+  }
   SECTION("the host limits: the device waits for work") {
     set(Phase::forward, 4, 1);
     set(Phase::backward, 4, 0);

@@ -6,6 +6,7 @@
 #include <ATen/ops/ones.h>
 
 #include <numeric>
+#include <stdexcept>
 
 #include "steps/step_collector.h"
 #include "train/loop_observer.h"
@@ -187,19 +188,27 @@ TEST_CASE("a device that works by itself is waited for after each phase of furth
   CHECK(figures.asking[static_cast<std::size_t>(Phase::backward)] == Approx(4));
   CHECK(figures.waiting[static_cast<std::size_t>(Phase::backward)] == Approx(2));
   CHECK(figures.waiting[static_cast<std::size_t>(Phase::validate)] == 0);
-  CHECK(sum(figures.waiting) == Approx(2 * (waits - 1)));  // the first wait is for the work of earlier steps
+  CHECK(sum(figures.waiting) == Approx(2 * (waits - 1)));  // the first wait is for what was asked for earlier
 }
 
 TEST_CASE("a device that fails while it is waited for ends the figures, and nothing is raised") {
   StepLimits limits = each_step();
   limits.seconds = 100;
   limits.counted = 1;
-  limits.wait = [] { throw std::runtime_error("the device has failed"); };
+  int waits = 0;
+  SECTION("before a step") {}
+  SECTION("within a step") { waits = -2; }
+  limits.wait = [&] {
+    if (++waits > 0) throw std::runtime_error("the device has failed");
+  };
   StepCollector collector(limits, present_time);
   collector.run_began();
   const Listening listening(collector);
   while (!collector.is_done()) step();
+  CHECK(waits == 1);
   CHECK(collector.figures().counted == 1);
+  CHECK(collector.figures().awaited == 0);
+  CHECK(sum(collector.figures().asking) == 0);
 }
 
 TEST_CASE("the steps of a task are the passes through its loop") {

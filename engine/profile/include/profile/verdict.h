@@ -37,8 +37,8 @@ struct Measures {
   std::vector<std::string> no_room = {};
   bool is_precise = false;     // the interval of a step is narrow
   bool is_steady = true;       // the time of a step does not drift
-  bool is_synchronous = true;  // the device does what it is asked at once; else the phases tell the host's time alone,
-  bool is_awaited = false;     // unless they are of steps in which the host waited for the device after each phase
+  bool is_synchronous = true;  // the device does what it is asked at once; else the host's clock tells the host's time
+  bool is_awaited = false;     // the phases are of steps in which the host waited for the device after each phase
   Shares shares;
   std::optional<double> communication;  // share of a step in which processes exchange gradients; within `optimizer`
 

@@ -30,12 +30,9 @@ struct StepFacts {
   const std::function<void()>* repeat_forward = nullptr;
 };
 
-// The rows that a pass leaves out of the step.
+// The rows that a pass leaves out of the step: 1 for each row that is left out; empty: none.
 struct Verdict {
-  std::vector<std::uint8_t> skipped = {};  // by row: 1 for a row that is left out; empty: none
-  // The same where it is known on the device alone, which is not waited for: bool [rows] there; undefined: none. The
-  // step is taken, and what it has changed on the device is put back in these rows.
-  at::Tensor undone = {};
+  std::vector<std::uint8_t> skipped = {};
 };
 
 class GradientPass {

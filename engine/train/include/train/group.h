@@ -89,7 +89,6 @@ class Group final : public Trained {
   // Applies the passes to gradients_; rows that a pass leaves out become 0 in steps_.
   void apply_passes(const StepFacts& facts);
   bool any_steps() const;
-  std::vector<OptimizerTensor> changed_by_steps() const;  // the optimizer's state and the weights
   // The optimizer's step of the rows in steps_; rows that are left out while the optimizer evaluates again are put
   // back.
   void optimize(const StepInputs& inputs);
@@ -120,7 +119,6 @@ class Group final : public Trained {
   std::map<std::size_t, std::shared_ptr<ModelObject>> views_;
   std::vector<std::size_t> places_;  // by row
   bool may_skip_ = false;            // whether passes may leave rows out
-  at::Tensor undone_;                // what the passes of the step under way have said in Verdict::undone
   std::vector<std::uint8_t> steps_;  // by row: 1 where the present step is taken
 };
 
