@@ -5,7 +5,6 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/rand.h>
-#include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <array>
 #include <catch2/catch.hpp>
@@ -28,8 +27,6 @@ bool has_gpu() {
 }
 
 const Device& gpu() { return device_at(parse_device("cuda")); }
-
-void wait() { c10::impl::VirtualGuardImpl(at::kCUDA).synchronizeDevice(gpu().place().index()); }
 
 at::Tensor there(at::IntArrayRef shape, at::ScalarType type) {
   return at::empty(shape, at::TensorOptions(type).device(gpu().place()));
@@ -91,12 +88,12 @@ TEST_CASE("gpu: columns come from pinned buffers, which are given free when the 
     // Work behind the copies, in memory that the next step's copies would like to have.
     differences.push_back(columns[0].sub(step).abs().sum().add(columns[1].sum().sub(3 * step + 3).abs()));
     columns.clear();
-    wait();
+    gpu().wait();
   }
   for (const at::Tensor& difference : differences) CHECK(difference.item<double>() == 0);
   std::vector<at::Tensor> another{at::ones({1})};
   gpu().take(another);
-  wait();
+  gpu().wait();
   gpu().take(another);
   CHECK(host.use_count() == 1);
 }
