@@ -1,19 +1,21 @@
 # Headers of libraries, compiled once for all targets.
 
 # trainlab_common_headers(NAME LIBRARY…): the target trainlab_NAME_headers owns headers/NAME_headers.h as a precompiled
-# header, which includes headers of these libraries.
+# header, which includes headers of these libraries. Where NAME ends in _hot, it is the header of the same name without
+# that ending, compiled for hot modules: g++ optimises the functions of a file as the precompiled header before them was
+# compiled, whatever the options of the file say.
 function(trainlab_common_headers name)
+  string(REGEX REPLACE "_hot$" "" header ${name})
   set(target trainlab_${name}_headers)
   set(folder "${CMAKE_SOURCE_DIR}/tools/cmake/headers")
   add_library(${target} OBJECT EXCLUDE_FROM_ALL "${folder}/owner.cpp")
   target_link_libraries(${target} PRIVATE ${ARGN})
   # Named without its folder: ccache would not know an absolute path again in another clone.
   target_include_directories(${target} PRIVATE "${folder}")
-  target_precompile_headers(${target} PRIVATE <${name}_headers.h>)
+  target_precompile_headers(${target} PRIVATE <${header}_headers.h>)
   if(name MATCHES "_test$")
     target_compile_options(${target} PRIVATE -O0)  # as trainlab_tests compiles; no other header serves such files
-  else()
-    # Files at -O1 and at -O3 read a header that was compiled at -O2; g++ 12 crashes in a file at -O3 with one at -O1.
+  elseif(name MATCHES "_hot$")
     target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O2>)
   endif()
 
@@ -24,18 +26,19 @@ function(trainlab_common_headers name)
   if(TRAINLAB_CCACHE)
     set(sum "${CMAKE_BINARY_DIR}/CMakeFiles/${target}.dir/cmake_pch.hxx.gch.sum")
     add_custom_command(OUTPUT "${sum}"
-      COMMAND bash "${folder}/sum_header" "${folder}/${name}_headers.h" "${sum}" "${CMAKE_CXX_COMPILER}" -std=c++20
+      COMMAND bash "${folder}/sum_header" "${folder}/${header}_headers.h" "${sum}" "${CMAKE_CXX_COMPILER}" -std=c++20
               "-fmacro-prefix-map=${CMAKE_SOURCE_DIR}/="  # LibTorch's assertions name their files
               "-I$<JOIN:$<TARGET_PROPERTY:${target},INCLUDE_DIRECTORIES>,;-I>"
-      DEPENDS "${folder}/${name}_headers.h" "${folder}/sum_header" DEPFILE "${sum}.d"
+      DEPENDS "${folder}/${header}_headers.h" "${folder}/sum_header" DEPFILE "${sum}.d"
       COMMAND_EXPAND_LISTS VERBATIM COMMENT "Summing ${name}_headers.h")
     add_custom_target(${target}_sum DEPENDS "${sum}")
     add_dependencies(${target} ${target}_sum)
   endif()
 endfunction()
 
-# trainlab_precompile(TARGET KIND): the files of the target begin with the common headers of that kind, `headers` or
-# `test_headers`, with LibTorch's among them where the target links LibTorch or a module that uses LibTorch.
+# trainlab_precompile(TARGET KIND): the files of the target begin with the common headers of that kind, `headers`,
+# `hot_headers` (of a hot module) or `test_headers`, with LibTorch's among them where the target links LibTorch or a
+# module that uses LibTorch.
 function(trainlab_precompile target kind)
   get_target_property(libraries ${target} LINK_LIBRARIES)
   if(NOT libraries)
@@ -51,8 +54,10 @@ function(trainlab_precompile target kind)
 endfunction()
 
 trainlab_common_headers(std)
+trainlab_common_headers(std_hot)
 trainlab_common_headers(std_test trainlab::catch2)
 if(TRAINLAB_WITH_TORCH)
   trainlab_common_headers(torch trainlab::torch)
+  trainlab_common_headers(torch_hot trainlab::torch)
   trainlab_common_headers(torch_test trainlab::torch trainlab::catch2)
 endif()
