@@ -160,7 +160,7 @@ void FitLoop::warn_of_lateness(double left) {
           .error("", "validation, test part and checkpoint take about " + number_text(std::ceil(needed)) + " s, and " +
                          number_text(std::max(std::floor(left), 0.0)) + " s of the budget are left: the end comes late")
           .hint("smaller parts for val and test, or more time, end in time");
-  for (const FitMember& fit : fits_) fit.context.warn(text.what());
+  fits_.front().context.warn(text.what());  // once: the fits of a stack end together
 }
 
 double FitLoop::own_seconds_left() const {
