@@ -237,9 +237,10 @@ void Parameters::close() {
     for (const std::string& name : names) all += (all.empty() ? "--" : ", --") + name;
     for (const Flag& flag : flags_) names.push_back(flag.name);
     const std::string close = Registry::closest(given.name, names);
-    throw error.hint(!close.empty() ? "did you mean --" + close + "?"
-                     : all.empty()  ? "it declares none"
-                                    : "it has " + all);
+    if (!close.empty()) throw error.hint("did you mean --" + close + "?");
+    std::string hint = all.empty() ? "it declares none" : "it has " + all;
+    if (given.from == "--" + given.name) hint += "; an option of its stage is --set " + given.name + "=VALUE";
+    throw error.hint(hint);
   }
 }
 

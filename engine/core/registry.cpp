@@ -223,7 +223,9 @@ Error too_many(const Entry& entry, const std::vector<std::string>& by_position, 
     if (!other.empty()) text += ", or " + other;
     error.hint(text);
   } else if (named != entry.options.end()) {
-    error.hint("write " + entry.name + " { " + named->name + " = … }");
+    const std::string options = "{ " + named->name + " = … }";
+    error.hint("write " + entry.name +
+               (by_position.empty() ? " " + options : "(" + joined(by_position) + ", " + options + ")"));
   }
   return error.in(entry.name);
 }

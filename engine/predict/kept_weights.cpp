@@ -9,7 +9,9 @@ KeptWeights read_kept(const std::filesystem::path& stage_folder, const ModelFile
   const std::optional<Checkpoint> checkpoint = CheckpointFolder::read_newest(stage_folder / "checkpoints");
   if (!checkpoint) {
     throw usage_error("there are no weights yet in " + stage_folder.string())
-        .hint("the first checkpoint is written at a validation, or at the end");
+        .hint(
+            "the first checkpoint is written at a validation when 10 s have passed, as `checkpoint` says, or at the "
+            "end");
   }
   KeptWeights kept{.weights = {}, .data = tensors_below(checkpoint->tensors, "data.")};
   const bool best = model.keeps_best && checkpoint->best;

@@ -99,7 +99,18 @@ void TaskContext::check_open() const {
 void TaskContext::log(const std::string& name, Logged value) {
   check_open();
   if (const auto* tensor = std::get_if<at::Tensor>(&value)) value = logged_tensor(*tensor, "ctx:log." + name);
-  if (!from_) logged_.insert_or_assign(name, std::move(value));
+  if (from_) return;
+  const bool is_first = logged_.insert_or_assign(name, std::move(value)).second;
+  if (!is_first) warn_of_uncounted_steps();
+}
+
+void TaskContext::warn_of_uncounted_steps() {
+  if (loops_ > 0 || std::exchange(has_warned_of_steps_, true)) return;
+  warn_(recipe_error("ctx:log: no loop that saves is under way, so that all rows are of step 0, and a resumed task "
+                     "begins anew")
+            .hint("for batch in ctx:batches(data.train, { epochs = 5, save = { model, opt } }) do … end counts steps, "
+                  "has a row for each, and goes on where it was stopped")
+            .what());
 }
 
 void TaskContext::artifact(const std::string& name, const Artifact& content) {

@@ -129,7 +129,7 @@ void register_task(Registry& registry, const TaskAddition& addition) {
   };
   field("ctx.seed", "The seed of the task.", "integer");
   field("ctx.step", "Steps done in durable loops.", "integer");
-  field("ctx.epoch", "Epochs completed in the present loop.", "integer");
+  field("ctx.epoch", "Epochs completed in the present durable loop.", "integer");
   field("ctx.state", "A table of plain data and tensors that is saved with every checkpoint and restored by a resume.",
         "table");
   registry.add(log_entry("ctx", "Logs a value in the row of the present step.", "ctx:log(\"train.loss\", loss)"));

@@ -152,6 +152,7 @@ void TaskLoop::restore(const NamedTensors& tensors, const std::string& prefix) c
 void TaskLoop::end_step(TaskContext& task) {
   if (trains(task)) task.stepped(begun_, fetched_, batch_ ? batch_->size : 0);
   ++done_;
+  if (number_ == 0 && !task.logged_.empty()) task.warn_of_uncounted_steps();
   task.end_row();
   if (number_ == 0) return;
   const std::int64_t step = task.step();

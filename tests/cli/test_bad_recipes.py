@@ -212,9 +212,10 @@ class Options(CliTest):
         self.assert_said(self.train(), "share is nan at epoch 1, step 4", "val.mine is nan at epoch 1",
                          "test.mine is nan at epoch 3, step 12")
         self.write("r.lua", "return lab.task { name = 't', run = function(ctx)\n"
-                            "  for step in ctx:steps(3) do ctx:log('share', 0 / 0) end\nend }\n")
+                            "  local save = { lab.tensor { 1 } }\n"
+                            "  for step in ctx:steps(3, { save = save }) do ctx:log('share', 0 / 0) end\nend }\n")
         result = self.train("--json")
-        self.assertEqual(result.json()["warnings"], ["ctx:log: share is nan at epoch 0, step 0"])
+        self.assertEqual(result.json()["warnings"], ["ctx:log: share is nan at epoch 0, step 1"])
 
     def test_a_metric_that_is_not_a_number_is_told_once_in_a_continued_run(self):
         self.recipe(**{**SLOW, "more": SLOW["more"] + "  metrics = { { name = 'mine', update = function()\n"
@@ -407,6 +408,15 @@ local _ = outer(1)
                      "it has lr, seed, trial; hp has what the space declares, so that `hp.name or value` is never "
                      "needed")
 
+    def test_a_list_in_place_of_a_search_range(self):
+        self.write("r.lua", """return lab.sweep {
+  name = "s", metric = "val.loss", trials = 2, build = function(hp) end, space = { lr = { 0.1, 0.01 } },
+}
+""")
+        self.refused(1, "sweep.space.lr: expected an integer, number, boolean, string or a search range, "
+                        "found a list of 2",
+                     "one of several values is lab.space.choice { …, … }")
+
     def test_wrong_type(self):
         self.recipe(optim='lab.optim.AdamW { lr = "fast" }')
         self.refused(LINES["optim"], 'optim.AdamW.lr: expected a number ≥ 0, found "fast"')
@@ -516,6 +526,8 @@ class Settings(CliTest):
         result = self.train("--rat", "1", code=2)
         self.assert_message(result, "trainlab: --rat: the recipe has no parameter 'rat'")
         self.assert_said(result, "hint: did you mean --rate?")
+        self.assert_said(self.train("--epochs", "3", code=2), "the recipe has no parameter 'epochs'",
+                         "hint: it has --rate; an option of its stage is --set epochs=VALUE")
         result = self.train("--rate", "fast", code=2)
         self.assert_message(result, 'r.lua:1: --rate: expected a number ≥ 0, found "fast"')
         result = self.train("--rate", "-1", code=2)

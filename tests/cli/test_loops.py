@@ -175,6 +175,22 @@ end }
         self.assertRegex(table, r"\n +0 +0 +100 +0\.125\n")
         self.assertIn("(21 of 300 rows; all of them", text)
 
+    def test_rows_that_no_step_counts_are_warned_of_once(self):
+        data = "local data = lab.data.blobs { samples = 40 }:split { train = 0.5, val = 0.5 }\n"
+        saved = "ctx:steps(2, { save = { lab.tensor { 1 } } })"
+        for loops, warned in (
+            ("for step in ctx:steps(3) do ctx:log('a', step) end", True),
+            ("for batch in data.train:batches(5) do ctx:log('a', batch.size) end", True),
+            ("for step in ctx:steps(3) do end ctx:log('a', 1)", False),
+            (f"for step in {saved} do ctx:log('a', step) end for s in ctx:steps(3) do ctx:log('b', s) end", False),
+        ):
+            with self.subTest(loops=loops):
+                self.write("t.lua", f"{data}return lab.task {{ name = 't', run = function(ctx) {loops} end }}\n")
+                result = self.run_program("t.lua", "--quiet")
+                self.assertEqual(result.err.count("ctx:log: no loop that saves"), int(warned), result)
+                if warned:
+                    self.assert_said(result, "hint: for batch in ctx:batches(data.train, { epochs = 5, save = ")
+
     def test_batches_in_the_type_of_a_model_of_float64(self):
         self.write("t.lua", """local data = lab.data.tensors(function()
   return lab.tensor({ { 1 / 3 }, { 2 / 3 } }, { dtype = "float64" }), lab.tensor({ { 1 / 7 }, { 2 / 7 } },
@@ -297,6 +313,11 @@ end }""")
                 "expected a number or a tensor of one element, found shape [2]",
             ),
             ("input", "lab.build(lab.nn.Linear(2), {})", "lab.build.input: missing"),
+            (
+                "sizes",
+                "lab.build(lab.nn.Linear(2), { 64 })",
+                "build: takes 1 by position (model), found 2\n  hint: write build(model, { input = … })",
+            ),
             (
                 "shape",
                 "lab.build(lab.nn.Conv2d(2, 3), { input = { 4 } })",

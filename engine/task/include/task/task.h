@@ -198,6 +198,8 @@ class TaskContext : public Object, public std::enable_shared_from_this<TaskConte
   // Measures a step of a loop (see SpeedMeter::stepped).
   void stepped(double begun, double fetched, std::int64_t samples);
   void end_row();
+  // Says once, where no durable loop has begun, that the rows say nothing of the steps in which they were logged.
+  void warn_of_uncounted_steps();
   void flush();
   void show();
   // Writes a checkpoint; then raises what was seen in the state that cannot be saved.
@@ -228,7 +230,8 @@ class TaskContext : public Object, public std::enable_shared_from_this<TaskConte
   std::vector<Row> rows_;                 // not yet written
   std::int64_t epoch_ = 0, samples_ = 0;  // of the latest row
   bool to_show_ = false;                  // rows were written since the last progress line
-  std::map<std::string, double> last_;    // of each name
+  bool has_warned_of_steps_ = false;
+  std::map<std::string, double> last_;  // of each name
   NotFiniteValues not_finite_;
   std::vector<FinishedLoop> finished_;
   std::shared_ptr<TaskLoop> loop_;  // the durable one under way
