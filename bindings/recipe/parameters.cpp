@@ -239,7 +239,8 @@ void Parameters::close() {
     const std::string close = Registry::closest(given.name, names);
     if (!close.empty()) throw error.hint("did you mean --" + close + "?");
     std::string hint = all.empty() ? "it declares none" : "it has " + all;
-    if (given.from == "--" + given.name) hint += "; an option of its stage is --set " + given.name + "=VALUE";
+    if (given.from == "--" + given.name)
+      hint += "; an option of the stage that it returns would be --set " + given.name + "=VALUE";
     throw error.hint(hint);
   }
 }

@@ -275,8 +275,8 @@ class Checker {
         const std::string amount = Value(std::abs(value.number())).brief();
         if (option.unit == "time") return "write \"" + amount + " h\", \"" + amount + " min\" or \"" + amount + " s\"";
         // A part of a step is no length.
-        if (value.number() > 0 && value.number() < 1)
-          return "write \"" + Value(100 * value.number()).brief() + "%\" or \"" + amount + " epochs\"";
+        if (const double part = std::abs(value.number()); part > 0 && part < 1)
+          return "write \"" + Value(std::round(1e10 * part) / 1e8).brief() + "%\" or \"" + amount + " epochs\"";
         return "write \"" + amount + " epochs\" or \"" + amount + " steps\"";
       }
       if (form.type == Form::Type::string && option.unit == "bytes" && value.is_number()) {
@@ -290,7 +290,9 @@ class Checker {
       if (form.type == Form::Type::entry) {
         if (form.kind == "layer" && value.is_list())
           return "layers in a row are nn.Sequential { a, b }, with one pair of braces";
-        if (form.kind == "space" && value.is_list()) return "one of several values is lab.space.choice { …, … }";
+        if (form.kind == "space" && value.is_list())
+          return option.is_keyed ? "each search range has a name: { lr = lab.space.log(1e-4, 1e-1) }"
+                                 : "one of several values is lab.space.choice { …, … }";
         if (form.kind == "init" && value.is_string() && names_weights(value.string()))
           return hint_for_weights(value.string());
         for (const Entry* entry : registry_.of_kind(form.kind)) {

@@ -224,8 +224,9 @@ Error too_many(const Entry& entry, const std::vector<std::string>& by_position, 
     error.hint(text);
   } else if (named != entry.options.end()) {
     const std::string options = "{ " + named->name + " = … }";
+    const bool is_called_with_options_alone = by_position.empty() || is_chained(entry);
     error.hint("write " + entry.name +
-               (by_position.empty() ? " " + options : "(" + joined(by_position) + ", " + options + ")"));
+               (is_called_with_options_alone ? " " + options : "(" + joined(by_position) + ", " + options + ")"));
   }
   return error.in(entry.name);
 }

@@ -10,8 +10,8 @@ KeptWeights read_kept(const std::filesystem::path& stage_folder, const ModelFile
   if (!checkpoint) {
     throw usage_error("there are no weights yet in " + stage_folder.string())
         .hint(
-            "the first checkpoint is written at a validation when 10 s have passed, as `checkpoint` says, or at the "
-            "end");
+            "the first checkpoint is written at a validation when 10 s have passed, or as `checkpoint` says, and at "
+            "the end");
   }
   KeptWeights kept{.weights = {}, .data = tensors_below(checkpoint->tensors, "data.")};
   const bool best = model.keeps_best && checkpoint->best;

@@ -100,17 +100,25 @@ void TaskContext::log(const std::string& name, Logged value) {
   check_open();
   if (const auto* tensor = std::get_if<at::Tensor>(&value)) value = logged_tensor(*tensor, "ctx:log." + name);
   if (from_) return;
-  const bool is_first = logged_.insert_or_assign(name, std::move(value)).second;
-  if (!is_first) warn_of_uncounted_steps();
+  has_logged_ = true;
+  if (!logged_.insert_or_assign(name, std::move(value)).second)
+    warn_of_rows(name + " is logged again in the row of step " + std::to_string(step()) +
+                 ", which keeps the last value");
 }
 
-void TaskContext::warn_of_uncounted_steps() {
-  if (loops_ > 0 || std::exchange(has_warned_of_steps_, true)) return;
-  warn_(recipe_error("ctx:log: no loop that saves is under way, so that all rows are of step 0, and a resumed task "
-                     "begins anew")
-            .hint("for batch in ctx:batches(data.train, { epochs = 5, save = { model, opt } }) do … end counts steps, "
-                  "has a row for each, and goes on where it was stopped")
-            .what());
+void TaskContext::uncounted_step() {
+  if (!has_logged_ || ++uncounted_steps_ < 2) return;
+  warn_of_rows("this loop has no `save`, so that all its rows are of step " + std::to_string(step()) +
+               ", and a resumed task begins it again");
+}
+
+void TaskContext::warn_of_rows(const std::string& what) {
+  if (loops_ > 0 || std::exchange(has_warned_of_rows_, true)) return;
+  warn_(
+      recipe_error("ctx:log: " + what)
+          .hint("a loop of ctx that saves counts its steps, has a row for each, and goes on where it was stopped: for "
+                "batch in ctx:batches(data.train, { epochs = 5, save = { model, opt } }) do … end")
+          .what());
 }
 
 void TaskContext::artifact(const std::string& name, const Artifact& content) {

@@ -107,6 +107,7 @@ bool TaskLoop::advance(TaskContext& task) {
   if (number_ > 0 && done_ > 0) {
     if (checkpoint_.is_due(done_, task.record_.seconds_since_commit(), true)) task.commit();
   }
+  task.has_logged_ = false;
   begun_ = fetched_ = steady_seconds();
   if (loader_) {
     Batch batch = fetch();
@@ -152,7 +153,7 @@ void TaskLoop::restore(const NamedTensors& tensors, const std::string& prefix) c
 void TaskLoop::end_step(TaskContext& task) {
   if (trains(task)) task.stepped(begun_, fetched_, batch_ ? batch_->size : 0);
   ++done_;
-  if (number_ == 0 && !task.logged_.empty()) task.warn_of_uncounted_steps();
+  if (number_ == 0) task.uncounted_step();
   task.end_row();
   if (number_ == 0) return;
   const std::int64_t step = task.step();

@@ -527,7 +527,7 @@ class Settings(CliTest):
         self.assert_message(result, "trainlab: --rat: the recipe has no parameter 'rat'")
         self.assert_said(result, "hint: did you mean --rate?")
         self.assert_said(self.train("--epochs", "3", code=2), "the recipe has no parameter 'epochs'",
-                         "hint: it has --rate; an option of its stage is --set epochs=VALUE")
+                         "hint: it has --rate; an option of the stage that it returns would be --set epochs=VALUE")
         result = self.train("--rate", "fast", code=2)
         self.assert_message(result, 'r.lua:1: --rate: expected a number ≥ 0, found "fast"')
         result = self.train("--rate", "-1", code=2)

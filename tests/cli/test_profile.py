@@ -433,6 +433,7 @@ end }
 """)
         result = self.run_program("profile", "short.lua", "--threads", "1", "--json")
         self.assertEqual(result.err.count("it begins"), 1, result)
+        self.assertNotIn("warning", result.err, result)
         self.assertLess(result.json()["allowed_seconds"], 30)
         result = self.run_program("profile", "short.lua", "--threads", "1", "--json", "--seconds", "0.5")
         self.assertAlmostEqual(result.json()["allowed_seconds"], 0.5)

@@ -16,7 +16,7 @@ function(trainlab_common_headers name)
   if(name MATCHES "_test$")
     target_compile_options(${target} PRIVATE -O0)  # as trainlab_tests compiles; no other header serves such files
   elseif(name MATCHES "_hot$")
-    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O2>)
+    target_compile_options(${target} PRIVATE -O2)  # g++ 12 crashes in a file at -O3 with a header at -O1
   endif()
 
   # Without this sum, ccache would read the precompiled header, up to 270 MB, for each file that uses the header, and
@@ -24,9 +24,12 @@ function(trainlab_common_headers name)
   # bytes each time. With CCACHE_PCH_EXTSUM (options.cmake) ccache reads the sum instead, which depends only on what the
   # header is made from.
   if(TRAINLAB_CCACHE)
+    string(TOUPPER "${CMAKE_BUILD_TYPE}" type)
+    set(flags "${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${type}} $<JOIN:$<TARGET_PROPERTY:${target},COMPILE_OPTIONS>, >")
     set(sum "${CMAKE_BINARY_DIR}/CMakeFiles/${target}.dir/cmake_pch.hxx.gch.sum")
     add_custom_command(OUTPUT "${sum}"
-      COMMAND bash "${folder}/sum_header" "${folder}/${header}_headers.h" "${sum}" "${CMAKE_CXX_COMPILER}" -std=c++20
+      COMMAND bash "${folder}/sum_header" "${folder}/${header}_headers.h" "${sum}" "${flags}"
+              "${CMAKE_CXX_COMPILER}" -std=c++20
               "-fmacro-prefix-map=${CMAKE_SOURCE_DIR}/="  # LibTorch's assertions name their files
               "-I$<JOIN:$<TARGET_PROPERTY:${target},INCLUDE_DIRECTORIES>,;-I>"
       DEPENDS "${folder}/${header}_headers.h" "${folder}/sum_header" DEPFILE "${sum}.d"
@@ -45,6 +48,9 @@ function(trainlab_precompile target kind)
     set(libraries "")
   endif()
   trainlab_uses_torch(uses_torch ${libraries})
+  if(kind STREQUAL "hot_headers" AND NOT CMAKE_BUILD_TYPE STREQUAL "Release")
+    set(kind headers)  # only a release compiles hot modules otherwise
+  endif()
   if(uses_torch)
     set_target_properties(${target} PROPERTIES TRAINLAB_USES_TORCH ON)
     target_precompile_headers(${target} REUSE_FROM trainlab_torch_${kind})
@@ -54,10 +60,14 @@ function(trainlab_precompile target kind)
 endfunction()
 
 trainlab_common_headers(std)
-trainlab_common_headers(std_hot)
 trainlab_common_headers(std_test trainlab::catch2)
 if(TRAINLAB_WITH_TORCH)
   trainlab_common_headers(torch trainlab::torch)
-  trainlab_common_headers(torch_hot trainlab::torch)
   trainlab_common_headers(torch_test trainlab::torch trainlab::catch2)
+endif()
+if(CMAKE_BUILD_TYPE STREQUAL "Release")
+  trainlab_common_headers(std_hot)
+  if(TRAINLAB_WITH_TORCH)
+    trainlab_common_headers(torch_hot trainlab::torch)
+  endif()
 endif()

@@ -195,7 +195,10 @@ StepFigures measure_fit(FitPlan& plan, const Measured& how, const StepLimits& li
 
 void run_measured_task(const Measured& how, const ScratchFolder& folder, TaskCompany company) {
   company.shows_progress = false;
-  check_end(in_folder(folder, [&] { return run_task(how.stage, context_in(folder.path(), how), company); }));
+  StageContext context = context_in(folder.path(), how);
+  // The task is run again and again here, and says the same whenever it trains.
+  context.on_warning = [](const std::string&) {};
+  check_end(in_folder(folder, [&] { return run_task(how.stage, context, company); }));
 }
 
 void run_measured_task(const Measured& how, const ScratchFolder& folder, TaskStepListener& listener) {

@@ -127,8 +127,8 @@ TEST_CASE("missing options say what belongs there") {
 TEST_CASE("durations need their unit") {
   CHECK(refused({{"validate", 5}}) ==
         "fit.validate: expected a duration, found 5\n  hint: write \"5 epochs\" or \"5 steps\"");
-  CHECK(refused({{"validate", 0.05}}) ==
-        "fit.validate: expected a duration, found 0.05\n  hint: write \"5%\" or \"0.05 epochs\"");
+  CHECK(refused({{"validate", 0.07}}) ==
+        "fit.validate: expected a duration, found 0.07\n  hint: write \"7%\" or \"0.07 epochs\"");
   CHECK(refused({{"validate", "5"}})
             .find("fit.validate: expected a duration, found \"5\"\n  hint: a number and a unit") == 0);
   CHECK(refused({{"validate", "-5 steps"}}) == "fit.validate: a duration cannot be negative, found \"-5 steps\"");

@@ -198,8 +198,10 @@ class TaskContext : public Object, public std::enable_shared_from_this<TaskConte
   // Measures a step of a loop (see SpeedMeter::stepped).
   void stepped(double begun, double fetched, std::int64_t samples);
   void end_row();
-  // Says once, where no durable loop has begun, that the rows say nothing of the steps in which they were logged.
-  void warn_of_uncounted_steps();
+  // A step of a loop that is not durable has ended.
+  void uncounted_step();
+  // Says once, unless a durable loop has begun, what the rows do not hold.
+  void warn_of_rows(const std::string& what);
   void flush();
   void show();
   // Writes a checkpoint; then raises what was seen in the state that cannot be saved.
@@ -230,7 +232,9 @@ class TaskContext : public Object, public std::enable_shared_from_this<TaskConte
   std::vector<Row> rows_;                 // not yet written
   std::int64_t epoch_ = 0, samples_ = 0;  // of the latest row
   bool to_show_ = false;                  // rows were written since the last progress line
-  bool has_warned_of_steps_ = false;
+  bool has_logged_ = false;               // since the step under way began
+  int uncounted_steps_ = 0;               // that have logged
+  bool has_warned_of_rows_ = false;
   std::map<std::string, double> last_;  // of each name
   NotFiniteValues not_finite_;
   std::vector<FinishedLoop> finished_;
