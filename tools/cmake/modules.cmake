@@ -167,12 +167,12 @@ ${calls}  return commands;
   set(${out} ${files} "${path}" PARENT_SCOPE)
 endfunction()
 
-# trainlab_clones(FILE…): these sources of a module, or of a benchmark, include core/clones.h, and are optimised for
-# their loops. They do without the precompiled header: g++ compiles the clones of a function as that header was
-# compiled, which leaves most loops without vector instructions.
+# trainlab_clones(FILE…): these sources of a HOT module, or of a benchmark, include core/clones.h. They do without the
+# precompiled header: g++ compiles the clones of a function as that header was compiled, at -O2, which leaves most loops
+# without vector instructions.
 function(trainlab_clones)
   set_source_files_properties(${ARGN} PROPERTIES
-    COMPILE_OPTIONS $<$<CONFIG:Release>:-O3> COMPILE_DEFINITIONS TRAINLAB_IS_IN_CLONES SKIP_PRECOMPILE_HEADERS ON)
+    COMPILE_DEFINITIONS TRAINLAB_IS_IN_CLONES SKIP_PRECOMPILE_HEADERS ON)
 endfunction()
 
 # trainlab_module(NAME core [HOT] [ENTRIES layers/linear …] SOURCES value.cpp … [CLONES kernels.cpp …] [DEPENDS …]
@@ -183,7 +183,7 @@ endfunction()
 # not. ENTRIES names the sources that add entries to the registry: layers/linear is layers/linear.cpp, which defines
 # register_linear(Registry&). The module has register_NAME(Registry&), which calls them all. HOT: the module has inner
 # loops of its own, over pixels, weights or trials, or stands in the inner loops of recipes, and is optimised for them;
-# other modules call LibTorch for that. CLONES: the sources that include core/clones.h.
+# other modules call LibTorch for that. CLONES: those of a HOT module's sources that include core/clones.h.
 function(trainlab_module)
   cmake_parse_arguments(PARSE_ARGV 0 arg "HOT" "NAME" "ENTRIES;SOURCES;CLONES;DEPENDS;PRIVATE_DEPENDS")
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_NAME OR NOT (arg_ENTRIES OR arg_SOURCES))
@@ -215,6 +215,9 @@ function(trainlab_module)
     trainlab_registration(registration ${arg_NAME} ${arg_ENTRIES})
     target_sources(${target} PRIVATE "${registration}")
     set_source_files_properties("${registration}" PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+  endif()
+  if(arg_CLONES AND NOT arg_HOT)
+    message(FATAL_ERROR "trainlab_module(NAME ${arg_NAME}): CLONES needs HOT")
   endif()
   trainlab_clones(${arg_CLONES})
   list(SORT arg_SOURCES)

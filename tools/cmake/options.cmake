@@ -20,8 +20,8 @@ option(TRAINLAB_WERROR "warnings are errors" ON)
 # NDEBUG is always defined: at::RecordFunction and others have data members under '#ifndef NDEBUG', so code compiled
 # without it disagrees with the released LibTorch on layouts.
 #
-# A release: -Og, which g++ compiles a third sooner than -O2. Modules and files with inner loops of their own have
-# -O3: HOT and CLONES in trainlab_module.
+# A release: -Og, which g++ compiles a third sooner than -O2. Modules with inner loops of their own have -O3: HOT in
+# trainlab_module.
 set(CMAKE_CXX_FLAGS_RELEASE "-Og -DNDEBUG")
 set(CMAKE_CXX_FLAGS_DEBUG "-Og -g -DNDEBUG -D_GLIBCXX_ASSERTIONS")
 set(CMAKE_CXX_FLAGS_SANITIZE "-O1 -g1 -fno-omit-frame-pointer -DNDEBUG -D_GLIBCXX_ASSERTIONS")
