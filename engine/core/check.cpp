@@ -272,11 +272,12 @@ class Checker {
     std::vector<std::string> words;
     for (const Form& form : option.forms) {
       if (form.type == Form::Type::duration && value.is_number()) {
-        const std::string amount = Value(std::abs(value.number())).brief();
+        const double size = std::abs(value.number());
+        const std::string amount = Value(size).brief();
         if (option.unit == "time") return "write \"" + amount + " h\", \"" + amount + " min\" or \"" + amount + " s\"";
         // A part of a step is no length.
-        if (const double part = std::abs(value.number()); part > 0 && part < 1)
-          return "write \"" + Value(std::round(1e10 * part) / 1e8).brief() + "%\" or \"" + amount + " epochs\"";
+        if (size > 0 && size < 1)
+          return "write \"" + Value(std::round(1e10 * size) / 1e8).brief() + "%\" or \"" + amount + " epochs\"";
         return "write \"" + amount + " epochs\" or \"" + amount + " steps\"";
       }
       if (form.type == Form::Type::string && option.unit == "bytes" && value.is_number()) {
