@@ -6,12 +6,11 @@
 #include <utility>
 
 #include "core/printable.h"
+#include "core/value.h"
 
 namespace trainlab {
 
 namespace {
-
-constexpr std::int64_t largest_exact = std::int64_t{1} << 53;  // up to it all whole numbers are exact as double
 
 bool is_name(const std::string& name) {
   const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };

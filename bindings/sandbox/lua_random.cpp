@@ -5,6 +5,7 @@
 #include <lua.hpp>
 
 #include "bindings/lua_error.h"
+#include "core/value.h"
 #include "libraries.h"
 
 namespace trainlab {
@@ -21,8 +22,8 @@ int l_random(lua_State* L) {
   }
   const double low = count == 1 ? 1 : std::floor(luaL_checknumber(L, 1));
   const double high = std::floor(luaL_checknumber(L, count == 1 ? 1 : 2));
-  constexpr double kExact = 9007199254740992.0;
-  if (!(std::fabs(low) <= kExact && std::fabs(high) <= kExact)) return luaL_error(L, "random: limits beyond 2^53");
+  if (!(std::fabs(low) <= largest_exact && std::fabs(high) <= largest_exact))
+    return luaL_error(L, "random: limits beyond 2^53");
   if (low > high) return luaL_error(L, "random: nothing lies between %f and %f", low, high);
   const auto span = static_cast<std::uint64_t>(static_cast<std::int64_t>(high) - static_cast<std::int64_t>(low)) + 1;
   lua_pushnumber(L,

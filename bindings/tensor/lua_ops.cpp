@@ -8,6 +8,7 @@
 
 #include "bindings/lua_entries.h"
 #include "bindings/lua_error.h"
+#include "bindings/marshal.h"
 #include "core/printable.h"
 #include "sandbox/meter.h"
 #include "sandbox/underway.h"
@@ -150,9 +151,7 @@ void push_result(lua_State* L, c10::IValue&& value, const c10::Argument* declare
       lua_pushstring(L, dtype_name(static_cast<at::ScalarType>(x)).c_str());
       return;
     }
-    constexpr std::int64_t exact = std::int64_t{1} << 53;
-    if (x > exact || x < -exact) throw recipe_error("the integer " + std::to_string(x) + " has no exact Lua number");
-    lua_pushnumber(L, static_cast<double>(x));
+    push_integer(L, x);
   } else if (value.isDouble()) {
     lua_pushnumber(L, value.toDouble());
   } else if (value.isBool()) {

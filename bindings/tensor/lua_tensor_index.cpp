@@ -105,7 +105,7 @@ Place find_place(lua_State* L, const at::Tensor& tensor) {
 }
 
 // Upvalue: the methods.
-int l_index(lua_State* L) {
+int l_tensor_index(lua_State* L) {
   if (lua_type(L, 2) == LUA_TSTRING) {
     lua_pushvalue(L, 2);
     lua_rawget(L, lua_upvalueindex(1));
@@ -140,7 +140,7 @@ void set_field(lua_State* L, const at::Tensor& tensor) {
   tensor.mutable_grad() = gradient;
 }
 
-int l_assign(lua_State* L) {
+int l_tensor_assign(lua_State* L) {
   return guarded(L, [&] {
     with_operator_errors([&] {
       const at::Tensor& tensor = check_tensor(L, 1);
@@ -173,9 +173,9 @@ int l_assign(lua_State* L) {
 }  // namespace
 
 void open_tensor_indexing(lua_State* L, int metatable) {
-  lua_pushcclosure(L, l_index, 1);
+  lua_pushcclosure(L, l_tensor_index, 1);
   lua_setfield(L, metatable, "__index");
-  lua_pushcfunction(L, l_assign);
+  lua_pushcfunction(L, l_tensor_assign);
   lua_setfield(L, metatable, "__newindex");
 }
 

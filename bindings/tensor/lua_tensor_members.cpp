@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "bindings/lua_error.h"
+#include "bindings/marshal.h"
 #include "core/known_elsewhere.h"
 #include "core/printable.h"
 #include "core/trace.h"
@@ -20,16 +21,7 @@ namespace trainlab {
 
 namespace {
 
-constexpr std::int64_t kExactIntegers = std::int64_t{1} << 53;
 constexpr std::int64_t kValueBytes = 8;  // of a value in a list of Lua
-
-void push_integer(lua_State* L, std::int64_t x) {
-  if (x > kExactIntegers || x < -kExactIntegers) {
-    throw recipe_error("the integer " + std::to_string(x) + " has no exact Lua number")
-        .hint("Lua numbers are doubles: up to 2^53");
-  }
-  lua_pushnumber(L, static_cast<double>(x));
-}
 
 void push_shape(lua_State* L, at::IntArrayRef shape) {
   lua_createtable(L, static_cast<int>(shape.size()), 0);
@@ -53,7 +45,7 @@ int l_no_size(lua_State* L) {
   });
 }
 
-int l_release(lua_State* L) {
+int l_tensor_release(lua_State* L) {
   return guarded(L, [&] {
     at::Tensor* tensor = to_tensor(L, 1);
     if (!tensor) throw recipe_error("expected a tensor, found " + type_text(L, 1)).in("tensor:release");
@@ -324,7 +316,7 @@ void open_tensor_members(lua_State* L, int methods) {
                                     {"tolist", l_tolist},
                                     {"requires_grad", l_requires_grad},
                                     {"backward", l_backward},
-                                    {"release", l_release},
+                                    {"release", l_tensor_release},
                                     {nullptr, nullptr}};
   for (const luaL_Reg* function = functions; function->name; ++function) {
     lua_pushcfunction(L, function->func);

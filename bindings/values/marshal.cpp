@@ -16,7 +16,6 @@ namespace trainlab {
 
 namespace {
 
-constexpr double kExactIntegers = 9007199254740992.0;  // 2^53
 constexpr std::size_t kDepth = 100;
 constexpr int kValues = 1'000'000;
 
@@ -62,7 +61,7 @@ class TableReader {
   }
 
   static Value number(double x) {
-    const bool whole = std::fabs(x) <= kExactIntegers && std::trunc(x) == x && !(x == 0 && std::signbit(x));
+    const bool whole = std::fabs(x) <= largest_exact && std::trunc(x) == x && !(x == 0 && std::signbit(x));
     return whole ? Value(static_cast<std::int64_t>(x)) : Value(x);
   }
 
@@ -259,6 +258,14 @@ ScriptState to_script_state(lua_State* L, int index) {
 
 void push_value(lua_State* L, const Value& value) { push_with_tensors(L, value, nullptr); }
 
+void push_integer(lua_State* L, std::int64_t x) {
+  if (x > largest_exact || x < -largest_exact) {
+    throw recipe_error("the integer " + std::to_string(x) + " has no exact Lua number")
+        .hint("Lua numbers are doubles: up to 2^53");
+  }
+  lua_pushnumber(L, static_cast<double>(x));
+}
+
 void push_script_state(lua_State* L, const ScriptState& state) { push_with_tensors(L, state.value, &state.tensors); }
 
 namespace {
@@ -268,12 +275,7 @@ void push_with_tensors(lua_State* L, const Value& value, const NamedTensors* ten
   if (value.is_boolean()) {
     lua_pushboolean(L, value.boolean() ? 1 : 0);
   } else if (value.is_integer()) {
-    const auto exact = static_cast<std::int64_t>(kExactIntegers);
-    if (value.integer() > exact || value.integer() < -exact) {
-      throw recipe_error("the integer " + std::to_string(value.integer()) + " has no exact Lua number")
-          .hint("Lua numbers are doubles: up to 2^53");
-    }
-    lua_pushnumber(L, static_cast<double>(value.integer()));
+    push_integer(L, value.integer());
   } else if (value.is_number()) {
     lua_pushnumber(L, value.number());
   } else if (value.is_string()) {

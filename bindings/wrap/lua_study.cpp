@@ -111,7 +111,7 @@ int l_ask(lua_State* L) {
 
 std::int64_t whole_number(lua_State* L, int index, std::int64_t least, const char* where) {
   const double x = lua_type(L, index) == LUA_TNUMBER ? lua_tonumber(L, index) : std::nan("");
-  if (!(x >= static_cast<double>(least) && x <= 9007199254740992.0 && std::trunc(x) == x)) {
+  if (!(x >= static_cast<double>(least) && x <= largest_exact && std::trunc(x) == x)) {
     throw recipe_error("expected an integer ≥ " + std::to_string(least) + ", found " + type_text(L, index)).in(where);
   }
   return static_cast<std::int64_t>(x);

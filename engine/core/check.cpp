@@ -13,8 +13,6 @@ namespace trainlab {
 
 namespace {
 
-constexpr double kExactIntegers = 9007199254740992.0;  // 2^53
-
 std::string quote_name(const std::string& name) { return "'" + printable_line(name) + "'"; }
 
 class Checker {
@@ -157,13 +155,12 @@ class Checker {
   }
   static bool is_whole(const Value& value) {
     if (value.is_integer()) return true;
-    return value.is_number() && std::fabs(value.number()) < kExactIntegers &&
+    return value.is_number() && std::fabs(value.number()) < largest_exact &&
            std::trunc(value.number()) == value.number();
   }
   static bool is_exact_number(const Value& value) {
     if (value.is_integer()) {
-      constexpr auto limit = static_cast<std::int64_t>(kExactIntegers);
-      return value.integer() >= -limit && value.integer() <= limit;
+      return value.integer() >= -largest_exact && value.integer() <= largest_exact;
     }
     return value.is_number() && std::isfinite(value.number());
   }
@@ -284,7 +281,7 @@ class Checker {
         const std::string amount = Value(std::abs(value.number())).brief();
         return "write \"" + amount + " GB\" or \"" + amount + " MiB\"";
       }
-      if (form.type == Form::Type::integer && value.is_number() && std::fabs(value.number()) >= kExactIntegers) {
+      if (form.type == Form::Type::integer && value.is_number() && std::fabs(value.number()) >= largest_exact) {
         return "beyond 2^53 not every whole number is exact";
       }
       if (form.type == Form::Type::choice) words.insert(words.end(), form.choices.begin(), form.choices.end());

@@ -127,8 +127,7 @@ std::optional<std::int64_t> in_steps(const Duration& duration, std::int64_t step
     case Unit::samples: steps = duration.amount / static_cast<double>(batch); break;
     case Unit::seconds: return std::nullopt;
   }
-  constexpr double longest = 9007199254740992.0;  // 2^53: beyond any run, and still exact
-  return std::llround(std::min(steps, longest));
+  return std::llround(std::min(steps, static_cast<double>(largest_exact)));  // beyond any run
 }
 
 }  // namespace trainlab

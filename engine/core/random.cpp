@@ -5,6 +5,8 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "core/value.h"
+
 namespace trainlab {
 
 namespace {
@@ -82,9 +84,6 @@ std::vector<std::int64_t> permutation(Key key, std::int64_t n) {
   return order;
 }
 
-std::int64_t seed_from(Key key) {
-  constexpr std::uint64_t largest = (std::uint64_t{1} << 53) - 1;
-  return static_cast<std::int64_t>(1 + Stream(key).below(largest));
-}
+std::int64_t seed_from(Key key) { return static_cast<std::int64_t>(1 + Stream(key).below(largest_exact - 1)); }
 
 }  // namespace trainlab

@@ -11,8 +11,6 @@ namespace trainlab {
 
 namespace {
 
-constexpr double kExactIntegers = 9007199254740992.0;  // 2^53: below it every integer is a double
-
 [[noreturn]] void wrong_kind(std::string_view wanted, const Value& found) {
   throw std::logic_error("Value: " + std::string(wanted) + " asked of " + found.brief());
 }
@@ -65,7 +63,7 @@ double Value::number() const {
 std::int64_t Value::integer() const {
   if (const auto* n = std::get_if<std::int64_t>(&data_)) return *n;
   if (const auto* x = std::get_if<double>(&data_)) {
-    if (std::fabs(*x) < kExactIntegers && std::trunc(*x) == *x) return static_cast<std::int64_t>(*x);
+    if (std::fabs(*x) < largest_exact && std::trunc(*x) == *x) return static_cast<std::int64_t>(*x);
   }
   wrong_kind("integer", *this);
 }

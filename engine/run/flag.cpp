@@ -11,13 +11,14 @@
 #include "core/duration.h"
 #include "core/error.h"
 #include "core/registry.h"
+#include "core/value.h"
 #include "core/words.h"
 
 namespace trainlab {
 
 namespace {
 
-constexpr std::int64_t largest_seed = (std::int64_t{1} << 53) - 1;
+constexpr std::int64_t largest_seed = largest_exact - 1;
 
 Value as_text(const std::string&, const std::string& text) { return text; }
 

@@ -31,6 +31,8 @@ Value to_value(lua_State* L, int index, std::vector<std::shared_ptr<Callable>>& 
 // With the functions in it.
 Spec to_spec(lua_State* L, int index);
 void push_value(lua_State* L, const Value& value);
+// Raises Error{recipe} for an integer that is no Lua number.
+void push_integer(lua_State* L, std::int64_t x);
 
 // Plain data and tensors, as a recipe keeps them in run.state. What the table at `index` holds beside them is left out
 // and told by ScriptState::fault.

@@ -1,6 +1,7 @@
 #include "transform.h"
 
 #include "core/function_error.h"
+#include "core/value.h"
 #include "data/batch_object.h"
 #include "data/rng_object.h"
 #include "set/sources.h"
@@ -100,7 +101,6 @@ void register_transform(Registry& registry) {
               "Labels y may become shares, float [B, classes]."),
       DataFactory{transform});
 
-  constexpr double exact = 9007199254740992.0;  // 2^53
   registry.add(Entry("rng:uniform", "method", "Draws a number uniformly from low ≤ x < high.")
                    .with(Option("low", "smallest number").number().or_default(0.0).positional())
                    .with(Option("high", "upper end, not included").number().or_default(1.0).positional())
@@ -114,14 +114,14 @@ void register_transform(Registry& registry) {
   registry.add(Entry("rng:integer", "method", "Draws a whole number from low … high, both included.")
                    .with(Option("low", "smallest number")
                              .integer()
-                             .at_least(-exact / 4)
-                             .at_most(exact / 4)
+                             .at_least(-largest_exact / 4)
+                             .at_most(largest_exact / 4)
                              .required()
                              .positional())
                    .with(Option("high", "largest number")
                              .integer()
-                             .at_least(-exact / 4)
-                             .at_most(exact / 4)
+                             .at_least(-largest_exact / 4)
+                             .at_most(largest_exact / 4)
                              .required()
                              .positional())
                    .returns("integer")

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <string_view>
 
+#include "core/value.h"
 #include "tensor/operators.h"
 
 namespace trainlab {
@@ -14,10 +15,7 @@ namespace trainlab {
 constexpr std::array reductions = {std::string_view("none"), std::string_view("mean"), std::string_view("sum")};
 
 // Whether the number is whole, and of a size at which every whole number is exact as a double.
-inline bool is_whole(double x) {
-  constexpr double largest_exact = 9007199254740992.0;  // 2^53
-  return std::fabs(x) <= largest_exact && std::trunc(x) == x;
-}
+inline bool is_whole(double x) { return std::fabs(x) <= largest_exact && std::trunc(x) == x; }
 
 // Whether the argument can be given for the parameter; `arguments` holds the elements of lists.
 bool fits(const Parameter& parameter, const OperatorArgument& argument, const OperatorArguments& arguments);

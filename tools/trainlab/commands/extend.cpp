@@ -2,13 +2,14 @@
 #include "cli/ending.h"
 #include "cli/requests.h"
 #include "core/error.h"
+#include "core/value.h"
 #include "run/folder.h"
 
 namespace trainlab::cli {
 
 namespace {
 
-constexpr std::int64_t largest_total = (std::int64_t{1} << 53) - 1;
+constexpr std::int64_t largest_total = largest_exact - 1;
 
 Flag total_flag(std::string name, std::string help) {
   return {.name = std::move(name), .type = whole_type("N", 1, largest_total), .help = std::move(help)};

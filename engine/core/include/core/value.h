@@ -18,6 +18,9 @@
 
 namespace trainlab {
 
+// Doubles, and with them the numbers of Lua and of JSON, hold every whole number up to this one.
+inline constexpr std::int64_t largest_exact = std::int64_t{1} << 53;
+
 class Value {
  public:
   using List = std::vector<Value>;

@@ -22,7 +22,6 @@ struct NewTotal {
   bool is_time() const { return unit == "time"; }
   // The count as files keep it: a whole number as an integer.
   Value stored() const {
-    constexpr double largest_exact = 9007199254740992;  // 2^53
     const bool is_whole = count == std::trunc(count) && std::abs(count) <= largest_exact;
     return is_whole ? Value(static_cast<std::int64_t>(count)) : Value(count);
   }
