@@ -29,7 +29,7 @@ at::Tensor index_of(const BatchObject& batch) {
   return moved.front();
 }
 
-int l_index(lua_State* L) {
+int l_batch_index(lua_State* L) {
   return guarded(L, [&] {
     const auto& batch = check_object<BatchObject>(L, 1, "batch");
     const std::string name = name_of(L);
@@ -52,7 +52,7 @@ int l_index(lua_State* L) {
 }
 
 // batch.x = tensor: a column that is there, or a new one.
-int l_assign(lua_State* L) {
+int l_batch_assign(lua_State* L) {
   return guarded(L, [&] {
     auto& batch = check_object<BatchObject>(L, 1, "batch");
     const std::string name = name_of(L);
@@ -83,9 +83,9 @@ int l_to_text(lua_State* L) {
 
 void open_batch(lua_State* L) {
   lua_newtable(L);
-  lua_pushcfunction(L, l_index);
+  lua_pushcfunction(L, l_batch_index);
   lua_setfield(L, -2, "__index");
-  lua_pushcfunction(L, l_assign);
+  lua_pushcfunction(L, l_batch_assign);
   lua_setfield(L, -2, "__newindex");
   lua_pushcfunction(L, l_to_text);
   lua_setfield(L, -2, "__tostring");

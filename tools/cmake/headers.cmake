@@ -2,7 +2,7 @@
 
 # trainlab_common_headers(NAME LIBRARY…): the target trainlab_NAME_headers owns headers/NAME_headers.h as a precompiled
 # header, which includes headers of these libraries. Where NAME ends in _hot, it is the header of the same name without
-# that ending, compiled for hot modules: g++ optimises the functions of a file as the precompiled header before them was
+# that ending, compiled for hot sources: g++ optimises the functions of a file as the precompiled header before them was
 # compiled, whatever the options of the file say.
 function(trainlab_common_headers name)
   string(REGEX REPLACE "_hot$" "" header ${name})
@@ -40,7 +40,7 @@ function(trainlab_common_headers name)
 endfunction()
 
 # trainlab_precompile(TARGET KIND): the files of the target begin with the common headers of that kind, `headers`,
-# `hot_headers` (of a hot module) or `test_headers`, with LibTorch's among them where the target links LibTorch or a
+# `hot_headers` (of hot sources) or `test_headers`, with LibTorch's among them where the target links LibTorch or a
 # module that uses LibTorch.
 function(trainlab_precompile target kind)
   get_target_property(libraries ${target} LINK_LIBRARIES)
@@ -49,7 +49,7 @@ function(trainlab_precompile target kind)
   endif()
   trainlab_uses_torch(uses_torch ${libraries})
   if(kind STREQUAL "hot_headers" AND NOT CMAKE_BUILD_TYPE STREQUAL "Release")
-    set(kind headers)  # only a release compiles hot modules otherwise
+    set(kind headers)  # only a release compiles hot sources otherwise
   endif()
   if(uses_torch)
     set_target_properties(${target} PROPERTIES TRAINLAB_USES_TORCH ON)

@@ -20,7 +20,7 @@ option(TRAINLAB_WERROR "warnings are errors" ON)
 # NDEBUG is always defined: at::RecordFunction and others have data members under '#ifndef NDEBUG', so code compiled
 # without it disagrees with the released LibTorch on layouts.
 #
-# A release: -Og, which g++ compiles a third sooner than -O2. Modules with inner loops of their own have -O3: HOT in
+# A release: -Og, which g++ compiles a third sooner than -O2. Sources with inner loops of their own have -O3: HOT in
 # trainlab_module.
 set(CMAKE_CXX_FLAGS_RELEASE "-Og -DNDEBUG")
 set(CMAKE_CXX_FLAGS_DEBUG "-Og -g -DNDEBUG -D_GLIBCXX_ASSERTIONS")

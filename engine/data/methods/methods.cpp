@@ -122,7 +122,7 @@ DataParts split(const Options& spec, const DataContext& context) {
   return parts;
 }
 
-DataParts take(const Options& spec, const DataContext& context) {
+DataParts take_samples(const Options& spec, const DataContext& context) {
   DataParts parts = open_source(spec.child("source"), context);
   require_unweighted(spec, parts);
   cut_no_more(parts);
@@ -173,7 +173,7 @@ void register_methods(Registry& registry) {
                    .example("lab.data.mnist(\"mnist\"):take(1000)")
                    .note("The samples are the first n of a keyed permutation: what a smaller n keeps is a subset of "
                          "what a larger n keeps."),
-               DataFactory{take});
+               DataFactory{take_samples});
 }
 
 }  // namespace trainlab

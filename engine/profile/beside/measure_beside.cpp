@@ -19,7 +19,7 @@ namespace {
 constexpr int least_rounds = 4, most_rounds = 15;  // 8 to 30 pairs
 constexpr int layer_rounds = 3;                    // six pairs, just enough for a 95 % interval of the median
 constexpr std::int64_t least_layer_steps = 5, most_layer_steps = 30;  // timed steps of one table of layers
-constexpr double least_run_seconds = 0.1, short_run_seconds = 0.25;
+constexpr double least_run_seconds = 0.1;
 
 // The seconds of each part of a step, or of each of its layers, with the name of the part or layer.
 using Seconds = std::vector<std::pair<std::string, double>>;
@@ -158,8 +158,8 @@ double run_seconds(int rounds, double seconds) { return std::max(least_run_secon
 // How many times A B B A is run within the seconds. More rounds average out more of the other work on the machine, but
 // each of the runs must be long enough for its cold steps and for steps to time.
 int rounds_for(double step, double seconds) {
-  const double run = std::max(short_run_seconds, 8 * step);
-  const int rounds = static_cast<int>(std::clamp(seconds / (4 * run), double(least_rounds), double(most_rounds)));
+  const int rounds =
+      static_cast<int>(std::clamp(seconds / (4 * short_run_seconds(step)), double(least_rounds), double(most_rounds)));
   const double each = run_seconds(rounds, seconds);
   if (4 * step <= each) return rounds;
   throw usage_error(fmt::format("a step takes {:.2g} s, and --seconds {:g} leave {:.2g} s for each of {} short runs",

@@ -16,8 +16,6 @@ namespace {
 constexpr std::int64_t loader_rounds = 4;  // rounds of A B B A, which give eight ratios
 constexpr double enough = 1.02;            // a smaller ratio is no gain
 constexpr double least_wait = 0.02;        // a step that waits a smaller share of its time has nothing to gain
-constexpr double short_run_seconds = 0.25;
-constexpr double short_run_steps = 8;  // fewest steps of a short run, some of them cold
 
 LoaderSize size_of(const FitPlan& plan) { return {plan.loader.threads, plan.loader.prefetch}; }
 
@@ -28,8 +26,7 @@ class LoaderSearch {
 
   FoundLoader search() {
     const Profile first = profile_of_variant(fit_, {.seconds = 1, .precision = 0, .counted = 0}, say_);
-    limits_ = {
-        .seconds = std::max(short_run_seconds, short_run_steps * first.steps.mean), .precision = 0, .counted = 0};
+    limits_ = {.seconds = short_run_seconds(first.steps.mean), .precision = 0, .counted = 0};
     FoundLoader found{.now = size_of(fit_.plan), .input = shares_of(first).input};
     const double own = samples_per_second(fit_, first);
     found.tried.push_back({.size = found.now, .speed = {own, own, own}, .ratio = {1, 1, 1}});

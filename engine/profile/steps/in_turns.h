@@ -1,6 +1,7 @@
 // Measures two things in turns. Private to the room.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 namespace trainlab {
@@ -17,5 +18,9 @@ void in_turns(std::int64_t rounds, const auto& first, const auto& second, const 
     pair(a_again, b_again);
   }
 }
+
+// The seconds of one of the short runs that take turns: eight steps, some of them cold, and a quarter of a second at
+// least. `step`: seconds.
+inline double short_run_seconds(double step) { return std::max(0.25, 8 * step); }
 
 }  // namespace trainlab

@@ -72,9 +72,9 @@ class Rungs {
 };
 
 // Li et al. 2020 (A System for Massively Parallel Hyperparameter Tuning).
-class Asha final : public Pruner {
+class AshaPruner final : public Pruner {
  public:
-  Asha(std::int64_t min, std::int64_t reduction, Delivery::Weights weights)
+  AshaPruner(std::int64_t min, std::int64_t reduction, Delivery::Weights weights)
       : rungs_(min, reduction, std::numeric_limits<std::int64_t>::max(), weights) {}
 
   bool prunes(const Curves& curves, std::int64_t trial) const override {
@@ -126,7 +126,7 @@ Option reduction_option() { return rung_reduction_option("at each rung the best 
 
 std::unique_ptr<Pruner> make_asha(const Options& spec, std::size_t, const Delivery& delivery) {
   const std::int64_t min = first_rung(spec, delivery.validations, delivery.weights);
-  return std::make_unique<Asha>(min, spec.integer("reduction"), delivery.weights);
+  return std::make_unique<AshaPruner>(min, spec.integer("reduction"), delivery.weights);
 }
 
 std::unique_ptr<Pruner> make_hyperband(const Options& spec, std::size_t, const Delivery& delivery) {

@@ -14,10 +14,10 @@ namespace trainlab {
 
 namespace {
 
-class Asha final : public Scheduler {
+class AshaScheduler final : public Scheduler {
  public:
   // `lengths`: validations at the ends of the rungs.
-  Asha(const Space& space, std::vector<std::int64_t> lengths, std::int64_t reduction)
+  AshaScheduler(const Space& space, std::vector<std::int64_t> lengths, std::int64_t reduction)
       : space_(space), lengths_(std::move(lengths)), reduction_(reduction) {}
 
   std::optional<Segment> segment(const Curves& trials, std::int64_t trial) const override {
@@ -97,9 +97,9 @@ class Asha final : public Scheduler {
   const std::int64_t reduction_;
 };
 
-std::shared_ptr<const Scheduler> make_asha(const Options& spec, const Space& space, std::int64_t,
-                                           const Delivery& delivery) {
-  return std::make_shared<Asha>(space, rung_lengths(spec, delivery.weights), spec.integer("reduction"));
+std::shared_ptr<const Scheduler> make_asha_scheduler(const Options& spec, const Space& space, std::int64_t,
+                                                     const Delivery& delivery) {
+  return std::make_shared<AshaScheduler>(space, rung_lengths(spec, delivery.weights), spec.integer("reduction"));
 }
 
 }  // namespace
@@ -120,7 +120,7 @@ void register_asha(Registry& registry) {
               "a configuration, the sampler chooses a new one. Which configurations continue depends on the order in "
               "which results arrive, unless the sweep is deterministic: trial k then knows trials 0 … k − 8. "
               "pruner.asha stops whole fits instead."),
-      SchedulerFactory{make_asha});
+      SchedulerFactory{make_asha_scheduler});
 }
 
 }  // namespace trainlab

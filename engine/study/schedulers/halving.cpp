@@ -120,8 +120,8 @@ std::shared_ptr<const Scheduler> make_halving(const Options& spec, const Space& 
 }
 
 // The configurations of bracket s = s_max … 0 train for max · η^−s validations first.
-std::shared_ptr<const Scheduler> make_hyperband(const Options& spec, const Space& space, std::int64_t,
-                                                const Delivery& delivery) {
+std::shared_ptr<const Scheduler> make_hyperband_scheduler(const Options& spec, const Space& space, std::int64_t,
+                                                          const Delivery& delivery) {
   const std::vector<std::int64_t> lengths = rung_lengths(spec, delivery.weights);
   const std::vector<std::int64_t> sizes = bracket_sizes(lengths);
   Round round;
@@ -164,7 +164,7 @@ void register_halving(Registry& registry) {
                 "⌈(s_max + 1) · η^s / (s + 1)⌉ configurations begin and train for min · η^(s_max − s) validations "
                 "first. With sampler.tpe this is the search called BOHB (Falkner, Klein and Hutter 2018). "
                 "pruner.hyperband does not wait."),
-      SchedulerFactory{make_hyperband});
+      SchedulerFactory{make_hyperband_scheduler});
 }
 
 }  // namespace trainlab

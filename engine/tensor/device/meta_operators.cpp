@@ -68,12 +68,12 @@ c10::IValue on_cpu(const c10::IValue& value) {
 }
 
 // A tensor without its values.
-struct Form {
+struct TensorForm {
   bool is_defined = false;
   at::ScalarType type = at::kFloat;
   std::vector<std::int64_t> sizes, strides;
 
-  explicit Form(const at::Tensor& like) : is_defined(like.defined()) {
+  explicit TensorForm(const at::Tensor& like) : is_defined(like.defined()) {
     if (!is_defined) return;
     type = like.scalar_type();
     sizes = like.sizes().vec();
@@ -89,7 +89,7 @@ struct Outcome {
   struct Result {
     std::optional<std::size_t> same_as;  // the argument that the operator has changed and returns
     bool is_list = false;
-    std::vector<Form> forms;
+    std::vector<TensorForm> forms;
   };
   std::int64_t while_running = 0;
   std::vector<Result> results;
@@ -109,7 +109,7 @@ c10::IValue made(const Outcome::Result& result, const std::vector<c10::IValue>& 
   if (result.same_as) return given[*result.same_as];
   if (!result.is_list) return result.forms.front().made();
   c10::List<at::Tensor> all;
-  for (const Form& form : result.forms) all.push_back(form.made());
+  for (const TensorForm& form : result.forms) all.push_back(form.made());
   return all;
 }
 

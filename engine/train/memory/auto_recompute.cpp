@@ -21,7 +21,7 @@ namespace {
 // A chain with more layers is divided into this number of stages of neighbouring layers, and bytes are rounded up to
 // multiples of a slot, so that the search takes a fraction of a second.
 constexpr std::size_t most_stages = 96;
-constexpr std::int64_t slots = 256;
+constexpr std::int64_t memory_slots = 256;
 constexpr int timed_passes = 3;
 constexpr int tries = 7;  // dry runs of the bisection between the least and the largest number of slots
 
@@ -222,12 +222,12 @@ RecomputePrice recompute_within(FitPlan& plan, std::int64_t budget, const Option
   for (const ChainCost& stage : stages.costs) most += stage.kept + stage.input;
   const auto value = static_cast<std::int64_t>(c10::elementSize(plan.precision.compute));
   const std::int64_t output = block_bytes(element_count(chain.back()->output) * plan.loader.batch * value);
-  const SegmentSearch search(stages.costs, output, most, slots);
+  const SegmentSearch search(stages.costs, output, most, memory_slots);
   Choice choice(plan, budget, searching);
   // The search counts activations alone. Dry runs show how many bytes of activations fit into the budget.
-  std::int64_t low = 0, high = slots;
+  std::int64_t low = 0, high = memory_slots;
   const auto offered = [&](std::int64_t slot) {
-    const auto found = search.plan(most * slot / slots);
+    const auto found = search.plan(most * slot / memory_slots);
     if (!found) return false;
     std::vector<ChainSegment> segments = stages.layers(found->segments, chain.size());
     if (nests) return choice.offer({.segments = std::move(segments)}, found->seconds);
@@ -238,7 +238,7 @@ RecomputePrice recompute_within(FitPlan& plan, std::int64_t budget, const Option
     }
     return choice.is_better(seconds) && choice.offer({.segments = std::move(segments)}, seconds);
   };
-  while (low < slots && !search.plan(most * low / slots)) ++low;
+  while (low < memory_slots && !search.plan(most * low / memory_slots)) ++low;
   if (nests) {
     const bool fits = offered(low);
     for (int i = 0; fits && i < tries && high - low > 1; ++i) {

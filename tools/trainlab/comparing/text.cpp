@@ -15,7 +15,7 @@ namespace trainlab::cli {
 
 namespace {
 
-using compare::Interval, compare::Judgement, compare::Pair, compare::Quality, compare::Speed;
+using compare::Interval, compare::Pair, compare::Quality, compare::Speed;
 using report::duration_text, report::short_number, report::shown_path;
 
 std::string digits(double x, int count) {
@@ -48,7 +48,7 @@ std::string difference_text(const Interval& difference) {
   return text;
 }
 
-std::string speed_text(const Judgement& judged) {
+std::string speed_text(const compare::Judgement& judged) {
   const Interval& ratio = judged.ratio;
   switch (judged.speed) {
     case Speed::faster: return "B is " + times_text(ratio.mean, ratio.low, ratio.high) + " faster";
@@ -59,7 +59,7 @@ std::string speed_text(const Judgement& judged) {
   return "cannot tell which is faster";
 }
 
-std::string quality_text(const Judgement& judged, const Question& question) {
+std::string quality_text(const compare::Judgement& judged, const Question& question) {
   const bool is_good = judged.speed == Speed::faster || judged.speed == Speed::equal;
   switch (judged.quality) {
     case Quality::better: return (judged.speed == Speed::slower ? " but" : " and") + std::string(" better");
@@ -74,13 +74,13 @@ constexpr int most_seeds = 1000;
 
 // How many seeds more than the trained ones a new comparison needs to detect the present estimates with a probability
 // of 80 %; nullopt for one pair, which gives no estimate.
-std::optional<int> more_seeds(const Judgement& judged) {
+std::optional<int> more_seeds(const compare::Judgement& judged) {
   if (judged.is_clear) return 0;
   if (judged.pairs < 2) return std::nullopt;
   return std::max(compare::pairs_needed(judged.effect, most_seeds) - judged.pairs, 1);
 }
 
-std::string more_text(const Judgement& judged) {
+std::string more_text(const compare::Judgement& judged) {
   const std::optional<int> more = more_seeds(judged);
   if (!more) return " from one seed";
   if (*more == 0) return "";
@@ -88,7 +88,7 @@ std::string more_text(const Judgement& judged) {
   return "; would need about " + std::to_string(*more) + " more seed" + (*more == 1 ? "" : "s");
 }
 
-std::string headline(const Judgement& judged, const Question& question) {
+std::string headline(const compare::Judgement& judged, const Question& question) {
   const std::string quality = quality_text(judged, question);
   if (judged.speed == Speed::unclear && judged.quality == Quality::unclear) return "cannot tell" + more_text(judged);
   std::string text = speed_text(judged);
@@ -105,7 +105,7 @@ std::string count_text(int count, const std::string& what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
 
-std::string arrivals_text(const Judgement& judged, const compare::Target& target) {
+std::string arrivals_text(const compare::Judgement& judged, const compare::Target& target) {
   const int a = judged.pairs - judged.a_arrived, b = judged.pairs - judged.b_arrived;
   return "  " + count_text(a, "training") + " of A and " + std::to_string(b) + " of B never reached " +
          target_text(target) + ": they count with the time of the longest training\n";
@@ -153,7 +153,7 @@ std::string_view word(Quality quality) {
 std::string comparison_text(const Comparison& comparison, const Question& question) {
   const std::vector<Pair>& pairs = comparison.pairs;
   if (pairs.empty()) return "no pair has ended\n";
-  const Judgement judged = compare::judge(pairs, question.target, question.margin, comparison.looks);
+  const compare::Judgement judged = compare::judge(pairs, question.target, question.margin, comparison.looks);
   std::string text = headline(judged, question) + "\n";
   text += "  A      " + comparison.a + "\n  B      " + comparison.b + "\n";
   text += "  time   to " + target_text(question.target) + ", median: A " + usual_time(pairs, &Pair::a) + ", B " +
@@ -175,7 +175,8 @@ std::string comparison_text(const Comparison& comparison, const Question& questi
 }
 
 Value comparison_value(const Comparison& comparison, const Question& question) {
-  const Judgement judged = compare::judge(comparison.pairs, question.target, question.margin, comparison.looks);
+  const compare::Judgement judged =
+      compare::judge(comparison.pairs, question.target, question.margin, comparison.looks);
   const auto interval = [](const Interval& given, const char* mean) {
     return Value::Map{{mean, given.mean}, {"low", given.low}, {"high", given.high}};
   };
