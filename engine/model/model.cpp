@@ -61,9 +61,7 @@ Error Model::wrong_batch(std::size_t column, at::IntArrayRef found, std::int64_t
                          ", found " + shape_text(found));
 }
 
-std::shared_ptr<const Model::Sized> Model::sized_for(std::span<const at::Tensor> columns, std::size_t leading) const {
-  std::vector<Shape> shapes;
-  for (const at::Tensor& column : columns) shapes.push_back(sample_of(column, leading));
+std::shared_ptr<const Model::Sized> Model::sized_for(std::vector<Shape> shapes) const {
   auto& [mutex, known] = *other_sizes_;
   {
     const std::lock_guard lock(mutex);
@@ -81,6 +79,8 @@ std::shared_ptr<const Model::Sized> Model::sized_for(std::span<const at::Tensor>
   if (known.size() >= most_sizes) known.clear();
   return known.emplace(std::move(shapes), sized).first->second;
 }
+
+void Model::check_sizes(std::vector<Shape> samples) const { sized_for(std::move(samples)); }
 
 std::int64_t Model::parameter_count() const { return static_cast<std::int64_t>(root_->own_parameters); }
 
@@ -123,7 +123,9 @@ at::Tensor Model::forward(std::span<const at::Tensor> columns, const Pass& pass)
   std::shared_ptr<const Sized> sized;
   if (other) {
     try {
-      sized = sized_for(columns, leading);
+      std::vector<Shape> shapes;
+      for (const at::Tensor& column : columns) shapes.push_back(sample_of(column, leading));
+      sized = sized_for(std::move(shapes));
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::recipe) throw;
       throw wrong_batch(*other, columns[*other].sizes(), pass.members())

@@ -80,7 +80,30 @@ at::Tensor Predictor::as_told(const at::Tensor& out) const {
   return out;
 }
 
+// Inputs of other sizes than in training are for models whose layers take them.
+void Predictor::check_sizes(const NewInputs& inputs) const {
+  std::vector<Shape> samples;
+  const Column* other = nullptr;
+  std::size_t place = 0;
+  for (const Column& column : inputs.part.data->columns) {
+    if (!other && column.sample_shape() != file_.inputs[samples.size()].shape) {
+      other = &column;
+      place = samples.size();
+    }
+    samples.push_back(column.sample_shape());
+  }
+  if (!other) return;
+  try {
+    model_->check_sizes(std::move(samples));
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::recipe) throw;
+    throw other_column(inputs.from, file_.inputs[place], *other)
+        .hint("other sizes are for models whose layers take them: " + error.path() + ": " + error.message());
+  }
+}
+
 at::Tensor Predictor::predict(const NewInputs& inputs, std::int64_t batch) const {
+  check_sizes(inputs);
   const at::NoGradGuard no_gradients;
   LoaderOptions options;
   options.batch = batch;

@@ -135,6 +135,9 @@ class Predict(PredictTest):
             "flat.npy: expected x of numbers [N, 1, 8, 8], as the model was trained on, found numbers [N, 64]",
             arguments=("runs/r/001", "--input", "flat.npy"),
         )
+        self.write("large.npy", npy((3, 1, 9, 8), values + values[:24]))
+        self.refused(1, "large.npy: expected x of numbers [N, 1, 8, 8]", "found numbers [N, 1, 9, 8]",
+                     arguments=("runs/r/001", "--input", "large.npy"))
         self.write("nan.npy", npy((1, 1, 8, 8), [float("nan")] * 64))
         self.refused(1, "nan.npy: some values are not finite", arguments=("runs/r/001", "--input", "nan.npy"))
         self.write("cut.npy", npy((3, 1, 8, 8), values)[:-5])

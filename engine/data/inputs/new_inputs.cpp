@@ -59,8 +59,7 @@ Part as_trained(const Dataset& found, const std::string& from, std::span<const I
     const bool is_normal = wanted.name == "x" && state.contains("x.mean");
     if (shape.size() != wanted.shape.size() || integers != wanted.integers ||
         (is_normal && !has_mean_for(state.at("x.mean"), shape))) {
-      throw recipe_error(from + ": expected " + wanted.name + " of " + batch_text(wanted) +
-                         ", as the model was trained on, found " + batch_text(*column))
+      throw other_column(from, wanted, *column)
           .hint(integers && !wanted.integers
                     ? "whole numbers are token ids or counts: save them as float32, or bytes as uint8"
                     : "the first axis counts the samples");
@@ -96,7 +95,7 @@ NewInputs read_table_rows(const fs::path& path, std::span<const InputColumn> col
   }
   const std::string text = csv_text_of(path);
   const CsvText csv = read_csv(text, stored_table(state)["delimiter"].string()[0], path.string());
-  NewInputs inputs;
+  NewInputs inputs{.from = path.string()};
   const Dataset rows = encode_new(csv, path.string(), state, inputs.warnings);
   inputs.part = as_trained(rows, path.string(), columns, state);
   return inputs;
@@ -133,7 +132,7 @@ NewInputs read_images(const fs::path& from, std::vector<fs::path> files, std::sp
     throw recipe_error(from.string() + ": an image, but the model reads " + input.name + " of " + batch_text(input))
         .hint("a model of images reads [channels, height, width], 1 or 3 channels");
   }
-  NewInputs inputs;
+  NewInputs inputs{.from = from.string()};
   for (const fs::path& file : files) inputs.names.push_back(file.filename().string());
   Dataset dataset;
   dataset.size = static_cast<std::int64_t>(files.size());
@@ -171,6 +170,11 @@ std::vector<fs::path> images_in(const fs::path& folder) {
 
 }  // namespace
 
+Error other_column(const std::string& from, const InputColumn& expected, const Column& found) {
+  return recipe_error(from + ": expected " + expected.name + " of " + batch_text(expected) +
+                      ", as the model was trained on, found " + batch_text(found));
+}
+
 NewInputs inputs_of(const NamedTensors& tensors, const std::string& from, std::span<const InputColumn> columns,
                     const NamedTensors& state) {
   std::vector<NamedArray> arrays;
@@ -180,7 +184,7 @@ NewInputs inputs_of(const NamedTensors& tensors, const std::string& from, std::s
       throw recipe_error(from + ": there is no \"" + column.name + "\", which the model reads");
     arrays.push_back({column.name, found->second, columns.size() > 1 ? from + ": " + column.name : from});
   }
-  return {as_trained(dataset_of(arrays), from, columns, state), {}};
+  return {.from = from, .part = as_trained(dataset_of(arrays), from, columns, state)};
 }
 
 NewInputs read_inputs(const fs::path& path, std::span<const InputColumn> columns, const NamedTensors& state) {

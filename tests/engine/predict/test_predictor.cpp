@@ -125,6 +125,18 @@ TEST_CASE("inputs that the model cannot take are refused") {
   CHECK_THAT(refused(at::rand({5, 1, 8, 8}).sub(2).log()), Catch::Contains("new.npy: some values are not finite"));
 }
 
+TEST_CASE("inputs of sizes that the layers cannot take are refused by where they are from") {
+  const TemporaryFolder folder;
+  run_one(parse_options(normalised_fit(R"(, "epochs": 1)")), folder.path());
+  const Predictor predictor(full_registry(), folder.path(), test_device());
+  const NewInputs large =
+      inputs_of({{"x", at::rand({5, 1, 9, 8})}}, "new.npy", predictor.file().inputs, predictor.data());
+  const std::string said = message_of([&] { predictor.predict(large, 8); });
+  CHECK_THAT(said, Catch::StartsWith("new.npy: expected x of numbers [N, 1, 8, 8], as the model was trained on, found "
+                                     "numbers [N, 1, 9, 8]"));
+  CHECK_THAT(said, Catch::Contains("model[2].Linear: an input of shape [72] needs"));
+}
+
 TEST_CASE("a folder without weights, or with damaged ones, is said so") {
   const TemporaryFolder folder;
   const auto opened = [&] { return message_of([&] { Predictor(full_registry(), folder.path(), test_device()); }); };

@@ -21,8 +21,9 @@ struct InputColumn {
 };
 
 struct NewInputs {
-  Part part;                       // the columns in the order that was asked for
-  std::vector<std::string> names;  // a name for each sample of images; else empty
+  std::string from;                     // for messages
+  Part part = {};                       // the columns in the order that was asked for
+  std::vector<std::string> names = {};  // a name for each sample of images; else empty
   // What the user should know of inputs that are read in another way than they look: categories of a table that did not
   // train.
   std::vector<std::string> warnings = {};
@@ -34,6 +35,9 @@ struct NewInputs {
 // Error{recipe} naming the file and what is wrong: missing, malformed, another shape or dtype, NaN or infinity.
 NewInputs read_inputs(const std::filesystem::path& path, std::span<const InputColumn> columns,
                       const NamedTensors& state);
+
+// The error for a column whose samples have another shape or dtype than the model takes.
+Error other_column(const std::string& from, const InputColumn& expected, const Column& found);
 
 // Takes inputs from tensors [N, sample…] by column; other tensors are ignored. `from` is for messages. Error{recipe} as
 // above.

@@ -66,6 +66,9 @@ class Model {
   // for these sizes too. Error{recipe} otherwise. Operator errors carry the layer's path. The output is in the type of
   // the weights. Thread-safe.
   at::Tensor forward(std::span<const at::Tensor> columns, const Pass& pass) const;
+  // Raises Error{recipe}, with the path of a layer, if the layers do not take samples of these shapes, one for each of
+  // columns().
+  void check_sizes(std::vector<Shape> samples) const;
   // For a model that reads one column.
   at::Tensor forward(const at::Tensor& x, const Pass& pass) const { return forward({&x, 1}, pass); }
 
@@ -79,7 +82,7 @@ class Model {
     std::unique_ptr<Layer> root;
   };
   struct OtherSizes;
-  std::shared_ptr<const Sized> sized_for(std::span<const at::Tensor> columns, std::size_t leading) const;
+  std::shared_ptr<const Sized> sized_for(std::vector<Shape> shapes) const;
   Error wrong_batch(std::size_t column, at::IntArrayRef found, std::int64_t members) const;
 
   Options spec_;

@@ -37,13 +37,15 @@ class Predictor {
   // gradients.
   at::Tensor forward(std::span<const at::Tensor> columns) const;
   // Predictions for all inputs, in order, on the CPU: [N, …] as the model gives them; probabilities for a
-  // classification ([N, 2] for a single logit). `batch`: number of samples at a time.
+  // classification ([N, 2] for a single logit). `batch`: number of samples at a time. Error{recipe} naming where inputs
+  // are from whose sizes the layers do not take.
   at::Tensor predict(const NewInputs& inputs, std::int64_t batch) const;
 
   // A language model: tokens [T] in, scores [T, vocabulary] out.
   bool is_language_model() const;
 
  private:
+  void check_sizes(const NewInputs& inputs) const;
   at::Tensor as_told(const at::Tensor& out) const;
 
   ModelFile file_;
