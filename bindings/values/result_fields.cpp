@@ -55,7 +55,9 @@ void of_every_stage(Registry& registry) {
           .returns("table"));
   add_field(registry, "warnings",
             "Warnings of likely mistakes that the stage has given, as texts; nil for a stage without any.", "table");
-  add_field(registry, "resumed", "Steps from which the stage was resumed; empty for a stage that ran in one piece.",
+  add_field(registry, "resumed",
+            "Steps from which the stage was resumed; of a sweep or an ensemble, the numbers of trials that had ended "
+            "then. Empty for a stage that ran in one piece.",
             "table");
 }
 

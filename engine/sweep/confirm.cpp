@@ -194,7 +194,8 @@ void confirm(const SweepPlan& plan, const Worker& search, const StageContext& co
   if (!plan.confirms() || !context.settings->study.empty()) return;
   // Nobody knows the FLOPs of tasks, which have no such budget.
   const bool is_bounded = std::isfinite(context.most_flops);
-  const double most_flops = is_bounded ? context.most_flops - flops_of(search.study()) : context.most_flops;
+  const double most_flops =
+      is_bounded ? context.most_flops - flops_of(search.study(), context.folder) : context.most_flops;
   std::vector<FreshFit> fits = choose(plan, search.study(), context, most_flops);
   if (fits.empty()) return;  // no trial is complete
   const ConfirmPlan confirming(plan, std::move(fits), search.longest());
@@ -204,7 +205,7 @@ void confirm(const SweepPlan& plan, const Worker& search, const StageContext& co
   std::vector<Rated> all = rated(confirming, search.study(), worker.study(), of_fits.folder);
   sort(all, plan.objectives().front().maximize);
   add_to(summary, plan, search.study(), all);
-  summary.set("flops", flops_of(worker.study()));
+  summary.set("flops", flops_of(worker.study(), of_fits.folder));
   if (!is_interrupted && std::ranges::all_of(all, [](const Rated& one) { return one.fresh.empty(); }))
     context.warn(context.name + ": no training on a fresh seed gave a value, so that the best trial may look too good");
   if (const std::optional<double> seconds = worker.used_seconds()) summary.set("seconds", *seconds);

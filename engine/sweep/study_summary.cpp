@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "run/folder.h"
 #include "study/failures.h"
 #include "study/ranking.h"
+#include "trials/trial_flops.h"
 #include "trials/trial_folder.h"
 
 namespace trainlab {
@@ -74,9 +76,29 @@ double own_flops(const SharedStudy& study, const StoredTrial& trial) {
   return flops.number() - (before.is_number() ? before.number() : 0);
 }
 
-double flops_of(const SharedStudy& study) {
+namespace {
+
+double flops_under_way(const SharedStudy& study, const StoredTrial& trial, const fs::path& stage) {
+  const TrialFolder folder(stage, trial.number);
   double sum = 0;
-  for (const StoredTrial& trial : study.stored()) sum += own_flops(study, trial);
+  for (std::int64_t repeat = 1; fs::exists(folder.under_way(trial.attempt, repeat)); ++repeat) {
+    try {
+      const Value flops = read_summary(folder.under_way(trial.attempt, repeat))["flops"];
+      if (!flops.is_number()) continue;
+      sum += flops.number() - inherited_flops(stage, study.study().segment(trial.number), repeat);
+    } catch (const Error&) {
+      // Damage, which whoever takes the trial will tell.
+    }
+  }
+  return sum;
+}
+
+}  // namespace
+
+double flops_of(const SharedStudy& study, const fs::path& folder) {
+  double sum = 0;
+  for (const StoredTrial& trial : study.stored())
+    sum += is_final(trial.state) ? own_flops(study, trial) : flops_under_way(study, trial, folder);
   return sum;
 }
 

@@ -13,9 +13,10 @@ Value trial_value(const StudyPlan& plan, const SharedStudy& study, std::int64_t 
 // The warnings of all trials, whichever process trained them, each once.
 Value::List stored_warnings(const SharedStudy& study);
 
-// The FLOPs of the trainings of a study that have ended, those that a trial has taken over from its parent once; NaN
-// where nobody knows them. `own_flops`: of one trial, without those of its parent.
-double flops_of(const SharedStudy& study);
+// The FLOPs of the trainings of a study, those that a trial has taken over from its parent once; NaN where nobody knows
+// them. Trials under way count by their repeats that were interrupted or have ended. `folder`: of the stage.
+// `own_flops`: of one trial that has ended, without those of its parent.
+double flops_of(const SharedStudy& study, const std::filesystem::path& folder);
 double own_flops(const SharedStudy& study, const StoredTrial& trial);
 
 // `folder`: of the stage.

@@ -5,6 +5,7 @@
 
 #include "confirm.h"
 #include "core/clock.h"
+#include "core/files.h"
 #include "plan/sweep_plan.h"
 #include "study_summary.h"
 #include "sweep/sweep.h"
@@ -59,6 +60,18 @@ double seconds_at_end(const StudyPlan& plan, const StageContext& context, double
   return std::min(share, longest * static_cast<double>(terms.trainings_at_end));
 }
 
+// The numbers of trials that had ended each time the stage was resumed, this time included.
+Value::List resumed(const StageContext& context, const SharedStudy& study) {
+  const std::filesystem::path file = context.folder / "resumed.json";
+  const Value stored = read_json(file);
+  if (!stored.is_nil() && !stored.is_list()) throw damaged_file(file, "it is no list");
+  Value::List all = stored.is_nil() ? Value::List() : stored.list();
+  if (!context.resumed) return all;
+  all.emplace_back(study.study().trials().ended());
+  write_atomic(file, to_json(all) + "\n");
+  return all;
+}
+
 }  // namespace
 
 Value work_on(const StudyPlan& plan, const StageContext& context,
@@ -78,15 +91,17 @@ Value work_on(const StudyPlan& plan, const StageContext& context,
   if (plan.terms().trainings_at_end > 0) of_trials.most_flops *= 1 - plan.terms().share_at_end;
   Worker worker(plan, of_trials, steady_seconds);
   at_work = &worker;
+  const Value::List resumes = context.helps ? Value::List() : resumed(context, worker.study());
   // Each worker has a trial at least.
   if (context.ask_for_workers)
     context.ask_for_workers(static_cast<int>(std::min<std::int64_t>(plan.workers(), plan.terms().trials)));
   const bool interrupted = worker.run() == Worker::End::interrupted;
   if (context.helps) return interrupted ? Value::Map{{"status", "interrupted"}} : Value();
   Value summary = summarise(worker, interrupted);
+  summary.set("resumed", resumes);
   if (!plan.runs_tasks()) {
     const Value& more = summary["flops"];  // of the trainings that have followed
-    summary.set("flops", flops_of(worker.study()) + (more.is_number() ? more.number() : 0));
+    summary.set("flops", flops_of(worker.study(), context.folder) + (more.is_number() ? more.number() : 0));
   }
   if (Value::List warnings = stored_warnings(worker.study()); !warnings.empty())
     summary.set("warnings", std::move(warnings));

@@ -319,6 +319,9 @@ class Sweep(CliTest):
         interrupted = self.summary(self.folder / "cut")
         self.assertEqual(interrupted["status"], "interrupted")
         self.assertEqual(sum(interrupted["trials"].values()), len(trials(self.folder / "cut")))
+        self.assertEqual(interrupted["resumed"], [])
+        self.assertGreater(interrupted["flops"], 0)
+        ended = sum(state not in ("waiting", "running") for _, state, *_ in trials(self.folder / "cut"))
         running = self.start("resume", "cut")
         until_rows(running, self.folder / "cut", 9, 1, repeat=2)
         running.process.kill()
@@ -326,6 +329,10 @@ class Sweep(CliTest):
         self.run_program("resume", "cut")
         self.assertEqual(trials(self.folder / "cut"), trials(self.folder / "whole"))
         self.assertEqual(self.timeless(self.folder / "cut"), self.timeless(self.folder / "whole"))
+        self.assertEqual(self.summary(self.folder / "whole")["resumed"], [])
+        first, second = self.summary(self.folder / "cut")["resumed"]
+        self.assertEqual(first, ended)
+        self.assertGreaterEqual(second, first)
 
     def test_the_best_trials_are_confirmed_on_fresh_seeds(self):
         self.sweep(more="confirm = { top = 3, seeds = 4 },")

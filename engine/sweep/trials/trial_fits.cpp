@@ -199,7 +199,7 @@ StageContext TrialFits::context_of(const Member& member, bool resumed, const std
   context.settings = &plan_.settings();
   context.resumed = resumed;
   context.seconds_left = seconds_left;
-  context.most_flops = fit_flops_ + inherited_flops(context_.folder, *trial->trial, fit->repeat);
+  context.most_flops = fit_flops_ + inherited_flops(context_.folder, trial->trial->segment, fit->repeat);
   context.clone_of = clone_of(*trial->trial, *fit);
   const auto of_trial = [number = trial->trial->lease.trial](const std::function<void(const std::string&)>& say) {
     return [&say, number](const std::string& text) { say(fmt::format("trial {}: {}", number, text)); };

@@ -78,9 +78,9 @@ double planned_flops(const StudyPlan& plan, const SharedStudy& study, TrialPlans
   return sum - (before.is_number() ? before.number() : 0);
 }
 
-double inherited_flops(const std::filesystem::path& stage, const LeasedTrial& trial, std::int64_t repeat) {
-  if (!trial.segment.parent) return 0;
-  const Value flops = read_summary(TrialFolder(stage, *trial.segment.parent).ended(repeat))["flops"];
+double inherited_flops(const std::filesystem::path& stage, const Segment& segment, std::int64_t repeat) {
+  if (!segment.parent) return 0;
+  const Value flops = read_summary(TrialFolder(stage, *segment.parent).ended(repeat))["flops"];
   return flops.is_number() ? flops.number() : 0;
 }
 

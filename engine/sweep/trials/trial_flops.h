@@ -48,7 +48,7 @@ double planned_flops(const StudyPlan& plan, const SharedStudy& study, TrialPlans
 
 // The FLOPs of the parent of a trial, with whose checkpoint this repeat has begun; 0 for a trial without a parent.
 // `stage`: the folder of the sweep or ensemble.
-double inherited_flops(const std::filesystem::path& stage, const LeasedTrial& trial, std::int64_t repeat);
+double inherited_flops(const std::filesystem::path& stage, const Segment& segment, std::int64_t repeat);
 
 // The warning about a trial that had `left` FLOPs of the budget and ended when these were used; empty for any other.
 std::string text_of_cut(const BuiltTrial& trial, double left, const std::function<double(std::int64_t trial)>& planned);

@@ -5,10 +5,12 @@
 #include <limits>
 #include <vector>
 
+#include "core/files.h"
 #include "study_home.h"
 #include "study_summary.h"
 #include "sweep_support.h"
 #include "trials/trial_flops.h"
+#include "trials/trial_folder.h"
 
 namespace trainlab::trial_flops_test {
 
@@ -134,7 +136,22 @@ TEST_CASE("what a trial has taken over from its parent counts once") {
   hand.begin();
   CHECK(hand.flops.fits(2));
   CHECK(hand.flops.most_trials() == 3);  // 200 are left
-  CHECK(flops_of(hand.study) == 500);
+  const TemporaryFolder folder;
+  CHECK(flops_of(hand.study, folder.path()) == 500);
+}
+
+TEST_CASE("what a trial under way has trained before it was interrupted counts") {
+  HandStudy hand(1000, {200, 300});
+  hand.end(hand.begin(), 200);
+  const Lease interrupted = hand.begin();
+  const TemporaryFolder folder;
+  const TrialFolder trial(folder.path(), 1);
+  for (const std::int64_t repeat : {1, 2}) {
+    const std::filesystem::path of_repeat = trial.under_way(interrupted.attempt, repeat);
+    make_directories(of_repeat);
+    write_atomic(of_repeat / "summary.json", repeat == 1 ? R"({"status": "interrupted", "flops": 70.0})" : "damaged");
+  }
+  CHECK(flops_of(hand.study, folder.path()) == 270);
 }
 
 }  // namespace trainlab::trial_flops_test
