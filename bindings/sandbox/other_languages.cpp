@@ -81,6 +81,9 @@ constexpr std::string_view for_comparisons =
     "tensors are compared by t:lt(x), t:le(x), t:gt(x) and t:ge(x), element by element; t:item() is a number";
 constexpr std::string_view for_lengths =
     "an object has no length by #: data.train.size, batch.size; of a tensor #t is t:size(0)";
+constexpr std::string_view for_batches =
+    "the samples come in batches: for batch in data.train:batches(64) do … end; the numbers of a tensor are t:tolist()";
+constexpr std::string_view for_iterators = "an iterator is called by for itself: for batch in data.train:batches(64)";
 constexpr std::string_view for_missing_elements =
     "there is no such element; Lua's lists count from 1: list[1] is the first";
 
@@ -88,6 +91,10 @@ constexpr auto calls = std::to_array<Saying>({
     {"attempt to compare number with userdata", for_comparisons},
     {"attempt to compare userdata with number", for_comparisons},
     {"attempt to compare two userdata values", for_comparisons},
+    {"bad argument #1 to 'ipairs' (table expected, got userdata)", for_batches},
+    {"bad argument #1 to 'pairs' (table expected, got userdata)", for_batches},
+    {"bad argument #1 to 'ipairs' (table expected, got function)", for_iterators},
+    {"bad argument #1 to 'pairs' (table expected, got function)", for_iterators},
     {"attempt to index local 'run' (a nil value)",
      "the mean of an ensemble's members is measured without a run: write run and run.step, or if run then … end"},
     {"attempt to call field 'unpack'", "the function is a global here: unpack(list)"},
@@ -138,14 +145,18 @@ std::size_t long_bracket_end(std::string_view text, std::size_t at) {
   return end == std::string_view::npos ? text.size() : end + close.size();
 }
 
+// Whether Lua expects a value behind this beginning of a line.
+bool expects_value(std::string_view beginning) {
+  const std::string_view before = trimmed(beginning);
+  return before.empty() || std::string_view("=(,{").find(before.back()) != std::string_view::npos ||
+         before.ends_with("return") || before.ends_with(" in");
+}
+
 // Whether a list stands in brackets where Lua expects a value, as in `x = [1, 2]`. The key of a constructor, as in
 // `{ [1] = x }`, is followed by "=".
 bool has_list_in_brackets(std::string_view line) {
   for (std::size_t at = line.find('['); at != std::string_view::npos; at = line.find('[', at + 1)) {
-    const std::string_view before = trimmed(line.substr(0, at));
-    const bool is_value = before.empty() || std::string_view("=(,{").find(before.back()) != std::string_view::npos ||
-                          before.ends_with("return") || before.ends_with(" in");
-    if (!is_value || line.substr(at, 2) == "[[") continue;
+    if (!expects_value(line.substr(0, at)) || line.substr(at, 2) == "[[") continue;
     const std::size_t close = line.find(']', at);
     if (close == std::string_view::npos || !trimmed(line.substr(close + 1)).starts_with('=')) return true;
   }
@@ -157,15 +168,19 @@ bool has_list_in_brackets(std::string_view line) {
 std::string_view bracket_elsewhere(std::string_view line) {
   constexpr std::string_view comparisons = "=~<>";
   std::string open;
+  std::size_t last_open = 0;
   for (std::size_t at = 0; at < line.size(); ++at) {
     const char c = line[at], next = at + 1 < line.size() ? line[at + 1] : ' ';
     if (std::string_view("([{").find(c) != std::string_view::npos) {
       open += c;
+      last_open = at;
     } else if (std::string_view(")]}").find(c) != std::string_view::npos) {
       if (!open.empty()) open.pop_back();
     } else if (open.ends_with('(') && c == '=' && next != '=' &&
                comparisons.find(line[at - 1]) == std::string_view::npos) {
       return "options with names stand in braces: optim.Adam { lr = 1e-3 }";
+    } else if (open.ends_with('(') && c == ',' && line[last_open] == '(' && expects_value(line.substr(0, last_open))) {
+      return "several values are a table here: { 0.9, 0.999 }";
     } else if (open.ends_with('{') && c == ':' && !is_letter(next)) {
       return "a table is { a = 1, [\"any text\"] = 2 }";
     } else if (open.ends_with('[') && c == ':') {
@@ -261,12 +276,18 @@ std::string_view call_elsewhere(std::string_view message, std::string_view text,
   if (message.starts_with("attempt to get length of ") && message.ends_with("userdata value)")) return for_lengths;
   if (message.ends_with(" (a function value)"))
     return "a method is called with a colon and parentheses, as t:item(); a function with parentheses";
+  const std::string code = code_of(text);
+  const std::string_view here = line_of(code, line);
+  const bool is_arithmetic = message.starts_with("attempt to perform arithmetic on ");
+  if (is_arithmetic && message.ends_with("string value)") && stands_in(here, "+"))
+    return "texts are joined by ..: \"step \" .. step";
+  if (message == "attempt to call a userdata value" && stands_in(here, "for ")) return for_batches;
+  if (message == "attempt to call a table value" && stands_in(here, "for "))
+    return "write for _, value in ipairs(list) do … end";
   // Lua does not name an element with a number for its key, and of a computed key not even the table.
   if (message.ends_with("field '?' (a nil value)")) return for_missing_elements;
   const bool is_nameless = message.ends_with(" a nil value") || message.find("compare nil ") != std::string_view::npos;
-  const std::string code = code_of(text);
-  return is_nameless && line_of(code, line).find('[') != std::string_view::npos ? for_missing_elements
-                                                                                : std::string_view();
+  return is_nameless && here.find('[') != std::string_view::npos ? for_missing_elements : std::string_view();
 }
 
 std::string_view module_elsewhere(std::string_view name) {

@@ -9,6 +9,7 @@
 #include "bindings/lua_entries.h"
 #include "bindings/lua_error.h"
 #include "bindings/marshal.h"
+#include "core/known_elsewhere.h"
 #include "core/printable.h"
 #include "sandbox/meter.h"
 #include "sandbox/underway.h"
@@ -194,6 +195,7 @@ int l_find_operator(lua_State* L) {
       return 1;
     }
     Error error = recipe_error("lab.ops has no '" + printable_line(name) + "'");
+    if (const std::string_view here = member_otherwise(name); !here.empty()) throw error.hint(std::string(here));
     const std::string close = Registry::closest(name, operator_names());
     throw error.hint(close.empty() ? "operators are called as in PyTorch's ATen"
                                    : "did you mean lab.ops." + close + "?");

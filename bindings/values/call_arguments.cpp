@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <lua.hpp>
 
+#include "bindings/lua_object.h"
 #include "bindings/marshal.h"
 #include "entry_table.h"
 #include "run/latest.h"
@@ -38,6 +39,10 @@ std::string instead_of_call(const Entry& entry) {
     return "lab." + entry.name + " names a loss; a function computes one by operators, as lab.ops.cross_entropy_loss";
   if (entry.kind == "layer")
     return "lab." + entry.name + " describes a layer; lab.build makes a model of layers, whose forward takes tensors";
+  if (entry.kind == "optimizer")
+    return "lab." + entry.name + " describes an optimizer; one at work is lab.optimizer(lab." + entry.name +
+           " { lr = 1e-3 }, model:parameters())";
+  if (entry.kind == "data") return "the samples come in batches: for batch in data.train:batches(64) do … end";
   return "";
 }
 
@@ -126,7 +131,7 @@ Value::Map CallArguments::map(const Registry& registry, std::vector<std::shared_
       lua_pop(L_, 1);
       return value;
     } catch (Error& error) {
-      if (error.hint().empty() && to_tensor(L_, -1)) error.hint(instead_of_call(entry_));
+      if (error.hint().empty() && (to_tensor(L_, -1) || to_object(L_, -1))) error.hint(instead_of_call(entry_));
       throw error.in(entry_.name + where);
     }
   };

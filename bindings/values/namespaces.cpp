@@ -50,8 +50,9 @@ int l_member(lua_State* L) {
     }
     const std::vector<std::string> names = names_in(L, lua_upvalueindex(1));
     const bool is_known = !called_here(wanted, names).empty();
-    if (const std::string_view here = member_otherwise(wanted); !is_known && !here.empty())
-      throw recipe_error(message).hint(std::string(here));
+    std::string_view here = member_otherwise(wanted);
+    if (here.empty()) here = member_otherwise(space, wanted);
+    if (!is_known && !here.empty()) throw recipe_error(message).hint(std::string(here));
     if (const std::string elsewhere = names_elsewhere(L, wanted); !is_known && !elsewhere.empty())
       throw recipe_error(message).hint("did you mean " + elsewhere + "?");
     if (Registry::closest(wanted, names).empty()) {

@@ -266,6 +266,8 @@ class Checker {
   }
 
   std::string hint(const Option& option, const Value& value) const {
+    if (option.max == -1 && value.is_number() && value.number() >= 0)
+      return "the axes of a sample are counted from the end: -1 is the last";
     std::vector<std::string> words;
     for (const Form& form : option.forms) {
       if (form.type == Form::Type::duration && value.is_number()) {

@@ -139,6 +139,10 @@ constexpr auto input_sizes =
                                      "input_features", "input_shape", "input_size", "num_channels", "num_features"});
 
 constexpr std::string_view for_batches = "a fit makes batches itself: lab.fit { batch = 64, loader = { threads = 2 } }";
+constexpr std::string_view for_clipping =
+    "a fit takes clip = { norm = 1 }; in a loop lab.optimizer(lab.optim.Adam(), model:parameters(), { clip = 1 }) "
+    "clips "
+    "in each step";
 constexpr std::string_view for_functions = "functions of tensors are in lab.ops: lab.ops.relu(x)";
 constexpr std::string_view for_images =
     "images are changed by methods of the data: data:normalize(), data:augment { … }";
@@ -155,6 +159,9 @@ constexpr auto known_members = std::to_array<Word>({
     {"ModuleList", for_layers},
     {"TensorDataset", "data from the memory of a recipe: lab.data.tensors(function() return { x = …, y = … } end)"},
     {"Trainer", for_trainers},
+    {"clip_grad_norm", for_clipping},
+    {"clip_grad_norm_", for_clipping},
+    {"clip_grad_value_", for_clipping},
     {"cuda", for_devices},
     {"device", for_devices},
     {"functional", for_functions},
@@ -190,10 +197,12 @@ constexpr auto known_members_of_objects = std::to_array<Member>({
     {"batch", "to", for_batches_on_devices},
     {"ctx", "device", for_devices},
     {"ctx", "optimizer", "write local optimizer = lab.optimizer(lab.optim.SGD { lr = 0.1 }, model:parameters())"},
+    {"lab.nn", "utils", for_clipping},
     {"model", "apply", "initial weights are options of layers and of lab.fit: init = { … }"},
     {"model", "backward", "the loss has it: loss:backward()"},
     {"model", "bfloat16", for_types_of_models},
     {"model", "children", for_layers_of_models},
+    {"model", "clip_grad_norm_", for_clipping},
     {"model", "compile", for_trainers},
     {"model", "cpu", for_models_on_devices},
     {"model", "cuda", for_models_on_devices},
@@ -215,6 +224,7 @@ constexpr auto known_members_of_objects = std::to_array<Member>({
     {"model", "zero_grad", "the optimizer has it: optimizer:zero_grad()"},
     {"optimizer", "apply_gradients", for_steps},
     {"optimizer", "backward", "the loss has it: loss:backward()"},
+    {"optimizer", "clip_grad_norm_", for_clipping},
     {"optimizer", "learning_rate", for_rates},
     {"optimizer", "load_state_dict", for_states},
     {"optimizer", "minimize", for_steps},

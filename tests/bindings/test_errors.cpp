@@ -313,6 +313,20 @@ TEST_CASE("what other languages write is answered with what Lua and recipes writ
       {"local l, i = { 1 }, 0\nlocal x = l[i] + 1", "arithmetic on a nil value", "list[1] is the first"},
       {"local l, i = { {} }, 0\nlocal x = l[i].x", "index a nil value", "list[1] is the first"},
       {"local l = { 1 }\nlocal x = l[0] .. ''", "concatenate a nil value", "list[1] is the first"},
+      {"local a = 'a'\nprint(a + 'b')", "arithmetic on local 'a' (a string value)", "texts are joined by .."},
+      {"local t = { n = 'a' }\nprint(t.n + 1)", "arithmetic on field 'n' (a string value)", "texts are joined by .."},
+      {"local o = lab.optim.SGD { betas = (0.9, 0.999) }", "')' expected near ','", "{ 0.9, 0.999 }"},
+      {"local a, b = (1, 2)", "')' expected near ','", "{ 0.9, 0.999 }"},
+      {"for x in lab.tensor{1} do end", "attempt to call a userdata value", "data.train:batches(64)"},
+      {"for x in { 1 } do end", "attempt to call a table value", "ipairs(list)"},
+      {"for i, x in ipairs(lab.tensor{1}) do end", "bad argument #1 to 'ipairs'", "t:tolist()"},
+      {"for i, x in ipairs(print) do end", "bad argument #1 to 'ipairs'", "data.train:batches(64)"},
+      {"for i, x in pairs(print) do end", "bad argument #1 to 'pairs'", "data.train:batches(64)"},
+      {"local o = lab.optim.SGD({ lab.tensor{1} }, { lr = 1e-3 })", "expected data, found a tensor",
+       "lab.optimizer(lab.optim.SGD { lr = 1e-3 }, model:parameters())"},
+      {"lab.nn.utils.clip_grad_norm_({}, 1)", "lab.nn has no 'utils'", "clip = { norm = 1 }"},
+      {"lab.ops.clip_grad_norm_({}, 1)", "lab.ops has no 'clip_grad_norm_'", "clip = { norm = 1 }"},
+      {"clip_grad_norm_({}, 1)", "'clip_grad_norm_' is not defined", "clip = { norm = 1 }"},
       {"local a = lab.tensor{1}.item + 1", "field 'item' (a function value)", "as t:item()"},
       {"local a = lab.tensor{1}:cuda()", "a tensor has no 'cuda'", "t:to(\"cuda\")"},
       {"local a = lab.tensor{1}:cpu()", "a tensor has no 'cpu'", "t:to(\"cpu\")"},
@@ -365,6 +379,8 @@ TEST_CASE("what stands in a string or a comment is no word of another language")
     CHECK(sandbox.fails(recipe).hint() == "");
   }
   CHECK(sandbox.fails("local t = { list = nil }\nlocal x = t.list.x -- list[0]").hint() == "");
+  CHECK(sandbox.fails("local t = print(1, 2) b").hint() == "");
+  CHECK(sandbox.fails("local a = 'a' * 2 -- + 1").hint() == "");
   CHECK_THAT(sandbox.fails("local a = 'x' import b").hint(), Catch::Contains("lab.nn"));
 }
 

@@ -170,6 +170,7 @@ class Options(CliTest):
                 ("on = lab.space.categorical {}", "lab.space has no 'categorical'", "did you mean lab.space.choice?"),
                 ("on = lab.space.randint(1, 2)", "lab.space has no 'randint'", "did you mean lab.space.int?"),
                 ("on = lab.nn.Dense(3)", "lab.nn has no 'Dense'", "did you mean lab.nn.Linear?"),
+                ("on = lab.nn.Softmax(1)", "nn.Softmax.dim: expected an integer ≤ -1, found 1", "-1 is the last"),
                 ("on = lab.nn.functional.relu", "lab.nn has no 'functional'", "lab.ops.relu(x)"),
                 ("on = lab.data.ImageFolder('x')", "lab.data has no 'ImageFolder'", "lab.data.images"),
                 ("on = lab.nn.ModuleList {}", "lab.nn has no 'ModuleList'", "nn.Sequential { a, b }"),
@@ -277,9 +278,13 @@ class Options(CliTest):
                 (f"lab.loss.cross_entropy()({x}, {x})", "expected a function, found loss.cross_entropy",
                  "lab.loss.cross_entropy names a loss"),
                 (f"lab.nn.ReLU()({x})", "expected a function, found nn.ReLU", "lab.nn.ReLU describes a layer"),
+                (f"lab.optim.Adam({{ {x} }}, {{ lr = 1e-3 }})", "optim.Adam[1][1]: expected data, found a tensor",
+                 "lab.optimizer(lab.optim.Adam { lr = 1e-3 }, model:parameters())"),
+                ("for batch in lab.data.digits() do end", "expected a function, found data.digits",
+                 "data.train:batches(64)"),
                 (f"lab.nn.ReLU({x})", "nn.ReLU[1]: expected data, found a tensor", "lab.nn.ReLU describes a layer")):
             with self.subTest(call):
-                self.write("r.lua", f"local _ = {call}\n")
+                self.write("r.lua", f"{'' if call.startswith('for ') else 'local _ = '}{call}\n")
                 self.assert_said(self.train(code=1), f"r.lua:1: {found}", hint)
 
     def test_a_loss_that_expects_the_target(self):
@@ -332,6 +337,12 @@ end }
                  "it takes retain_graph"),
                 ('loss.to("cuda")', 'expected a tensor', "t:to("),
                 ("print(#data.train)", "attempt to get length of field 'train'", "data.train.size"),
+                ("optimizer:clip_grad_norm_(1)", "optimizer has no 'clip_grad_norm_'", "{ clip = 1 }"),
+                ("lab.optim.Adam(model, { lr = 1e-3 })", "optim.Adam[1]: expected data, found an object of type model",
+                 "lab.optimizer(lab.optim.Adam { lr = 1e-3 }, model:parameters())"),
+                ("for batch in data.train do end", "attempt to call a userdata value", "data.train:batches(64)"),
+                ("for i, batch in ipairs(data.train:batches(4)) do end", "table expected, got function",
+                 "for batch in data.train:batches(64)"),
                 ("print(data.train.x)", "data.train has no 'x'", "data.train:batches(64)"),
                 ("for batch in data.train:batches(4) do batch:to('cuda') end", "this batch has no 'to'",
                  "batches are on the device of the run"),
