@@ -87,6 +87,11 @@ class Predict(PredictTest):
         self.assertEqual(whole, {"kind": "predict", "status": "done", "predictions": as_json})
         whole = self.predict("runs/r/001", "--input", "new.csv", "--json", "--output", "out.csv").json()
         self.assertEqual(whole, {"kind": "predict", "status": "done", "output": str(self.folder / "out.csv")})
+        # The ending of the file says the format, unless --format does.
+        self.predict("runs/r/001", "--input", "new.csv", "--output", "out.json")
+        self.assertEqual(json.loads((self.folder / "out.json").read_text()), as_json)
+        self.predict("runs/r/001", "--input", "new.csv", "--output", "out.json", "--format", "csv")
+        self.assertEqual((self.folder / "out.json").read_text().splitlines()[0], "index,price")
         # The same from a file, and in small batches.
         done = self.predict("runs/r/001/", "--input", "new.csv", "--output", "out.csv", "--threads", "1")
         self.assertEqual(done.out, "")
@@ -184,6 +189,8 @@ class Predict(PredictTest):
         self.refused(2, "needs --input FILE, or --prompt TEXT", arguments=("runs/r/001",))
         self.refused(2, "--output: expected a file, found the folder runs",
                      arguments=("runs/r/001", "--input", "houses.csv", "--output", "runs"))
+        self.refused(2, "--output: expected a file .csv or .json, found out.npy",
+                     arguments=("runs/r/001", "--input", "houses.csv", "--output", "out.npy"))
         self.refused(2, "--output: expected another file than that of --input, found ./houses.csv",
                      arguments=("runs/r/001", "--input", "houses.csv", "--output", "./houses.csv"))
         result = self.predict("runs/r/001", "--input", "none.csv", "--json", code=1)

@@ -16,9 +16,25 @@ void check_predict(const Arguments& given) {
   }
 }
 
+// Predictions are text; a text that a prompt begins has no format.
+void check_ending(const std::string& output) {
+  const std::string ending = std::filesystem::path(output).extension();
+  for (const char* other : {".gz", ".jsonl", ".npy", ".npz", ".parquet", ".pt", ".safetensors", ".tsv", ".xlsx"}) {
+    if (ending == other)
+      throw usage_error("--output: expected a file .csv or .json, found " + output)
+          .hint("predictions are written as --format csv or json");
+  }
+}
+
+bool is_json(const Arguments& given) {
+  if (!given.has("output")) return given.has("json");
+  return std::filesystem::path(given.flags["output"].string()).extension() == ".json";
+}
+
 void check_output(const Arguments& given) {
   const std::string& output = given.flags["output"].string();
   std::error_code ignored;
+  if (given.has("input")) check_ending(output);
   if (std::filesystem::is_directory(output, ignored))
     throw usage_error("--output: expected a file, found the folder " + output);
   if (given.has("input") && std::filesystem::equivalent(output, given.flags["input"].string(), ignored))
@@ -56,7 +72,7 @@ Request request_for_prediction(const Arguments& given) {
   options.set("stage", stage.name);
   options.set("folder", stage.folder);
   if (given.has("output")) check_output(given);
-  if (!given.has("format") && given.has("json") && !given.has("output")) options.set("format", "json");
+  if (!given.has("format") && is_json(given)) options.set("format", "json");
   return request;
 }
 
@@ -106,7 +122,7 @@ Command predict_command() {
               {.name = "output", .type = file_type("FILE"), .help = "file to write (default: standard output)"},
               {.name = "format",
                .type = choice_type("F", {"csv", "json"}),
-               .help = "csv or json",
+               .help = "csv or json; json for an --output that ends so",
                .otherwise = "csv",
                .needs = "input"},
               {.name = "batch",
