@@ -75,8 +75,13 @@ class NewRows {
       throw error.hint("its only column is " + in_quotes(csv_.header[0]) + ": the delimiter is " +
                        in_quotes(table_["delimiter"].string()) + ", as in training");
     }
-    const std::string close = Registry::closest(missing.front(), csv_.header);
-    throw error.hint(close.empty() ? "an input whose value is not known is an empty field"
+    // A column that the model reads under its own name is no other one.
+    std::vector<std::string> others;
+    for (const std::string& name : csv_.header)
+      if (std::find(wanted.begin(), wanted.end(), name) == wanted.end()) others.push_back(name);
+    const std::string close = Registry::closest(missing.front(), others);
+    throw error.hint(close.empty() ? "its columns are " + joined_start(csv_.header, 20) +
+                                         "; an input whose value is not known is an empty field"
                                    : "is " + in_quotes(close) + " the column " + in_quotes(missing.front()) + "?");
   }
 

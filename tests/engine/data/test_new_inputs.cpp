@@ -92,6 +92,14 @@ TEST_CASE("what new rows must have") {
   CHECK(message("b\nred\n") == "new.csv: expected the columns that the model was trained on; missing: \"a\"");
   CHECK(message("a,b\n1,red\nx,red\n") == "new.csv:3: column \"a\": expected a number, as in training, found \"x\"");
   CHECK(contains(message("a,b\n1e39,red\n"), "new.csv:2: column \"a\": \"1e39\" is not finite or too large"));
+  // x2 is a column that the model reads, and no other name of x1.
+  const DataParts two = open(table("x1,x2,y\n1,1,1\n2,2,2\n"));
+  const auto hint = [&](const std::string& text) {
+    write_file("new.csv", text);
+    return error_of([&] { read(two, "new.csv"); }).hint();
+  };
+  CHECK(hint("z,x2\n1,1\n") == "its columns are z, x2; an input whose value is not known is an empty field");
+  CHECK(hint("x2,x_1\n1,1\n") == "is \"x_1\" the column \"x1\"?");
   const DataParts semicolons = open(table("a;y\n1;1\n2;2\n", {{"delimiter", ";"}}));
   CHECK(at::equal(read(semicolons, write_file("new.csv", "z;a\n5;7\n")).columns[0], at::tensor({7.f}).reshape({1, 1})));
 }
