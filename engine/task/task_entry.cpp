@@ -81,17 +81,25 @@ Checked check_task(const Options& task, const RunSettings& settings, const Check
   check_first_state(task);
   parse_device(settings.device);
   const std::string text = "a function at " + task.function("run")->where();
-  const Value facts = Value::Map{{"name", task.string("name")},
-                                 {"kind", "task"},
-                                 {"where", task.where()},
-                                 {"function", task.function("run")->where()},
-                                 {"called", too.callbacks}};
+  Value facts = Value::Map{{"name", task.string("name")},
+                           {"kind", "task"},
+                           {"where", task.where()},
+                           {"function", task.function("run")->where()},
+                           {"called", too.callbacks}};
   if (!too.callbacks) return {.text = text + ", which only a run executes, or check --callbacks\n", .facts = facts};
   StageContext context = silent_context(task);
   context.settings = &settings;
   context.is_rehearsal = true;
+  std::string warned;
+  Value::List warnings;
+  context.on_warning = [&](const std::string& warning) {
+    warned += "\nwarning: " + warning + "\n";
+    warnings.emplace_back(warning);
+  };
   run_task(task, context);
-  return {.text = text + ": called without an error; each of its loops took at most two steps\n", .facts = facts};
+  facts.set("warnings", std::move(warnings));
+  return {.text = text + ": called without an error; each of its loops took at most two steps\n" + warned,
+          .facts = facts};
 }
 
 Value run_task(const Options& task, const StageContext& context, const TaskCompany& company) {

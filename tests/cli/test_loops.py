@@ -192,6 +192,11 @@ end }
                 warnings = result.json().get("warnings") or []
                 self.assertEqual([one.split("\n")[0].split(", and")[0] for one in warnings],
                                  [f"ctx:log: {warning}"] if warning else [], result)
+                checked = self.run_program("check", "t.lua", "--callbacks")
+                self.assertEqual(checked.out.count("\nwarning: "), 1 if warning else 0, checked)
+                self.assertIn(f"warning: ctx:log: {warning}" if warning else "called without an error", checked.out)
+                (stage,) = self.run_program("check", "t.lua", "--callbacks", "--json").json()["stages"]
+                self.assertEqual(len(stage["warnings"]), 1 if warning else 0)
 
     def test_batches_in_the_type_of_a_model_of_float64(self):
         self.write("t.lua", """local data = lab.data.tensors(function()
