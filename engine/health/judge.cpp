@@ -125,8 +125,8 @@ HealthVerdict verdict_of_value(const Value& value) {
 }
 
 std::string text_of(const HealthVerdict& verdict) {
-  return fmt::format("health: {} ({} confidence, step {}): {}. Remedy: {}", name_of(verdict.kind), verdict.confidence,
-                     verdict.step, verdict.evidence, verdict.remedy);
+  return fmt::format("health: {} ({} confidence, after {} steps): {}. Remedy: {}", name_of(verdict.kind),
+                     verdict.confidence, verdict.step, verdict.evidence, verdict.remedy);
 }
 
 }  // namespace trainlab

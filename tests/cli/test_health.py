@@ -85,6 +85,9 @@ class Health(CliTest):
         self.assertEqual(self.kinds("nan"), ["not_finite"], result)
         (verdict,) = self.summary(self.run_folder(name="nan"))["health"]
         self.assertIn("values of the batch of step 1 are not finite", verdict["evidence"])
+        self.assertEqual(verdict["step"], 0)
+        self.assertIn("(high confidence, after 0 steps): ", result.out)
+        self.assertIn("the training loss is not finite at step 1 ", result.out)
 
     def test_the_layer_that_is_not_finite_is_named(self):
         model = ("nn.Sequential { nn.Flatten(), nn.Linear(16), "

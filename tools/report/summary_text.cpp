@@ -168,8 +168,8 @@ std::string health_text(const Value& health) {
   std::string text;
   if (!health.is_list()) return text;
   for (const Value& verdict : health.list()) {
-    text += "  health " + text_of(verdict["kind"]) + " (" + text_of(verdict["confidence"]) + " confidence, step " +
-            text_of(verdict["step"]) + "): " + text_of(verdict["evidence"]) +
+    text += "  health " + text_of(verdict["kind"]) + " (" + text_of(verdict["confidence"]) + " confidence, after " +
+            text_of(verdict["step"]) + " steps): " + text_of(verdict["evidence"]) +
             "\n         remedy: " + text_of(verdict["remedy"]) + "\n";
   }
   return text;

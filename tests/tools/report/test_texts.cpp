@@ -62,10 +62,11 @@ TEST_CASE("a summary in a few lines") {
         "         with memory.recompute=every 4; without 128 MiB at most (predicted)\n"
         "  resumed from step 12, 40\n"
         "  in     /x/runs/digits/001\n");
-  CHECK_THAT(summary_text(parse_json(R"({"name":"f","kind":"fit","status":"done","reason":"","health":[
+  CHECK_THAT(
+      summary_text(parse_json(R"({"name":"f","kind":"fit","status":"done","reason":"","health":[
         {"kind":"dead_units","step":8,"confidence":"high","evidence":"97 % are 0","remedy":"biases of 0"}]})",
-                                     "summary")),
-             Contains("  health dead_units (high confidence, step 8): 97 % are 0\n         remedy: biases of 0\n"));
+                              "summary")),
+      Contains("  health dead_units (high confidence, after 8 steps): 97 % are 0\n         remedy: biases of 0\n"));
   // The best validation is not that of the weights that were kept.
   CHECK_THAT(summary_text(parse_json(R"({"name":"f","kind":"fit","status":"done","reason":"",
       "best":{"metric":"train.loss","value":0.5,"epoch":2,"step":46},"metrics":{"train.loss":0.75}})",

@@ -12,7 +12,7 @@ function heading(stage) {
     make(page, 'p', `Fixed: ${change} because of ${fix.kind} at step ${fix.step}, ${from}. ${fix.evidence}.`);
   }
   for (const verdict of stage.health ?? []) {
-    const found = `${verdict.kind} (${verdict.confidence} confidence, step ${verdict.step}): ${verdict.evidence}.`;
+    const found = `${verdict.kind} (${verdict.confidence} confidence, after ${verdict.step} steps): ${verdict.evidence}.`;
     make(page, 'p', `${found} Remedy: ${verdict.remedy}`);
   }
   if (stage.floor) {
