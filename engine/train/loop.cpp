@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/clock.h"
+#include "core/number_or_nil.h"
 #include "core/trace.h"
 #include "journal/disk_threads.h"
 #include "memory/room.h"
@@ -258,7 +259,7 @@ bool FitLoop::check_step(std::size_t m, bool can_read) {
     return !failure;
   }
   members_[m]->fail("the training loss is not finite at step " + std::to_string(position_.step) +
-                    (plan_.step ? "" : " (learning rate " + number_text(rates_[m]) + ")"));
+                    (plan_.step ? "" : " (learning rate " + figure_text(rates_[m], 4) + ")"));
   return false;
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 
+#include "core/number_or_nil.h"
 #include "set/partition.h"
 #include "set/sources.h"
 
@@ -33,7 +34,7 @@ Cuts read_cuts(const Options& spec, const DataParts& parts) {
   constexpr double rounding = 1e-9;  // of sums such as 0.8 + 0.1 + 0.1
   const double given = spec.has("train") ? spec.number("train") : 0;
   if (given + val + test > 1 + rounding)
-    throw spec.error("", "the fractions add up to " + number_text(given + val + test) + ", which is more than 1");
+    throw spec.error("", "the fractions add up to " + figure_text(given + val + test) + ", which is more than 1");
   const double train = spec.has("train") ? given : 1 - val - test;
   if (train < rounding)
     throw spec.error("", "nothing is left for training").hint("val and test together must be below 1");

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/number_or_nil.h"
 #include "measures.h"
 #include "rules.h"
 
@@ -45,9 +46,9 @@ Finding by_heart(const HealthFigures& figures, const std::vector<MeasuredEvaluat
   return HealthVerdict{
       .kind = HealthKind::overfitting,
       .confidence = "high",
-      .evidence = fmt::format("the training loss is {:.3g} and the validation loss was never better than {:.3g}; a "
-                              "constant prediction has {:.3g}",
-                              rows.back().train_loss, best, prior),
+      .evidence = fmt::format("the training loss is {} and the validation loss was never better than {}; a "
+                              "constant prediction has {}",
+                              figure_text(rows.back().train_loss, 3), figure_text(best, 3), figure_text(prior, 3)),
       .remedy = "check that inputs and labels belong together; else more data, weight_decay, nn.Dropout"};
 }
 
@@ -74,9 +75,10 @@ Finding find_overfitting(const HealthFigures& figures) {
   return HealthVerdict{
       .kind = HealthKind::overfitting,
       .confidence = now - low > 0.5 * std::abs(low) ? "high" : "medium",
-      .evidence = fmt::format("the validation loss rose from {:.3g} at step {:.0f} to {:.3g}, while the training loss "
-                              "fell from {:.3g} to {:.3g}",
-                              low, rows[best + width / 2].step, now, train_then, train_now),
+      .evidence = fmt::format("the validation loss rose from {} at step {:.0f} to {}, while the training loss "
+                              "fell from {} to {}",
+                              figure_text(low, 3), rows[best + width / 2].step, figure_text(now, 3),
+                              figure_text(train_then, 3), figure_text(train_now, 3)),
       .remedy =
           "stop = stop.patience { patience = 5 }; more data, :augment { … }, nn.Dropout or more weight_decay let "
           "it learn longer"};
@@ -89,8 +91,8 @@ Finding find_underfitting(const HealthFigures& figures) {
   return HealthVerdict{
       .kind = HealthKind::underfitting,
       .confidence = now > 0.97 * prior ? "medium" : "low",
-      .evidence = fmt::format("the training loss is {:.3g} after {} steps, and a constant prediction has {:.3g}", now,
-                              figures.losses.steps(), prior),
+      .evidence = fmt::format("the training loss is {} after {} steps, and a constant prediction has {}",
+                              figure_text(now, 3), figures.losses.steps(), figure_text(prior, 3)),
       .remedy =
           "train on 16 samples first, data:take(16): a model that cannot learn these by heart needs "
           "more width or another input; one that can needs more steps or less weight_decay"};
@@ -117,8 +119,8 @@ Finding find_plateau(const HealthFigures& figures) {
   return HealthVerdict{
       .kind = HealthKind::plateau,
       .confidence = "medium",
-      .evidence =
-          fmt::format("the validation loss was {:.4g} half of the run ago and is {:.4g}, at the same rate", then, now),
+      .evidence = fmt::format("the validation loss was {} half of the run ago and is {}, at the same rate",
+                              figure_text(then, 4), figure_text(now, 4)),
       .remedy = setter.empty() ? "schedule = sched.cosine {} or sched.plateau {}, which lower the rate; or fewer epochs"
                                : "a rate that falls in place of the one which " + setter + " sets; or fewer epochs"};
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/number_or_nil.h"
 #include "measures.h"
 #include "rules.h"
 
@@ -18,15 +19,15 @@ Finding find_unnormalised_inputs(const HealthFigures& figures) {
   if (input.deviation == 0) {
     return HealthVerdict{.kind = HealthKind::unnormalised_inputs,
                          .confidence = "high",
-                         .evidence = fmt::format("all inputs are {:.3g}", input.mean),
+                         .evidence = "all inputs are " + figure_text(input.mean, 3),
                          .remedy = "look at the data: inputs that are all equal say nothing; the file may be empty"};
   }
   return HealthVerdict{
       .kind = HealthKind::unnormalised_inputs,
       .confidence = is_large || input.root_mean_square < 1e-3 || offset > 10 ? "high" : "medium",
-      .evidence =
-          fmt::format("the inputs have mean {:.3g} and standard deviation {:.3g}{}", input.mean, input.deviation,
-                      is_shifted ? fmt::format(": the mean is {:.3g} deviations away from 0", offset) : ""),
+      .evidence = fmt::format("the inputs have mean {} and standard deviation {}{}", figure_text(input.mean, 3),
+                              figure_text(input.deviation, 3),
+                              is_shifted ? ": the mean is " + figure_text(offset, 3) + " deviations away from 0" : ""),
       .remedy = "data = DATA:split { … }:normalize(), which takes mean and deviation from the training part",
       .cure = Cure{.option = FixedOption::normalize}};
 }
@@ -70,9 +71,9 @@ Finding find_below_floor(const HealthFigures& figures) {
   if (!(loss < -1e-3)) return {};
   return HealthVerdict{.kind = HealthKind::below_floor,
                        .confidence = "high",
-                       .evidence = fmt::format("the training loss is {:.3g}, and the formula of this loss is never "
+                       .evidence = fmt::format("the training loss is {}, and the formula of this loss is never "
                                                "negative for targets in its range",
-                                               loss),
+                                               figure_text(loss, 3)),
                        .remedy = "bring the targets into the range of the loss: 0 … 1 for probabilities"};
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/number_or_nil.h"
 #include "core/statistics.h"
 #include "measures.h"
 #include "rules.h"
@@ -40,9 +41,9 @@ Finding find_exploding_gradients(const HealthFigures& figures) {
       return HealthVerdict{
           .kind = HealthKind::exploding_gradients,
           .confidence = first > 4 * most ? "high" : "medium",
-          .evidence = fmt::format("the loss of the first step is {:.3g}, while a model that knows nothing has {:.3g}: "
+          .evidence = fmt::format("the loss of the first step is {}, while a model that knows nothing has {}: "
                                   "outputs are too large at the beginning",
-                                  first, most),
+                                  figure_text(first, 3), figure_text(most, 3)),
           .remedy = fmt::format("{}; or a normalisation between the layers", he_init),
           .cure = init_cure(figures)};
     }
@@ -51,9 +52,9 @@ Finding find_exploding_gradients(const HealthFigures& figures) {
   if (figures.from_start() && !spreads.empty() && spreads.front() > 20) {
     return HealthVerdict{.kind = HealthKind::exploding_gradients,
                          .confidence = spreads.front() > 100 ? "high" : "medium",
-                         .evidence = fmt::format("the outputs of the last hidden layer spread {:.3g} times as far as "
+                         .evidence = fmt::format("the outputs of the last hidden layer spread {} times as far as "
                                                  "those of the first, at the beginning",
-                                                 spreads.front()),
+                                                 figure_text(spreads.front(), 3)),
                          .remedy = he_init,
                          .cure = init_cure(figures)};
   }
@@ -62,12 +63,12 @@ Finding find_exploding_gradients(const HealthFigures& figures) {
   if (norms.size() < 8) return {};
   const double usual = upper_median(norms), largest = *std::ranges::max_element(norms);
   if (!(largest > 100 * usual) || !(learnt(figures) < 0.5)) return {};
-  return HealthVerdict{
-      .kind = HealthKind::exploding_gradients,
-      .confidence = "medium",
-      .evidence = fmt::format("the norm of the gradients is {:.3g} at most and {:.3g} usually", largest, usual),
-      .remedy = fmt::format("clip = {{ norm = {:.2g} }}", 2 * usual),
-      .cure = Cure{.option = FixedOption::clip, .value = std::stod(fmt::format("{:.2g}", 2 * usual))}};
+  return HealthVerdict{.kind = HealthKind::exploding_gradients,
+                       .confidence = "medium",
+                       .evidence = fmt::format("the norm of the gradients is {} at most and {} usually",
+                                               figure_text(largest, 3), figure_text(usual, 3)),
+                       .remedy = fmt::format("clip = {{ norm = {:.2g} }}", 2 * usual),
+                       .cure = Cure{.option = FixedOption::clip, .value = std::stod(fmt::format("{:.2g}", 2 * usual))}};
 }
 
 Finding find_vanishing_gradients(const HealthFigures& figures) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/number_or_nil.h"
 #include "core/statistics.h"
 #include "measures.h"
 #include "rules.h"
@@ -39,7 +40,8 @@ Finding find_rate_too_high(const HealthFigures& figures) {
   const double gain = learnt(figures);
   if (loss_rose(figures) && was_high && !(gain > 0.7)) {
     return too_high(figures, gain < 0.1 ? "high" : "medium",
-                    fmt::format("the loss rose from {:.3g} to {:.3g}", figures.losses.first(), figures.losses.worst()));
+                    fmt::format("the loss rose from {} to {}", figure_text(figures.losses.first(), 3),
+                                figure_text(figures.losses.worst(), 3)));
   }
   if (!has_seen(figures, 30, 0.25)) return {};
   // First sign of a rate that is too high: nothing is learnt while the weights move a lot.
@@ -47,8 +49,8 @@ Finding find_rate_too_high(const HealthFigures& figures) {
   const bool is_large = was_high || update > 0.1 || (update > 3e-2 && has_seen(figures, 30, 0.5));
   if (gain < 0.1 && !is_falling && is_large) {
     return too_high(figures, was_high ? "high" : "medium",
-                    fmt::format("the loss began at {:.3g} and is {:.3g} after {} steps", figures.losses.first(),
-                                figures.losses.mean(0.8, 1), figures.losses.steps()));
+                    fmt::format("the loss began at {} and is {} after {} steps", figure_text(figures.losses.first(), 3),
+                                figure_text(figures.losses.mean(0.8, 1), 3), figures.losses.steps()));
   }
   // Second sign: the loss rises again far above the best loss so far.
   double best = std::numeric_limits<double>::infinity();
@@ -61,7 +63,8 @@ Finding find_rate_too_high(const HealthFigures& figures) {
   }
   const double now = figures.losses.mean(0.9, 1);
   if (best > 0 && now > 2 * best && now > 0.3 * start_loss(figures) && update > 1e-2) {
-    return too_high(figures, "medium", fmt::format("the loss fell to {:.3g} and is {:.3g} again", best, now),
+    return too_high(figures, "medium",
+                    fmt::format("the loss fell to {} and is {} again", figure_text(best, 3), figure_text(now, 3)),
                     best_until);
   }
   return {};
@@ -84,10 +87,10 @@ Finding find_rate_too_low(const HealthFigures& figures) {
       .confidence = is_small && gain < 0.1 ? "high"
                     : is_small             ? "medium"
                                            : "low",
-      .evidence =
-          fmt::format("an update is {:.2g} of a weight{}, and the loss went from {:.3g} to {:.3g} in {} steps", update,
-                      meets_nothing ? fmt::format(" and changes {:.0f} % of the slope", 100 * (1 + overshoot)) : "",
-                      figures.losses.first(), figures.losses.mean(0.8, 1), figures.losses.steps()),
+      .evidence = fmt::format(
+          "an update is {:.2g} of a weight{}, and the loss went from {} to {} in {} steps", update,
+          meets_nothing ? fmt::format(" and changes {:.0f} % of the slope", 100 * (1 + overshoot)) : "",
+          figure_text(figures.losses.first(), 3), figure_text(figures.losses.mean(0.8, 1), 3), figures.losses.steps()),
       .remedy = lr_text(figures, factor),
       .cure = lr_cure(figures, factor, figures.steps_done())};
 }

@@ -1,4 +1,5 @@
 #include "study/space.h"
+#include "core/number_or_nil.h"
 
 #include <algorithm>
 #include <bit>
@@ -62,10 +63,8 @@ std::string SpaceParameter::expected(const Value& written) const {
   std::string text = kind == Kind::integer ? "an integer" : "a number";
   text += " in " + number_text(low) + " … " + number_text(high);
   if (!written.is_number() || step == 0 || !(written.number() > low && written.number() < high)) return text;
-  // Without what adding up steps leaves in the last places.
-  const auto rounded = [&](double value) { return number_text(std::round(value / step * 1e9) * step / 1e9); };
   const double below = low + step * std::floor((written.number() - low) / step);
-  return text + ", near it " + rounded(below) + " or " + rounded(below + step);
+  return text + ", near it " + figure_text(below) + " or " + figure_text(below + step);
 }
 
 bool same_label(const Value& a, const Value& b) {

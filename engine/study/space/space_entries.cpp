@@ -3,6 +3,7 @@
 #include <cmath>
 #include <functional>
 
+#include "core/number_or_nil.h"
 #include "core/printable.h"
 #include "study/space.h"
 
@@ -35,7 +36,7 @@ SpaceParameter make_uniform(const Options& spec) {
   if (p.log) throw spec.error("step", "expected no step beside log = true");
   if (p.step > p.high - p.low) {
     throw spec.error("step",
-                     "expected at most high − low = " + number_text(p.high - p.low) + ", found " + number_text(p.step));
+                     "expected at most high − low = " + figure_text(p.high - p.low) + ", found " + number_text(p.step));
   }
   p.high = p.low + p.step * static_cast<double>(p.count() - 1);
   return p;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/number_or_nil.h"
 #include "core/time_in_seconds.h"
 #include "fit_plan_parts.h"
 #include "needed_batches.h"
@@ -70,7 +71,7 @@ std::int64_t steps_of_flops(const FitPlan& plan) {
   constexpr double most = 9e15;  // beyond, doubles skip whole numbers
   if (steps >= 1 && steps <= most) return static_cast<std::int64_t>(steps);
   throw fit.error("flops", "expected from " + number_text(step) + ", the FLOPs of one step of " +
-                               std::to_string(plan.length.batch) + " samples, to " + number_text(most * step) +
+                               std::to_string(plan.length.batch) + " samples, to " + figure_text(most * step) +
                                ", found " + number_text(given));
 }
 

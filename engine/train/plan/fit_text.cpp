@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 
+#include "core/number_or_nil.h"
 #include "core/trace.h"
 #include "memory/what_fits.h"
 #include "precision.h"
@@ -19,7 +20,7 @@ std::string with_unit(double x, double base, const std::array<const char*, 5>& u
     x /= base;
     ++i;
   }
-  return fmt::format("{:.3g} {}", x, units[i]);
+  return figure_text(x, 3) + " " + units[i];
 }
 
 // The arithmetic of a layer of the recipe's own is not known.

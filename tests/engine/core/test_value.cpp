@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "core/error.h"
+#include "core/number_or_nil.h"
 #include "core/value.h"
 
 namespace trainlab::value_test {
@@ -68,6 +69,22 @@ TEST_CASE("count_text writes whole numbers in full") {
   CHECK(count_text(-123) == "-123");
   CHECK(count_text(2.5) == "2.5");
   CHECK(count_text(1e300) == "1e+300");
+}
+
+TEST_CASE("figure_text shows the digits that count") {
+  CHECK(figure_text(6.000000000000001) == "6");
+  CHECK(figure_text(0.1 + 0.2) == "0.3");
+  CHECK(figure_text(1.0 / 3) == "0.333333333333");
+  CHECK(figure_text(1012.4, 3) == "1012");
+  CHECK(figure_text(999.6, 3) == "1000");
+  CHECK(figure_text(123456, 3) == "123456");
+  CHECK(figure_text(12.345, 3) == "12.3");
+  CHECK(figure_text(0.25, 3) == "0.25");
+  CHECK(figure_text(-4321.7, 3) == "-4322");
+  CHECK(figure_text(2.5e7, 3) == "2.5e+07");
+  CHECK(figure_text(1e-5, 3) == "1e-05");
+  CHECK(figure_text(INFINITY, 3) == "inf");
+  CHECK(figure_text(std::nan(""), 3) == "nan");
 }
 
 TEST_CASE("number_text is the shortest that reads back as the same double") {

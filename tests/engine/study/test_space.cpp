@@ -127,6 +127,8 @@ TEST_CASE("a condition on a number with steps holds to rounding, and is refused 
   CHECK_THAT(message(with(R"({"@": "space.int", "low": 2, "high": 9})", "2.5")),
              Catch::Contains("never has the value 2.5: expected an integer in 2 … 9, near it 2 or 3"));
   CHECK_THROWS_WITH(space.point(Value::Map{{"drop", 0.42}}), Catch::Contains("near it 0.4 or 0.5, found 0.42"));
+  const std::string sevenths = R"({"@": "space.uniform", "low": 0, "high": 7, "step": 0.7})";
+  CHECK_THAT(message(with(sevenths, "2.2")), Catch::Contains("near it 2.1 or 2.8"));
   // A whole number is the number, in conditions as in points.
   const Space sizes = parse_space(with(R"({"@": "space.choice", "values": [1, 2.5]})", "1.0"));
   CHECK(sizes.active(1, sizes.point(Value::Map{{"drop", 1.0}})));
