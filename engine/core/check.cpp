@@ -266,6 +266,7 @@ class Checker {
   }
 
   std::string hint(const Option& option, const Value& value) const {
+    // What is -1 at most is an axis.
     if (option.max == -1 && value.is_number() && value.number() >= 0)
       return "the axes of a sample are counted from the end: -1 is the last";
     std::vector<std::string> words;

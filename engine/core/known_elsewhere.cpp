@@ -141,8 +141,7 @@ constexpr auto input_sizes =
 constexpr std::string_view for_batches = "a fit makes batches itself: lab.fit { batch = 64, loader = { threads = 2 } }";
 constexpr std::string_view for_clipping =
     "a fit takes clip = { norm = 1 }; in a loop lab.optimizer(lab.optim.Adam(), model:parameters(), { clip = 1 }) "
-    "clips "
-    "in each step";
+    "clips in each step";
 constexpr std::string_view for_functions = "functions of tensors are in lab.ops: lab.ops.relu(x)";
 constexpr std::string_view for_images =
     "images are changed by methods of the data: data:normalize(), data:augment { … }";

@@ -3,6 +3,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstdio>
 #include <stdexcept>
 
 #include "text.h"
@@ -127,6 +128,14 @@ std::string number_text(double x) {
   std::array<char, 32> buffer;
   const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), x).ptr;
   return {buffer.data(), end};
+}
+
+std::string figure_text(double x, int digits) {
+  const double size = std::abs(x);
+  const bool is_long = size >= std::pow(10, digits) - 0.5 && size < 999999.5;
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), is_long ? "%.*f" : "%.*g", is_long ? 0 : digits, x);
+  return text.data();
 }
 
 std::string count_text(double x) {

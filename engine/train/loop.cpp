@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "core/clock.h"
-#include "core/number_or_nil.h"
 #include "core/trace.h"
+#include "core/value.h"
 #include "journal/disk_threads.h"
 #include "memory/room.h"
 #include "rows.h"

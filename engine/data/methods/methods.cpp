@@ -4,7 +4,7 @@
 #include <cmath>
 #include <map>
 
-#include "core/number_or_nil.h"
+#include "core/value.h"
 #include "set/partition.h"
 #include "set/sources.h"
 

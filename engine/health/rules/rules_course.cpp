@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/number_or_nil.h"
+#include "core/value.h"
 #include "measures.h"
 #include "rules.h"
 

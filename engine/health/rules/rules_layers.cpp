@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/number_or_nil.h"
 #include "core/statistics.h"
+#include "core/value.h"
 #include "measures.h"
 #include "rules.h"
 

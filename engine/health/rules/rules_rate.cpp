@@ -5,8 +5,8 @@
 #include <cmath>
 #include <limits>
 
-#include "core/number_or_nil.h"
 #include "core/statistics.h"
+#include "core/value.h"
 #include "measures.h"
 #include "rules.h"
 

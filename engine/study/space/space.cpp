@@ -1,5 +1,4 @@
 #include "study/space.h"
-#include "core/number_or_nil.h"
 
 #include <algorithm>
 #include <bit>

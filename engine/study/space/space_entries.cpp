@@ -3,8 +3,8 @@
 #include <cmath>
 #include <functional>
 
-#include "core/number_or_nil.h"
 #include "core/printable.h"
+#include "core/value.h"
 #include "study/space.h"
 
 namespace trainlab {

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/number_or_nil.h"
 #include "core/time_in_seconds.h"
+#include "core/value.h"
 #include "fit_plan_parts.h"
 #include "needed_batches.h"
 

@@ -5,8 +5,8 @@
 #include <array>
 #include <cmath>
 
-#include "core/number_or_nil.h"
 #include "core/trace.h"
+#include "core/value.h"
 #include "memory/what_fits.h"
 #include "precision.h"
 #include "tensor/memory.h"

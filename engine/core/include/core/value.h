@@ -97,6 +97,11 @@ std::string valid_utf8(std::string_view text);
 // Number as the shortest text that reads back as the same double ("0.1", "1e-05", "nan", "inf").
 std::string number_text(double x);
 
+// A figure that was computed or measured, with its first `digits` digits, and with all before the point up to a
+// million, where an exponent would hide the size: "0.25", "1012". The 12 digits leave out what arithmetic leaves in the
+// last places, as of 6.000000000000001.
+std::string figure_text(double x, int digits = 12);
+
 // A number of things for people: "100,000" where it is a whole number, else as number_text.
 std::string count_text(double x);
 
