@@ -30,6 +30,7 @@ FAULTS = {
     "class_collapse": {"data": 'lab.data.digits():map("y", function(y) return y:floor_divide(9) end)'
                                ":split { train = 0.6, val = 0.2 }",
                        "model": "nn.Sequential { nn.Flatten(), nn.Linear(32), nn.ReLU(), nn.Linear(2) }"},
+    "below_floor": {"loss": "nll"},  # of scores, where the loss takes logarithms of probabilities
     "leakage": {"data": "lab.data.tensors(function()\n"
                         "    local x = lab.tensor.randn({ 600, 64 }, { seed = 3 })\n"
                         "    local y = x:narrow(1, 0, 10):argmax(1)\n"

@@ -72,9 +72,11 @@ Finding find_below_floor(const HealthFigures& figures) {
   return HealthVerdict{.kind = HealthKind::below_floor,
                        .confidence = "high",
                        .evidence = fmt::format("the training loss is {}, and the formula of this loss is never "
-                                               "negative for targets in its range",
+                                               "negative for outputs and targets in its range",
                                                figure_text(loss, 3)),
-                       .remedy = "bring the targets into the range of the loss: 0 … 1 for probabilities"};
+                       .remedy =
+                           "targets that are probabilities lie in 0 … 1; the loss \"nll\" takes outputs of "
+                           "nn.LogSoftmax(), \"cross_entropy\" takes scores"};
 }
 
 Finding find_not_finite_data(const HealthFigures& figures) {

@@ -178,7 +178,7 @@ void register_loss_class(Registry& registry) {
                    .example("loss.nll()")
                    .note("Equals torch.nn.NLLLoss with reduction \"mean\". The model ends with nn.LogSoftmax(); shapes "
                          "and targets as for cross_entropy."),
-               loss_kind<NegativeLogLikelihood>({.takes_classes = true}));
+               loss_kind<NegativeLogLikelihood>({.is_never_negative = true, .takes_classes = true}));
   registry.add(
       loss_entry("focal",
                  "Focal loss: cross-entropy with less weight on samples that the model already classifies well.")
