@@ -20,6 +20,7 @@
 #include "run/control.h"
 #include "run/flag.h"
 #include "run/last_note.h"
+#include "run/manifest.h"
 #include "run/shell_word.h"
 #include "signals.h"
 #include "start_engine.h"
