@@ -266,7 +266,7 @@ class Checker {
   }
 
   std::string hint(const Option& option, const Value& value) const {
-    // What is -1 at most is an axis.
+    // Only axes are -1 at most.
     if (option.max == -1 && value.is_number() && value.number() >= 0)
       return "the axes of a sample are counted from the end: -1 is the last";
     std::vector<std::string> words;
@@ -276,8 +276,7 @@ class Checker {
         const std::string amount = Value(size).brief();
         if (option.unit == "time") return "write \"" + amount + " h\", \"" + amount + " min\" or \"" + amount + " s\"";
         // A part of a step is no length.
-        if (size > 0 && size < 1)
-          return "write \"" + Value(std::round(1e10 * size) / 1e8).brief() + "%\" or \"" + amount + " epochs\"";
+        if (size > 0 && size < 1) return "write \"" + figure_text(100 * size) + "%\" or \"" + amount + " epochs\"";
         return "write \"" + amount + " epochs\" or \"" + amount + " steps\"";
       }
       if (form.type == Form::Type::string && option.unit == "bytes" && value.is_number()) {

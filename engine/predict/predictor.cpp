@@ -82,22 +82,19 @@ at::Tensor Predictor::as_told(const at::Tensor& out) const {
 
 // Inputs of other sizes than in training are for models whose layers take them.
 void Predictor::check_sizes(const NewInputs& inputs) const {
+  const std::vector<Column>& columns = inputs.part.data->columns;
   std::vector<Shape> samples;
-  const Column* other = nullptr;
-  std::size_t place = 0;
-  for (const Column& column : inputs.part.data->columns) {
-    if (!other && column.sample_shape() != file_.inputs[samples.size()].shape) {
-      other = &column;
-      place = samples.size();
-    }
-    samples.push_back(column.sample_shape());
+  std::optional<std::size_t> other;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    samples.push_back(columns[i].sample_shape());
+    if (!other && samples[i] != file_.inputs[i].shape) other = i;
   }
   if (!other) return;
   try {
     model_->check_sizes(std::move(samples));
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::recipe) throw;
-    throw other_column(inputs.from, file_.inputs[place], *other)
+    throw other_column(inputs.from, file_.inputs[*other], columns[*other])
         .hint("other sizes are for models whose layers take them: " + error.path() + ": " + error.message());
   }
 }
