@@ -44,6 +44,13 @@ const UnitName* unit_meant(std::string_view word) {
   return unit || !name.ends_with('s') ? unit : unit_called(name.substr(0, name.size() - 1));
 }
 
+// An amount as a Duration holds it. 1.1 h are 3960 s: what the product of two doubles leaves below the nanosecond is
+// rounded away.
+double held(double amount, const UnitName& unit) {
+  if (unit.seconds == 1) return amount + 0.0;  // never −0
+  return std::round(amount * unit.seconds * 1e9) / 1e9 + 0.0;
+}
+
 // The duration that a text probably means, as "1h30m"; empty where none can be told.
 std::string meant_by(std::string_view text) {
   Duration sum;
@@ -56,7 +63,7 @@ std::string meant_by(std::string_view text) {
     const UnitName* const unit = unit_meant(rest.substr(0, length));
     const bool is_first = sum.amount == 0;
     if (!unit || (!is_first && (unit->unit != Unit::seconds || sum.unit != Unit::seconds))) return "";
-    sum = {sum.amount + amount * unit->seconds, unit->unit};
+    sum = {sum.amount + held(amount, *unit), unit->unit};
     rest = trimmed(rest.substr(length));
   }
   return sum.amount > 0 && std::isfinite(sum.amount) ? to_text(sum) : "";
@@ -88,7 +95,7 @@ Duration parse_duration(std::string_view text) {
     throw recipe_error("expected a whole number of " + std::string(found->unit == Unit::steps ? "steps" : "samples") +
                        ", found " + quoted(text, 60));
   }
-  const Duration duration{amount * found->seconds + 0.0, found->unit};  // + 0.0: never −0
+  const Duration duration{held(amount, *found), found->unit};
   if (!std::isfinite(duration.amount)) throw not_a_duration(text);
   return duration;
 }

@@ -139,6 +139,7 @@ constexpr auto input_sizes =
                                      "input_features", "input_shape", "input_size", "num_channels", "num_features"});
 
 constexpr std::string_view for_batches = "a fit makes batches itself: lab.fit { batch = 64, loader = { threads = 2 } }";
+constexpr std::string_view for_loops = "the samples come in batches: for batch in data.train:batches(64) do … end";
 constexpr std::string_view for_clipping =
     "a fit takes clip = { norm = 1 }; in a loop lab.optimizer(lab.optim.Adam(), model:parameters(), { clip = 1 }) "
     "clips in each step";
@@ -230,9 +231,9 @@ constexpr auto known_members_of_objects = std::to_array<Member>({
     {"optimizer", "param_groups", for_rates},
     {"optimizer", "set_lr", for_rates},
     {"optimizer", "state_dict", for_states},
-    {"part", "dataset", "the samples come in batches: for batch in data.train:batches(64) do … end"},
-    {"part", "x", "the samples come in batches: for batch in data.train:batches(64) do … end"},
-    {"part", "y", "the samples come in batches: for batch in data.train:batches(64) do … end"},
+    {"part", "dataset", for_loops},
+    {"part", "x", for_loops},
+    {"part", "y", for_loops},
     {"run", "lr", "run.optim.lr is the rate, which can be read and set"},
     {"run", "log_dict", "run:log(name, value) logs one value"},
     {"run", "save_checkpoint", for_saving},

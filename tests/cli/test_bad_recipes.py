@@ -78,6 +78,18 @@ class Options(CliTest):
         self.write("r.lua", "local t = {\n  [1] = 2, [2] = = 3 }\n")
         self.assertNotIn("a list is", self.run_program("r.lua", code=1).err)
 
+    def test_options_without_their_names(self):
+        for line, message, hint in (
+                ("lab.data.digits():split(0.8)", "data:split: takes 1 by position (source), found 2",
+                 "write data:split { train = … }"),
+                ('lab.sweep { name = "s", space = { lab.space.log(1e-4, 1e-1) }, build = function() end }',
+                 "sweep.space: expected an integer, number, boolean, string or a search range, or a table of them by "
+                 "name, found a list of 1", "each search range has a name: { lr = lab.space.log(1e-4, 1e-1) }")):
+            with self.subTest(line):
+                self.write("r.lua", f"return {line}\n")
+                result = self.run_program("r.lua", code=1)
+                self.assert_said(result, f"r.lua:1: {message}\n  hint: {hint}\n")
+
     def test_a_text_in_quotes_is_a_value_of_set(self):
         self.recipe()
         self.run_program("check", "r.lua", "--set", 'loss="cross_entropy"')

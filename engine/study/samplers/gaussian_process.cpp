@@ -145,10 +145,14 @@ void GaussianProcess::believe(const Vector& point) {
 
 GaussianProcess::Predictions GaussianProcess::predict_all(const Matrix& points) const {
   const double variance = std::exp(scales_.log_variance);
-  const Matrix kernel = variance * scaled_squares(points_, points).unaryExpr(&matern);
-  const Matrix half = factor_.matrixL().solve(kernel);
-  return {.means = kernel.transpose() * solved_,
-          .deviations = (variance - half.colwise().squaredNorm().array()).max(1e-12).sqrt().matrix().transpose()};
+  // One matrix, [trial, point], holds the distances, the kernel and the solution in turn, because fresh memory for each
+  // of them costs time: the system clears its pages.
+  Matrix kernel = scaled_squares(points_, points);
+  kernel = variance * kernel.unaryExpr(&matern);
+  Predictions seen{.means = kernel.transpose() * solved_, .deviations = {}};
+  factor_.matrixL().solveInPlace(kernel);
+  seen.deviations = (variance - kernel.colwise().squaredNorm().array()).max(1e-12).sqrt().matrix().transpose();
+  return seen;
 }
 
 GaussianProcess::Prediction GaussianProcess::predict(const Vector& point, bool gradients) const {

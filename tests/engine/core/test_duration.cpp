@@ -42,6 +42,8 @@ TEST_CASE("the text of a duration reads back as the same duration") {
   CHECK(to_text({2.3e16, Unit::steps}) == "23000000000000000 steps");
   CHECK(to_text({64800, Unit::seconds}) == "18 h");
   CHECK(to_text({5400, Unit::seconds}) == "90 min");
+  CHECK(to_text(parse_duration("1.1 h")) == "66 min");
+  CHECK(to_text(parse_duration("0.7 min")) == "42 s");
   CHECK(to_text({0, Unit::seconds}) == "0 s");
   for (const char* text :
        {"5%", "33.3%", "1 step", "12345678901 samples", "0.1 epochs", "0.1 s", "0.1 h", "1e-9 s", "7 d"}) {
