@@ -47,7 +47,7 @@ class LinearLayer final : public Layer {
   }
 
   bool stackable() const override { return true; }
-  std::optional<Linear> linear() const override { return Linear{.weight = weight_, .bias = bias_}; }
+  std::optional<Linear> linear() const override { return Linear{.weight = weight_, .bias = bias_, .is_kept = is_kept}; }
 
   Flops flops() const override {
     const double product = 2.0 * static_cast<double>(element_count(output)) * static_cast<double>(in_);

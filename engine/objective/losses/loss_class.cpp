@@ -87,7 +87,7 @@ class CrossEntropy final : public ClassLoss {
   CrossEntropy(const Options& options, const Head& head) : ClassLoss(options, head, ClassScores::Single::refused) {}
 
   bool takes_linear() const override { return true; }
-  LossValue of_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+  LossValue of_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, at::ScalarType compute,
                       const BatchView& batch) const override {
     Shape shape = x.sizes().vec();
     shape.back() = weight.size(0);
@@ -106,7 +106,7 @@ class CrossEntropy final : public ClassLoss {
       factors = torch::autograd::grad({loss.value}, {each}).front();
     }
     const at::Tensor rows = x.reshape({-1, x.size(-1)});
-    loss.value = chunked_costs(rows, weight, bias, factors, [&](const at::Tensor& scores, std::int64_t first) {
+    loss.value = chunked_costs(rows, weight, bias, compute, factors, [&](const at::Tensor& scores, std::int64_t first) {
       return costs({.scores = scores, .target = pair.target.narrow(0, first, scores.size(0))});
     });
     return loss;

@@ -88,6 +88,7 @@ class Triplet final : public Loss {
     const at::Tensor each = farthest.sub(nearest).add(margin_).clamp_min(0).masked_fill(valid.logical_not(), 0);
     return mean_(each, valid.to(each.scalar_type()), batch);
   }
+  bool is_divisible() const override { return false; }
 
  private:
   std::size_t target_column_;

@@ -4,7 +4,8 @@
 
 namespace trainlab {
 
-LossValue Loss::of_linear(const at::Tensor&, const at::Tensor&, const at::Tensor&, const BatchView&) const {
+LossValue Loss::of_linear(const at::Tensor&, const at::Tensor&, const at::Tensor&, at::ScalarType,
+                          const BatchView&) const {
   throw std::logic_error("Loss: not one of a linear map");
 }
 

@@ -32,6 +32,9 @@ class Sum final : public Loss {
     }
     return sum;
   }
+  bool is_divisible() const override {
+    return std::ranges::all_of(losses_, [](const auto& loss) { return loss->is_divisible(); });
+  }
   std::vector<LossPart> parts() const override { return parts_; }
 
  private:

@@ -19,6 +19,7 @@
 #include "tensor/device.h"
 #include "tensor/memory.h"
 #include "tensor/operator_errors.h"
+#include "train/memory_prediction.h"
 
 namespace trainlab {
 
@@ -89,10 +90,13 @@ LossValue Group::forward(const Batch& batch, std::int64_t step, std::size_t micr
   }
   const at::Tensor out = plan_.model->forward(model_inputs(plan_, view), pass);
   if (!plan_.chunk_loss) return loss_of(plan_, [&] { return (*plan_.loss)(out, view); });
-  const Layer::Linear last = *plan_.model->chain().back()->linear();
+  const Layer& layer = *plan_.model->chain().back();
+  const Layer::Linear last = *layer.linear();
+  const bool is_mixed = plan_.precision.is_mixed() && !layer.is_kept && !last.is_kept;
   return loss_of(plan_, [&] {
     return plan_.loss->of_linear(out, pass.parameter(last.weight),
-                                 last.bias ? pass.parameter(*last.bias) : at::Tensor(), view);
+                                 last.bias ? pass.parameter(*last.bias) : at::Tensor(),
+                                 is_mixed ? plan_.precision.compute : at::ScalarType::Undefined, view);
   });
 }
 
@@ -190,8 +194,7 @@ at::Tensor Group::evaluate(std::span<const Batch> given, std::int64_t step, bool
   // the process has no limit, the device's memory is the limit. The first steps then show whether it is enough, and a
   // later step is taken again only where there are no statistics.
   const bool keeps = tensor_memory_limit() > 0 || steps_here_ < proving_steps;
-  // A fused step may have stepped parameters already.
-  const bool can_repeat = (keeps || !is_first || state_.buffers.empty()) && !fused_;
+  const bool can_repeat = (keeps || !is_first || state_.buffers.empty()) && goes_in_parts(plan_);
   std::vector<at::Tensor> statistics;
   if (is_first && keeps) {
     const at::NoGradGuard no_gradients;

@@ -69,6 +69,34 @@ TEST_CASE("a loss in chunks trains as the plain loss does") {
   }
 }
 
+TEST_CASE("the last layer multiplies in the type of the fit, in chunks too") {
+  const auto after_a_step = [](const std::string& precision, const std::string& more) {
+    std::string fit = fit_of(R"("cross_entropy")", more);
+    fit.replace(fit.find(R"("float64")"), 9, precision);
+    fit.replace(fit.find(R"("steps": 40, "validate": "40 steps")"), 35, R"("steps": 1)");
+    return trained(fit);
+  };
+  const auto distance = [](const Ending& a, const Ending& b) {
+    const at::Tensor difference =
+        a.weights.at("model.shared.head.weight").sub(b.weights.at("model.shared.head.weight"));
+    return difference.abs().max().item<double>();
+  };
+  const Ending full = after_a_step(R"("float32")", ""),
+               start = after_a_step(R"("float32")", R"(, "freeze": ["shared.head.weight"])");
+  const double step = distance(full, start);
+  for (const std::string type : {R"("bfloat16")", R"("float16")"}) {
+    INFO(type);
+    const Ending plain = after_a_step(type, "");
+    const Ending less = after_a_step(type, R"(, "memory": {"chunk_loss": true})");
+    CHECK(less.loss == Approx(plain.loss).epsilon(1e-6));
+    CHECK(std::abs(less.loss - full.loss) > 1e-6);
+    CHECK(distance(less, plain) < step / 64);
+    const Ending kept =
+        after_a_step(R"({"compute": )" + type + R"(, "keep": ["Linear"]})", R"(, "memory": {"chunk_loss": true})");
+    CHECK(kept.loss == Approx(full.loss).epsilon(1e-6));
+  }
+}
+
 TEST_CASE("the scores of a large vocabulary are never held") {
   const auto peak = [](const std::string& more) {
     const Options fit = parse_options(R"({"@": "fit", "name": "test",

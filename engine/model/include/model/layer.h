@@ -328,10 +328,12 @@ class Layer {
   virtual void count_kept(KeptMemory& memory) const;
   // Children for the printed tree, in order.
   virtual std::vector<const Layer*> children() const { return {}; }
-  // The slots of the parameters of a linear map of the last axis, x·weightᵀ + bias.
+  // The slots of the parameters of a linear map of the last axis, x·weightᵀ + bias, and whether the map is kept in
+  // float32 (is_kept).
   struct Linear {
     std::size_t weight;
     std::optional<std::size_t> bias;
+    bool is_kept;
   };
   virtual std::optional<Linear> linear() const { return std::nullopt; }
   // Whether forward() calls a function of the recipe, and whether a further call changes a value that the function

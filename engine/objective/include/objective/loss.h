@@ -54,11 +54,14 @@ class Loss {
   // out: [B, …] or [M, B, …]; undefined where a fit trains several models, which only a recipe's functions measure.
   virtual LossValue operator()(const at::Tensor& out, const BatchView& batch) const = 0;
   // The same of out = x·weightᵀ + bias, whose scores are made and forgotten a few rows at a time; x: [B, …, features],
-  // without a member axis, bias undefined where there is none. Only where takes_linear(); Error{recipe} for targets
-  // that are not labels of the last axis.
+  // without a member axis, bias undefined where there is none. `compute`: the type of the products, undefined for that
+  // of x. Only where takes_linear(); Error{recipe} for targets that are not labels of the last axis.
   virtual bool takes_linear() const { return false; }
   virtual LossValue of_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
-                              const BatchView& batch) const;
+                              at::ScalarType compute, const BatchView& batch) const;
+  // Whether the loss of a batch is the mean of the losses of its parts, by the weights of their samples. It is not
+  // where samples are compared with each other.
+  virtual bool is_divisible() const { return true; }
   // The parts of a sum; empty for other losses.
   virtual std::vector<LossPart> parts() const { return {}; }
 };
