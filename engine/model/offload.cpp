@@ -131,6 +131,8 @@ class ToFile final : public torch::autograd::SavedVariableHooks {
 ActivationFile::ActivationFile(std::shared_ptr<ScratchFile> file) : impl_(std::make_shared<Impl>(std::move(file))) {}
 ActivationFile::~ActivationFile() = default;
 
+void ActivationFile::check() const { impl_->file->check(); }
+
 OffloadActivations::OffloadActivations(ActivationFile& file, std::span<const std::span<const at::Tensor>> stay)
     : outer_(std::exchange(current, file.impl_.get())) {
   current->stays.clear();

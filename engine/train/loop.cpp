@@ -34,10 +34,11 @@ FitLoop::FitLoop(const FitPlan& plan, std::span<const FitMember> members, bool a
       fits_(members.begin(), members.end()),
       places_(members.size()),
       summaries_(members.size()),
-      memory_(plan),
+      memory_(plan, row_count(members, axis)),
       pace_(plan),
       most_steps_(plan.steps_within(members.front().context.most_flops)) {
   std::iota(places_.begin(), places_.end(), std::size_t{0});
+  check_room(plan_, row_count(fits_, is_group_));
   make_rows();
   for (std::size_t m = 0; m < fits_.size(); ++m)
     members_.push_back(std::make_unique<Member>(plan, fits_[m], *trained_, m));
@@ -57,7 +58,6 @@ FitLoop::FitLoop(const FitPlan& plan, std::span<const FitMember> members, bool a
 void FitLoop::make_rows() {
   const std::size_t rows = row_count(fits_, is_group_);
   axis_ = is_group_ ? static_cast<std::int64_t>(rows) : 0;
-  check_room(plan_, rows);
   trained_ = make_trained(plan_, fits_, is_group_, company_, places_);
   loader_ =
       std::make_unique<Loader>(plan_.data.train, plan_.training_loader(), row_keys(fits_, plan_, is_group_), is_group_);
@@ -82,6 +82,8 @@ void FitLoop::compact() {
     }
   }
   if (fits.empty() || 2 * row_count(fits, true) > rates_.size()) return;
+  // For a moment the new rows lie beside the old ones. Where they do not fit, the training goes on as it is.
+  if (!has_room(plan_, row_count(fits, true))) return;
   commit(ended);
   end(ended, false);
 
@@ -189,14 +191,14 @@ void FitLoop::estimate_total() {
   trained_->set_total(total);
 }
 
-// Does `work` within the memory that the training may take.
-template <class F>
-auto FitLoop::within_limit(F&& work) {
+// Does `work` within the memory that the training may take. `explain` adds advice to an error.
+template <class Work, class Explain>
+auto FitLoop::within_limit(Work&& work, Explain&& explain) {
   try {
     const MemoryBudget budget = memory_.budget();
     return work();
   } catch (TensorMemoryLimit& error) {
-    memory_.explain(error, rates_.size());
+    explain(error);
     throw;
   }
 }
@@ -222,7 +224,8 @@ void FitLoop::train_step() {
   if (axis_ > 0) inputs.active = active_;
   const std::int64_t at_a_time = trained_->micro_batch().samples;
   try {
-    within_limit([&] { trained_->step(batches_, position_.step, inputs); });
+    within_limit([&] { trained_->step(batches_, position_.step, inputs); },
+                 [&](TensorMemoryLimit& error) { memory_.explain_step(error, rates_.size()); });
   } catch (...) {
     batches_.clear();
     throw;
@@ -265,10 +268,12 @@ bool FitLoop::check_step(std::size_t m, bool can_read) {
 
 std::vector<MetricMap> FitLoop::measure(Evaluator& evaluator) {
   trained_->begin_evaluation();
-  return within_limit([&] {
-    if (plan_.model) return evaluator.run(trained_->state());
-    return evaluator.run([](std::span<const at::Tensor>) { return at::Tensor(); });
-  });
+  return within_limit(
+      [&] {
+        if (plan_.model) return evaluator.run(trained_->state());
+        return evaluator.run([](std::span<const at::Tensor>) { return at::Tensor(); });
+      },
+      [&](TensorMemoryLimit& error) { memory_.explain_evaluation(error); });
 }
 
 void FitLoop::validate(bool ends_epoch) {
@@ -385,7 +390,8 @@ std::vector<Value> FitLoop::run() {
   for (const auto& observer : company_.observers) observer->started(position_.step, members_.size());
   if (is_group_) return train();
   try {
-    return within_limit([this] { return train(); });
+    const MemoryBudget budget = memory_.budget();
+    return train();
   } catch (FixWanted& wanted) {
     wanted.fix.seconds = members_.front()->seconds();
     wanted.fix.flops = plan_.flops_until(position_.step);

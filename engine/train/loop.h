@@ -33,8 +33,8 @@ class FitLoop {
   std::vector<Value> train();
   // Tells the loop's observers that a training whose fault was found can go back.
   void offer_to_go_back(bool has_ended);
-  template <class F>
-  auto within_limit(F&& work);
+  template <class Work, class Explain>
+  auto within_limit(Work&& work, Explain&& explain);
   void train_step();
   // What comes after a step: callbacks, a validation, a checkpoint.
   void end_step();

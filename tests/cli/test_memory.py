@@ -43,6 +43,8 @@ class Recompute(CliTest):
         self.assert_message(result, f"r.lua:{line}: memory.recompute: model[5].Module changes values that its "
                                     "function uses, and would change them twice in a step")
         self.assert_said(result, "hint: leave the layer out of memory.recompute")
+        self.recipe_with("r.lua", "if self.training then calls.forward = calls.forward + 1 end", '"every 2"')
+        self.assert_said(self.train(code=1), "changes values that its function uses")
         self.recipe_with("r.lua", "calls.forward = calls.forward + 1", '{ "1-4", "6" }')
         self.train("--out", "without")
 
@@ -314,6 +316,10 @@ class Budget(CliTest):
         result = self.train(code=1)
         self.assert_said(result, "memory.budget: chooses options for a fit that trains by itself, found a fit that a "
                                  "study builds")
+        recipe = (self.folder / "r.lua").read_text().replace('budget = "80%"', 'recompute = "auto", budget = "80%"')
+        self.write("r.lua", recipe)
+        result = self.train(code=1)
+        self.assert_said(result, 'memory.budget: expected bytes in a fit that a study builds, found "80%"')
 
 
 class Offload(CliTest):

@@ -1,5 +1,6 @@
 #include "fit_support.h"
 
+#include <ATen/ops/empty.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -7,6 +8,7 @@
 
 #include "core/files.h"
 #include "data/dataset.h"
+#include "model/layer.h"
 #include "model/model.h"
 #include "objective/loss.h"
 #include "optim/optimizer.h"
@@ -29,6 +31,24 @@ class NativeCallable : public Callable {
   std::string where_ = "native:1";
 };
 
+// nn.Scratch gives its input, and takes some bytes for a moment. A dry run, which has tensors without values, does not
+// see them.
+class Scratch final : public Layer {
+ public:
+  Scratch(const Options& options, LayerContext& context) : bytes_(options.integer("bytes")) {
+    output = context.any_input();
+  }
+  at::Tensor forward(const at::Tensor& x, const Pass&) const override {
+    if (!x.is_meta()) at::empty({bytes_}, at::kByte);
+    return x;
+  }
+  bool stackable() const override { return true; }
+  void count_kept(KeptMemory&) const override {}
+
+ private:
+  std::int64_t bytes_;
+};
+
 }  // namespace
 
 void register_fits(Registry& registry, const std::vector<FitAddition>& additions) {
@@ -44,6 +64,9 @@ const Registry& full_registry() {
   static const Registry registry = [] {
     Registry all;
     register_fits(all);
+    all.add(
+        Entry("nn.Scratch", "layer", "Takes memory for a moment.").with(Option("bytes", "of it").integer().required()),
+        layer_kind<Scratch>());
     return all;
   }();
   return registry;

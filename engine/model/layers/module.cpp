@@ -56,7 +56,7 @@ class Module final : public Layer {
   bool calls_function() const override { return true; }
   bool changes_values() const override {
     const std::string before = forward_->text();
-    call_with_zeros(input_shape, takes_integers_, path);
+    call_with_zeros(input_shape, takes_integers_, path, /*training=*/true);
     return forward_->text() != before;
   }
   Flops flops() const override {
@@ -96,9 +96,11 @@ class Module final : public Layer {
   }
 
   // The shape of the output is found by a call with two samples of zeros and parameters of zeros.
-  at::Tensor call_with_zeros(const Shape& sample, bool of_integers, const std::string& at) const {
+  at::Tensor call_with_zeros(const Shape& sample, bool of_integers, const std::string& at,
+                             bool training = false) const {
     const at::NoGradGuard no_gradients;
     auto self = std::make_shared<ModuleObject>();
+    self->training = training;
     for (std::size_t i = 0; i < names_.size(); ++i) self->parameters.emplace(names_[i], at::zeros(shapes_[i]));
     return call(self, at::zeros(zeros_batch(sample), of_integers ? at::kLong : at::kFloat), Key(0), at);
   }

@@ -353,6 +353,13 @@ FitPlan StudyPlan::plan_fit(const Options& fit) const {
                "have the options of the memory that is free at the time")
         .hint("`trainlab check` of the fit by itself prints the options; the fit of the study can have these");
   }
+  if (has_relative_budget(fit)) {
+    throw fit.child("memory")
+        .error("budget", "expected bytes in a fit that a study builds, found \"" +
+                             fit.child("memory").string("budget") +
+                             "\": its trials would depend on the memory that is free at the time")
+        .hint("budget = \"2 GB\"");
+  }
   return trainlab::plan_fit(fit, settings_, data_->open(fit, settings_));
 }
 

@@ -27,6 +27,7 @@ const std::shared_ptr<const FitPlan>& TrialPlans::of(const TrialFit& fit) {
   if (!plan || fit.structure.empty()) {
     plan = std::make_shared<const FitPlan>(plan_.plan_fit(fit.options));
     std::vector<std::string> warnings = plan->warnings;
+    if (std::optional<std::string> slow = slow_products(*plan)) warnings.push_back(*std::move(slow));
     for (const FitAddition& addition : additions_of(plan->options)) {
       if (std::string missed = addition.missed ? addition.missed(*plan) : ""; !missed.empty())
         warnings.push_back(std::move(missed));

@@ -337,7 +337,8 @@ void check_free_memory(double bytes, const std::string& asked) {
 TensorMemoryLimit::TensorMemoryLimit(std::int64_t wanted, std::int64_t live)
     : Error(recipe_error("out of memory: " + memory_text(static_cast<double>(wanted)) + " more would pass " +
                          limit_text(static_cast<double>(tensor_memory_limit())) + ", of which tensors hold " +
-                         memory_text(static_cast<double>(live)))) {
+                         memory_text(static_cast<double>(live)))),
+      needed_(wanted + live) {
   hint("a smaller batch or a smaller model needs less memory").lacking_memory();
 }
 

@@ -77,10 +77,11 @@ std::int64_t largest_batch(const FitPlan& plan, const RunSettings& settings) {
   Tried small = tried(rounded(std::min(16.0, held)));
   while (small.peak > room && small.batch > 1) small = tried(rounded(static_cast<double>(small.batch) / 2));
   if (small.peak > room) throw nothing_fits(small.peak);
-  if (small.batch < 16 || held < 32) return small.batch;
+  if (small.batch < 16 || held < 24) return small.batch;
   // The peak grows in proportion to the batch, except for the loader's buffers and for changes of the moment at which
   // the step holds most.
-  Tried low = tried(32), high = low;
+  Tried low = tried(rounded(std::min(32.0, held))), high = low;
+  if (low.peak > room && low.batch > 24) low = high = tried(24);
   if (low.peak > room) return small.batch;
   for (int i = 0; i < refinements && high.peak <= room; ++i) {
     const std::int64_t next = rounded(std::min(where_full(small, low, room), held));

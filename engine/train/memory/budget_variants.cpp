@@ -99,6 +99,7 @@ std::int64_t buffer_bytes(const FitPlan& plan, const BudgetVariant& smaller) {
 Variants batches(const FitPlan& plan) {
   Variants all;
   if (plan.loader.drop_last) return all;  // another size would leave out other samples
+  if (!plan.loss->is_divisible()) return all;
   const std::int64_t whole = plan.loader.batch;
   std::int64_t least = 2;
   for (const std::int64_t parts : divisors(whole)) {
@@ -132,9 +133,14 @@ bool leaves_open(const FitPlan& plan, const char* option) {
   return !plan.options.given("memory") || !plan.options.child("memory").given(option);
 }
 
+bool can_chunk(const FitPlan& plan) { return leaves_open(plan, "chunk_loss") && why_not_chunked(plan).empty(); }
+
+FilePrice estimated_file_price() { return {.of_any = price_of_a_file}; }
+
 FilePrice file_price(const FitPlan& plan, Allow allow, std::int64_t activations) {
   const InFile in_file(plan, activations);
-  if (allow > Allow::exact || (in_file.state == 0 && in_file.activations == 0)) return {.of_any = price_of_a_file};
+  const bool same_bytes = allow == Allow::exact && !can_chunk(plan);
+  if (!same_bytes || (in_file.state == 0 && in_file.activations == 0)) return estimated_file_price();
   return {.of_byte = offload_price(plan, std::max(in_file.state, in_file.activations))};
 }
 

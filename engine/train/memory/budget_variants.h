@@ -29,12 +29,17 @@ struct FilePrice {
 
   double of(std::int64_t bytes) const { return of_any + of_byte * static_cast<double>(bytes); }
 };
-// A constant; where all that `allow` permits gives the same bytes, the measured time of the disk. `activations`: their
-// bytes. Error{run} where the disk is full.
+// A constant.
+FilePrice estimated_file_price();
+// The constant; where all that `allow` permits gives the same bytes, the measured time of the disk. `activations`:
+// their bytes. Error{run} where the disk is full, and an error for which lacks_room() where a plain forward pass is too
+// large.
 FilePrice file_price(const FitPlan& plan, Allow allow, std::int64_t activations);
 
 // Whether the recipe says nothing about a member of the option `memory`.
 bool leaves_open(const FitPlan& plan, const char* option);
+// Whether a budget may choose memory.chunk_loss, with which a training rounds otherwise.
+bool can_chunk(const FitPlan& plan);
 
 // All that `allow` permits to vary, the cheapest first. Without a price of files, none is used.
 std::vector<BudgetVariant> variants(const FitPlan& plan, Allow allow, std::int64_t activations,

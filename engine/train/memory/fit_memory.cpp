@@ -14,9 +14,9 @@
 
 namespace trainlab {
 
-FitMemory::FitMemory(const FitPlan& plan)
+FitMemory::FitMemory(const FitPlan& plan, std::size_t rows)
     : plan_(plan),
-      measured_{.held_before = live_tensor_bytes()},
+      measured_{.rows = rows, .held_before = live_tensor_bytes()},
       batches_before_(tensor_memory().of(MemoryUse::batches)) {}
 
 void FitMemory::fed_by(const Loader& loader) {
@@ -44,14 +44,20 @@ void FitMemory::record(const std::function<void()>& step) {
   measured_.program = std::max<std::int64_t>(held_memory() - measured_.step->peak, 0);
 }
 
-void FitMemory::explain(TensorMemoryLimit& error, std::size_t rows) const {
-  if (!error.hint().empty()) return;
-  if (error.path().empty()) {
-    const MemoryLedger ledger = predict_memory(plan_, rows).memory.ledger;
-    const bool is_known = ledger.phase == Phase::backward && !ledger.layer.empty();
-    error.in(is_known ? ledger.layer : plan_.options.path());
-  }
-  error.hint(what_fits(plan_, rows, memory_limit(plan_) - measured_.held_before));
+void FitMemory::explain_step(TensorMemoryLimit& error, std::size_t rows) const {
+  const MemoryPrediction least = predict_memory_in(goes_in_parts(plan_), plan_, rows);
+  const MemoryLedger& ledger = least.memory.ledger;
+  const bool is_known = ledger.phase == Phase::backward && !ledger.layer.empty();
+  if (error.path().empty()) error.in(is_known ? ledger.layer : plan_.options.path());
+  // What no prediction knows of takes room from every choice of options.
+  const std::int64_t predicted = least.memory.training() - live_tensor_bytes() + measured_.held_before;
+  const std::int64_t unpredicted = least.is_least() ? 0 : std::max<std::int64_t>(error.needed() - predicted, 0);
+  error.hint(what_fits(plan_, rows, memory_limit(plan_) - measured_.held_before - unpredicted));
+}
+
+void FitMemory::explain_evaluation(TensorMemoryLimit& error) const {
+  if (error.path().empty()) error.in(plan_.options.path());
+  error.hint("a smaller part to evaluate needs less memory where a metric keeps the scores of all samples");
 }
 
 Value FitMemory::summary(std::int64_t micro_batch) const {

@@ -15,8 +15,9 @@ namespace trainlab {
 // Not thread-safe.
 class FitMemory {
  public:
-  // To be made before the first tensor of the fit.
-  explicit FitMemory(const FitPlan& plan);
+  // To be made before the first tensor of the fit, which begins with this number of rows: one, or the members of a
+  // stack.
+  FitMemory(const FitPlan& plan, std::size_t rows);
   // To be called with the loader that gives the batches from now on, beside which the validation part is evaluated.
   void fed_by(const Loader& loader);
   // To be called with the part that is evaluated from now on, before its loader is made, and how often it is; 0: not
@@ -27,9 +28,10 @@ class FitMemory {
   MemoryBudget budget() const { return MemoryBudget(plan_.budget, for_batches_); }
   // Takes a step, and keeps the ledger of its memory unless another listener hears the step.
   void record(const std::function<void()>& step);
-  // Adds advice to the error of a training of `rows` members that does not fit even with the smallest part of a batch,
-  // unless the error has it.
-  void explain(TensorMemoryLimit& error, std::size_t rows) const;
+  // Adds advice to the error of a step of `rows` members that does not fit even with the smallest part of a batch.
+  void explain_step(TensorMemoryLimit& error, std::size_t rows) const;
+  // Adds advice to the error of an evaluation.
+  void explain_evaluation(TensorMemoryLimit& error) const;
   // The field `memory` of the summary. `micro_batch`: MicroBatch::samples.
   Value summary(std::int64_t micro_batch) const;
 

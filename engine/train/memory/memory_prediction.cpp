@@ -233,6 +233,9 @@ TrainingMemory memory_of_steps(const FitPlan& plan, std::size_t rows) {
   }
   TrainingMemory memory{.ledger = recorder.ledger()};
   memory.in_steps = bytes_of_steps(plan, memory.step(), rows);
+  // As a whole, a step that went in parts takes more than the limit, and how much more is not known.
+  if (group.micro_batch().samples != plan.micro_batch)
+    memory.in_steps = std::max(memory.in_steps, memory_limit(plan) + 1);
   memory.in_measures = bytes_of_measures(plan, group.state(), count);
   memory.batches = block_bytes(buffers);
   if (plan.data.val && plan.measures())
@@ -291,7 +294,7 @@ MemoryPrediction predict_memory(const FitPlan& plan, std::size_t rows, const std
   return {.memory = least_memory(plan, rows), .estimated_because = std::move(why)};
 }
 
-bool goes_in_parts(const FitPlan& plan) { return !plan.step && !plan.fuse_step; }
+bool goes_in_parts(const FitPlan& plan) { return !plan.step && !plan.fuse_step && plan.loss->is_divisible(); }
 
 MemoryPrediction predict_memory_in(bool in_parts, const FitPlan& plan, std::size_t rows) {
   return predict_memory(plan, rows, [in_parts](FitPlan& dry) {
@@ -302,6 +305,8 @@ MemoryPrediction predict_memory_in(bool in_parts, const FitPlan& plan, std::size
 std::optional<TrainingMemory> measured_memory(const FitPlan& plan) {
   try {
     return memory_of_steps<MemoryListening>(step_plan(plan, plan.device), 1);
+  } catch (const TensorMemoryLimit&) {
+    return TrainingMemory{.ledger = {}, .in_steps = memory_limit(plan) + 1};
   } catch (const std::exception&) {
     return std::nullopt;  // such as a loss that refuses targets of zeros
   }

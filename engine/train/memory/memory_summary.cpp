@@ -25,15 +25,15 @@ std::string recompute_text(const FitPlan& plan) {
 Value plain_bytes(const FitPlan& plan, const MeasuredMemory& measured) {
   if (plan.plain_training > 0) return plan.plain_training;
   const std::int64_t held_now = live_tensor_bytes();
-  const MemoryPrediction plain = plain_memory(plan);
+  const MemoryPrediction plain = plain_memory(plan, measured.rows);
   if (plain.is_least()) return {};
   return plain.memory.training() - held_now + measured.held_before;
 }
 
 }  // namespace
 
-MemoryPrediction plain_memory(const FitPlan& plan) {
-  return predict_memory(plan, 1, [](FitPlan& dry) {
+MemoryPrediction plain_memory(const FitPlan& plan, std::size_t rows) {
+  return predict_memory(plan, rows, [](FitPlan& dry) {
     dry.recompute = {};
     dry.fuse_step = dry.chunk_loss = dry.offload_optimizer = dry.offload_activations = false;
     dry.micro_batch = 0;

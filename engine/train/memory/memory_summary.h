@@ -14,6 +14,7 @@ namespace trainlab {
 
 // The measured memory of a fit on the CPU. On other devices only the peak is known.
 struct MeasuredMemory {
+  std::size_t rows = 1;                   // that train side by side at the beginning
   std::int64_t training = 0;              // the most bytes of tensors at any time of the fit
   std::optional<MemoryLedger> step = {};  // ledger of a training step
   std::int64_t program = 0;               // bytes that the process held beside tensors at the end of this step
@@ -26,8 +27,8 @@ struct MeasuredMemory {
 // "memory.recompute=every 4". `micro_batch`: MicroBatch::samples.
 std::vector<std::string> memory_options_in_use(const FitPlan& plan, std::int64_t micro_batch);
 
-// The memory without the options of `memory`, with steps in one part.
-MemoryPrediction plain_memory(const FitPlan& plan);
+// The memory of a training of `rows` members without the options of `memory`, with steps in one part.
+MemoryPrediction plain_memory(const FitPlan& plan, std::size_t rows = 1);
 
 // The segments of plan.recompute as patterns of layers; "auto" alone where segments lie within others, which patterns
 // cannot express.

@@ -25,8 +25,6 @@ bool can_fuse(const FitPlan& plan) {
          std::ranges::none_of(additions_of(plan.options), asks_for) && why_not_fused(plan).empty();
 }
 
-bool can_chunk(const FitPlan& plan) { return leaves_open(plan, "chunk_loss") && why_not_chunked(plan).empty(); }
-
 // The arithmetic of the layers that a step computes again, as a share of that of the whole step, whose backward pass
 // takes the time of two forward passes. A measured time would make the choice, and with it the numbers, depend on how
 // busy the machine is.

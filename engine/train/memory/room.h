@@ -11,5 +11,7 @@ namespace trainlab {
 // much of the free memory. Under a limit of the process a step may be taken in parts; then the smallest part must
 // fit.
 void check_room(const FitPlan& plan, std::size_t rows);
+// Whether check_room() raises no error.
+bool has_room(const FitPlan& plan, std::size_t rows);
 
 }  // namespace trainlab

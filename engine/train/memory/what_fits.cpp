@@ -73,8 +73,9 @@ class Search {
   // The largest smaller batch that fits together with `more`, with the number of micro-batches that keeps the
   // effective batch.
   std::optional<Way> smaller_batch(std::int64_t room, const Change& more) const {
-    const std::int64_t whole = plan_.loader.batch;
     std::optional<Way> found;
+    if (!plan_.loss->is_divisible()) return found;
+    const std::int64_t whole = plan_.loader.batch;
     for (const std::int64_t parts : divisors(whole)) {
       if (parts == 1) continue;
       const std::int64_t batch = whole / parts, accumulate = plan_.accumulate * parts;

@@ -23,9 +23,9 @@ std::string text(std::int64_t bytes) { return memory_text(static_cast<double>(by
 // The least budget for a training of these bytes.
 std::string least_budget_text(std::int64_t bytes) { return memory_text_up(static_cast<double>(bytes) / usable_share); }
 
-// The budget, or the limit of the process where this is less.
-std::int64_t limited_budget(const Options& memory) {
-  const MemoryBudget budget(memory_budget(memory));
+// A budget, or the limit of the process where this is less.
+std::int64_t limited(std::int64_t bytes) {
+  const MemoryBudget budget(bytes);
   return tensor_memory_limit();
 }
 
@@ -66,11 +66,12 @@ class MixtureChoice {
  private:
   std::int64_t activations() const { return plain_memory_.ledger.of(MemoryKind::activations); }
   MixtureSearch search_in(std::int64_t room) { return {fit_, settings_, plain_.data, memory_, room, searching_}; }
-  // None where the disk is full.
+  // None where the disk is full. The forward pass that is timed may not fit, as it is without any of the options.
   std::optional<FilePrice> priced_files(Allow allow) const {
     try {
       return file_price(plain_, allow, activations());
     } catch (const Error& error) {
+      if (lacks_room(error)) return estimated_file_price();
       if (error.kind() != ErrorKind::run) throw;
       return std::nullopt;
     }
@@ -157,16 +158,18 @@ FitPlan plan_within_budget(const Options& fit, const RunSettings& settings, cons
     throw memory.error("budget", "cannot tell what a step takes: " + predicted.estimated_because)
         .hint("without a budget, each option is there by itself: memory = { recompute = \"every 2\" }");
   }
-  const std::int64_t budget = limited_budget(memory);
+  const std::int64_t asked = memory_budget(memory, settings.chosen), budget = limited(asked);
   BudgetMixture mixture;
   if (settings.chosen.is_nil()) {
     mixture = MixtureChoice(bare, plain, predicted.memory, settings, memory, unpredicted).within(budget);
   } else {
     mixture.lines = settings.chosen.map();
+    mixture.lines.erase("memory.budget");
   }
   FitPlan plan = plan_fit(with_lines(bare, mixture.lines), settings, &plain.data);
   plan.budget = budget;
   plan.chosen = mixture.lines;
+  if (has_relative_budget(fit)) plan.chosen.set("memory.budget", asked);
   plan.plain_training = plain_memory(plain).memory.training();
   plan.notes = {
       note_of(plan, predicted.memory.training(), predict_memory(plan).memory.training(), budget, mixture.price)};
@@ -178,7 +181,7 @@ std::optional<FitPlan> corrected_choice(const FitPlan& plan, const Options& fit,
   if (!measured || measured->training() <= plan.budget) return std::nullopt;
   const std::int64_t unpredicted = measured->training() - predict_memory(plan).memory.training();
   FitPlan again = plan_within_budget(fit, settings, &plan.data, unpredicted);
-  again.notes.push_back("memory: chosen again, because the training takes " + text(unpredicted) +
+  again.notes.push_back("memory: chosen again, because the training takes at least " + text(unpredicted) +
                         " more than was predicted");
   return again;
 }

@@ -84,8 +84,6 @@ void plan_loss(FitPlan& plan) {
     return;
   }
   plan_objective(plan);
-  const std::vector<std::string> more = warnings_of(plan);
-  plan.warnings.insert(plan.warnings.end(), more.begin(), more.end());
 }
 
 // The optimizer on tensors named and shaped like the parameters that it trains, without values: to check it and to ask
@@ -144,6 +142,7 @@ FitPlan plan_auto_batch(const Options& options, const RunSettings& settings, con
   with.chosen.set("batch", 1);
   const FitPlan small = plan_fit(options, with, opened);
   const std::int64_t batch = largest_batch(small, settings);
+  if (!small.chosen.is_nil()) with.chosen = small.chosen;
   with.chosen.set("batch", batch);
   FitPlan plan = plan_fit(options, with, &small.data);
   plan.chosen = with.chosen;
@@ -187,6 +186,10 @@ FitPlan plan_fit(const Options& options, const RunSettings& settings, const Data
 
   plan.loader = loader_options(plan, settings.chosen);
   plan_length(plan, settings);
+  if (plan.loss) {
+    const std::vector<std::string> more = warnings_of(plan);
+    plan.warnings.insert(plan.warnings.end(), more.begin(), more.end());
+  }
   plan_intervals(plan);
   if (!plan.step) plan.clip = clip_of(options, "clip");
   plan_monitor(plan);

@@ -21,8 +21,9 @@ void plan_objective(FitPlan& plan);
 
 // The option `memory`, of a plan that has all else.
 void plan_memory(FitPlan& plan, const RunSettings& settings);
-// The bytes of the option memory.budget; 0 without.
-std::int64_t memory_budget(const Options& memory);
+// The bytes of the option memory.budget; 0 without. A percentage is one of the tensors that the process may hold when
+// the plan is made, and stays what it was then in a run that goes on, which has it in `chosen`.
+std::int64_t memory_budget(const Options& memory, const Value& chosen);
 // Why the options memory.fuse_step, memory.chunk_loss and memory.offload are not for this fit; an empty text where they
 // are.
 std::string why_not_fused(const FitPlan& plan);

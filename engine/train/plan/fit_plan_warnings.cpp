@@ -28,6 +28,15 @@ std::vector<std::string> warnings_of(const FitPlan& plan) {
             .what());
   }
   if (!plan.model) return warnings;
+  if (plan.accumulate > 1 && !plan.loss->is_divisible()) {
+    warnings.push_back(
+        fit.error(fit.given("effective") ? "effective" : "accumulate",
+                  "the loss compares the samples of a batch with each other, of a micro-batch alone: the gradients are "
+                  "not those of one batch of " +
+                      std::to_string(plan.length.batch) + " samples")
+            .hint("a larger batch with memory = { recompute = \"every 2\" }")
+            .what());
+  }
   const Options optimizer = fit.child("optim");
   if (keeps_average(optimizer) && std::ranges::any_of(plan.model->buffers(), &BufferInfo::averages)) {
     warnings.push_back(optimizer

@@ -31,6 +31,11 @@ bool covers_last(const FitPlan& plan) {
 }
 
 void plan_auto(FitPlan& plan, const Options& memory, const RunSettings& settings) {
+  if (!plan.device.is_cpu()) {
+    throw memory
+        .error("recompute", "\"auto\" knows what a step takes on the CPU alone, found the device " + plan.device.str())
+        .hint("\"every 2\", or patterns of layers");
+  }
   plan.plans_for_one = true;
   const std::int64_t budget = room_of(plan);
   Searching searching(settings, "segments for memory.recompute");
@@ -77,10 +82,16 @@ bool is_auto_recompute(const Options& memory) {
 
 }  // namespace
 
-std::int64_t memory_budget(const Options& memory) {
+bool has_relative_budget(const Options& fit) {
+  return fit.given("memory") && fit.child("memory").given("budget") &&
+         fit.child("memory").string("budget").ends_with('%');
+}
+
+std::int64_t memory_budget(const Options& memory, const Value& chosen) {
   if (!memory.given("budget")) return 0;
+  if (const Value& kept = chosen["memory.budget"]; kept.is_integer()) return kept.integer();
   const std::string& text = memory.string("budget");
-  const std::optional<std::int64_t> bytes = bytes_of(text, free_tensor_memory());
+  const std::optional<std::int64_t> bytes = bytes_of(text, live_tensor_bytes() + free_tensor_memory());
   if (bytes) return *bytes;
   throw memory.error("budget", "expected bytes, or a percentage of what is free, found \"" + text + "\"")
       .hint("\"2 GB\", \"500 MiB\" or \"80%\"");
@@ -133,7 +144,8 @@ void plan_memory(FitPlan& plan, const RunSettings& settings) {
     throw memory.error("recompute", "\"auto\" makes room for a given batch, found batch = \"auto\"")
         .hint("batch = 64, or recompute = \"every 2\"");
   }
-  plan.budget = memory_budget(memory);
+  plan.budget = memory_budget(memory, settings.chosen);
+  if (has_relative_budget(plan.options)) plan.chosen.set("memory.budget", plan.budget);
   plan.fuse_step = memory.boolean("fuse_step");
   if (const std::string why = plan.fuse_step ? why_not_fused(plan) : ""; !why.empty())
     throw memory.error("fuse_step", "steps each parameter when its own gradient is there, and " + why);

@@ -22,7 +22,5 @@ std::string precision_text(const Precision& precision);
 // second.
 std::optional<double> product_time(const FitPlan& plan);
 std::string product_time_text(double relative, const Precision& precision);
-// A warning, as "FILE:LINE: path: text", if products take longer than in float32.
-std::optional<std::string> slow_products(const FitPlan& plan);
 
 }  // namespace trainlab

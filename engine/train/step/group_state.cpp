@@ -74,6 +74,7 @@ std::vector<OptimizerTensor> Group::stored_state() {
 }
 
 NamedTensors Group::tensors(std::size_t member) {
+  if (activations_) activations_->check();  // no checkpoint holds what was computed from a page that the disk has lost
   NamedTensors all;
   for (auto& [name, tensor] : named_state(*plan_.model, state_, slice(member))) all.emplace(name, tensor);
   for (auto& [name, tensor, per_member] : stored_state()) all.emplace(name, member_slice(tensor, per_member, member));

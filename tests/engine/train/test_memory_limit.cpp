@@ -209,9 +209,78 @@ TEST_CASE("a sample that does not fit ends the fit with the layer, the bytes and
                         Catch::Contains("(--memory), of which tensors hold ") && Catch::Contains("hint: "));
 }
 
+TEST_CASE("what no prediction knows of ends a fit with advice that counts it") {
+  const TemporaryFolder temporary;
+  const auto message = [&](const std::string& fit, std::int64_t missing) {
+    const FitPlan plan = planned(fit);
+    const std::int64_t least = predict_memory_in(true, plan).memory.training();
+    const ProcessLimit limited(least + 8'000'000 - missing);
+    return error_of([&] { run(plan, temporary.path() / "none"); });
+  };
+  const std::string scratch = fit_of(linear, R"(, "loss": "cross_entropy", "batch": 64, "steps": 2)");
+  std::string text = scratch;
+  const std::string flatten = R"({"@": "nn.Flatten"}, )";
+  text.insert(text.find(flatten) + flatten.size(), R"({"@": "nn.Scratch", "bytes": 8000000}, )");
+  CHECK_THAT(message(text, 7'500'000),
+             Catch::Contains("model[2].Scratch: out of memory: 7.6 MiB more would pass the limit of ") &&
+                 Catch::Contains("hint: a smaller model is needed: the options with the least memory are "));
+  // The metric keeps the scores of all samples of the validation part.
+  const std::string scores = R"({"@": "fit", "name": "test", "data": {"@": "data:split", "source":
+    {"@": "data.blobs", "classes": 2, "samples": 400000, "features": 2}, "train": 0.01, "val": 0.99},
+    "model": {"@": "nn.Linear", "out_features": 2}, "loss": "cross_entropy", "metrics": ["auc"], "batch": 64,
+    "optim": {"@": "optim.SGD", "lr": 0.1}, "steps": 1})";
+  CHECK_THAT(message(scores, 7'500'000), Catch::Contains("fit: out of memory: ") &&
+                                             Catch::Contains("hint: a smaller part to evaluate needs less "));
+}
+
+TEST_CASE("a stack whose members end early goes on where the limit leaves no room for a smaller stack beside it") {
+  const TemporaryFolder temporary;
+  const RunSettings settings = cpu_settings();
+  const auto fit = [](const std::string& more) {
+    return parse_options(R"({"@": "fit", "name": "test", "data": {"@": "data:split", "source": {"@": "data.digits"},
+      "train": 0.9, "val": 0.1, "seed": 7}, "model": {"@": "nn.Sequential", "layers": [{"@": "nn.Flatten"},
+      {"@": "nn.Linear", "out_features": 2048}, {"@": "nn.ReLU"}, {"@": "nn.Linear", "out_features": 10}]},
+      "loss": "cross_entropy", "optim": {"@": "optim.AdamW", "lr": 0.001}, "batch": 16, "epochs": 2, "keep": "last",
+      "loader": {"threads": 0})" +
+                         more + "}");
+  };
+  count_tensor_memory();
+  std::vector<FitMember> members;
+  for (int m = 0; m < 8; ++m) {
+    const fs::path folder = temporary.path() / std::to_string(m);
+    make_directories(folder);
+    const char* const stops = R"(, "stop": {"@": "stop.threshold", "metric": "val.loss", "below": 100})";
+    members.push_back({.options = fit(m < 4 ? stops : ""), .context = quiet_context(folder, settings)});
+  }
+  const FitPlan plan = plan_fit(members.front().options, settings);
+  const ProcessLimit limited(predict_memory(plan, 8).memory.training() * 21 / 20);
+  const std::vector<Value> ended = run_fits(plan, members, true);
+  for (std::size_t m = 0; m < 8; ++m) CHECK(ended[m]["status"] == Value(m < 4 ? "stopped" : "done"));
+}
+
+TEST_CASE("a loss that compares the samples of a batch is not divided") {
+  const auto triplet = [](const std::string& more) {
+    return fit_of(linear, R"(, "loss": "triplet", "steps": 2)" + more);
+  };
+  const FitPlan plan = planned(triplet(R"(, "batch": 256)"));
+  CHECK_FALSE(goes_in_parts(plan));
+  CHECK(plan.warnings.empty());
+  const FitPlan divided = planned(triplet(R"(, "batch": 64, "accumulate": 4)"));
+  REQUIRE(divided.warnings.size() == 1);
+  CHECK_THAT(divided.warnings.front(), Catch::Contains("fit.accumulate: the loss compares the samples of a batch"));
+  CHECK_FALSE(goes_in_parts(planned(fit_of(
+      linear, R"(, "steps": 2, "batch": 256, "loss": {"@": "loss.sum", "losses": ["cross_entropy", "triplet"]})"))));
+}
+
 TEST_CASE("batch = \"auto\" is the largest that fits, and never more than the data holds") {
   const auto text = [](const std::string& memory) { return uneven_fit(R"(, "batch": "auto")" + memory); };
   CHECK(planned(text("")).loader.batch == 1792);  // of 1797 samples
+  for (const auto& [samples, largest] : {std::pair(30, 24), std::pair(24, 24), std::pair(20, 16)}) {
+    std::string few = text("");
+    few.replace(few.find(R"({"@": "data.digits"})"), 20,
+                R"({"@": "data.blobs", "classes": 10, "samples": )" + std::to_string(samples) + "}");
+    CHECK(planned(few).loader.batch == largest);
+  }
   const FitPlan large = planned(uneven_fit(R"(, "batch": 600)"));
   const std::int64_t budget = predict_memory(large).memory.training();
   const FitPlan plan = planned(text(R"(, "memory": {"budget": ")" + std::to_string(budget) + " B\"}"));

@@ -137,6 +137,12 @@ TEST_CASE("\"auto\" chooses what fits into the budget, says its price, and chang
            more + "}";
   };
   const auto planned = [&](const std::string& more) { return plan_fit(parse_options(fit(more)), test_settings()); };
+  if (test_settings().device != "cpu") {
+    CHECK_THAT(
+        error_of([&] { planned(R"(, "memory": {"recompute": "auto"})"); }),
+        Catch::Contains("fit.memory.recompute: \"auto\" knows what a step takes on the CPU alone, found the device "));
+    return;
+  }
   const std::int64_t plain = predict_memory(planned("")).memory.training();
   const std::int64_t every = predict_memory(planned(recompute(R"("every 6")"))).memory.training();
   REQUIRE(every < plain);

@@ -5,6 +5,7 @@
 
 #include "core/bytes.h"
 #include "core/files.h"
+#include "memory/budget_variants.h"
 #include "memory/within_budget.h"
 #include "support/fit_support.h"
 #include "tensor/memory.h"
@@ -298,6 +299,58 @@ TEST_CASE("a choice is corrected where predictions have missed something") {
   const auto unpredicted = static_cast<std::int64_t>(plain / 20);
   CHECK(predict_memory(plan_within_budget(fit, cpu_settings(), nullptr, unpredicted)).memory.training() <=
         static_cast<std::int64_t>(0.95 * 0.8 * plain) - unpredicted);
+}
+
+TEST_CASE("a choice whose steps take more than was predicted is corrected, also where the process has the limit") {
+  const double budget = 0.8 * peak_of(deep(""));
+  std::string text = deep(within(budget));
+  const std::string last = R"({"@": "nn.Linear", "out_features": 10})";
+  text.insert(text.find(last),
+              R"({"@": "nn.Scratch", "bytes": )" + std::to_string(static_cast<std::int64_t>(budget / 2)) + "}, ");
+  const Options fit = parse_options(text);
+  for (const double limit : {0.0, budget}) {
+    INFO(limit);
+    set_tensor_memory_limit(static_cast<std::int64_t>(limit));
+    const FitPlan plan = plan_fit(fit, cpu_settings());
+    const std::optional<FitPlan> again = corrected_choice(plan, fit, cpu_settings());
+    const double first = static_cast<double>(predict_memory(plan).memory.training());
+    const double second = again ? static_cast<double>(predict_memory(*again).memory.training()) : first;
+    set_tensor_memory_limit(0);
+    CHECK(second < first);
+  }
+}
+
+TEST_CASE("a percentage is one of all that tensors may take, and a fit that goes on keeps its bytes") {
+  const std::string text = deep(R"(, "memory": {"budget": "50%"})");
+  count_tensor_memory();
+  constexpr std::int64_t limit = std::int64_t{1} << 28;
+  set_tensor_memory_limit(limit);
+  const FitPlan plan = planned(text);
+  CHECK(plan.budget == limit / 2);
+  set_tensor_memory_limit(2 * limit);
+  RunSettings settings = cpu_settings();
+  settings.chosen = plan.chosen;
+  const FitPlan resumed = plan_fit(parse_options(text), settings);
+  CHECK(resumed.budget == limit / 2);
+  CHECK(resumed.chosen == plan.chosen);
+  std::string automatic = text;
+  automatic.replace(automatic.find(R"("batch": 1024)"), 13, R"("batch": "auto")");
+  const FitPlan sized = planned(automatic);
+  CHECK(sized.budget == limit);
+  settings.chosen = sized.chosen;
+  set_tensor_memory_limit(limit);
+  const FitPlan same_size = plan_fit(parse_options(automatic), settings);
+  set_tensor_memory_limit(0);
+  CHECK(same_size.budget == limit);
+  CHECK(same_size.loader.batch == sized.loader.batch);
+}
+
+TEST_CASE("no measured time decides where one of the choices rounds otherwise") {
+  const FitPlan plan = planned(wide(""));
+  REQUIRE(can_chunk(plan));
+  CHECK(file_price(plan, Allow::exact, 1 << 24).of_byte == 0);
+  const FitPlan whole = planned(wide(R"(, "memory": {"chunk_loss": false})"));
+  CHECK(file_price(whole, Allow::exact, 1 << 24).of_byte > 0);
 }
 
 TEST_CASE("a budget holds in validations too, which go in parts where a batch of them takes more than the steps") {

@@ -16,6 +16,8 @@ class ActivationFile {
  public:
   explicit ActivationFile(std::shared_ptr<ScratchFile> file);
   ~ActivationFile();
+  // Error{run} where the disk has failed to write what was kept.
+  void check() const;
   struct Impl;
 
  private:

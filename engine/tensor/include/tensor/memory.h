@@ -102,6 +102,11 @@ class TensorMemoryLimit : public Error {
  public:
   // Bytes that the operator wants, and bytes that tensors of the device take already or are kept for.
   TensorMemoryLimit(std::int64_t wanted, std::int64_t live);
+  // The bytes that the tensors of the device and those of the operator would have taken.
+  std::int64_t needed() const { return needed_; }
+
+ private:
+  std::int64_t needed_;
 };
 
 // Whether an operator found no room: that of tensor_memory_limit(), or that of its device. The same operator may

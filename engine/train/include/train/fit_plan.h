@@ -132,6 +132,11 @@ FitPlan plan_fit(const Options& options, const RunSettings& settings, const Data
 bool is_auto_batch(const Options& fit);
 // Whether a fit leaves to plan_fit() which options keep its training within memory.budget.
 bool is_auto_memory(const Options& fit);
+// Whether memory.budget is a percentage, whose bytes depend on the memory that is free at the time.
+bool has_relative_budget(const Options& fit);
+
+// A warning, as "FILE:LINE: path: text", if products take longer than in float32.
+std::optional<std::string> slow_products(const FitPlan& plan);
 
 // The next batch of the plan's data. An error without a place in the recipe (from a transform) gets the place of the
 // option `data`.
