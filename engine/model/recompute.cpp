@@ -124,6 +124,19 @@ void for_each_named(const Layer& layer, const std::set<std::string, std::less<>>
 
 }  // namespace
 
+namespace {
+
+// A layer that is one product, which keeps its input before it computes.
+bool is_product(const Layer& layer) {
+  return layer.children().empty() && (layer.linear().has_value() || layer.traits.is_convolution);
+}
+
+bool is_cheap(const Layer& layer) {
+  return layer.children().empty() && layer.needs_gradient && layer.flops().forward == 0 && !layer.calls_function();
+}
+
+}  // namespace
+
 std::vector<const Layer*> Model::chain() const { return chain_of(*root_); }
 
 Recompute recompute_every(const Model& model, std::size_t size) {
@@ -131,6 +144,17 @@ Recompute recompute_every(const Model& model, std::size_t size) {
   const std::size_t layers = model.chain().size();
   for (std::size_t first = 0; first + size < layers; first += size)
     all.segments.push_back({.first = first, .count = size});
+  return all;
+}
+
+Recompute recompute_cheap(const Model& model) {
+  Recompute all;
+  const std::vector<const Layer*> chain = model.chain();
+  std::size_t cheap = 0;  // layers before this one
+  for (std::size_t i = 0; i < chain.size(); ++i) {
+    if (cheap > 0 && is_product(*chain[i])) all.segments.push_back({.first = i - cheap, .count = cheap + 1});
+    cheap = is_cheap(*chain[i]) ? cheap + 1 : 0;
+  }
   return all;
 }
 
@@ -146,7 +170,10 @@ namespace {
 double flops_of(const std::vector<const Layer*>& chain, const std::vector<ChainSegment>& segments) {
   double sum = 0;
   for (const ChainSegment& segment : segments) {
-    for (std::size_t i = segment.first; i < segment.first + segment.count; ++i) sum += chain[i]->flops().forward;
+    const std::size_t last = segment.first + segment.count - 1;
+    for (std::size_t i = segment.first; i <= last; ++i) {
+      if (i < last || !is_product(*chain[i])) sum += chain[i]->flops().forward;
+    }
     sum += flops_of(chain, segment.inner);
   }
   return sum;

@@ -129,8 +129,9 @@ Entry fit_entry() {
                      Option("recompute",
                             "layers whose activations the forward pass does not keep and the backward pass computes "
                             "again, with gradients of the same bits: \"every 2\" for segments of two layers, "
-                            "patterns of layers' places, such as { \"3-6\", \"8.*\" }, each a segment of its own, or "
-                            "\"auto\" for the segments that fit into the budget at the least measured time")
+                            "\"cheap\" for norms, activations and dropout, without any product, patterns of layers' "
+                            "places, such as { \"3-6\", \"8.*\" }, each a segment of its own, or \"auto\" for the "
+                            "segments that fit into the budget at the least measured time")
                          .string()
                          .many(),
                      Option("fuse_step",

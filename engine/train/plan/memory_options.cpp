@@ -59,6 +59,15 @@ void plan_auto(FitPlan& plan, const Options& memory, const RunSettings& settings
 
 Recompute recompute_of(const Model& model, const Options& memory) {
   const Value::List& given = memory.get("recompute").list();
+  if (given == Value::List{"cheap"}) {
+    Recompute cheap = recompute_cheap(model);
+    if (!cheap.empty()) return cheap;
+    throw memory
+        .error("recompute",
+               "\"cheap\" found no norm, activation or dropout before an nn.Linear or a convolution in the "
+               "model's chain")
+        .hint("\"every 2\", or patterns of layers");
+  }
   const bool is_every = given.size() == 1 && given.front().string().starts_with("every");
   if (!is_every) return recompute_by_pattern(model, memory, "recompute");
   const std::size_t size = every(given.front().string()), layers = model.chain().size();

@@ -6,6 +6,9 @@
 #include "core/files.h"
 #include "support/fit_support.h"
 #include "support/stand_in_device.h"
+#include "tensor/dry_run.h"
+#include "tensor/memory.h"
+#include "tensor/memory_events.h"
 #include "train/fit_plan.h"
 #include "train/group.h"
 #include "train/memory_prediction.h"
@@ -162,12 +165,62 @@ TEST_CASE("\"auto\" chooses what fits into the budget, says its price, and chang
   CHECK(trained(fit(automatic(every))).weights == trained(fit("")).weights);
 }
 
+TEST_CASE("\"cheap\" keeps one of an activation and its input, computes no product again, and changes no byte") {
+  CHECK(trained(deep(recompute(R"("cheap")"))).weights == trained(deep("")).weights);
+  const auto fit = [](const std::string& more) {
+    return parse_options(R"({"@": "fit", "name": "test", "data": {"@": "data.digits"}, "loss": "cross_entropy",
+      "model": {"@": "nn.Sequential", "layers": [{"@": "nn.Flatten"}, {"@": "nn.Repeat", "times": 6, "layer":
+        {"@": "nn.Sequential", "layers": [{"@": "nn.Linear", "out_features": 77}, {"@": "nn.GELU"},
+          {"@": "nn.Tanh"}]}}, {"@": "nn.Linear", "out_features": 10}]},
+      "optim": {"@": "optim.SGD", "lr": 0.1}, "batch": 512, "steps": 1)" +
+                         more + "}");
+  };
+  const FitPlan plain = plan_fit(fit(""), cpu_settings()),
+                cheap = plan_fit(fit(recompute(R"("cheap")")), cpu_settings());
+  REQUIRE(cheap.recompute.segments.size() == 6);
+  CHECK(flops_again(*cheap.model, cheap.recompute) == 0);
+  const auto activations = [](const FitPlan& plan) {
+    return static_cast<double>(predict_memory(plan).memory.ledger.of(MemoryKind::activations));
+  };
+  CHECK(activations(cheap) < 0.6 * activations(plain));
+  // A product makes a block of the size of its output; so does an activation.
+  struct Blocks final : MemoryListener {
+    void allocated(const void*, std::int64_t bytes, MemoryUse) noexcept override { made += bytes == size; }
+    void freed(const void*, std::int64_t, MemoryUse) noexcept override {}
+    std::int64_t size = block_bytes(512 * 77 * 4);
+    int made = 0;
+  };
+  count_tensor_memory();
+  const auto blocks = [](const FitPlan& plan) {
+    const Key key(1);
+    const Options optimizer = plan.options.child("optim");
+    Group group(plan, {&key, 1}, {&optimizer, 1}, false);
+    const std::vector<double> rates{0.1};
+    Loader loader(plan.data.train, plan.loader, {key}, false);
+    const Batch batch = loader.next();
+    Blocks heard;
+    const MemoryListening listening(heard);
+    group.step({&batch, 1}, 0, {.rates = rates});
+    return heard.made;
+  };
+  CHECK(blocks(cheap) == blocks(plain) + 6 * 2);
+}
+
 TEST_CASE("what cannot be computed again is refused with one message") {
   CHECK_THAT(
       message(recompute(R"("every two")")),
       Catch::Contains("fit.memory.recompute: expected \"every N\" with a number of layers, found \"every two\""));
   CHECK_THAT(message(recompute(R"("every 16")")),
              Catch::Contains("expected segments of fewer layers than the model's chain of 16, found \"every 16\""));
+  CHECK_THAT(
+      error_of([] {
+        plan_fit(parse_options(R"({"@": "fit", "name": "test", "data": {"@": "data.digits"},
+                 "model": {"@": "nn.Sequential", "layers": [{"@": "nn.Flatten"}, {"@": "nn.Linear", "out_features": 10}]},
+                 "loss": "cross_entropy", "optim": {"@": "optim.SGD", "lr": 0.1}, "steps": 1)" +
+                               recompute(R"("cheap")") + "}"),
+                 test_settings());
+      }),
+      Catch::Contains("fit.memory.recompute: \"cheap\" found no norm, activation or dropout before an nn.Linear"));
   CHECK_THAT(message(recompute(R"("blocks.*")")),
              Catch::Contains("fit.memory.recompute: no layer matches \"blocks.*\""));
   CHECK_THAT(message(R"(, "memory": {"recompute": "auto", "budget": "2 MBit"})"),

@@ -36,13 +36,19 @@ struct Recompute {
 // again would take time and save nothing.
 Recompute recompute_every(const Model& model, std::size_t size);
 
+// Segments of layers without products (norms, activations, dropout), each with the nn.Linear or convolution that
+// follows and keeps what they give. A second pass ends where this layer has got its input, so that no product is
+// computed again: selective recomputation (Korthikanti et al. 2022, arXiv 2205.05198, section 5).
+Recompute recompute_cheap(const Model& model);
+
 // The segments that the patterns of an option name. "3-6" is one segment of the layers 3 to 6 of the chain, "2.3-2.6"
 // of layers with these places. Any other pattern ("2.*", in which "*" stands for any characters) makes a segment of
 // each layer whose place matches; of layers within each other the outermost counts. Error{recipe} for a pattern that
 // matches nothing, and for segments that overlap.
 Recompute recompute_by_pattern(const Model& model, const Options& options, std::string_view option);
 
-// The FLOPs per sample of the second passes; NaN with layers of the recipe's own.
+// The FLOPs per sample of the second passes, which end before the product of a segment's last layer; NaN with layers of
+// the recipe's own.
 double flops_again(const Model& model, const Recompute& recompute);
 
 // Error{recipe} for a layer of these segments whose function changes values that it uses: a second call would change
