@@ -166,4 +166,15 @@ TEST_CASE("a loss that is not finite in a step of its own ends the fit") {
   CHECK_THAT(summary["reason"].string(), Catch::Contains("the training loss is not finite"));
 }
 
+TEST_CASE("options that a step of its own must do itself are refused") {
+  for (const char* const option : {"accumulate", "effective"}) {
+    const std::string text = own_fit();
+    const std::string more = std::string(R"(, ")") + option + R"(": 4})";
+    const Options fit = parse_options(text.substr(0, text.size() - 1) + more, {own_step(), stop_at(0)});
+    CHECK_THAT(error_of([&] { plan_fit(fit, test_settings()); }),
+               Catch::Contains(std::string("fit.") + option +
+                               ": a fit with a step of its own has no such option; the step can do it"));
+  }
+}
+
 }  // namespace trainlab::own_step_test
