@@ -91,6 +91,7 @@ void MeasuredStage::measure_stage(const Spec& given, bool returned) {
       what.path = trainings.option + ".";
       what.count = trainings.count;
       what.together = trainings.together;
+      what.validations_decide = trainings.validations_decide;
     }
     if (kind.is_shared) what.workers = settings.workers.value_or(static_cast<int>(stage.integer("workers")));
     code_ = measure(what, settings);

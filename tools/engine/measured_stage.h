@@ -11,14 +11,15 @@
 namespace trainlab {
 
 struct WhatToMeasure {
-  Options stage;              // a fit or a task; of a stage that is made of trainings the first one
-  Options whole;              // the stage as the recipe has it
-  std::string note = {};      // "trial 0 of sweep search (lr = 0.012)" where `stage` is a training of `whole`
-  std::string path = {};      // in front of the options of `stage` in texts of --set: "build.", or empty
-  std::int64_t count = 1;     // trainings of which the stage is made; 0: as many as it comes to
-  std::int64_t together = 1;  // trainings that the stage trains as one group
-  int workers = 1;            // processes that train side by side
-  bool is_last = false;       // the recipe returns the stage
+  Options stage;                    // a fit or a task; of a stage that is made of trainings the first one
+  Options whole;                    // the stage as the recipe has it
+  std::string note = {};            // "trial 0 of sweep search (lr = 0.012)" where `stage` is a training of `whole`
+  std::string path = {};            // in front of the options of `stage` in texts of --set: "build.", or empty
+  std::int64_t count = 1;           // trainings of which the stage is made; 0: as many as it comes to
+  std::int64_t together = 1;        // trainings that the stage trains as one group
+  bool validations_decide = false;  // StageTrainings::validations_decide
+  int workers = 1;                  // processes that train side by side
+  bool is_last = false;             // the recipe returns the stage
 };
 
 // Executes the recipe up to the stage of --stage, or up to its first stage, measures that stage, and ends.

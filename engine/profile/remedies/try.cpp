@@ -219,7 +219,7 @@ std::string decided_by_validations(const FitPlan& plan, const StageOfTraining& s
   std::vector<std::string> all;
   if (plan.keep_best) all.push_back("which weights are kept");
   if (fit.given("stop")) all.push_back("when a stop rule ends the training");
-  if (stage.is_pruned) all.push_back("which trials are pruned");
+  if (stage.validations_decide) all.push_back("which trials go on");
   if (fit.given("schedule") && follows_validations(fit.registry(), fit.get("schedule")))
     all.push_back("when the rate falls");
   if (fit.given("on") && fit.child("on").given("validate")) all.push_back("when on.validate is called");

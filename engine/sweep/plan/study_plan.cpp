@@ -255,6 +255,7 @@ Value StudyPlan::description(const Study& study) const {
 }
 
 StageTrainings StudyPlan::trainings() const {
+  const Study study = this->study();
   const bool is_bounded = terms_.trials < StudyTerms::no_limit;
   const std::string params = params_text(terms_.space.params(example_point_));
   return {.first = example(),
@@ -262,12 +263,13 @@ StageTrainings StudyPlan::trainings() const {
                               params.empty() ? "" : " (" + params + ")"),
           .option = "build",
           .count = is_bounded ? terms_.trials * terms_.repeats + terms_.trainings_at_end : 0,
-          .together = trainings_together()};
+          .together = trainings_together(study),
+          .validations_decide = pruner() != nullptr || study.scheduler() != nullptr};
 }
 
-std::int64_t StudyPlan::trainings_together() const {
+std::int64_t StudyPlan::trainings_together(const Study& study) const {
   const std::int64_t stack = runs_tasks() ? 1 : stack_of(plan_fit(example()));
-  return stack == 1 ? 1 : trials_at_once(study(), stack, terms_.trials) * terms_.repeats;
+  return stack == 1 ? 1 : trials_at_once(study, stack, terms_.trials) * terms_.repeats;
 }
 
 std::int64_t StudyPlan::trials_at_once(const Study& study, std::int64_t stack, std::int64_t left) const {

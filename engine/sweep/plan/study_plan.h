@@ -139,7 +139,7 @@ class StudyPlan {
   virtual void settle(StudySettings& settings) const { (void)settings; }
 
  private:
-  std::int64_t trainings_together() const;
+  std::int64_t trainings_together(const Study& study) const;
   void plan_time_budget(const RunSettings& settings);
   void plan_objectives();
   void set_directions(const FitPlan& plan);

@@ -246,7 +246,7 @@ TEST_CASE("fewer validations may change the result where validations decide some
   CHECK(result(R"(, "stop": [{"@": "stop.patience"}])") ==
         may + "which weights are kept and when a stop rule ends the training");
   CHECK(result(R"(, "keep": "last", "schedule": {"lr": {"@": "sched.plateau"}})") == may + "when the rate falls");
-  CHECK(result(R"(, "keep": "last")", {.is_pruned = true}) == may + "which trials are pruned");
+  CHECK(result(R"(, "keep": "last")", {.validations_decide = true}) == may + "which trials go on");
 }
 
 namespace {

@@ -198,7 +198,7 @@ class ProfileExecution final : public BesideExecution {
                                   {.path = what.path,
                                    .together = what.together,
                                    .workers = what.workers,
-                                   .is_pruned = std::ranges::count(what.whole.names(), "pruner") > 0,
+                                   .validations_decide = what.validations_decide,
                                    .predicted = found.details.predicted ? &*found.details.predicted : nullptr});
     if (request().has("quality") && found.profile.no_room.empty()) {
       judge_remedies(found.remedies.all, found.profile, stage, settings, with_set,

@@ -105,7 +105,7 @@ struct StageOfTraining {
   std::string path = {};      // what texts of --set have in front of an option of the training: "build.", or nothing
   std::int64_t together = 1;  // trainings that train as one group, of which one by itself was profiled
   int workers = 1;            // processes that train side by side, and share the cores
-  bool is_pruned = false;     // whether trials may be stopped for what their validations give
+  bool validations_decide = false;  // whether trials end or go on for what their validations give
   // The prediction of the memory that the profiled training takes; null: not known.
   const MemoryPrediction* predicted = nullptr;
 };

@@ -150,6 +150,7 @@ struct StageTrainings {
   std::string option;         // the option of the stage that gives the trainings, below which --set changes theirs
   std::int64_t count = 0;     // 0: as many as the stage comes to
   std::int64_t together = 1;  // trainings that the stage trains as one group
+  bool validations_decide = false;  // whether their validations decide which trainings end and which go on
 };
 
 struct StageKind {
