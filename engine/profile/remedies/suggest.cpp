@@ -105,12 +105,14 @@ class Suggestions {
          .set = {fmt::format("accumulate={}", 2 * facts_.accumulate)}});
   }
   void validate() {
+    const std::string& decided = facts_.decided_by_validations;
     add({.name = "validations a quarter as often",
          .set = {fmt::format("validate=\"{} steps\"", 4 * facts_.validate_every)},
-         .decides_later = facts_.decided_by_validations});
+         .same_weights = decided.empty() ? "" : "may change the result: fewer validations decide " + decided});
   }
   void metrics() {
-    if (facts_.has_metrics) add({.name = "no metrics beside the loss", .set = {"metrics=nil"}});
+    if (!facts_.has_metrics) return;
+    add({.name = "no metrics beside the loss", .set = {"metrics=nil"}, .same_weights = "changes what the run reports"});
   }
   void checkpoint() {
     add({.name = "checkpoints a tenth as often",

@@ -328,8 +328,7 @@ class Trials {
         remedy.pairs = std::ssize(ratios);
         remedy.result = comparison(without.weights, with.weights);
         if (without.peak && with.peak) remedy.bytes = *without.peak - *with.peak;
-        if (remedy.keeps_result() && !remedy.decides_later.empty())
-          remedy.result = "may change the result: fewer validations decide " + remedy.decides_later;
+        if (remedy.keeps_result() && !remedy.same_weights.empty()) remedy.result = remedy.same_weights;
       });
       if (remedy.has_interval()) each = steady_seconds() - before;
     }

@@ -158,10 +158,16 @@ TEST_CASE("remedies are tried beside the fit, and say whether its result stays")
   const RunSettings settings = cpu_settings();
   const ProfileOptions options = long_time();
   const Profile profile = profile_stage(fit(""), settings, {.seconds = 0.1});
+  bool needs_metrics = true;
   const WithSet changed = [&](const std::vector<std::string>& texts) -> Options {
     const std::string& set = texts.front();
     if (set.starts_with("validate=")) return fit(R"(, "validate": "20 steps")");
-    if (set == "metrics=nil") throw recipe_error("monitor: needs the metric");
+    if (set == "metrics=nil" && needs_metrics) throw recipe_error("monitor: needs the metric");
+    if (set == "metrics=nil") {
+      std::string text = digits_fit(R"(, "steps": 40, "keep": "last")");
+      const std::string metrics = R"("metrics": ["accuracy"], )";
+      return parse_options(text.erase(text.find(metrics), metrics.size()));
+    }
     if (set.starts_with("batch=")) return fit(R"(, "loader": {"drop_last": true})");  // of the same batch
     throw recipe_error("no such option");
   };
@@ -178,6 +184,12 @@ TEST_CASE("remedies are tried beside the fit, and say whether its result stays")
   const Remedy* refused = with_set(remedies, "metrics=nil");
   REQUIRE(refused);
   CHECK(refused->reason == "monitor: needs the metric");
+  needs_metrics = false;
+  const std::vector<Remedy> again = try_remedies(profile, verdict, fit(""), settings, changed, options).all;
+  const Remedy* fewer = with_set(again, "metrics=nil");
+  REQUIRE(fewer);
+  CHECK(fewer->result == "changes what the run reports");
+  CHECK_FALSE(fewer->keeps_result());
 
   verdict.bottleneck = Bottleneck::transfer;
   const WithSet of_another_rate = [&](const std::vector<std::string>&) {

@@ -63,10 +63,11 @@ struct Remedy {
   std::int64_t pairs = least_for_interval;  // pairs of short runs behind the ratio; fewer: the bounds are no interval
   // Bytes of tensors fewer at the peak of the compared steps; negative: more; unknown on devices that do not count.
   std::optional<std::int64_t> bytes = {};
-  // What the change decides after the steps whose weights are compared; empty: nothing.
-  std::string decides_later = {};
+  // The result where the weights are the same, because the change concerns something beside them; empty: nothing else.
+  std::string same_weights = {};
   // "same bytes", "same to rounding" (1e-5 of the largest weight), "may change the result: …" where weights are the
-  // same and the change decides something later, "changes the result", or "not compared: …" with the reason.
+  // same and the change decides something later, "changes what the run reports" where weights are the same and the run
+  // has fewer values, "changes the result", or "not compared: …" with the reason.
   std::string result = {};
   std::optional<RemedyQuality> quality = {};  // of a remedy that changes the result, once it was asked for
 
