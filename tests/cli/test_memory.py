@@ -148,6 +148,7 @@ class Limit(CliTest):
         self.assertIn("out of memory", self.capacity("--memory", "3MB")[0])
         self.limited(more='  memory = { recompute = "auto", budget = "100 kB" },\n')
         self.assertIn("memory.budget: the training needs ", self.capacity()[0])
+        self.assertIn("memory.budget: the training needs ", self.capacity("--quality", "10 s")[0])
         # Steps that update parameters while they go back cannot be taken in parts.
         self.limited(more='  memory = { fuse_step = true },\n')
         profile = self.run_program("profile", "r.lua", "--json", "--memory", "14MB").json()

@@ -278,7 +278,11 @@ class ProfileExecution final : public BesideExecution {
       throw usage_error("--quality: expected a fit that the recipe names, found " + what.note)
           .hint("profile the fit in a recipe of its own: what a change does to a search is not known from one trial");
     }
-    with_torch_errors([&] { quality_metric(plan_fit(what.stage, settings)); });
+    try {
+      with_torch_errors([&] { quality_metric(plan_fit(what.stage, settings)); });
+    } catch (const Error& error) {
+      if (!error.lacks_memory()) throw;  // which is the verdict
+    }
   }
 
   DetailView view() const {
