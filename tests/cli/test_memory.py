@@ -151,13 +151,17 @@ class Limit(CliTest):
         self.assertIn("memory.budget: the training needs ", self.capacity("--quality", "10 s")[0])
         # Steps that update parameters while they go back cannot be taken in parts.
         self.limited(more='  memory = { fuse_step = true },\n')
-        profile = self.run_program("profile", "r.lua", "--json", "--memory", "14MB").json()
+        result = self.run_program("profile", "r.lua", "--json", "--memory", "14MB", "--apply", "fits.toml")
+        self.assertNotIn("no change is worth making", result.err)
+        profile = result.json()
         remedies = {one["set"][0]: one for one in profile["remedies"]}
         for option in ('batch="auto"', 'memory.recompute="auto"'):
             self.assertIsNone(remedies[option]["reason"])
             self.assertIsNone(remedies[option]["ratio"])
             self.assertRegex(remedies[option]["result"], r"^not compared: the training fits, with [\d.]+ MiB in its ")
         self.assertIn("optim.SGD keeps none", remedies['memory.offload="optimizer"']["reason"])
+        self.assertEqual(profile["applied"], {"set": ['memory.recompute="auto"'], "ratio": None})
+        self.train("--memory", "14MB", "--apply", "fits.toml", "--out", "applied")
         # What lacks something else is an error.
         self.limited(more='  memory = { recompute = "9.9" },\n')
         self.run_program("profile", "r.lua", "--json", "--memory", "10MB", code=1)

@@ -114,8 +114,8 @@ Value remedies_value(const TriedRemedies& remedies) {
   const JoinedRemedies& joined = remedies.joined;
   Value applied;
   if (!joined.set.empty()) {
-    applied =
-        Value::Map{{"set", Value::List(joined.set.begin(), joined.set.end())}, {"ratio", joined.ratio.to_value()}};
+    applied = Value::Map{{"set", Value::List(joined.set.begin(), joined.set.end())},
+                         {"ratio", joined.ratio.median > 0 ? joined.ratio.to_value() : Value()}};
   }
   return Value::Map{{"remedies", std::move(list)}, {"applied", std::move(applied)}};
 }

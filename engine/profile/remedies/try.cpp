@@ -352,6 +352,11 @@ class Trials {
                         ", and does not without the change";
       });
     }
+    // With the options of `memory` the weights keep their bits, with another batch they do not.
+    const auto keeps = std::ranges::find_if(tried.all, [&](const Remedy& one) {
+      return one.is_tried() && one.set.front().starts_with(stage.path + "memory.");
+    });
+    if (keeps != tried.all.end()) tried.joined.set = keeps->set;
     return tried;
   }
 
