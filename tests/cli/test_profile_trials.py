@@ -356,6 +356,18 @@ class Outside(OfTrials):
             self.assertIn(text, result.out)
         self.assertEqual(os.listdir(self.folder), ["r.lua"])
 
+    def test_an_error_after_the_steps_keeps_what_was_measured(self):
+        """The recipe bears to be begun once; layers, the memory and the remedies begin it again."""
+        self.write("r.lua", "local began = 0\n" + fit(
+            epochs="1000000", more='  checkpoint = "20 steps", on = {\n'
+            "    start = function() began = began + 1; if began > 1 then error('begun again') end end,\n"
+            "    step = function() for i = 1, 300000 do end end },\n"))
+        result = self.run_program("profile", "r.lua", "--seconds", "10", "--threads", "1", "--apply", "c.toml", code=3)
+        self.assertRegex(result.out, r"^(host|contention): ")
+        for part in ("layers", "memory", "remedies"):
+            self.assertRegex(result.out, rf"not measured: {part}: .*begun again")
+        self.assert_said(result, "--apply: not written, because the remedies were not tried")
+
     def test_a_full_disk(self):
         """For a trace or the changes the profile is lost by no means; a full folder for temporary files ends it."""
         self.recipe()

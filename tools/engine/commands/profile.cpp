@@ -179,52 +179,68 @@ class ProfileExecution final : public BesideExecution {
     std::optional<Timeline> timeline = {};
     ProfileDetails details = {};
     TriedRemedies remedies = {};
+    bool has_remedies = false;  // whether remedies were tried until an end
     bool is_interrupted = false;
   };
 
   void look_closer(const WhatToMeasure& what, const RunSettings& settings, const ProfileOptions& options,
                    Findings& found) {
     const Options& stage = what.stage;
+    // A part that goes wrong is missing with the reason, because what was measured before holds all the same.
+    std::vector<std::string> missing;
+    const auto part = [&](const std::string& name, const auto& work) {
+      try {
+        work();
+      } catch (const Error& error) {
+        if (error.kind() == ErrorKind::interrupted) throw;
+        missing.push_back(name + ": " + error.headline());
+      }
+    };
     if (found.profile.no_room.empty()) {
       if (stage.entry().name == "fit" && (request().has("trace") || request().has("html")))
-        found.timeline = timeline_of(found.profile, stage, settings, options);
+        part("timeline", [&] { found.timeline = timeline_of(found.profile, stage, settings, options); });
       found.details = measure_details(found.profile, stage, settings, options);
       found.measures = measures_of(found.profile, found.details);
     }
     const std::string text = profile_text(found.profile, found.measures);
     run().say(text.substr(0, text.find('\n')) + "; trying remedies");
     const WithSet with_set = [&](const std::vector<std::string>& set) { return with_more(what, settings, set); };
-    found.remedies = try_remedies(found.profile, judge(found.measures), stage, settings, with_set, options,
-                                  {.path = what.path,
-                                   .together = what.together,
-                                   .workers = what.workers,
-                                   .validations_decide = what.validations_decide,
-                                   .predicted = found.details.predicted ? &*found.details.predicted : nullptr});
+    part("remedies", [&] {
+      found.remedies = try_remedies(found.profile, judge(found.measures), stage, settings, with_set, options,
+                                    {.path = what.path,
+                                     .together = what.together,
+                                     .workers = what.workers,
+                                     .validations_decide = what.validations_decide,
+                                     .predicted = found.details.predicted ? &*found.details.predicted : nullptr});
+      found.has_remedies = true;
+    });
     if (request().has("quality") && found.profile.no_room.empty()) {
-      judge_remedies(found.remedies.all, found.profile, stage, settings, with_set,
-                     request().options["quality"].number(), options.say);
+      part("quality", [&] {
+        judge_remedies(found.remedies.all, found.profile, stage, settings, with_set,
+                       request().options["quality"].number(), options.say);
+      });
     }
+    found.details.missing.insert(found.details.missing.end(), missing.begin(), missing.end());
   }
 
   // Writes and sends the findings, and returns the exit code. A file that cannot be written leaves the others and the
   // result as they are.
   int tell(const WhatToMeasure& what, Findings& found) {
     std::vector<std::string> failures;
-    const auto write = [&](const std::string& flag, bool is_known, const auto& work) {
+    const std::string interrupted = found.is_interrupted ? "the profile was interrupted" : "";
+    const auto write = [&](const std::string& flag, const std::string& why_not, const auto& work) {
       if (!request().has(flag)) return;
       try {
-        if (!is_known) {
-          throw run_error(found.is_interrupted ? "not written, because the profile was interrupted"
-                                               : "not written, because no step was recorded");
-        }
+        if (!why_not.empty()) throw run_error("not written, because " + (interrupted.empty() ? why_not : interrupted));
         work(*request().path(flag));
       } catch (const Error& error) {
         failures.push_back("--" + flag + ": " + error.headline());
         found.details.missing.push_back(failures.back());
       }
     };
-    write("trace", found.timeline.has_value(), [&](const std::filesystem::path& path) { found.timeline->write(path); });
-    write("apply", !found.is_interrupted, [&](const std::filesystem::path& path) {
+    write("trace", found.timeline ? "" : "no step was recorded",
+          [&](const std::filesystem::path& path) { found.timeline->write(path); });
+    write("apply", found.has_remedies ? "" : "the remedies were not tried", [&](const std::filesystem::path& path) {
       AppliedChanges changes = changes_of(found.remedies.joined);
       changes.recipe = hash_file(request().recipe);
       changes.stage = what.whole.string("name");
@@ -240,7 +256,7 @@ class ProfileExecution final : public BesideExecution {
     }
     for (const Value& more : {details_value(found.profile, found.details), remedies_value(found.remedies)})
       for (const auto& [name, value] : more.map()) object.set(name, value);
-    write("html", true, [&](const std::filesystem::path& path) {
+    write("html", "", [&](const std::filesystem::path& path) {
       Value page = object;
       if (found.timeline) page.set("timeline", found.timeline->flame());
       write_atomic(path, report::profile_page(page));
