@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include <algorithm>
+#include <limits>
 #include <system_error>
 
 #include "core/clock.h"
@@ -74,9 +75,10 @@ void check_end(const Value& summary) {
   throw run_error("the stage failed while its steps were measured: " + summary["reason"].string());
 }
 
-// Runs the stage again and again until the collector has enough figures, or a run adds none.
-template <class Run>
-void repeat(StepCollector& collector, const Measured& how, const Run& run) {
+// Runs the stage again and again until the collector has enough figures, or a run adds none. `length` gives the seconds
+// of the whole stage for the mean seconds of a step: a run ends early where enough is known.
+template <class Run, class Length>
+void repeat(StepCollector& collector, const Measured& how, const Length& length, const Run& run) {
   std::int64_t before = -1;
   const double began = steady_seconds();
   while (!collector.is_done() && collector.measured() > before) {
@@ -88,7 +90,11 @@ void repeat(StepCollector& collector, const Measured& how, const Run& run) {
       run(folder);
     }
     if (how.ran) how.ran();
-    if (how.by_length && before == 0) collector.set_limit(seconds_for(steady_seconds() - began, collector.limit()));
+    if (how.by_length && before == 0) {
+      const double took = steady_seconds() - began;
+      const double whole = collector.is_done() ? std::max(took, length(collector.figures().mean)) : took;
+      collector.set_limit(seconds_for(whole, collector.limit()));
+    }
   }
 }
 
@@ -162,7 +168,12 @@ void run_measured_fit(const FitPlan& plan, const Measured& how, const ScratchFol
 
 StepFigures measure_fit(FitPlan& plan, const Measured& how, const StepLimits& limits) {
   StepCollector collector(fitting(limits, plan.length.total_steps), steady_seconds);
-  repeat(collector, how, [&](const ScratchFolder& folder) { run_measured_fit(plan, how, folder); });
+  const auto length = [&](double step) {
+    double seconds = std::numeric_limits<double>::infinity();
+    if (plan.length.total_steps > 0) seconds = static_cast<double>(plan.length.total_steps) * step;
+    return plan.time_budget > 0 ? std::min(seconds, plan.time_budget) : seconds;
+  };
+  repeat(collector, how, length, [&](const ScratchFolder& folder) { run_measured_fit(plan, how, folder); });
   StepFigures figures = collector.figures();
   if (how.known) {
     figures.validation = how.known->validation;
@@ -207,7 +218,8 @@ void run_measured_task(const Measured& how, const ScratchFolder& folder, TaskSte
 
 StepFigures measure_task(const Measured& how, const StepLimits& limits) {
   StepCollector collector(limits, steady_seconds);
-  repeat(collector, how, [&](const ScratchFolder& folder) { run_measured_task(how, folder, collector); });
+  const auto unknown = [](double) { return std::numeric_limits<double>::infinity(); };
+  repeat(collector, how, unknown, [&](const ScratchFolder& folder) { run_measured_task(how, folder, collector); });
   return collector.figures();
 }
 

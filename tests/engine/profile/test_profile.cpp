@@ -74,6 +74,17 @@ TEST_CASE("profile: a fit of very few steps has a verdict from repeated runs, or
   CHECK(sum_of_shares(shortest) == Approx(1));
 }
 
+TEST_CASE("profile: the time follows from the length of the whole stage, also where the steps are known early") {
+  const auto allowed = [](const std::string& length) {
+    const Options fit = parse_options(digits_fit(length));
+    const RunSettings settings = cpu_settings();
+    return profile_stage(fit, settings, {.seconds = 50, .by_length = true, .precision = 10}).allowed;
+  };
+  CHECK(allowed(R"(, "steps": 100000000)") == 50);
+  CHECK(allowed(R"(, "time": "1000 s")") == 50);
+  CHECK(allowed(R"(, "steps": 60)") < 50);
+}
+
 TEST_CASE("profile: functions of the recipe are told apart from operators") {
   const auto counts = native([](std::span<const Argument>) {
     volatile double x = 0;
