@@ -303,6 +303,14 @@ class TooLittle(OfTrials):
             self.check_unknown(f'return lab.task {{ name = "t", run = function(ctx) {body} end }}',
                                "roofs: no pass through a loop of ctx:batches or ctx:steps could be timed")
 
+    def test_a_task_of_few_steps_is_run_again_until_they_are_timed(self):
+        body = "local x = lab.tensor.ones { 64, 64 }\n  for step in ctx:steps(5) do x = x:mm(x):tanh() end"
+        self.write("r.lua", f'return lab.task {{ name = "t", run = function(ctx)\n  {body}\nend }}\n')
+        profile = self.profile("r.lua", "--threads", "1")
+        self.assertGreater(profile["steps"], 10)
+        self.assertNotEqual(profile["verdict"], "unknown")
+        self.assertGreater(self.run_program("bench", "r.lua", "--seconds", "0.3", "--json").json()["steps"], 10)
+
     def test_a_loop_of_no_cost(self):
         self.write("r.lua", 'return lab.task { name = "t", run = function(ctx)\n'
                             "  for step in ctx:steps(100000) do end\nend }\n")

@@ -95,6 +95,7 @@ void repeat(StepCollector& collector, const Measured& how, const Length& length,
       const double whole = collector.is_done() ? std::max(took, length(collector.figures().mean)) : took;
       collector.set_limit(seconds_for(whole, collector.limit()));
     }
+    if (collector.measured() == 0 && collector.lower_cold()) before = -1;
   }
 }
 

@@ -65,6 +65,13 @@ void StepCollector::run_began() {
   last_ = now_();
 }
 
+bool StepCollector::lower_cold() {
+  const std::int64_t fewer = std::max<std::int64_t>(cold_steps_ / 4, 1);
+  if (fewer >= std::min(cold_steps_, limits_.cold)) return false;
+  limits_.cold = fewer;
+  return true;
+}
+
 void StepCollector::settle_phase() {
   phase_ = open_.empty() ? Phase::step : open_.back();
   counted_phase_ = in_step_ && apart_ == 0 ? phase_ : Phase::validate;

@@ -38,6 +38,9 @@ class StepCollector final : public TraceListener, public TaskStepListener {
   void set_limit(double seconds) { limits_.seconds = seconds; }
   // To be called when a fit or a task begins: its first steps are cold.
   void run_began();
+  // To be called after a run that had no steps but cold ones: in further runs a quarter of as many are cold, and the
+  // first in any case. False where none would be left to time.
+  bool lower_cold();
   // In a task's step, time that no span covers is counted as a function of the recipe.
   void step_began() override;
   void step_ended() noexcept override;
