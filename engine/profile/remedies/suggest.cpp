@@ -17,6 +17,8 @@ Remedy in_code(const char* name, const char* where) {
   return {.name = name, .reason = std::string("no option: ") + where};
 }
 
+constexpr std::int64_t most_prefetch = 1024;  // that the option takes
+
 std::string counted(std::int64_t count, const char* thing) {
   return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
 }
@@ -40,8 +42,13 @@ class Suggestions {
     if (facts_.loader_threads > 0) add({.name = "no loader threads", .set = {"loader.threads=0"}});
   }
   void prefetch() {
-    add({.name = "more batches ahead",
-         .set = {fmt::format("loader.prefetch={}", std::min<std::int64_t>(4 * facts_.prefetch, 1024))}});
+    const std::string name = "more batches ahead";
+    if (facts_.loader_threads == 0)
+      return add({.name = name, .reason = "without loader threads no batch is made ahead"});
+    if (facts_.prefetch >= most_prefetch)
+      return add({.name = name,
+                  .reason = fmt::format("the loader makes {} batches ahead, the most there is", facts_.prefetch)});
+    add({.name = name, .set = {fmt::format("loader.prefetch={}", std::min(4 * facts_.prefetch, most_prefetch))}});
   }
   void batch(std::int64_t factor) {
     const std::int64_t larger = factor * facts_.batch;

@@ -143,6 +143,16 @@ TEST_CASE("a remedy that cannot be tried has a reason") {
   CHECK(remedies_for(Bottleneck::input, all).size() == 4);
   for (const Remedy& one : remedies_for(Bottleneck::input, all))
     CHECK(one.is_tried() == (one.set == Texts{"loader.prefetch=16"}));
+  all.prefetch = 512;
+  CHECK(with_set(remedies_for(Bottleneck::input, all), "loader.prefetch=1024"));
+  const auto no_more = [&](std::int64_t prefetch, std::int64_t threads) {
+    all.prefetch = prefetch;
+    all.loader_threads = threads;
+    const std::vector<Remedy> remedies = remedies_for(Bottleneck::input, all);
+    return std::ranges::find(remedies, "more batches ahead", &Remedy::name)->reason;
+  };
+  CHECK(no_more(1024, 1) == "the loader makes 1024 batches ahead, the most there is");
+  CHECK(no_more(4, 0) == "without loader threads no batch is made ahead");
   all.samples = 100;
   for (const Remedy& one : remedies_for(Bottleneck::optimizer, all))
     if (one.name.find("batch") != std::string::npos) CHECK(one.reason == "the training part has 100 samples");
