@@ -54,7 +54,7 @@ Value PipelineTable::to_value() const {
   }
   if (const std::optional<int> needed = threads_needed()) {
     all.emplace("threads_needed", *needed);
-    all.emplace("feeds_step", std::max(threads, 1) >= *needed);
+    all.emplace("feeds_step", threads >= *needed);
     all.emplace("step_seconds", step_seconds);
     all.emplace("loader_seconds", loader_seconds());
     if (!std::isnan(wait_seconds)) all.emplace("wait_seconds", wait_seconds);

@@ -105,6 +105,8 @@ TEST_CASE("the number of threads that feed a step follows from the costs") {
   CHECK(table.threads_needed() == 2);
   table.step_seconds = 100;
   CHECK(table.threads_needed() == 1);
+  CHECK(table.to_value()["pipeline"]["feeds_step"] == Value(false));  // the step makes its batches itself
+  table.threads = 1;
   const Value value = table.to_value()["pipeline"];
   CHECK(value["limits"] == Value("decode"));
   CHECK(value["threads_needed"] == Value(1));
