@@ -53,8 +53,8 @@ std::string rhythm_text(const char* name, const Rhythm& rhythm) {
 std::string time_text(double seconds) {
   constexpr std::array<std::pair<double, const char*>, 4> units{{{1, "s"}, {1e-3, "ms"}, {1e-6, "µs"}, {1e-9, "ns"}}};
   for (const auto& [unit, name] : units)
-    if (seconds >= unit) return fmt::format("{:.3g} {}", seconds / unit, name);
-  return fmt::format("{:.3g} s", seconds);
+    if (seconds >= unit) return figure_text(seconds / unit, 3) + " " + name;
+  return figure_text(seconds, 3) + " s";
 }
 
 std::string profile_text(const Profile& profile, const Measures& measures) {
@@ -92,7 +92,7 @@ std::string profile_text(const Profile& profile, const Measures& measures) {
                         count_text(std::round(*measures.operators)), each, time_text(profile.call_seconds));
   }
   if (measures.flops)
-    text += fmt::format("{:<16} {:.3g} GFLOP/s in both passes\n", "arithmetic", 1e-9 * *measures.flops);
+    text += fmt::format("{:<16} {} GFLOP/s in both passes\n", "arithmetic", figure_text(1e-9 * *measures.flops, 3));
   if (measures.cores_busy) {
     text += fmt::format(
         "{:<16} {:.2f} of {:.0f} busy; the training thread waited for one for {} of the time, and "

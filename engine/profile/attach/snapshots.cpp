@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "core/clock.h"
 #include "steps/operator_count.h"
 #include "tensor/types.h"
@@ -27,7 +29,7 @@ std::string speed_so_far_text(const Value& speed) {
   if (steps["median"].is_number()) {
     text += fmt::format("a step took {} in the median, and 95 % of all at most {}", time_text(steps["median"].number()),
                         time_text(steps["p95"].number()));
-    if (samples.is_number()) text += fmt::format("; {:.4g} samples/s", samples.number());
+    if (samples.is_number()) text += "; " + count_text(std::round(samples.number())) + " samples/s";
     text += "\n";
   }
   return text;

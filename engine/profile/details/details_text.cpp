@@ -1,11 +1,10 @@
 // Details as text and as data.
 #include <fmt/format.h>
 
-#include <array>
-
 #include "core/number_or_nil.h"
 #include "core/trace.h"
 #include "profile/details.h"
+#include "tensor/free_memory.h"
 
 namespace trainlab {
 namespace {
@@ -20,28 +19,21 @@ std::string layers_text(const LayerTable& table, DetailView view) {
                      table.rows.size());
 }
 
-// "4.53 MiB"
-std::string binary_text(double bytes) {
-  constexpr std::array units{"B", "KiB", "MiB", "GiB", "TiB"};
-  std::size_t unit = 0;
-  for (; bytes >= 1000 && unit + 1 < units.size(); ++unit) bytes /= 1024;
-  return fmt::format("{:.3g} {}", bytes, units[unit]);
-}
-
 std::string peak_text(const RecordedMemory& memory, const MemoryPrediction& predicted) {
   const MemoryLedger& ledger = memory.ledger;
   return fmt::format(
       "{:<16} a step {} at its peak, in {}{}; {}{} were predicted, with all buffers of the loader, and the "
       "process holds {}\n{:<16} {}\n",
-      "memory", binary_text(static_cast<double>(ledger.peak)), phase_name(ledger.phase),
+      "memory", bytes_text(static_cast<double>(ledger.peak)), phase_name(ledger.phase),
       ledger.layer.empty() ? "" : " of " + ledger.layer, predicted.before_amount(),
-      binary_text(static_cast<double>(predicted.memory.step())), binary_text(static_cast<double>(memory.resident)), "",
-      category_text(ledger, binary_text));
+      bytes_text(static_cast<double>(predicted.memory.step())), bytes_text(static_cast<double>(memory.resident)), "",
+      category_text(ledger, bytes_text));
 }
 
 // "45.1 GFLOP/s (12 % used)": a roof, and how much of the roof is used where that is known.
 std::string roof_text(double roof, const char* unit, const std::optional<double>& rate) {
-  return fmt::format("{:.3g} {}{}", 1e-9 * roof, unit, rate ? fmt::format(" ({:.0f} % used)", 100 * *rate / roof) : "");
+  return fmt::format("{} {}{}", figure_text(1e-9 * roof, 3), unit,
+                     rate ? fmt::format(" ({:.0f} % used)", 100 * *rate / roof) : "");
 }
 
 std::string roofs_text(const Measures& m, const ProfileDetails& details) {

@@ -10,8 +10,8 @@ namespace {
 
 Value rate_of(double amount, double seconds) { return seconds > 0 ? Value(amount / seconds) : Value(); }
 
-// The number with three digits, which fit a column: 0.0123, 1.23, 123.
-std::string shown(double x) { return x == 0 ? "-" : fmt::format("{:.3g}", x); }
+// The number with three digits, or with all before the point: 0.0123, 1.23, 1234.
+std::string shown(double x) { return x == 0 ? "-" : figure_text(x, 3); }
 
 std::string shown_rate(double amount, double seconds) { return seconds > 0 ? shown(amount / seconds / 1e9) : "-"; }
 
@@ -89,8 +89,8 @@ std::string LayerTable::text(LayerView view) const {
     std::string text =
         fmt::format("{:<{}} {:>9} {:>6} {:>8} {:>9} {:>9}\n", "operator", width, "ms", "%", "calls", "GFLOP/s", "GB/s");
     for (const OperatorCost& one : all) {
-      text += fmt::format("{:<{}} {:>9.3f} {:>6.1f} {:>8.3g} {:>9} {:>9}\n", one.name, width, 1e3 * one.seconds,
-                          100 * one.seconds / step_seconds, one.calls, shown_rate(one.flops, one.seconds),
+      text += fmt::format("{:<{}} {:>9.3f} {:>6.1f} {:>8} {:>9} {:>9}\n", one.name, width, 1e3 * one.seconds,
+                          100 * one.seconds / step_seconds, shown(one.calls), shown_rate(one.flops, one.seconds),
                           shown_rate(one.bytes, one.seconds));
     }
     return text;

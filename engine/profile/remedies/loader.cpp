@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "run/run.h"
 #include "steps/in_turns.h"
@@ -103,7 +104,8 @@ std::string loader_text(const FoundLoader& found) {
   text +=
       fmt::format("\n{:>7}  {:>8}  {:>9}  {}\n", "threads", "prefetch", "samples/s", "speed to the loader as it is");
   for (const TriedLoader& one : found.tried) {
-    text += fmt::format("{:>7}  {:>8}  {:>9.4g}  ", one.size.threads, one.size.prefetch, one.speed.median);
+    text += fmt::format("{:>7}  {:>8}  {:>9}  ", one.size.threads, one.size.prefetch,
+                        count_text(std::round(one.speed.median)));
     text += &one == found.tried.data()
                 ? "1\n"
                 : fmt::format("{:.2f} ({:.2f} to {:.2f})\n", one.ratio.median, one.ratio.low, one.ratio.high);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cmath>
 
 #include "core/files.h"
 #include "core/host.h"
@@ -44,6 +45,9 @@ void check_speed(const Value& speed, const std::string& file) {
   throw no_speed(file, speed.is_map() ? "" : ", found " + speed.brief());
 }
 
+// Few a second have digits behind the point.
+std::string rate_text(double rate) { return rate < 100 ? figure_text(rate, 3) : count_text(std::round(rate)); }
+
 }  // namespace
 
 Value speed_value(const Profile& profile, const Options& stage, const RunSettings& settings) {
@@ -74,10 +78,10 @@ Value speed_value(const Profile& profile, const Options& stage, const RunSetting
 std::string speed_text(const Value& speed) {
   const std::string unit = unit_of(speed, speed);
   const Interval one = interval_of(speed[unit + "_per_second"]);
-  std::string text =
-      fmt::format("{:.6g} {} a second ({:.6g} to {:.6g}{}), stage {}\n", one.median, unit, one.low, one.high,
-                  speed["has_interval"].boolean() ? " with 95 % probability" : ", too few steps for an interval",
-                  speed["stage"].string());
+  std::string text = fmt::format(
+      "{} {} a second ({} to {}{}), stage {}\n", rate_text(one.median), unit, rate_text(one.low), rate_text(one.high),
+      speed["has_interval"].boolean() ? " with 95 % probability" : ", too few steps for an interval",
+      speed["stage"].string());
   if (!speed["is_precise"].boolean()) text += "the interval is wide: measure longer (--seconds), on a quiet machine\n";
   return text;
 }

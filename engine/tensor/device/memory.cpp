@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "core/host.h"
+#include "core/value.h"
 #include "file_blocks.h"
 #include "tensor/dry_run.h"
 #include "tensor/free_memory.h"
@@ -311,6 +312,12 @@ std::string amount_text(double bytes, double (*rounded)(double)) {
 
 std::string memory_text(double bytes) { return amount_text(bytes, std::nearbyint); }
 std::string memory_text_up(double bytes) { return amount_text(bytes, std::ceil); }
+std::string bytes_text(double bytes) {
+  constexpr std::array units{"B", "KiB", "MiB", "GiB", "TiB"};
+  std::size_t unit = 0;
+  for (; bytes >= 1024 && unit + 1 < units.size(); ++unit) bytes /= 1024;
+  return figure_text(bytes, 3) + " " + units[unit];
+}
 
 std::int64_t free_tensor_memory() {
   const std::int64_t live = live_tensor_bytes();

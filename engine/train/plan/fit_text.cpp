@@ -9,26 +9,20 @@
 #include "core/value.h"
 #include "memory/what_fits.h"
 #include "precision.h"
+#include "tensor/free_memory.h"
 #include "tensor/memory.h"
 
 namespace trainlab {
 namespace {
 
-std::string with_unit(double x, double base, const std::array<const char*, 5>& units) {
-  std::size_t i = 0;
-  while (x >= base && i + 1 < units.size()) {
-    x /= base;
-    ++i;
-  }
-  return figure_text(x, 3) + " " + units[i];
-}
-
 // The arithmetic of a layer of the recipe's own is not known.
 std::string flops_text(double x) {
   if (std::isnan(x)) return "unknown";
-  return with_unit(x, 1000, {"FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP"});
+  constexpr std::array units{"FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP"};
+  std::size_t unit = 0;
+  for (; x >= 1000 && unit + 1 < units.size(); ++unit) x /= 1000;
+  return figure_text(x, 3) + " " + units[unit];
 }
-std::string bytes_text(double x) { return with_unit(x, 1024, {"B", "KiB", "MiB", "GiB", "TiB"}); }
 
 std::string column_text(std::int64_t classes, const Column& column) {
   std::string text = column.name + " " + dtype_name(column.batch_type()) + " " + shape_text(column.sample_shape());

@@ -168,12 +168,31 @@ TEST_CASE("details: the text has the heaviest layers, all layers or all operator
   CHECK(heaviest.find("model[10].Linear") < heaviest.find("model[9].Linear"));
   CHECK_FALSE(contains(heaviest, "model[1].Linear"));
   CHECK(
-      contains(heaviest, "memory           a step 1 GiB at its peak, in backward of model[3].Linear; 0.977 GiB were "));
+      contains(heaviest, "memory           a step 1 GiB at its peak, in backward of model[3].Linear; 1000 MiB were "));
   CHECK(contains(heaviest, "with 2 threads 200 GFLOP/s in float32 (25 % used), 20 GB/s of memory (90 % used)\n"));
   const std::string all = details_text(passes(), details, DetailView::layers);
   CHECK(contains(all, "model[1].Linear"));
   CHECK_FALSE(contains(all, "of 11 rows"));
   CHECK(contains(details_text(passes(), details, DetailView::operators), "operator "));
+}
+
+TEST_CASE("details: large figures have no exponents") {
+  ProfileDetails details = under_roofs();
+  details.machine->gemm[0].flops_per_second.median = 2e12;
+  LayerCost& row = details.layers->rows[9];
+  row.flops = 3.216e9;
+  row.operators[0].calls = 1200;
+  Profile profile = passes();
+  profile.steps.step = {.median = 0.9996e-3, .low = 0.9996e-3, .high = 0.9996e-3};
+  profile.flops = 4e12;
+  const std::string text = profile_text(profile, measures_of(profile, details)) +
+                           details_text(profile, details, DetailView::layers) +
+                           details_text(profile, details, DetailView::operators);
+  CHECK_FALSE(contains(text, "e+"));
+  CHECK(contains(text, "2000 GFLOP/s"));
+  CHECK(contains(text, " 3216 "));
+  CHECK(contains(text, " 1209 "));  // the calls of all rows
+  CHECK(contains(text, "1000 µs"));
 }
 
 TEST_CASE("details: of the steps of a real fit") {

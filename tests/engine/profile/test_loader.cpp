@@ -32,12 +32,13 @@ TEST_CASE("the fit keeps its loader where none is faster for certain") {
 
 TEST_CASE("the table of loaders has a line for each") {
   FoundLoader found{.now = {1, 4}, .input = 0.4, .tried = {own, tried({2, 4}, 1.4, 1.5)}, .suggestion = 1};
+  found.tried[1].speed.median = 490'200;
   CHECK(loader_text(found) ==
         "loader.threads = 2, loader.prefetch = 4\n\n"
         "a step waits for data for 40 % of its time with the loader as it is\n\n"
         "threads  prefetch  samples/s  speed to the loader as it is\n"
         "      1         4          0  1\n"
-        "      2         4          0  1.50 (1.40 to 1.60)\n");
+        "      2         4    490,200  1.50 (1.40 to 1.60)\n");
 }
 
 }  // namespace trainlab::loader_test

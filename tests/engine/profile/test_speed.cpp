@@ -48,6 +48,11 @@ TEST_CASE("the ratio of two speeds has the bounds of both") {
   CHECK(comparison.ratio.high == Approx(55.0 / 90));
 }
 
+TEST_CASE("a speed has no exponent") {
+  CHECK(speed_text(speed(19'290.24, 0.5)).starts_with("1,234,575 samples a second (617,288 to 1,851,863 with 95 %"));
+  CHECK(speed_text(speed(0.5, 0.5)).starts_with("32 samples a second (16 to 48 with 95 %"));
+}
+
 TEST_CASE("the speed of another machine is not judged") {
   const Comparison other = compared(speed(10, 0.01), speed(100, 0.01, "er"));
   CHECK_FALSE(other.is_slower);

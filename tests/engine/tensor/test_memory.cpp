@@ -24,6 +24,13 @@ namespace {
 constexpr std::int64_t mega = std::int64_t{1} << 20;
 }
 
+TEST_CASE("bytes_text has the unit in which a number is from 1 to 1024") {
+  CHECK(bytes_text(0) == "0 B");
+  CHECK(bytes_text(1023.0 * 1024) == "1023 KiB");
+  CHECK(bytes_text(4.53 * 0x1p20) == "4.53 MiB");
+  CHECK(bytes_text(3000 * 0x1p40) == "3000 TiB");
+}
+
 #ifndef __SANITIZE_ADDRESS__  // its operator new ends the program instead
 TEST_CASE("new raises where there is no memory") {
   count_tensor_memory();

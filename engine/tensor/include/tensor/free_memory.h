@@ -11,6 +11,8 @@ namespace trainlab {
 std::string memory_text(double bytes);
 // The least amount that can be written so and is not less than `bytes`.
 std::string memory_text_up(double bytes);
+// With three digits and the unit in which the number is from 1 to 1024: "4.53 KiB".
+std::string bytes_text(double bytes);
 
 // Bytes that new tensors may take at this moment, with what the allocator keeps of freed ones.
 std::int64_t free_tensor_memory();
