@@ -114,6 +114,8 @@ Value profile_value(const Profile& profile, const Measures& measures) {
     if (steps.self[i] > 0) phases.emplace(std::string(phase_name(static_cast<Phase>(i))), steps.self[i]);
   }
   const std::optional<Interval> speed = samples_per_second(profile);
+  // Without a timed step, validations and checkpoints are known at most, and a step is not.
+  const auto of_step = [&](Value value) { return steps.steps > 0 ? std::move(value) : Value(); };
   return Value::Map{
       {"kind", "profile"},
       {"status", "done"},
@@ -122,10 +124,10 @@ Value profile_value(const Profile& profile, const Measures& measures) {
       {"verdict", bottleneck_name(verdict.bottleneck)},
       {"otherwise", bottleneck_name(verdict.otherwise)},
       {"plain", verdict.plain},
-      {"share", verdict.share},
+      {"share", of_step(verdict.share)},
       {"confidence", verdict.confidence},
       {"evidence", std::move(evidence)},
-      {"step_seconds", steps.step.to_value()},
+      {"step_seconds", of_step(steps.step.to_value())},
       {"samples_per_second", speed ? speed->to_value() : Value()},
       {"has_interval", steps.has_interval},
       {"is_precise", steps.is_precise},
@@ -133,8 +135,8 @@ Value profile_value(const Profile& profile, const Measures& measures) {
       {"is_steady", steps.drift ? Value(steps.is_steady()) : Value()},
       {"steps", steps.steps},
       {"cold_steps", steps.cold},
-      {"wall_seconds", profile.wall()},
-      {"shares", std::move(shares)},
+      {"wall_seconds", of_step(profile.wall())},
+      {"shares", of_step(std::move(shares))},
       {"phase_seconds", std::move(phases)},
       {"validation", rhythm_value(profile.validation)},
       {"checkpoint", rhythm_value(profile.checkpoint)},

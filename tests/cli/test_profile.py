@@ -301,6 +301,17 @@ class Profile(CliTest):
             self.assertEqual([chart["title"] for chart in shown["charts"]], ["A step"])
             self.assertIn("not measured: " + profile["missing"][0], shown["texts"])
 
+    def test_a_page_of_a_fit_without_a_timed_step(self):
+        self.recipe(epochs="nil, steps = 1")
+        profile = self.profile("r.lua", "--html", "p.html")
+        self.assertEqual((profile["verdict"], profile["steps"]), ("unknown", 0))
+        for unknown in ("step_seconds", "samples_per_second", "share", "wall_seconds", "shares"):
+            self.assertIsNone(profile[unknown])
+        if NODE:
+            shown = self.shown(self.folder / "p.html")
+            self.assertNotIn("A step", [chart["title"] for chart in shown["charts"]])
+            self.assertIn("fit f of r.lua; confidence none", shown["texts"])
+
     def test_a_page_that_cannot_be_written(self):
         self.recipe()
         away = self.run_program("profile", "r.lua", "--html", "no/folder/p.html", code=2)

@@ -158,10 +158,10 @@ function flame() {
 function verdict() {
   document.title = `${data.recipe}: ${data.verdict}`;
   make(page, 'h1', `${data.verdict}: ${data.plain}`);
+  const whole = data.verdict === 'contention' ? 'the time' : 'a step';
+  const share = data.share > 0 ? `${percent(data.share)} of ${whole}, ` : '';
   make(
-      page, 'p',
-      `${data.stage_kind} ${data.stage} of ${data.recipe}; ${percent(data.share)} of a step, ` +
-          `confidence ${data.confidence}`,
+      page, 'p', `${data.stage_kind} ${data.stage} of ${data.recipe}; ${share}confidence ${data.confidence}`,
       {class: 'quiet'});
   if (data.note) make(page, 'p', `${data.note} was measured`, {class: 'quiet'});
   for (const sentence of data.evidence) make(page, 'p', sentence);
@@ -255,12 +255,13 @@ function layers() {
 
 page.replaceChildren();
 verdict();
-const whole = make(page, 'div', '', {class: 'cards'});
-chart(whole, 'A step', stepBar, {
-  wide: true,
-  height: '8.5rem',
-  note: `Of ${milliseconds(data.wall_seconds)}, with its part of validations and checkpoints.`
-});
+if (data.shares) {
+  chart(make(page, 'div', '', {class: 'cards'}), 'A step', stepBar, {
+    wide: true,
+    height: '8.5rem',
+    note: `Of ${milliseconds(data.wall_seconds)}, with its part of validations and checkpoints.`
+  });
+}
 remedies();
 const cards = make(page, 'div', '', {class: 'cards'});
 memory(cards);
