@@ -60,6 +60,18 @@ def fit(**options):
     """The text of a recipe with one small fit, at the lines that LINES tells."""
     return FIT % {**DEFAULTS, **options}
 
+# Images that the loader's thread turns for most of a step, so that a step waits for its input.
+SLOW_INPUT = {
+    "data": "lab.data.tensors(function()\n"
+            "      return lab.tensor.randint(0, 256, { 240, 1, 64, 64 }, { seed = 1, dtype = 'uint8' }),\n"
+            "        lab.tensor.randint(3, { 240 }, { seed = 2 })\n"
+            "    end):split { train = 0.5, val = 0.5 }:augment { lab.augment.rotate { 20 } }",
+    "model": "nn.Sequential { nn.Flatten(), nn.Linear(3) }",
+}
+# A function of the recipe that takes most of a step, on the thread that trains.
+SLOW_TRANSFORM = ("lab.data.blobs { samples = 240 }:split { train = 0.5, val = 0.5 }:transform(function(batch)\n"
+                  "    for i = 1, 300000 do end\n    return batch\n  end)")
+
 
 def small_sweep(epochs):
     """The text of a recipe with a sweep of three short trials."""

@@ -3,7 +3,7 @@
 import signal
 import unittest
 
-from program import CliTest, fit, small_sweep
+from program import SLOW_INPUT, CliTest, fit, small_sweep
 
 
 class Find(CliTest):
@@ -72,9 +72,7 @@ class Find(CliTest):
         self.train("--apply", "batch.toml", "--out", "run")
 
     def test_a_loader_is_found_for_slow_input(self):
-        slow = ("lab.data.blobs { samples = 240 }:split { train = 0.5, val = 0.5 }:transform(function(batch)\n"
-                "    for i = 1, 300000 do end\n    return batch\n  end)")
-        self.recipe(data=slow)
+        self.recipe(**SLOW_INPUT)
         found = self.run_program("find", "loader", "r.lua", "--threads", "1", "--apply", "loader.toml", "--json").json()
         self.assertEqual((found["kind"], found["status"], found["stage"]), ("finder", "done", "f"))
         sizes = [(row["threads"], row["prefetch"]) for row in found["curve"]]

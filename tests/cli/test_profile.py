@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 import unittest
 
-from program import SLOW, SOURCE, CliTest, fit, small_sweep, tensors
+from program import SLOW, SLOW_INPUT, SLOW_TRANSFORM, SOURCE, CliTest, fit, small_sweep, tensors
 
 NODE = shutil.which("node")
 RUN_PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "run_page.js")
@@ -416,19 +416,31 @@ class Profile(CliTest):
         self.check_details(profile)
 
     def test_slow_input_by_its_stages(self):
-        data = ("lab.data.blobs { samples = 240 }:split { train = 0.5, val = 0.5 }:transform(function(batch)\n"
-                "    for i = 1, 300000 do end\n    return batch\n  end)")
-        self.recipe(data=data)
+        self.recipe(**SLOW_INPUT)
         profile = self.profile("r.lua")
         self.check_details(profile)
         self.assertEqual(profile["otherwise"], "input")
         pipeline = profile["pipeline"]
-        self.assertEqual((pipeline["limits"], pipeline["batch"]), ("transform", 16))
-        self.assertGreater(pipeline["transform"]["seconds"], pipeline["gather"]["seconds"])
+        self.assertEqual((pipeline["limits"], pipeline["batch"]), ("augment", 16))
+        self.assertGreater(pipeline["augment"]["seconds"], pipeline["gather"]["seconds"])
         if profile["verdict"] == "input":
-            self.assertIn("The slowest stage of the input is transform.", profile["evidence"])
-        text = self.run_program("profile", "r.lua", "--seconds", "0.3", "--threads", "1").out
-        self.assertIn('"transform" takes longest', text)
+            self.assertIn("The slowest stage of the input is augment.", profile["evidence"])
+        text = self.run_program("profile", "r.lua", "--seconds", "1", "--threads", "1").out
+        self.assertIn('"augment" takes longest', text)
+
+    def test_a_transform_is_work_of_the_host(self):
+        self.recipe(data=SLOW_TRANSFORM)
+        profile = self.profile("r.lua")
+        self.assertEqual(profile["otherwise"], "host")
+        self.assertGreater(profile["shares"]["recipe"], profile["shares"]["input"])
+        if profile["verdict"] == "host":
+            self.assertIn("A transform of the data is one of them.", profile["evidence"])
+        self.assertEqual(profile["pipeline"]["limits"], "transform")
+        rows = {row["path"]: row["forward"] for row in profile["layers"]}
+        self.assertGreater(rows["transform"], rows["fetch"])
+        remedies = [one["name"] for one in profile["remedies"]]
+        self.assertIn("augment and map instead of transform", remedies)
+        self.assertNotIn("more loader threads", remedies)
 
     def test_the_machine_is_measured_once(self):
         self.recipe()

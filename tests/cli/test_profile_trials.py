@@ -9,11 +9,8 @@ import shutil
 import signal
 import unittest
 
-from program import SOURCE, CliTest, fit, small_disk, small_sweep
+from program import SLOW_INPUT, SOURCE, CliTest, fit, small_disk, small_sweep
 
-# A transform that takes most of a step, so that input is what the step waits for, unless the machine is busy.
-SLOW_INPUT = ("lab.data.blobs { samples = 240 }:split { train = 0.5, val = 0.5 }:transform(function(batch)\n"
-              "    for i = 1, 300000 do end\n    return batch\n  end)")
 # Seconds that are enough for remedies, on a busy machine too.
 WITH_REMEDIES = "60"
 # A validation takes far longer than a step, so that it is what a fit with one after each step spends its time on.
@@ -58,7 +55,7 @@ class OfTrials(CliTest):
 
 class Trials(OfTrials):
     def test_changes_of_a_trial_are_tried_and_applied(self):
-        self.write("r.lua", search(fit(data=SLOW_INPUT, optim="lab.optim.SGD { lr = hp.lr }"), "stack = false,"))
+        self.write("r.lua", search(fit(**SLOW_INPUT, optim="lab.optim.SGD { lr = hp.lr }"), "stack = false,"))
         profile = self.profile("r.lua", "--apply", "faster.toml", seconds=WITH_REMEDIES)
         self.assertRegex(profile["note"], r"^trial 0 of sweep s \(lr = [\d.e-]+\)$")
         self.assertEqual(profile["together"], 1)
@@ -88,7 +85,7 @@ class Trials(OfTrials):
             self.assertIn("not tried: the stage does 3 trainings together, ", line)
 
     def test_of_an_ensemble(self):
-        self.write("r.lua", search(fit(data=SLOW_INPUT), "stack = false,", kind="ensemble"))
+        self.write("r.lua", search(fit(**SLOW_INPUT), "stack = false,", kind="ensemble"))
         profile = self.profile("r.lua", seconds=WITH_REMEDIES)
         self.assertEqual((profile["stage"], profile["note"]), ("f", "trial 0 of ensemble s"))
         self.assertTrue(any(one["tried"] for one in profile["remedies"]), profile["remedies"])
@@ -331,12 +328,12 @@ class TooLittle(OfTrials):
 @unittest.skipUnless(shutil.which("taskset"), "there is no taskset")
 class OneCore(OfTrials):
     def test_one_core(self):
-        self.write("r.lua", fit(data=SLOW_INPUT))
+        self.write("r.lua", fit(**SLOW_INPUT))
         profile = self.profile("r.lua", before=["taskset", "-c", str(min(os.sched_getaffinity(0)))])
         self.assertEqual(profile["cores"]["usable"], 1)
-        for one in profile["remedies"]:
-            if one["name"] == "more loader threads":
-                self.assertEqual(one["reason"], "the loader has 1 thread, and the process 1 core")
+        self.assertEqual(profile["otherwise"], "input", profile["evidence"])
+        reasons = {one["name"]: one["reason"] for one in profile["remedies"]}
+        self.assertEqual(reasons["more loader threads"], "the loader has 1 thread, and the process 1 core")
 
 
 class Outside(OfTrials):
@@ -353,7 +350,7 @@ class Outside(OfTrials):
         self.assertNotIn("another machine", self.run_program("run", "r.lua", "--apply", "c.toml").err)
 
     def test_an_interrupted_profile_keeps_what_was_measured(self):
-        self.recipe(data=SLOW_INPUT)
+        self.recipe(**SLOW_INPUT)
         running = self.start("profile", "r.lua", "--seconds", "30", "--threads", "1", "--apply", "c.toml")
         running.until_said("; trying remedies")
         running.send(signal.SIGINT)

@@ -13,7 +13,7 @@ ALL = ("mlp", "cnn", "gpt", "loop")
 FITS = ("mlp", "cnn", "gpt")
 # Case → the verdict that is right, and the models that have the case.
 CASES = {
-    "transform": ("input", FITS),
+    "transform": ("host", FITS),
     "decode": ("input", ("cnn",)),
     "augment": ("input", ("cnn",)),
     "functions": ("host", ALL),

@@ -12,6 +12,7 @@
 #include "chunks.h"
 #include "core/ahead.h"
 #include "core/input_trace.h"
+#include "core/trace.h"
 #include "transform.h"
 
 namespace trainlab {
@@ -99,7 +100,8 @@ Batch Loader::next() {
   }
   Batch batch = std::move(impl.current[impl.at++]);
   if (impl.part.transforms.empty()) return batch;
-  const InputSpan span(InputStage::transform, batch.size);
+  const InputSpan input(InputStage::transform, batch.size);
+  const Span function(Phase::callback, "transform");
   return transformed(impl.part, std::move(batch), impl.key);
 }
 

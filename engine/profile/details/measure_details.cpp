@@ -10,7 +10,7 @@
 namespace trainlab {
 namespace {
 
-constexpr double notable_input = 0.05;  // share of a step, as in the rules of the verdict
+constexpr double notable = 0.05;  // share of a step, as in the rules of the verdict
 
 class Parts {
  public:
@@ -76,7 +76,9 @@ void measure_fit(Parts& parts, FitPlan& plan, const Measures& measures, const st
   } else {
     parts.miss("layers, memory and roofs", "they are measured on the CPU");
   }
-  if (measures.shares.input >= notable_input) {
+  // A transform is work of the recipe, and one of the stages of the input.
+  const bool transforms = !plan.data.train.transforms.empty() && measures.shares.recipe >= notable;
+  if (measures.shares.input >= notable || transforms) {
     const PipelineWork work{.steps = parts.steps(parts.seconds(), 3, 20), .seconds = parts.seconds(), .slowest = 3};
     parts.measure("pipeline", [&] { parts.details.pipeline = measure_pipeline(plan, work); });
   }

@@ -12,7 +12,7 @@ constexpr double small_bytes = 64 * 1024, small_seconds = 100e-6, explained = 0.
 
 bool is_in(const LayerCost& row, TablePart part) {
   const bool of_passes = row.is_layer || row.path == "loss" || row.path == "backward";
-  const bool of_functions = row.path == "own step" || row.path.starts_with("on.");
+  const bool of_functions = row.path == "own step" || row.path == "transform" || row.path.starts_with("on.");
   return part == TablePart::passes ? of_passes : of_functions;
 }
 

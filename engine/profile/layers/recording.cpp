@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/clock.h"
+#include "function_path.h"
 #include "ticks.h"
 
 namespace trainlab {
@@ -31,7 +32,7 @@ RowSums* Recording::row(std::string_view path, bool is_layer) {
 RowSums* Recording::row_of(Phase phase, std::string_view name) {
   switch (phase) {
     case Phase::layer: return row(name, true);
-    case Phase::callback: return name == own_step ? row(name, false) : row("on." + std::string(name), false);
+    case Phase::callback: return row(function_path(name), false);
     // The own time of these two phases lies between the spans inside them.
     case Phase::step:
     case Phase::forward: return row("other", false);

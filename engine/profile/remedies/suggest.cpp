@@ -143,10 +143,6 @@ std::vector<Remedy> remedies_for(Bottleneck verdict, const FitFacts& facts) {
       suggestions.loader_threads();
       suggestions.prefetch();
       suggestions.layout_of_data();
-      if (facts.has_transforms) {
-        suggestions.add(in_code("augment and map instead of transform",
-                                "a transform runs on the training thread, entries of the data on the loader's"));
-      }
       break;
     case Bottleneck::transfer: suggestions.batch(2); break;
     case Bottleneck::synchronisation:
@@ -155,6 +151,11 @@ std::vector<Remedy> remedies_for(Bottleneck verdict, const FitFacts& facts) {
       break;
     case Bottleneck::host:
       suggestions.batch(2);
+      suggestions.accumulate();
+      if (facts.has_transforms) {
+        suggestions.add(in_code("augment and map instead of transform",
+                                "a transform runs on the training thread, entries of the data on the loader's"));
+      }
       suggestions.add(in_code("less work in functions", "functions are code of the recipe"));
       break;
     case Bottleneck::launch:

@@ -2,6 +2,7 @@
 
 #include <ATen/record_function.h>
 
+#include "function_path.h"
 #include "tensor/memory.h"
 
 namespace trainlab {
@@ -75,7 +76,7 @@ void TimelineRecorder::began(Phase phase, std::string_view name) {
   const std::lock_guard lock(mutex_);
   switch (phase) {
     case Phase::layer: return open(Kind::layer, name);
-    case Phase::callback: return open(Kind::recipe, name == "own step" ? std::string(name) : "on." + std::string(name));
+    case Phase::callback: return open(Kind::recipe, function_path(name));
     default: return open(Kind::phase, phase_name(phase));
   }
 }

@@ -136,6 +136,10 @@ std::string input_evidence(const Measures& m) {
                                                    : "cores are left for more loader threads");
 }
 
+std::string host_evidence(const Measures& m) {
+  return m.limiting_stage == "transform" ? "A transform of the data is one of them." : "";
+}
+
 std::string calls_evidence(const Measures& m) {
   if (!m.operators || !m.operator_seconds) return "";
   return fmt::format("A step calls {:.0f} operators of {:.1f} µs each.", *m.operators, 1e6 * *m.operator_seconds);
@@ -163,6 +167,7 @@ StepVerdict by_shares(const Measures& m) {
     if (!high) trusted = std::min(trusted, 1);
     verdict.evidence.push_back(percent(verdict.share) + " of a step: " + chosen->what + ".");
     const std::string more = chosen->bottleneck == Bottleneck::input    ? input_evidence(m)
+                             : chosen->bottleneck == Bottleneck::host   ? host_evidence(m)
                              : chosen->bottleneck == Bottleneck::launch ? calls_evidence(m)
                                                                         : "";
     if (!more.empty()) verdict.evidence.push_back(more);

@@ -24,7 +24,7 @@ enum class Phase : std::uint8_t {
   average,    // the update of averaged weights
   validate,   // an evaluation; the span's name is that of the part, "val" or "test"
   commit,     // the writing of checkpoints
-  callback,   // a function of the recipe: "start", "step" … of the option `on`, and "own step" for a training step
+  callback,   // a function of the recipe: "start", … of the option `on`, "own step", and "transform" of the data
   metrics,    // the metrics of an evaluation
   read,       // a value of a tensor that the recipe reads, for which a device is waited for
 };

@@ -25,7 +25,7 @@ struct OperatorCost {
 struct LayerCost {
   // A layer's path, "fit.model[3].Linear", or a part of the step outside of the layers: "loss", "optimizer", "fetch",
   // "move", "gradients", "average", "backward" (what autograd does between the layers' functions), "on.step" and other
-  // functions of the recipe, "own step", and "other" for the rest.
+  // functions of the recipe, "transform", "own step", and "other" for the rest.
   std::string path;
   bool is_layer = false;
   // Seconds, without those of the layers inside. Operators of the backward pass belong to the layer whose forward pass

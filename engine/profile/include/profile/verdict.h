@@ -13,13 +13,13 @@ namespace trainlab {
 // Parts of the wall time of a step, to which the validations and checkpoints that come between steps are added in
 // proportion. Their sum is 1.
 struct Shares {
-  double input = 0;     // the training thread waits for a batch, or makes it
+  double input = 0;     // the training thread waits for a batch, or makes it, but for transforms of the recipe
   double transfer = 0;  // batches are moved to the device
   double forward = 0;   // forward pass and loss, and operators that functions of the recipe call
   double backward = 0;
   double optimizer = 0;        // gradient passes, optimizer, averages of weights
   double metrics = 0;          // metrics of validations
-  double recipe = 0;           // functions of the recipe, without the operators that they call
+  double recipe = 0;           // functions of the recipe, transforms among them, without the operators that they call
   double synchronisation = 0;  // the recipe reads values of tensors
   double launch_gap = 0;       // the calls of operators, without the arithmetic; an estimate
   double checkpoint = 0;

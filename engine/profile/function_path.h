@@ -1,0 +1,15 @@
+// The names under which functions of the recipe stand in tables and traces. Private to the room.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace trainlab {
+
+// The path of the function whose span Phase::callback has this name: "on.step" of the option `on`; others keep theirs.
+inline std::string function_path(std::string_view name) {
+  const bool is_alone = name == "own step" || name == "transform";
+  return (is_alone ? "" : "on.") + std::string(name);
+}
+
+}  // namespace trainlab
