@@ -22,6 +22,10 @@ constexpr double told_share = 0.2;
 
 std::string whole_percent(double share) { return std::to_string(static_cast<int>(std::lround(100 * share))) + " %"; }
 
+std::string said_by(const std::string& text, const std::string& command) {
+  return command.empty() ? "" : text + command;
+}
+
 }  // namespace
 
 std::optional<double> seconds_without_core() {
@@ -35,8 +39,10 @@ std::optional<double> seconds_without_core() {
 
 SpeedMeter::SpeedMeter(CoreWait core_wait) : core_wait_(std::move(core_wait)), steps_(bins, 0) {}
 
-void SpeedMeter::begin(double now) {
+void SpeedMeter::begin(double now, std::string on_input, std::string on_cores) {
   begin_ = now;
+  on_input_ = std::move(on_input);
+  on_cores_ = std::move(on_cores);
   next_look_ = now + first_look;
   wait_at_begin_ = core_wait_();
 }
@@ -61,13 +67,14 @@ void SpeedMeter::look(double now) {
   if (!told_input_ && waiting > told_share) {
     told_input_ = true;
     notes_.push_back("waiting for data takes " + whole_percent(waiting) +
-                     " of the training time; what limits the input is said by: trainlab profile RECIPE.lua");
+                     " of the training time" + said_by("; what limits the input is said by: ", on_input_));
   }
   const std::optional<double> without = share_without_core(now);
   if (!told_core_ && without && *without > told_share) {
     told_core_ = true;
     notes_.push_back("other work has the cores: for " + whole_percent(*without) +
-                     " of the time the training was ready to go on and waited for a core");
+                     " of the time the training was ready to go on and waited for a core" +
+                     said_by("; what its steps wait for is said by: ", on_cores_));
   }
 }
 

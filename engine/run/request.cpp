@@ -6,6 +6,12 @@
 
 namespace trainlab {
 
+std::string Request::shown_recipe() const {
+  const std::filesystem::path file = mends() ? *path("recipe") : recipe_folder / recipe.filename();
+  const std::string relative = file.lexically_relative(working_folder).generic_string();
+  return relative.empty() || relative.size() > file.string().size() ? file.string() : relative;
+}
+
 std::optional<std::filesystem::path> Request::path(std::string_view option) const {
   return has(option) ? std::optional<std::filesystem::path>(options[option].string()) : std::nullopt;
 }

@@ -56,7 +56,7 @@ TaskContext::TaskContext(const StageContext& stage, std::int64_t seed, Value ini
     observer->started({.name = name_, .first_step = from_ ? from_->step : 0, .monitor = ""});
   }
   if (device_.is_cpu()) reset_tensor_peak();
-  speed_.begin(steady_seconds());
+  speed_.begin(steady_seconds(), stage.profile_recipe, stage.profile_run);
 }
 
 TaskContext::~TaskContext() = default;

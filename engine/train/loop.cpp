@@ -385,7 +385,8 @@ std::vector<Value> FitLoop::run() {
   given_seconds_ = seconds_left();
   if (plan_.device.is_cpu()) reset_tensor_peak();
   reset_peak_in_files();
-  speed_.begin(last_commit_);
+  const StageContext& context = fits_.front().context;
+  speed_.begin(last_commit_, context.profile_recipe, context.profile_run);
   for (const auto& member : members_) of_one(*member, [&] { member->start(position_); });
   for (const auto& observer : company_.observers) observer->started(position_.step, members_.size());
   if (is_group_) return train();

@@ -428,6 +428,13 @@ class Profile(CliTest):
         text = self.run_program("profile", "r.lua", "--seconds", "1", "--threads", "1").out
         self.assertIn('"augment" takes longest', text)
 
+    def test_a_run_that_waits_for_its_input_says_which_command_tells_more(self):
+        self.write("folder/slow.lua", fit(**SLOW_INPUT, epochs="1000000"))
+        running = self.start("run", "folder/slow.lua", "--threads", "1", "--out", "here")
+        running.until_said(" of the training time; what limits the input is said by: trainlab profile folder/slow.lua")
+        running.send(signal.SIGTERM)
+        self.end(running, 143)
+
     def test_a_transform_is_work_of_the_host(self):
         self.recipe(data=SLOW_TRANSFORM)
         profile = self.profile("r.lua")

@@ -140,14 +140,6 @@ Error Execution::no_stage(const std::string& done) const {
       .at(at.file, at.line);
 }
 
-// Relative to the working folder where that is no longer. The same for the stored copy of a run that is continued.
-std::string Execution::shown_name() const {
-  const fs::path file =
-      request().mends() ? *request().path("recipe") : request().recipe_folder / request().recipe.filename();
-  const std::string relative = file.lexically_relative(request().working_folder).generic_string();
-  return relative.empty() || relative.size() > file.string().size() ? file.string() : relative;
-}
-
 LuaHost Execution::host() {
   LuaHost host;
   host.registry = &registry_;

@@ -48,7 +48,7 @@ class Execution {
   Error no_stage(const std::string& done) const;
 
   // The recipe's name as the user would type it.
-  std::string shown_name() const;
+  std::string shown_name() const { return request().shown_recipe(); }
   void send(const std::string& text) const { send_text(*start_.channel, text); }
   void send_json(const Value& object) const { send_object(*start_.channel, object); }
 

@@ -93,6 +93,24 @@ TEST_CASE("nothing is told of a run that waits little") {
   CHECK(notes_of(meter).empty());
 }
 
+TEST_CASE("a note has the command that tells more") {
+  double waited = 0;
+  SpeedMeter meter([&] { return std::optional(waited); });
+  meter.begin(0, "trainlab profile r.lua", "trainlab profile --attach runs/r/001");
+  for (int step = 0; step < 6; ++step) {
+    waited += 0.4;
+    meter.stepped(step, step + 0.5, step + 1, 1);
+  }
+  const std::vector<std::string> notes = notes_of(meter);
+  REQUIRE(notes.size() == 2);
+  CHECK(notes[0] ==
+        "note: waiting for data takes 50 % of the training time; what limits the input is said by: trainlab profile "
+        "r.lua");
+  CHECK(notes[1] ==
+        "note: other work has the cores: for 40 % of the time the training was ready to go on and waited for a core; "
+        "what its steps wait for is said by: trainlab profile --attach runs/r/001");
+}
+
 TEST_CASE("work of others on the cores is told once, as a share since the run began") {
   double waited = 7;  // before the run began
   SpeedMeter meter([&] { return std::optional(waited); });

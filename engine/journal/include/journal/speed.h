@@ -24,8 +24,9 @@ class SpeedMeter {
   using CoreWait = std::function<std::optional<double>()>;  // seconds_without_core, except in tests
   explicit SpeedMeter(CoreWait core_wait = seconds_without_core);
 
-  // The loop begins, and with it the wall time of which shares are told.
-  void begin(double now);
+  // The loop begins, and with it the wall time of which shares are told. The commands tell the user more about a note:
+  // of waiting for data, and of cores that other work has; empty: there is none.
+  void begin(double now, std::string on_input = {}, std::string on_cores = {});
   // A training step that began at `begin` waited for its batches until `fetched` and ended at `end`. `samples`: those
   // that it was trained on, 0 where a step has none.
   void stepped(double begin, double fetched, double end, std::int64_t samples) {
@@ -63,6 +64,7 @@ class SpeedMeter {
   std::vector<std::uint32_t> steps_;                                   // by the logarithm of their time
   std::int64_t step_count_ = 0, samples_ = 0;
   std::optional<double> wait_at_begin_;
+  std::string on_input_, on_cores_;
   bool told_input_ = false, told_core_ = false;
   std::vector<std::string> notes_;
 };

@@ -64,6 +64,9 @@ struct Request {
 
   // `trainlab resume RUN --recipe FILE`: FILE is executed, and `recipe` is what it is compared with.
   bool mends() const { return has("recipe") && !helps; }
+  // The recipe as a user names it: relative to the working folder where that is no longer. Of a continued run: the
+  // place where the recipe lay.
+  std::string shown_recipe() const;
   bool has(std::string_view option) const { return !options[option].is_nil(); }
   // An option that is a path, and the texts of an option that is a list; empty where it is not given.
   std::optional<std::filesystem::path> path(std::string_view option) const;

@@ -77,6 +77,10 @@ struct StageContext {
   // Asks for engines, so that `count` work on this stage, this one included.
   std::function<void(int count)> ask_for_workers = {};
 
+  // Commands that say what the steps of the training wait for: of the recipe's stage, and in this run while it trains.
+  // Empty where there is none.
+  std::string profile_recipe = {}, profile_run = {};
+
   // A line for log.txt and, unless quiet, standard error. Thread-safe.
   std::function<void(const std::string&)> say = {};
   // The same for a line about work that was lost, which a quiet run shows too.
