@@ -301,8 +301,7 @@ Value Run::run_kind(const Options& stage, const StageRecord& record, bool resume
   context.profile_run = "trainlab profile --attach " + shell_word(*folder_);
   // A profile runs the recipe up to its first stage.
   const bool is_first = !records_.empty() && record == records_.front();
-  context.profile_recipe =
-      is_first ? "trainlab profile " + shell_word(request_.shown_recipe()) : context.profile_run;
+  context.profile_recipe = is_first ? "trainlab profile " + shell_word(request_.shown_recipe()) : context.profile_run;
   context.seconds_before = seconds_before;
   context.most_flops = flops_left_for(stage, record);
   if (budget_ && budget_->terms().bounds_time()) {

@@ -349,6 +349,19 @@ class Outside(OfTrials):
         self.write("c.toml", head + '\nstage = "f"\nset = [ "epochs=1" ]\n')  # of an earlier version
         self.assertNotIn("another machine", self.run_program("run", "r.lua", "--apply", "c.toml").err)
 
+    def test_changes_of_other_parameters_or_modules(self):
+        self.write("lib.lua", "return { lr = 0.01 }\n")
+        recipe = fit(optim="lab.optim.SGD { lr = require('lib').lr }",
+                     batch="lab.param { 'size', 16, doc = 'of a batch' }")
+        self.write("r.lua", recipe)
+        self.run_program("profile", "r.lua", "--size", "8", "--seconds", "0.2", "--threads", "1", "--apply", "c.toml")
+        self.run_program("run", "r.lua", "--size", "8", "--apply", "c.toml")
+        told = self.run_program("run", "r.lua", "--apply", "c.toml", code=2)
+        self.assert_said(told, "c.toml: the changes were tried with --size 8, and this run has no --size")
+        self.write("lib.lua", "return { lr = 0.02 }\n")
+        told = self.run_program("run", "r.lua", "--size", "8", "--apply", "c.toml", code=2)
+        self.assert_said(told, "c.toml: the changes were tried with another text of lib.lua, which the recipe loads")
+
     def test_an_interrupted_profile_keeps_what_was_measured(self):
         self.recipe(**SLOW_INPUT)
         running = self.start("profile", "r.lua", "--seconds", "30", "--threads", "1", "--apply", "c.toml")

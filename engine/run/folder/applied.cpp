@@ -1,5 +1,7 @@
 #include "run/applied.h"
 
+#include <algorithm>
+
 #include "core/error.h"
 #include "core/files.h"
 #include "core/host.h"
@@ -17,6 +19,49 @@ std::string this_machine() {
   return processor_name() + ", " + std::to_string(cores) + (cores == 1 ? " core" : " cores");
 }
 
+// The texts that a request gives for parameters, by name.
+Value parameters_of(const Request& request) {
+  Value all = Value::Map{};
+  for (const GivenParameter& one : request.parameters) all.set(one.name, one.text);
+  return all;
+}
+
+Value set_of(const Request& request) {
+  const std::vector<std::string> texts = request.texts("set");
+  return Value::List(texts.begin(), texts.end());
+}
+
+Value device_of(const Request& request) { return request.has("device") ? request.options["device"] : Value("auto"); }
+
+// How the recipe of the request differs from the recipe with which the changes were tried; empty: in nothing.
+std::string difference(const TriedWith& with, const Request& request) {
+  if (with.recipe != hash_file(request.recipe)) return "another text of the recipe than " + request.recipe.string();
+  if (with.sources.is_map()) {
+    for (const auto& [path, hash] : with.sources.map()) {
+      const std::filesystem::path file = request.recipe.parent_path() / path;
+      if (!std::filesystem::exists(file) || hash != Value(hash_file(file)))
+        return "another text of " + path + ", which the recipe loads";
+    }
+  }
+  if (with.parameters.is_map()) {
+    const Value now = parameters_of(request);
+    const auto flag = [](const Value& values, const std::string& name) {
+      return values[name].is_string() ? "--" + name + " " + values[name].string() : "no --" + name;
+    };
+    for (const Value& names : {with.parameters, now}) {
+      for (const auto& [name, text] : names.map())
+        if (with.parameters[name] != now[name])
+          return flag(with.parameters, name) + ", and this run has " + flag(now, name);
+    }
+  }
+  if (with.set.is_list()) {
+    const Value now = set_of(request);
+    for (const Value& one : with.set.list())
+      if (std::ranges::count(now.list(), one) == 0) return "--set " + one.string() + ", and this run is without";
+  }
+  return "";
+}
+
 AppliedChanges read_changes(const std::filesystem::path& file) {
   const Value read = parse_toml(read_file(file), file.string());
   const auto wrong = [&](const std::string& what) {
@@ -24,7 +69,7 @@ AppliedChanges read_changes(const std::filesystem::path& file) {
         .hint("`trainlab profile RECIPE.lua --apply FILE` and `trainlab find` write such a file");
   };
   AppliedChanges changes;
-  for (const auto& [name, to] : {std::pair("recipe", &changes.recipe), std::pair("stage", &changes.stage)}) {
+  for (const auto& [name, to] : {std::pair("recipe", &changes.with.recipe), std::pair("stage", &changes.stage)}) {
     if (!read[name].is_string()) throw wrong(std::string("expected a text under ") + name);
     *to = read[name].string();
   }
@@ -38,6 +83,10 @@ AppliedChanges read_changes(const std::filesystem::path& file) {
   } else if (!threads.is_nil()) {
     throw wrong("expected a whole number under threads, found " + threads.brief());
   }
+  changes.with.sources = read["sources"];
+  changes.with.parameters = read["parameters"];
+  changes.with.set = read["with"];
+  changes.with.device = read["device"];
   if (const Value& machine = read["machine"]; machine.is_string()) changes.machine = machine.string();
   return changes;
 }
@@ -52,6 +101,16 @@ std::string flags_of(const AppliedChanges& changes) {
 
 }  // namespace
 
+TriedWith tried_with(const Request& request, std::span<const std::pair<std::string, std::string>> sources) {
+  Value modules = Value::Map{};
+  for (const auto& [path, text] : sources.empty() ? sources : sources.subspan(1)) modules.set(path, hash_bytes(text));
+  return {.recipe = hash_file(request.recipe),
+          .sources = std::move(modules),
+          .parameters = parameters_of(request),
+          .set = set_of(request),
+          .device = device_of(request)};
+}
+
 void check_replaces_changes(const std::filesystem::path& file) {
   if (!std::filesystem::exists(std::filesystem::symlink_status(file))) return;
   try {
@@ -65,9 +124,13 @@ void check_replaces_changes(const std::filesystem::path& file) {
 }
 
 void write_changes(const std::filesystem::path& file, const AppliedChanges& changes) {
-  Value value = Value::Map{{"recipe", changes.recipe},
+  Value value = Value::Map{{"recipe", changes.with.recipe},
                            {"stage", changes.stage},
                            {"machine", this_machine()},
+                           {"device", changes.with.device},
+                           {"with", changes.with.set},
+                           {"sources", changes.with.sources},
+                           {"parameters", changes.with.parameters},
                            {"set", Value::List(changes.set.begin(), changes.set.end())}};
   if (changes.threads) value.set("threads", *changes.threads);
   write_atomic(file, to_toml(value));
@@ -75,10 +138,9 @@ void write_changes(const std::filesystem::path& file, const AppliedChanges& chan
 
 std::optional<std::string> apply_changes(const std::filesystem::path& file, Request& request) {
   const AppliedChanges changes = read_changes(file);
-  if (changes.recipe != hash_file(request.recipe)) {
+  if (const std::string other = difference(changes.with, request); !other.empty()) {
     const std::string flags = flags_of(changes);
-    throw usage_error("--apply " + file.string() + ": the changes were tried with another text of the recipe than " +
-                      request.recipe.string())
+    throw usage_error("--apply " + file.string() + ": the changes were tried with " + other)
         .hint("try them anew, with --apply, by the command that wrote the file: trainlab profile, or trainlab find" +
               (flags.empty() ? "" : "; or make them as they are: " + flags));
   }
@@ -88,10 +150,16 @@ std::optional<std::string> apply_changes(const std::filesystem::path& file, Requ
   for (const std::string& one : request.texts("set")) set.emplace_back(one);
   if (!set.empty()) request.options.set("set", std::move(set));
   if (changes.threads && !request.has("threads")) request.options.set("threads", *changes.threads);
+  const auto tried_on = [&](const std::string& what, const std::string& there, const std::string& here) {
+    return "--apply " + file.string() + ": the changes were tried on another " + what + " (" + there +
+           "), and on this one (" + here + ") they may gain less, or nothing";
+  };
   const std::string here = this_machine();
-  if (changes.machine.empty() || changes.machine == here) return std::nullopt;
-  return "--apply " + file.string() + ": the changes were tried on another machine (" + changes.machine +
-         "), and on this one (" + here + ") they may gain less, or nothing";
+  if (!changes.machine.empty() && changes.machine != here) return tried_on("machine", changes.machine, here);
+  const Value device = device_of(request);
+  if (changes.with.device.is_string() && changes.with.device != device)
+    return tried_on("device", changes.with.device.string(), device.string());
+  return std::nullopt;
 }
 
 }  // namespace trainlab

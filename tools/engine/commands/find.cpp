@@ -108,7 +108,7 @@ class FindExecution final : public MeasuredStage {
     if (request().has("apply")) {
       write_changes(
           *request().path("apply"),
-          {.recipe = hash_file(request().recipe), .stage = stage, .set = std::move(found.set), .threads = {}});
+          {.with = tried_with(request(), run().sources()), .stage = stage, .set = std::move(found.set), .threads = {}});
     }
     if (!request().has("json")) return send(found.text + (what.note.empty() ? "" : what.note + " was searched for\n"));
     if (!what.note.empty()) found.value.set("note", what.note);

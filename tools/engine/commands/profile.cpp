@@ -242,7 +242,7 @@ class ProfileExecution final : public BesideExecution {
           [&](const std::filesystem::path& path) { found.timeline->write(path); });
     write("apply", found.has_remedies ? "" : "the remedies were not tried", [&](const std::filesystem::path& path) {
       AppliedChanges changes = changes_of(found.remedies.joined);
-      changes.recipe = hash_file(request().recipe);
+      changes.with = tried_with(request(), run().sources());
       changes.stage = what.whole.string("name");
       write_changes(path, changes);
       if (changes.is_none())

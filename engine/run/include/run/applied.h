@@ -4,15 +4,30 @@
 
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "run/request.h"
 
 namespace trainlab {
 
+// With what changes were tried: they are valid for the same recipe, which is its sources, the values of its parameters
+// and --set. Members but `recipe` are nil in files of earlier versions, and then not compared.
+struct TriedWith {
+  std::string recipe;     // hash_file of the recipe
+  Value sources = {};     // the hash of each module that the recipe has loaded, by its path from the recipe's folder
+  Value parameters = {};  // the texts that were given for parameters, by name
+  Value set = {};         // the texts of --set
+  Value device = {};      // as after --device
+};
+
+// `sources`: path and text of the recipe and its modules, as Run::sources() has them.
+TriedWith tried_with(const Request& request, std::span<const std::pair<std::string, std::string>> sources);
+
 struct AppliedChanges {
-  std::string recipe;            // hash_file of the recipe
+  TriedWith with;
   std::string stage;             // its name
   std::vector<std::string> set;  // as after --set: "loader.threads=2"
   std::optional<int> threads;    // of operators
@@ -29,8 +44,8 @@ void check_replaces_changes(const std::filesystem::path& file);
 void write_changes(const std::filesystem::path& file, const AppliedChanges& changes);
 
 // Makes the changes of the file part of the request, as if they stood before all other flags: --set and --threads of
-// the command line win. Raises Error{usage} for what is no such file, and for another recipe. Returns a warning for the
-// user where the file has no changes, or where they were tried on another machine.
+// the command line win. Raises Error{usage} for what is no such file, and for another recipe: further --set are none.
+// Returns a warning for the user where the file has no changes, or where they were tried on another machine or device.
 std::optional<std::string> apply_changes(const std::filesystem::path& file, Request& request);
 
 }  // namespace trainlab

@@ -88,6 +88,8 @@ class Run {
   // A source that was loaded: the recipe first, then each module, by path relative to the recipe's folder, '/'
   // between. Kept in recipe/. Raises Error{usage} when a continued run had other text under this path.
   void source(const std::string& path, std::string_view text);
+  // Path and text of each source so far, the recipe first, of a run without a folder.
+  const std::vector<std::pair<std::string, std::string>>& sources() const { return sources_; }
   // With Request::mends: the sources so far, and those that come, take the place of the run's, which are kept in
   // recipe-before-N/. Called before the stage that goes on, when all stages are known to be the run's.
   void replace_recipe();

@@ -1,0 +1,77 @@
+// Changes that were tried with one recipe are refused for another one.
+#include <catch2/catch.hpp>
+
+#include <utility>
+#include <vector>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "run/applied.h"
+#include "support/temporary_folder.h"
+
+namespace trainlab::applied_test {
+
+using namespace test;
+
+namespace {
+
+using Sources = std::vector<std::pair<std::string, std::string>>;
+
+Request request_in(const TemporaryFolder& folder, const std::string& width, Value::List set = {}) {
+  Request request;
+  request.recipe = folder.path() / "r.lua";
+  request.parameters = {{"width", "4", "p.toml:1"}, {"width", width, "--width"}};
+  if (!set.empty()) request.options.set("set", std::move(set));
+  return request;
+}
+
+}  // namespace
+
+TEST_CASE("changes are made in the recipe with which they were tried, and in no other") {
+  const TemporaryFolder folder;
+  const std::filesystem::path file = folder.path() / "c.toml";
+  std::filesystem::create_directory(folder.path() / "lib");
+  write_atomic(folder.path() / "r.lua", "recipe");
+  write_atomic(folder.path() / "lib" / "net.lua", "module");
+  const Request tried = request_in(folder, "8", {"optim.lr=1"});
+  const Sources sources{{"r.lua", "recipe"}, {"lib/net.lua", "module"}};
+  write_changes(file, {.with = tried_with(tried, sources), .stage = "f", .set = {"batch=8"}, .threads = 1});
+  const auto refused = [&](Request request) -> std::string {
+    try {
+      apply_changes(file, request);
+    } catch (const Error& error) {
+      CHECK(error.kind() == ErrorKind::usage);
+      return error.headline();
+    }
+    return "";
+  };
+  const std::string with = "--apply " + file.string() + ": the changes were tried with ";
+
+  Request same = request_in(folder, "8", {"optim.lr=1", "epochs=2"});  // further changes win
+  CHECK_FALSE(apply_changes(file, same));
+  CHECK(same.texts("set") == std::vector<std::string>{"f:batch=8", "optim.lr=1", "epochs=2"});
+  CHECK(same.options["threads"] == Value(1));
+
+  CHECK(refused(request_in(folder, "16", {"optim.lr=1"})) == with + "--width 8, and this run has --width 16");
+  Request none = request_in(folder, "8", {"optim.lr=1"});
+  none.parameters.clear();
+  CHECK(refused(none) == with + "--width 8, and this run has no --width");
+  none = request_in(folder, "8", {"optim.lr=1"});
+  none.parameters.push_back({"depth", "2", "--depth"});
+  CHECK(refused(none) == with + "no --depth, and this run has --depth 2");
+  CHECK(refused(request_in(folder, "8")) == with + "--set optim.lr=1, and this run is without");
+  Request elsewhere = request_in(folder, "8", {"optim.lr=1"});
+  elsewhere.options.set("device", "cuda");
+  const std::optional<std::string> warning = apply_changes(file, elsewhere);
+  REQUIRE(warning);
+  CHECK(warning->ends_with("on another device (auto), and on this one (cuda) they may gain less, or nothing"));
+
+  write_atomic(folder.path() / "lib" / "net.lua", "another module");
+  CHECK(refused(request_in(folder, "8", {"optim.lr=1"})) ==
+        with + "another text of lib/net.lua, which the recipe loads");
+  std::filesystem::remove(folder.path() / "lib" / "net.lua");
+  CHECK(refused(request_in(folder, "8", {"optim.lr=1"})) ==
+        with + "another text of lib/net.lua, which the recipe loads");
+}
+
+}  // namespace trainlab::applied_test
