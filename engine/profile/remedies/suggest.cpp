@@ -39,7 +39,9 @@ class Suggestions {
     }
   }
   void no_loader_threads() {
-    if (facts_.loader_threads > 0) add({.name = "no loader threads", .set = {"loader.threads=0"}});
+    const std::string name = "no loader threads";
+    if (facts_.loader_threads > 0) return add({.name = name, .set = {"loader.threads=0"}});
+    add({.name = name, .reason = "the loader has none"});
   }
   void prefetch() {
     const std::string name = "more batches ahead";
@@ -105,7 +107,10 @@ class Suggestions {
   void precision() {
     constexpr double notable = 0.9;
     if (facts_.is_double) add({.name = "single precision", .set = {"precision=\"float32\""}});
-    if (facts_.bfloat16_time < notable) add({.name = "products in bfloat16", .set = {"precision=\"bfloat16\""}});
+    const std::string name = "products in bfloat16";
+    if (!facts_.bfloat16_time) return add({.name = name, .reason = "they are timed for a fit in float32 on the CPU"});
+    if (*facts_.bfloat16_time < notable) return add({.name = name, .set = {"precision=\"bfloat16\""}});
+    add({.name = name, .reason = fmt::format("on this machine they take {:.2f} times as long", *facts_.bfloat16_time)});
   }
   void accumulate() {
     add({.name = "an optimizer step for twice as many samples",
@@ -118,8 +123,9 @@ class Suggestions {
          .same_weights = decided.empty() ? "" : "may change the result: fewer validations decide " + decided});
   }
   void metrics() {
-    if (!facts_.has_metrics) return;
-    add({.name = "no metrics beside the loss", .set = {"metrics=nil"}, .same_weights = "changes what the run reports"});
+    const std::string name = "no metrics beside the loss";
+    if (!facts_.has_metrics) return add({.name = name, .reason = "the fit has none"});
+    add({.name = name, .set = {"metrics=nil"}, .same_weights = "changes what the run reports"});
   }
   void checkpoint() {
     add({.name = "checkpoints a tenth as often",
@@ -159,7 +165,7 @@ std::vector<Remedy> remedies_for(Bottleneck verdict, const FitFacts& facts) {
       suggestions.add(in_code("less work in functions", "functions are code of the recipe"));
       break;
     case Bottleneck::launch:
-      if (facts.threads > 1) suggestions.threads(1);
+      suggestions.threads(1);
       suggestions.stack();
       suggestions.batch(2);
       suggestions.batch(4);
@@ -187,7 +193,7 @@ std::vector<Remedy> remedies_for(Bottleneck verdict, const FitFacts& facts) {
       break;
     case Bottleneck::checkpoint: suggestions.checkpoint(); break;
     case Bottleneck::contention:
-      if (facts.threads > 1) suggestions.threads(1);
+      suggestions.threads(1);
       suggestions.no_loader_threads();
       break;
     case Bottleneck::communication: suggestions.accumulate(); break;

@@ -264,8 +264,9 @@ FitFacts facts_of(const Profile& profile, const FitPlan& plan, const StageOfTrai
           .chain = plan.model ? std::ssize(plan.model->chain()) : 1,
           .stack = stack > 1 ? stack : few_fits,
           .why_alone = why_alone(plan),
-          .bfloat16_time =
-              plan.device.is_cpu() && plan.precision.compute == at::kFloat ? relative_product_time(at::kBFloat16) : 1};
+          .bfloat16_time = plan.device.is_cpu() && plan.precision.compute == at::kFloat
+                               ? std::optional(relative_product_time(at::kBFloat16))
+                               : std::nullopt};
 }
 
 class Trials {
