@@ -21,6 +21,7 @@ import busy
 import deadlines
 import lean
 import studies
+import verdicts
 from programs import (BUILD, HERE, ROOT, TRAINLAB, engine_memory, fit_summary, peer_result, run, seconds_until,
                       step_microseconds, wall)
 
@@ -244,6 +245,11 @@ class Bench:
                 "≤ 20 ms",
             )
 
+    def profile(self):
+        text, is_enough = verdicts.measure(["--data", os.path.dirname(os.path.abspath(self.data))])
+        self.row("verdicts of trainlab profile", text, "", "enough" if is_enough else "TOO FEW",
+                 "≥ 95 % right, at most 1 balanced stage called something")
+
     def study(self):
         studies.ask_and_tell(self.row, self.rounds)
 
@@ -365,6 +371,7 @@ def main():
         "stack",
         "busy",
         "deadlines",
+        "profile",
         "gpu",
     ]
     needs_data = {"mnist", "cnn", "loop", "overhead", "loader", "gpu"}

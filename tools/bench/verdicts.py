@@ -62,12 +62,19 @@ def balanced(options):
     return alarms, count
 
 
-def main():
-    options = parser(__doc__, 10, (*CASES, "none")).parse_args()
+def measure(words):
+    """Prints the tables for these words of the command line. Says how many are right, and whether these are enough."""
+    options = parser(__doc__, 10, (*CASES, "none")).parse_args(words)
     right, count = sick(options)
     alarms, fits = balanced(options)
-    print(f"\n{right} of {count} verdicts are right; {alarms} of {fits} balanced stages are called something.")
-    sys.exit(1 if right < 0.95 * count or alarms > 1 else 0)
+    text = f"{right} of {count} verdicts are right; {alarms} of {fits} balanced stages are called something"
+    return text, right >= 0.95 * count and alarms <= 1
+
+
+def main():
+    text, is_enough = measure(sys.argv[1:])
+    print(f"\n{text}.")
+    sys.exit(0 if is_enough else 1)
 
 
 if __name__ == "__main__":
