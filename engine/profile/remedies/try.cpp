@@ -151,13 +151,12 @@ class FitSide final : public Side {
   }
   Trained trained() override {
     prepare_arithmetic(fit_.settings.threads);
-    const CheckpointRule before = std::exchange(fit_.plan.checkpoint, {.steps = compared, .seconds = {}});
+    const OwnRhythm own(fit_.plan);
+    fit_.plan.checkpoint = {.steps = compared, .seconds = {}};
     const ScratchFolder folder;
     const Measured how{.stage = fit_.stage, .settings = fit_.settings, .say = say_, .beside = fit_.beside};
     const auto train = [&] { run_measured_fit(fit_.plan, how, folder, std::make_shared<EndsAtCheckpoint>()); };
-    Trained trained = trained_by(train, folder_of_fit(folder, how), "model.", fit_.settings.device);
-    fit_.plan.checkpoint = before;
-    return trained;
+    return trained_by(train, folder_of_fit(folder, how), "model.", fit_.settings.device);
   }
 
  private:

@@ -185,8 +185,9 @@ StepFigures measure_fit(FitPlan& plan, const Measured& how, const StepLimits& li
   const bool validates = plan.data.val && plan.measures();
   if ((!validates || figures.validation.count >= enough) && figures.commit.count >= enough) return figures;
 
-  const std::int64_t validate_every = std::exchange(plan.validate_every, 1);
-  const CheckpointRule checkpoint = std::exchange(plan.checkpoint, {.steps = 1, .seconds = {}});
+  const OwnRhythm own(plan);
+  plan.validate_every = 1;
+  plan.checkpoint = {.steps = 1, .seconds = {}};
   StepCollector between({.seconds = figures.allowed, .cold = 0, .counted = 0}, steady_seconds);
   {
     const ScratchFolder folder;
@@ -194,8 +195,6 @@ StepFigures measure_fit(FitPlan& plan, const Measured& how, const StepLimits& li
     const Listening listening(between);
     run_measured_fit(plan, how, folder, std::make_shared<EndsSoon>(figures.allowed / 3));
   }
-  plan.validate_every = validate_every;
-  plan.checkpoint = checkpoint;
   const StepFigures more = between.figures();
   if (figures.validation.count < enough) {
     figures.validation = more.validation;

@@ -21,6 +21,23 @@ class ScratchFolder {
   std::filesystem::path path_;
 };
 
+// Gives a plan its own validations and checkpoints back when the object goes: the code that holds it changes them, for
+// runs that may raise errors.
+class OwnRhythm {
+ public:
+  explicit OwnRhythm(FitPlan& plan) : plan_(plan), validate_every_(plan.validate_every), checkpoint_(plan.checkpoint) {}
+  ~OwnRhythm() {
+    plan_.validate_every = validate_every_;
+    plan_.checkpoint = checkpoint_;
+  }
+  OwnRhythm(const OwnRhythm&) = delete;
+
+ private:
+  FitPlan& plan_;
+  const std::int64_t validate_every_;
+  const CheckpointRule checkpoint_;
+};
+
 // How a stage runs while it is measured.
 struct Measured {
   const Options& stage;

@@ -7,6 +7,7 @@
 
 #include "core/files.h"
 #include "profile/profile.h"
+#include "steps/measure.h"
 #include "support/fit_support.h"
 #include "task/task.h"
 
@@ -104,6 +105,24 @@ TEST_CASE("profile: a failing fit says why") {
   const std::size_t before = folders_left();
   CHECK(error_of([&] { profiled(fit); }).ends_with("no"));
   CHECK(folders_left() == before);
+}
+
+TEST_CASE("profile: a plan keeps its validations and checkpoints where a run of it fails") {
+  int begun = 0;  // the second run, with a validation and a checkpoint after each step
+  const auto once = native([&](std::span<const Argument>) -> std::vector<Argument> {
+    if (++begun > 1) throw recipe_error("begun again");
+    return {};
+  });
+  const Options fit =
+      parse_options(digits_fit(R"(, "steps": 1000000, "validate": "500000 steps", "checkpoint": "400000 steps",
+                    "on": {"start": {"@": "function", "index": 0}})"),
+                    {once});
+  const RunSettings settings = cpu_settings();
+  FitPlan plan = plan_fit(fit, settings);
+  const Measured how{.stage = fit, .settings = settings, .say = [](const std::string&) {}};
+  CHECK(error_of([&] { measure_fit(plan, how, {.seconds = 0.1}); }).ends_with("begun again"));
+  CHECK(plan.validate_every == 500000);
+  CHECK(plan.checkpoint.steps == 400000);
 }
 
 TEST_CASE("profile: a request to stop ends the measurement") {
