@@ -50,6 +50,18 @@ std::string roofs_text(const Measures& m, const ProfileDetails& details) {
   return why.empty() ? text : text + fmt::format("{:<16} not kept for the next profile: {}\n", "", why);
 }
 
+std::string utilization_text(const Profile& profile, const ProfileDetails& details) {
+  if (profile.steps.steps == 0) return "";
+  const Measures m = measures_of(profile, details);
+  std::string text;
+  if (const std::optional<double> used = flops_utilization(profile, m)) {
+    text = fmt::format("{:.1f} % of the machine's FLOP/s, over the whole step", 100 * *used);
+  } else {
+    text = std::string("unknown: ") + (details.machine ? "the FLOPs of a step are not" : "the machine's peak is not");
+  }
+  return fmt::format("{:<16} {}\n", "MFU", text);
+}
+
 Value roofline_value(const Measures& m, const ProfileDetails& details) {
   Value intensity, attainable;
   if (m.flops && m.bytes && *m.bytes > 0) {
@@ -80,7 +92,8 @@ std::string details_text(const Profile& profile, const ProfileDetails& details, 
   std::string text;
   if (details.memory) text += peak_text(*details.memory, *details.predicted);
   if (details.machine) text += roofs_text(measures_of(profile, details), details);
-  if (details.layers) text += "\n" + layers_text(*details.layers, view);
+  text += utilization_text(profile, details);
+  if (details.layers) text += "\n" + layers_text(details.layers_with_roofs(), view);
   if (details.pipeline) text += "\n" + details.pipeline->text();
   if (!details.missing.empty()) text += "\n";
   for (const std::string& one : details.missing) text += "not measured: " + one + "\n";
@@ -90,7 +103,7 @@ std::string details_text(const Profile& profile, const ProfileDetails& details, 
 Value details_value(const Profile& profile, const ProfileDetails& details) {
   Value layers, layer_steps;
   if (details.layers) {
-    const Value table = details.layers->to_value();
+    const Value table = details.layers_with_roofs().to_value();
     layers = table["layers"];
     layer_steps = Value::Map{{"steps", table["steps"]},
                              {"step_seconds", table["step_seconds"]},
@@ -102,7 +115,8 @@ Value details_value(const Profile& profile, const ProfileDetails& details) {
     machine = details.machine->to_value()["machine"];
     roofline = roofline_value(measures_of(profile, details), details);
   }
-  return Value::Map{{"layers", std::move(layers)},
+  return Value::Map{{"mfu", number_or_nil(flops_utilization(profile, measures_of(profile, details)))},
+                    {"layers", std::move(layers)},
                     {"layer_steps", std::move(layer_steps)},
                     {"memory", details.memory ? details.memory->to_value() : Value()},
                     {"predicted", details.predicted ? predicted_value(*details.predicted) : Value()},

@@ -1,6 +1,7 @@
 // What limits the operators of a table of layers. Private to the room.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -25,6 +26,10 @@ enum class TablePart {
 };
 
 bool is_in(const LayerCost& row, TablePart part);
+
+// The share of the time of the row's operators that they would take at the roofs of the machine, each at the roof that
+// limits it; nullopt where no roof limits an operator of the row, or none is known.
+std::optional<double> roof_share(const LayerCost& row, const Roofline& machine, int threads, const std::string& type);
 
 LimitedSeconds limited_seconds(const LayerTable& table, TablePart part, const Roofline& machine, int threads,
                                const std::string& type);

@@ -59,6 +59,22 @@ bool ProfileDetails::fits_cache() const {
   return static_cast<double>(of_step) <= cache_bytes(*machine, threads);
 }
 
+LayerTable ProfileDetails::layers_with_roofs() const {
+  LayerTable table = *layers;
+  for (LayerCost& row : table.rows) {
+    if (machine) row.roof_share = roof_share(row, *machine, threads, type);
+    if (!memory || !(row.is_layer || row.path == "loss")) continue;
+    const auto kept = std::ranges::find(memory->ledger.layers, row.path, &MemoryLedger::Layer::path);
+    row.activations = kept == memory->ledger.layers.end() ? 0 : kept->activations;
+  }
+  return table;
+}
+
+std::optional<double> flops_utilization(const Profile& profile, const Measures& measures) {
+  if (!measures.flops || !measures.flops_roof || profile.steps.mean <= 0) return std::nullopt;
+  return *measures.flops * profile.pass_seconds() / profile.steps.mean / *measures.flops_roof;
+}
+
 Measures measures_of(const Profile& profile, const ProfileDetails& details) {
   Measures m = measures_of(profile);
   if (details.pipeline) m.limiting_stage = stage_name(details.pipeline->slowest_stage());

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <map>
 
+#include "core/number_or_nil.h"
 #include "profile/layers.h"
+#include "tensor/free_memory.h"
 
 namespace trainlab {
 namespace {
@@ -73,6 +75,8 @@ Value LayerTable::to_value() const {
                                 {"calls", row.calls},
                                 {"flops_per_second", rate_of(row.flops, row.seconds())},
                                 {"bytes_per_second", rate_of(row.bytes, row.seconds())},
+                                {"roof_share", number_or_nil(row.roof_share)},
+                                {"activations", row.activations ? Value(*row.activations) : Value()},
                                 {"operators", std::move(operators)}});
   }
   return Value::Map{{"layers", std::move(layers)},
@@ -96,12 +100,16 @@ std::string LayerTable::text(LayerView view) const {
     return text;
   }
   const std::size_t width = widest(rows, &LayerCost::path);
-  std::string text = fmt::format("{:<{}} {:>10} {:>11} {:>6} {:>8} {:>9} {:>9}\n", "layer", width, "forward ms",
-                                 "backward ms", "%", "MFLOP", "GFLOP/s", "GB/s");
+  std::string text = fmt::format("{:<{}} {:>10} {:>11} {:>6} {:>8} {:>9} {:>9} {:>7} {:>9}\n", "layer", width,
+                                 "forward ms", "backward ms", "%", "MFLOP", "GFLOP/s", "GB/s", "% roof", "kept");
   for (const LayerCost& row : rows) {
-    text += fmt::format("{:<{}} {:>10.3f} {:>11.3f} {:>6.1f} {:>8} {:>9} {:>9}\n", row.path, width, 1e3 * row.forward,
-                        1e3 * row.backward, 100 * row.seconds() / step_seconds, shown(row.flops / 1e6),
-                        shown_rate(row.flops, row.seconds()), shown_rate(row.bytes, row.seconds()));
+    const std::int64_t kept = row.activations.value_or(0);
+    text +=
+        fmt::format("{:<{}} {:>10.3f} {:>11.3f} {:>6.1f} {:>8} {:>9} {:>9} {:>7} {:>9}\n", row.path, width,
+                    1e3 * row.forward, 1e3 * row.backward, 100 * row.seconds() / step_seconds, shown(row.flops / 1e6),
+                    shown_rate(row.flops, row.seconds()), shown_rate(row.bytes, row.seconds()),
+                    row.roof_share ? fmt::format("{:.0f}", 100 * *row.roof_share) : "-",
+                    kept > 0 ? bytes_text(static_cast<double>(kept)) : "-");
   }
   const std::optional<double> known = known_overhead();
   return text + fmt::format("a step of {:.3f} ms, the mean of {}; ", 1e3 * step_seconds, steps) +

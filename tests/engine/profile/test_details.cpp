@@ -176,6 +176,38 @@ TEST_CASE("details: the text has the heaviest layers, all layers or all operator
   CHECK(contains(details_text(passes(), details, DetailView::operators), "operator "));
 }
 
+TEST_CASE("details: a layer has its share of the roof and what it keeps for the backward pass") {
+  ProfileDetails details = under_roofs();
+  details.memory->ledger.layers = {{.path = "model[10].Linear", .activations = 600 * mib}};
+  const LayerTable table = details.layers_with_roofs();
+  CHECK(*table.rows[9].roof_share == Approx(0.18 / 0.3));  // of the bytes, which take longer than the products
+  CHECK(*table.rows[9].activations == 600 * mib);
+  CHECK(*table.rows[8].activations == 0);
+  CHECK_FALSE(table.rows[10].activations);  // the optimizer, which is no layer
+  CHECK_FALSE(table.rows[10].roof_share);
+  const std::string text = details_text(passes(), details, DetailView::layers);
+  CHECK(contains(text, "  % roof      kept\n"));
+  const std::string row = text.substr(text.find("model[10].Linear"));
+  CHECK(row.substr(0, row.find('\n')).ends_with("      60   600 MiB"));
+  const Value layers = details_value(passes(), details)["layers"];
+  CHECK(layers.list()[9]["roof_share"].number() == Approx(0.6));
+  CHECK(layers.list()[9]["activations"] == Value(600 * mib));
+  details.machine.reset();
+  CHECK(details_value(passes(), details)["layers"].list()[9]["roof_share"].is_nil());
+}
+
+TEST_CASE("details: the utilization of the machine's FLOP/s is of the whole step, or unknown") {
+  ProfileDetails details = under_roofs();
+  CHECK(contains(details_text(passes(), details, DetailView::heaviest),
+                 "\nMFU              23.8 % of the machine's FLOP/s, over the whole step\n"));
+  CHECK(details_value(passes(), details)["mfu"].number() == Approx(100.0 / 2.1 / 200));
+  details.machine.reset();
+  CHECK(contains(details_text(passes(), details, DetailView::heaviest),
+                 "\nMFU              unknown: the machine's peak is not\n"));
+  CHECK(details_value(passes(), details)["mfu"].is_nil());
+  CHECK_FALSE(contains(details_text(Profile(), {}, DetailView::heaviest), "MFU"));  // without a step
+}
+
 TEST_CASE("details: large figures have no exponents") {
   ProfileDetails details = under_roofs();
   details.machine->gemm[0].flops_per_second.median = 2e12;

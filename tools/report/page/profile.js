@@ -173,6 +173,7 @@ function verdict() {
     ['memory of a step', memory ? bytes(memory.peak) : ''],
     ['GFLOP/s in both passes', data.flops_per_second ? number(billions(data.flops_per_second)) : ''],
     ['roof, GFLOP/s', roofline && roofline.flops_roof ? number(billions(roofline.flops_roof)) : ''],
+    ['MFU', data.mfu === null ? 'unknown' : percent(data.mfu)],
     ['operators a step', operators.per_step === null ? '' : number(operators.per_step)],
     ['cores busy', cores.busy === null ? '' : `${cores.busy.toFixed(2)} of ${cores.usable}`],
   ]);
@@ -247,10 +248,11 @@ function layers() {
         'A click on a head sorts.'
   });
   table(
-      section, ['layer', 'forward ms', 'backward ms', '%', 'MFLOP', 'GFLOP/s', 'GB/s', 'calls'],
+      section, ['layer', 'forward ms', 'backward ms', '%', 'MFLOP', 'GFLOP/s', 'GB/s', '% roof', 'kept KiB', 'calls'],
       data.layers.map(one => [one.path, one.forward * 1e3, one.backward * 1e3, 100 * (one.forward + one.backward) / step,
                               one.flops === null ? null : one.flops / 1e6, billions(one.flops_per_second),
-                              billions(one.bytes_per_second), one.calls]));
+                              billions(one.bytes_per_second), one.roof_share === null ? null : 100 * one.roof_share,
+                              one.activations === null ? null : one.activations / 1024, one.calls]));
 }
 
 page.replaceChildren();

@@ -28,7 +28,13 @@ struct ProfileDetails {
   // Whether the tensors of a step fit the L2 caches of `threads` cores, so that the machine's memory does not limit
   // them. The last cache does not count: programs share it, and nobody knows how much of it one program gets.
   bool fits_cache() const;
+  // `layers` with the members that the machine and the memory tell. Only where there are layers.
+  LayerTable layers_with_roofs() const;
 };
+
+// The FLOPs of a step's passes a second of the whole step, as a share of the FLOP/s that the machine reaches at most
+// ("model FLOPs utilization": Chowdhery et al. 2022, "PaLM", appendix B); nullopt where one of the two is not known.
+std::optional<double> flops_utilization(const Profile& profile, const Measures& measures);
 
 // Measures the parts beside the steps of a profiled stage, in further steps of the fit without a folder. Each part
 // takes about a tenth of `options.seconds`, or a few steps; the machine is calibrated if no calibration is kept. A part

@@ -38,6 +38,9 @@ struct LayerCost {
   double flops = 0;
   double bytes = 0;
   std::vector<OperatorCost> operators;  // the longest first
+  // The least time of the row's operators under the roofs of the machine (ProfileDetails), as a share of their time.
+  std::optional<double> roof_share = {};
+  std::optional<std::int64_t> activations = {};  // bytes that the layer keeps for the backward pass; ProfileDetails
 
   double seconds() const { return forward + backward; }
   double operator_flops() const;  // counted from the shapes of the calls
@@ -57,9 +60,9 @@ struct LayerTable {
   std::optional<double> known_overhead() const;
   // Operators of all rows by name, the longest first.
   std::vector<OperatorCost> operators() const;
-  // { layers = { { path, forward, backward, flops, bytes, calls, flops_per_second, bytes_per_second, operators = { {
-  // name, seconds, calls, bytes, flops }, … } }, … }, steps, step_seconds, plain_seconds, overhead }. A rate is nil
-  // where a row has no time, and the overhead where it is not known.
+  // { layers = { { path, forward, backward, flops, bytes, calls, flops_per_second, bytes_per_second, roof_share,
+  // activations, operators = { { name, seconds, calls, bytes, flops }, … } }, … }, steps, step_seconds, plain_seconds,
+  // overhead }. A rate is nil where a row has no time, and what is not known is nil.
   Value to_value() const;
   // A table of only the `count` rows that take most seconds, the longest first.
   LayerTable heaviest(std::size_t count) const;

@@ -33,7 +33,7 @@ struct FitFacts {
   std::string why_alone = {};  // why the fit cannot train in a group; empty: it can
   // Time of a matrix product in bfloat16 relative to float32; not known unless the fit is in float32 on the CPU.
   std::optional<double> bfloat16_time = {};
-  int threads = 1;           // threads that operators use
+  int threads = 1;  // threads that operators use
   int cores = 1;
 };
 
