@@ -519,7 +519,7 @@ end }
         self.write("r.lua", "lab.run((function()\n" + fit() + "end)())\n" + fit().replace('"f"', '"g"'))
         self.assertEqual(self.profile("r.lua")["stage"], "f")
         result = self.run_program("profile", "r.lua", "--stage", "g", code=2)
-        self.assert_said(result, '--stage g: the recipe runs stage "f" first')
+        self.assert_said(result, '--stage g: the recipe runs stage "f" first', "--attach RUN")
         self.recipe()
         result = self.run_program("profile", "r.lua", "--stage", "g", code=2)
         self.assert_said(result, '--stage g: the recipe has no such stage, only "f"')

@@ -6,7 +6,9 @@
 namespace trainlab {
 
 Flag stage_flag() {
-  return {.name = "stage", .type = text_type("NAME"), .help = "name of the stage (default: the first)"};
+  return {.name = "stage",
+          .type = text_type("NAME"),
+          .help = "the name that the first stage, which is measured, must have"};
 }
 
 Flag seconds_flag(const std::string& what, const std::string& otherwise) {
@@ -55,7 +57,9 @@ StageResult MeasuredStage::run_stage(const std::shared_ptr<const Spec>& stage) {
   if (!asked.is_nil() && asked != Value(name)) {
     throw usage_error("--stage " + asked.string() + ": the recipe runs stage \"" + name +
                       "\" first, and the rest of the recipe may need its result")
-        .hint("without --stage the first stage is measured");
+        .hint(
+            "without --stage the first stage is measured; a later one can be while it trains: trainlab profile "
+            "--attach RUN");
   }
   measure_stage(*stage, false);
   throw ExecutionEnds();
