@@ -273,6 +273,16 @@ class Attached(OfTrials):
             rows = [[{**row, "seconds": None} for row in self.rows(folder)] for folder in (attached, alone)]
             self.assertEqual(*rows)
 
+    def test_a_full_disk_for_a_trace(self):
+        disk = small_disk(self, 1)
+        (disk / "rest").write_bytes(b"x" * (1 << 20))
+        running = self.begin(fit(epochs="1000000"), "--threads", "1")
+        self.assert_said(self.attach("--trace", disk / "t.json", code=3), "disk full or failing: ", "t.json")
+        self.assertEqual((os.listdir(disk), self.left()), (["rest"], []))
+        self.assertIsNone(running.process.poll())
+        running.send(signal.SIGTERM)
+        self.end(running, 143)
+
     def test_a_search_for_a_rate(self):
         self.begin("local found = lab.run(lab.find.lr { fit = (function()\n" + fit(epochs="1000") + "end)() })\n",
                    until="stages.json")
@@ -323,6 +333,23 @@ class TooLittle(OfTrials):
         told = self.run_program("profile", "r.lua", "--seconds", "0.3", code=1)
         self.assert_said(told, "r.lua:10: not today")
         self.assertEqual(told.out, "")
+        self.write("t.lua", 'return lab.task { name = "t", run = function(ctx)\n'
+                            "  for step in ctx:steps(100) do error('not today') end\nend }\n")
+        for command in ("profile", "bench"):
+            told = self.run_program(command, "t.lua", "--seconds", "0.3", code=1)
+            self.assert_said(told, "t.lua:2: not today")
+            self.assertEqual(told.out, "")
+
+    def test_a_loss_that_is_not_finite(self):
+        self.write("r.lua", fit(optim="lab.optim.SGD { lr = 1e38 }"))
+        told = self.run_program("profile", "r.lua", "--seconds", "0.3", code=3)
+        self.assert_said(told, "the stage failed while its steps were measured: ")
+        self.assertEqual(told.out, "")
+
+    def test_a_speed_of_one_step(self):
+        self.write("r.lua", fit(epochs="nil, steps = 1"))
+        told = self.run_program("bench", "r.lua", "--seconds", "0.3", "--json", code=3)
+        self.assert_said(told, "no step of stage f could be timed: it ends after ")
 
 
 @unittest.skipUnless(shutil.which("taskset"), "there is no taskset")
