@@ -56,25 +56,20 @@ Looks Looks::any_time() { return {}; }
 int Looks::most() const { return count_ == 0 ? 0 : looks_[count_ - 1].pairs; }
 
 bool Looks::is_look(int pairs) const {
-  return count_ == 0 || std::ranges::find(looks_, pairs, &Look::pairs) != looks_.end();
+  return count_ == 0 || std::ranges::any_of(looks(), [&](const Look& look) { return look.pairs == pairs; });
 }
 
 int Looks::next(int pairs) const {
-  for (std::size_t i = 0; i < count_; ++i) {
-    if (looks_[i].pairs > pairs) return looks_[i].pairs;
+  for (const Look& look : looks()) {
+    if (look.pairs > pairs) return look.pairs;
   }
   return pairs + 1;
 }
 
-double Looks::level(int pairs) const {
-  for (std::size_t i = 0; i < count_; ++i) {
-    if (looks_[i].pairs >= pairs) return looks_[i].level;
-  }
-  return looks_[count_ - 1].level;
-}
+double Looks::level(int pairs) const { return std::ranges::find(looks(), pairs, &Look::pairs)->level; }
 
 double Looks::critical_t(int pairs) const {
-  if (pairs < fewest) return std::numeric_limits<double>::infinity();
+  if (pairs < fewest || !is_look(pairs)) return std::numeric_limits<double>::infinity();
   if (count_ > 0) return t_of_level(level(pairs), pairs);
   // e_value(t, n) = 1 / 0.05, solved for t² / (n − 1).
   const double n = pairs;
@@ -84,7 +79,7 @@ double Looks::critical_t(int pairs) const {
 }
 
 double Looks::p_value(double t, int pairs) const {
-  if (pairs < fewest) return 1;
+  if (pairs < fewest || !is_look(pairs)) return 1;
   if (count_ == 0) return std::min(1.0, 1 / e_value(t, pairs));
   return std::min(1.0, two_sided_p(t, pairs) * error_rate / level(pairs));
 }

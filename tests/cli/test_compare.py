@@ -176,6 +176,18 @@ class Training(Compare):
         self.assert_said(again, "continues the comparison in runs/compare/a/001, which has 1 pair")
         self.assertIn("  took   2 seeds, ", again.out)
 
+    def test_no_verdict_between_two_looks(self):
+        """Each command trains one pair. No result, however large, is a verdict before the planned number of pairs."""
+        line = ("compare", "a.lua", *TARGET, *NEVER, "--seeds", "4", "--within", "0.001 s", "--threads", "1")
+        for count in (1, 2, 3):
+            value = self.run_program(*line, "--json").json()
+            self.assertEqual((value["seeds"], value["verdict"], value["p"]), (count, "unclear", 1))
+            quality = value["quality"]
+            self.assertEqual((quality["verdict"], quality["low"], quality["high"]), ("unclear", None, None))
+        self.assertGreaterEqual(value["more_seeds"], 1)
+        shown = self.run_program(*line).out  # trains the fourth
+        self.assertTrue(shown.startswith("B is "), shown)
+
 
 class Interrupted(Compare):
     def test_the_same_command_goes_on(self):

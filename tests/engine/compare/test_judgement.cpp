@@ -208,6 +208,21 @@ TEST_CASE("a training without a value stays out of the quality, not out of the s
   CHECK(judged.pairs == 6);
 }
 
+TEST_CASE("between two looks nothing is told, however large the difference") {
+  const std::vector<double> shares{0.5, 0.52, 0.49, 0.51, 0.48, 0.5};
+  for (const Looks& looks : {Looks::planned(), Looks::fixed(20)}) {
+    const Judgement judged = judge(pairs_of(shares, {.1, .11, .1, .12, .1, .09}), accuracy, 0.1, looks);
+    CHECK(judged.speed == Speed::unclear);
+    CHECK(judged.quality == Quality::unclear);
+    CHECK(judged.p == 1);
+    CHECK_FALSE(judged.is_clear);
+    CHECK_THAT(judged.ratio.mean, WithinAbs(2, 0.01));
+    CHECK(judged.ratio.low == 0);
+    CHECK(std::isinf(judged.ratio.high));
+    CHECK(std::isinf(judged.difference.low));
+  }
+}
+
 TEST_CASE("with one or two pairs nothing is told") {
   for (const std::size_t count : {0, 1, 2}) {
     std::vector<Pair> pairs = pairs_of(std::vector<double>(count, 0.1), std::vector<double>(count, 0.3));

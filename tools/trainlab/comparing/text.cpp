@@ -73,24 +73,29 @@ std::string quality_text(const compare::Judgement& judged, const Question& quest
 constexpr int most_seeds = 1000;
 
 // How many seeds more than the trained ones a new comparison needs to detect the present estimates with a probability
-// of 80 %; nullopt for one pair, which gives no estimate.
-std::optional<int> more_seeds(const compare::Judgement& judged) {
+// of 80 %, and at least those until the next look; nullopt for one pair, which gives no estimate.
+std::optional<int> more_seeds(const compare::Judgement& judged, const compare::Looks& looks) {
   if (judged.is_clear) return 0;
   if (judged.pairs < 2) return std::nullopt;
-  return std::max(compare::pairs_needed(judged.effect, most_seeds) - judged.pairs, 1);
+  return std::max(compare::pairs_needed(judged.effect, most_seeds), looks.next(judged.pairs)) - judged.pairs;
 }
 
-std::string more_text(const compare::Judgement& judged) {
-  const std::optional<int> more = more_seeds(judged);
+std::string more_text(const compare::Judgement& judged, const compare::Looks& looks) {
+  if (judged.pairs > 1 && !looks.is_look(judged.pairs)) {
+    return " from " + std::to_string(judged.pairs) + " seeds: the next look is after " +
+           std::to_string(looks.next(judged.pairs));
+  }
+  const std::optional<int> more = more_seeds(judged, looks);
   if (!more) return " from one seed";
   if (*more == 0) return "";
   if (*more + judged.pairs >= most_seeds) return "; would need more than " + std::to_string(most_seeds) + " seeds";
   return "; would need about " + std::to_string(*more) + " more seed" + (*more == 1 ? "" : "s");
 }
 
-std::string headline(const compare::Judgement& judged, const Question& question) {
+std::string headline(const compare::Judgement& judged, const Question& question, const compare::Looks& looks) {
   const std::string quality = quality_text(judged, question);
-  if (judged.speed == Speed::unclear && judged.quality == Quality::unclear) return "cannot tell" + more_text(judged);
+  if (judged.speed == Speed::unclear && judged.quality == Quality::unclear)
+    return "cannot tell" + more_text(judged, looks);
   std::string text = speed_text(judged);
   if (judged.speed == Speed::unclear) {
     constexpr std::size_t joint = 4;  // " and"
@@ -98,7 +103,7 @@ std::string headline(const compare::Judgement& judged, const Question& question)
   } else {
     text += quality;
   }
-  return text + more_text(judged) + ", p " + digits(judged.p, 2);
+  return text + more_text(judged, looks) + ", p " + digits(judged.p, 2);
 }
 
 std::string count_text(int count, const std::string& what) {
@@ -154,7 +159,7 @@ std::string comparison_text(const Comparison& comparison, const Question& questi
   const std::vector<Pair>& pairs = comparison.pairs;
   if (pairs.empty()) return "no pair has ended\n";
   const compare::Judgement judged = compare::judge(pairs, question.target, question.margin, comparison.looks);
-  std::string text = headline(judged, question) + "\n";
+  std::string text = headline(judged, question, comparison.looks) + "\n";
   text += "  A      " + comparison.a + "\n  B      " + comparison.b + "\n";
   text += "  time   to " + target_text(question.target) + ", median: A " + usual_time(pairs, &Pair::a) + ", B " +
           usual_time(pairs, &Pair::b) + "\n";
@@ -189,7 +194,7 @@ Value comparison_value(const Comparison& comparison, const Question& question) {
   quality.set("not_worse", judged.quality == Quality::better || judged.quality == Quality::not_worse);
   quality.set("margin", question.margin ? Value(*question.margin) : Value());
   quality.set("at_equal_time", interval(judged.at_equal_time, "difference"));
-  const std::optional<int> more = more_seeds(judged);
+  const std::optional<int> more = more_seeds(judged, comparison.looks);
   return Value::Map{
       {"kind", "comparison"},
       {"status", comparison.is_interrupted ? "interrupted" : "done"},

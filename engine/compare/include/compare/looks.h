@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <span>
 
 namespace trainlab::compare {
 
@@ -23,11 +24,12 @@ class Looks {
   // The number of pairs at the first look after `pairs`.
   int next(int pairs) const;
 
-  // The value that |t| of the mean of `pairs` differences must reach. Between two looks, where a comparison has run out
-  // of time, the level of the next look is used; the risk is no greater than that of waiting for this look. Infinite
-  // below 3 pairs.
+  // The value that |t| of the mean of `pairs` differences must reach. Infinite below 3 pairs, and where no look is
+  // planned: a comparison that runs out of time between two looks has no verdict, because a verdict there would be one
+  // look more.
   double critical_t(int pairs) const;
-  // The p value of a mean with this t, in [0, 1]: at most 0.05 exactly where |t| is at least critical_t.
+  // The p value of a mean with this t, in [0, 1]: at most 0.05 exactly where |t| is at least critical_t; 1 where
+  // critical_t is infinite because no look is planned or there are too few pairs.
   double p_value(double t, int pairs) const;
 
  private:
@@ -35,7 +37,8 @@ class Looks {
     int pairs;
     double level;  // level of a two-sided test at this look alone
   };
-  double level(int pairs) const;
+  std::span<const Look> looks() const { return {looks_.data(), count_}; }
+  double level(int pairs) const;  // of the look after `pairs` pairs
 
   std::array<Look, 4> looks_ = {};
   std::size_t count_ = 0;  // 0: looks at any time
