@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 
 #include "core/error.h"
@@ -12,6 +13,8 @@ namespace trainlab {
 namespace {
 
 constexpr double least_half_width = 0.03;
+constexpr double most_counted = 1e15;  // trainings; more fit into no budget that anybody has
+constexpr double infinity = std::numeric_limits<double>::infinity();
 
 Seconds plus(const Seconds& a, double seconds) { return {a.median + seconds, a.low + seconds, a.high + seconds}; }
 
@@ -39,6 +42,65 @@ std::optional<PlannedCost> cost_in(const Value& value) {
       .amount = value["amount"].number(), .currency = value["currency"].string(), .as_of = value["as_of"].string()};
 }
 
+// The time, or `most` seconds where these are fewer or the time is unknown; `most` 0 is no bound.
+std::optional<Seconds> at_most(const std::optional<Seconds>& time, double most) {
+  if (most == 0) return time;
+  if (!time) return Seconds{most, most, most};
+  return Seconds{std::min(time->median, most), std::min(time->low, most), std::min(time->high, most)};
+}
+
+// The steps of a training that has these seconds.
+double steps_in(double seconds, const MeasuredStageFacts& facts, const RecipePlan& plan) {
+  return std::max(std::floor((seconds - facts.once) / plan.step.median), 0.0);
+}
+
+// The steps of one training, as its length or its own time ends it; infinite where neither does.
+double steps_of_training(const MeasuredStageFacts& facts, const RecipePlan& plan) {
+  double steps = infinity;
+  if (facts.steps > 0) steps = static_cast<double>(facts.steps);
+  if (facts.training_time > 0) steps = std::min(steps, steps_in(facts.training_time, facts, plan));
+  return steps;
+}
+
+std::optional<double> flops_of(const MeasuredStageFacts& facts, const RecipePlan& plan) {
+  const double steps = steps_of_training(facts, plan);
+  if (facts.flops == 0 || !plan.whole || std::isinf(steps)) return std::nullopt;
+  auto trainings = static_cast<double>(facts.trainings);
+  if (facts.stage_time > 0) {
+    const double fit = facts.stage_time / plan.training->median;
+    trainings = facts.trainings > 0 ? std::min(trainings, fit) : fit;
+  }
+  return facts.flops * steps * trainings;
+}
+
+// Sets what the least of all bounds holds: the budget's time and FLOPs, and the own time of the stage and of a
+// training.
+void set_what_fits(RecipePlan& plan, const MeasuredStageFacts& facts) {
+  double seconds = plan.usable.value_or(infinity), flops = facts.most_flops > 0 ? facts.most_flops : infinity;
+  if (facts.stage_time > 0) seconds = std::min(seconds, facts.stage_time);
+  double steps = facts.training_time > 0 ? steps_in(facts.training_time, facts, plan) : infinity;
+  if (std::isfinite(seconds)) steps = std::min(steps, steps_in(seconds, facts, plan));
+  if (facts.flops > 0) steps = std::min(steps, std::floor(flops / facts.flops));
+  if (std::isinf(steps)) return;
+  plan.steps = steps;
+  if (facts.steps_per_epoch > 0) plan.epochs = steps / static_cast<double>(facts.steps_per_epoch);
+  if (!plan.training) return;
+  double trainings = seconds / plan.training->median;
+  if (const double own = steps_of_training(facts, plan); facts.flops > 0 && std::isfinite(own) && own > 0)
+    trainings = std::min(trainings, flops / (facts.flops * own));
+  if (std::isfinite(trainings))
+    plan.trainings = std::max(static_cast<std::int64_t>(std::min(trainings, most_counted)), std::int64_t{0});
+}
+
+std::optional<double> largest_parameters(const MeasuredStageFacts& facts, const RecipePlan& plan) {
+  // A stage that its own time ends takes this time with any model.
+  const bool has_length = plan.whole && facts.training_time == 0 && facts.stage_time == 0;
+  if (!has_length || facts.parameters == 0 || facts.flops == 0) return std::nullopt;
+  double factor = plan.usable ? *plan.usable / plan.whole->median : infinity;
+  if (facts.most_flops > 0) factor = std::min(factor, facts.most_flops / *plan.flops);
+  return facts.parameters * factor;
+}
+
 }  // namespace
 
 RecipePlan plan_of(const MeasuredStageFacts& facts) {
@@ -46,24 +108,23 @@ RecipePlan plan_of(const MeasuredStageFacts& facts) {
   plan.step = plus(widened(facts.step), facts.between);
   if (facts.steps_per_epoch > 0) plan.epoch = plan.step.times(static_cast<double>(facts.steps_per_epoch));
   if (facts.steps > 0) plan.training = plus(plan.step.times(static_cast<double>(facts.steps)), facts.once);
+  plan.training = at_most(plan.training, facts.training_time);
   if (plan.training && facts.trainings > 0) plan.whole = plan.training->times(static_cast<double>(facts.trainings));
+  plan.whole = at_most(plan.whole, facts.stage_time);
   if (plan.whole && facts.watts > 0) plan.joules = facts.watts * plan.whole->median;
-  if (facts.within == 0) return plan;
-
-  const BudgetTerms terms{.seconds = facts.within, .reserve = facts.reserve};
-  const double usable = end_of_stage(terms, facts.start, facts.share) - facts.start;
-  plan.usable = usable;
-  const double steps = std::max(std::floor((usable - facts.once) / plan.step.median), 0.0);
-  plan.steps = steps;
-  if (facts.steps_per_epoch > 0) plan.epochs = steps / static_cast<double>(facts.steps_per_epoch);
-  if (plan.training) plan.trainings = static_cast<std::int64_t>(usable / plan.training->median);
-  if (!plan.whole) {
-    // A stage without a length of its own goes on until the budget ends it.
-    plan.ends_first = EndsFirst::budget;
-    return plan;
+  plan.flops = flops_of(facts, plan);
+  if (facts.within > 0) {
+    const BudgetTerms terms{.seconds = facts.within, .reserve = facts.reserve};
+    plan.usable = end_of_stage(terms, facts.start, facts.share) - facts.start;
   }
-  plan.ends_first = plan.whole->median <= usable ? EndsFirst::length : EndsFirst::budget;
-  if (facts.parameters > 0 && facts.flops > 0) plan.largest_parameters = facts.parameters * usable / plan.whole->median;
+  set_what_fits(plan, facts);
+  if (facts.within == 0 && facts.most_flops == 0) return plan;
+
+  // A stage without a length of its own goes on until the budget ends it.
+  const bool is_out_of_time = plan.usable && plan.whole && plan.whole->median > *plan.usable;
+  const bool is_out_of_flops = facts.most_flops > 0 && plan.flops && *plan.flops > facts.most_flops;
+  plan.ends_first = !plan.whole || is_out_of_time || is_out_of_flops ? EndsFirst::budget : EndsFirst::length;
+  plan.largest_parameters = largest_parameters(facts, plan);
   return plan;
 }
 
@@ -83,6 +144,9 @@ MeasuredStageFacts facts_from(const Value& value) try {
           .within = value["within"].number(),
           .reserve = value["reserve"].number(),
           .share = value["share"].number(),
+          .training_time = value["training_time"].number(),
+          .stage_time = value["stage_time"].number(),
+          .most_flops = value["most_flops"].number(),
           .watts = value["watts"].number(),
           .cost = cost_in(value["cost"])};
 } catch (const std::logic_error& error) {
@@ -101,10 +165,11 @@ Value to_value(const MeasuredStageFacts& facts, const RecipePlan& plan) {
                     {"steps_per_epoch", facts.steps_per_epoch > 0 ? Value(facts.steps_per_epoch) : Value()},
                     {"parameters", known(facts.parameters)},
                     {"flops_per_step", known(facts.flops)},
-                    {"flops", known(facts.flops * static_cast<double>(facts.steps * facts.trainings))},
+                    {"flops", or_nil(plan.flops)},
                     {"within", known(facts.within)},
                     {"reserve", known(facts.reserve)},
                     {"usable", or_nil(plan.usable)},
+                    {"flops_budget", known(facts.most_flops)},
                     {"epochs", or_nil(plan.epochs)},
                     {"steps", or_nil(plan.steps)},
                     {"trainings", or_nil(plan.trainings)},

@@ -256,6 +256,38 @@ class Plan(PlanTest):
         self.assertIn("EUR with the start of the run, at the price of 2026-11-01",
                       self.run_program("plan", "r.lua", "--threads", "1").out)
 
+    def test_a_training_with_a_time_of_its_own(self):
+        self.write("r.lua", fit(epochs=1000000, more='  time = "1 min",\n'))
+        plan = self.plan("r.lua", "--threads", "1", "--within", "1 h")
+        self.assertEqual((plan["seconds"]["median"], plan["ends_first"]), (60, "length"))
+        self.assertLess(plan["steps"] * plan["step_seconds"]["median"], 60)
+        result = self.run_program("plan", "r.lua", "--threads", "1", "--within", "1 h")
+        self.assertIn("  length     1 min 00 s (1 min 00 s ... 1 min 00 s), by its option `time`\n", result.out)
+        self.assertIn("  ends first the length of the stage\n", result.out)
+
+    def test_a_budget_of_flops(self):
+        self.write("r.lua", 'lab.budget { flops = 1e6 }\n' + fit(epochs=1000))
+        plan = self.plan("r.lua", "--threads", "1")
+        self.assertEqual((plan["ends_first"], plan["flops_budget"], plan["usable"]), ("budget", 1e6, None))
+        self.assertEqual(plan["steps"], int(1e6 / plan["flops_per_step"]))
+        result = self.run_program("plan", "r.lua", "--threads", "1")
+        for text in ("  budget     1e+06 FLOPs for the stage\n", "  ends first the budget\n"):
+            self.assertIn(text, result.out)
+
+    def test_a_budget_into_which_nothing_fits(self):
+        self.write("r.lua", 'lab.budget { time = "1 s", reserve = "0.999 s" }\n' + fit())
+        result = self.run_program("plan", "r.lua", "--threads", "1")
+        self.assertIn("  fits       nothing: the start and the reserve use all of it\n", result.out)
+
+    def test_more_trials_than_can_be_counted(self):
+        self.write("r.lua", fit().replace(
+            "return lab.fit {", "local function build(hp) return lab.fit {").rstrip() + """ end
+return lab.sweep { name = "s", space = { lr = lab.space.log(1e-3, 1e-1) }, metric = "val.loss",
+                   trials = 1000000000000000, seeds = 10000, build = build }
+""")
+        plan = self.plan("r.lua", "--threads", "1")
+        self.assertGreater(plan["seconds"]["median"], 0)
+
     def test_a_search_and_its_budget(self):
         self.write("r.lua", 'lab.budget { time = "1 h", reserve = "6 min" }\n' + fit().replace(
             "return lab.fit {", "local function build(hp) return lab.fit {").rstrip() + """ end

@@ -44,11 +44,15 @@ std::string count_text(double count) {
 
 std::string length_text(const MeasuredStageFacts& facts, const RecipePlan& plan) {
   const char* const one = facts.kind == "ensemble" ? "members" : facts.kind == "sweep" ? "fits" : nullptr;
-  std::string text = plan.training ? seconds_text(*plan.training) : "unknown: a time ends it";
+  std::string text = plan.training ? seconds_text(*plan.training) : "unknown: the recipe has none";
+  const bool is_cut = plan.training && facts.training_time == plan.training->median;
+  if (is_cut) text += ", by its option `time`";
   if (!one) return text;
   text += " each";
-  if (facts.trainings == 0) return text + ", as many as its time allows";
+  const std::string in_time = " in the " + time_text(facts.stage_time) + " of its option `time`";
+  if (facts.trainings == 0) return text + ", as many as fit" + (facts.stage_time > 0 ? in_time : "");
   text += fmt::format("; {} {}", facts.trainings, one);
+  if (plan.whole && plan.whole->median == facts.stage_time) return text + ", as far as they fit" + in_time;
   return plan.whole ? text + " take " + seconds_text(*plan.whole) + " one after the other" : text;
 }
 
@@ -59,10 +63,16 @@ std::string energy_text(const MeasuredStageFacts& facts, const RecipePlan& plan)
                      *plan.joules / joules_per_watt_hour, facts.watts);
 }
 
-std::string budget_text(const MeasuredStageFacts& facts, const RecipePlan& plan) {
-  std::string text = row_of(
-      "budget", duration_text(facts.within) + ", of which the stage has " + duration_text(std::max(*plan.usable, 0.0)));
-  if (*plan.usable <= 0) return text + row_of("fits", "nothing: the start and the reserve use all of it");
+// What the budget gives the stage, and what fits into that and into the stage's own time.
+std::string bounds_text(const MeasuredStageFacts& facts, const RecipePlan& plan) {
+  std::string text;
+  if (plan.usable) {
+    text += row_of("budget", duration_text(facts.within) + ", of which the stage has " +
+                                 duration_text(std::max(*plan.usable, 0.0)));
+    if (*plan.usable <= 0) return text + row_of("fits", "nothing: the start and the reserve use all of it");
+  }
+  if (facts.most_flops > 0) text += row_of("budget", fmt::format("{:.4g} FLOPs for the stage", facts.most_flops));
+  if (!plan.steps) return text;
   std::string fits =
       plan.epochs ? count_text(std::floor(*plan.epochs)) + " epochs" : count_text(*plan.steps) + " steps";
   fits += " of one training";
@@ -77,6 +87,7 @@ std::string budget_text(const MeasuredStageFacts& facts, const RecipePlan& plan)
                                       "step grows like the parameters",
                                       *plan.largest_parameters, facts.parameters));
   }
+  if (plan.ends_first == EndsFirst::unknown) return text;
   return text + row_of("ends first", plan.ends_first == EndsFirst::length ? "the length of the stage" : "the budget");
 }
 
@@ -91,7 +102,7 @@ std::string recipe_text(const MeasuredStageFacts& facts, const RecipePlan& plan)
     text += row_of("cost", fmt::format("{:.2f} {} with the start of the run, at the price of {}", facts.cost->amount,
                                        facts.cost->currency, facts.cost->as_of));
   }
-  if (plan.usable) text += budget_text(facts, plan);
+  text += bounds_text(facts, plan);
   if (facts.share < 1) text += "  later stages need the result of this one, and are not planned\n";
   return text;
 }

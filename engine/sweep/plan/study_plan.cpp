@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "core/params.h"
 #include "core/time_in_seconds.h"
@@ -257,12 +258,14 @@ Value StudyPlan::description(const Study& study) const {
 StageTrainings StudyPlan::trainings() const {
   const Study study = this->study();
   const bool is_bounded = terms_.trials < StudyTerms::no_limit;
+  // As many as can be counted, where the product is greater.
+  const std::int64_t most = (std::numeric_limits<std::int64_t>::max() - terms_.trainings_at_end) / terms_.repeats;
   const std::string params = params_text(terms_.space.params(example_point_));
   return {.first = example(),
           .name = fmt::format("trial {} of {} {}{}", example_trial_, options_.entry().name, options_.string("name"),
                               params.empty() ? "" : " (" + params + ")"),
           .option = "build",
-          .count = is_bounded ? terms_.trials * terms_.repeats + terms_.trainings_at_end : 0,
+          .count = is_bounded ? std::min(terms_.trials, most) * terms_.repeats + terms_.trainings_at_end : 0,
           .together = trainings_together(study),
           .validations_decide = pruner() != nullptr || study.scheduler() != nullptr};
 }

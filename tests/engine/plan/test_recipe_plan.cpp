@@ -2,6 +2,7 @@
 #include "plan/recipe_plan.h"
 
 #include <catch2/catch.hpp>
+#include <limits>
 
 #include "core/error.h"
 #include "support/error_of.h"
@@ -48,7 +49,7 @@ TEST_CASE("the energy of a stage is the power during the measured steps, for its
   facts.watts = 40;
   CHECK(*plan_of(facts).joules == Approx(40 * 20.5));
   CHECK(to_value(facts, plan_of(facts))["joules"].number() == Approx(820));
-  facts.steps = 0;  // its length is a time
+  facts.steps = 0;  // it has no length
   CHECK_FALSE(plan_of(facts).joules);
 }
 
@@ -77,13 +78,116 @@ TEST_CASE("what a budget holds of a fit") {
     CHECK(*none.usable <= 0);
     CHECK(*none.steps == 0);
   }
-  SECTION("whose length is a time") {
+  SECTION("that has no length") {
     facts.steps = 0;
     const RecipePlan open = plan_of(facts);
     CHECK_FALSE(open.training);
     CHECK(open.ends_first == EndsFirst::budget);
     CHECK_FALSE(open.largest_parameters);
   }
+}
+
+TEST_CASE("a training that its own time ends") {
+  MeasuredStageFacts facts = fit();
+  facts.training_time = 10;
+  SECTION("before its length, without a budget") {
+    const RecipePlan plan = plan_of(facts);
+    CHECK(plan.whole->median == Approx(10));
+    CHECK(*plan.steps == Approx(950));
+    CHECK(*plan.epochs == Approx(9.5));
+    CHECK(*plan.flops == Approx(950e9));
+    CHECK(plan.ends_first == EndsFirst::unknown);
+    CHECK_FALSE(plan.largest_parameters);
+  }
+  SECTION("and that has no other length") {
+    facts.steps = 0;
+    CHECK(plan_of(facts).whole->median == Approx(10));
+    CHECK(*plan_of(facts).steps == Approx(950));
+  }
+  SECTION("before a larger budget") {
+    facts.within = 3600;
+    const RecipePlan plan = plan_of(facts);
+    CHECK(plan.ends_first == EndsFirst::length);
+    CHECK(*plan.epochs == Approx(9.5));  // not those of an hour
+    CHECK(*plan.trainings == 359);
+  }
+  SECTION("after a smaller budget") {
+    facts.within = 7;
+    const RecipePlan plan = plan_of(facts);
+    CHECK(plan.ends_first == EndsFirst::budget);
+    CHECK(*plan.steps == Approx(450));
+  }
+  SECTION("after its length") {
+    facts.training_time = 100;
+    CHECK(plan_of(facts).whole->median == Approx(20.5));
+    CHECK(*plan_of(facts).flops == Approx(2000e9));
+  }
+}
+
+TEST_CASE("a stage of several trainings that its own time ends") {
+  MeasuredStageFacts facts = fit();
+  facts.kind = "sweep";
+  facts.trainings = 64;
+  facts.stage_time = 205;
+  const RecipePlan plan = plan_of(facts);
+  CHECK(plan.training->median == Approx(20.5));
+  CHECK(plan.whole->median == Approx(205));
+  CHECK(*plan.trainings == 10);
+  CHECK(*plan.flops == Approx(10 * 2000e9));
+  SECTION("as many as the time allows") {
+    facts.trainings = 0;
+    CHECK(plan_of(facts).whole->median == Approx(205));
+    CHECK(*plan_of(facts).trainings == 10);
+  }
+  SECTION("before a larger budget") {
+    facts.within = 3600;
+    CHECK(plan_of(facts).ends_first == EndsFirst::length);
+    CHECK(*plan_of(facts).trainings == 10);
+  }
+  SECTION("after a smaller budget") {
+    facts.within = 110;
+    CHECK(plan_of(facts).ends_first == EndsFirst::budget);
+    CHECK(*plan_of(facts).trainings == 5);
+  }
+}
+
+TEST_CASE("what a budget of FLOPs holds") {
+  MeasuredStageFacts facts = fit();  // 2e12 FLOPs
+  facts.most_flops = 5e11;
+  const RecipePlan plan = plan_of(facts);
+  CHECK(plan.ends_first == EndsFirst::budget);
+  CHECK(*plan.steps == Approx(500));
+  CHECK(*plan.epochs == Approx(5));
+  CHECK(*plan.trainings == 0);
+  CHECK(*plan.largest_parameters == Approx(2.5e5));
+  CHECK_FALSE(plan.usable);
+  CHECK(to_value(facts, plan)["flops_budget"].number() == Approx(5e11));
+  SECTION("that is larger than the training") {
+    facts.most_flops = 1e13;
+    CHECK(plan_of(facts).ends_first == EndsFirst::length);
+    CHECK(*plan_of(facts).trainings == 5);
+  }
+  SECTION("beside a time that ends first") {
+    facts.most_flops = 1e13;
+    facts.within = 15;
+    CHECK(plan_of(facts).ends_first == EndsFirst::budget);
+    CHECK(*plan_of(facts).steps == Approx(1250));
+  }
+  SECTION("that ends before the time") {
+    facts.within = 3600;
+    CHECK(plan_of(facts).ends_first == EndsFirst::budget);
+    CHECK(*plan_of(facts).steps == Approx(500));
+  }
+}
+
+TEST_CASE("more trainings than can be counted") {
+  MeasuredStageFacts facts = fit();
+  facts.trainings = std::numeric_limits<std::int64_t>::max();
+  CHECK(*plan_of(facts).flops == Approx(2e12 * 9.223372036854775807e18));
+  facts.step = {.median = 1e-12, .low = 1e-12, .high = 1e-12};
+  facts.between = facts.once = 0;
+  facts.within = 1e12;
+  CHECK(*plan_of(facts).trainings > 0);
 }
 
 TEST_CASE("a search that other stages follow has two thirds of what is left") {
@@ -103,7 +207,8 @@ TEST_CASE("a search that other stages follow has two thirds of what is left") {
 TEST_CASE("a plan of a recipe as data, and the engine's facts") {
   const Value sent = parse_json(R"({"stage": "f", "kind": "task", "step": {"median": 0.01, "low": 0.01, "high": 0.01},
     "between": 0.0, "once": 0.0, "start": 1.0, "steps_per_epoch": 0, "steps": 0, "trainings": 1, "parameters": 0.0,
-    "flops": 0.0, "within": 10.0, "reserve": 1.0, "share": 1.0, "watts": 0.0})",
+    "flops": 0.0, "within": 10.0, "reserve": 1.0, "share": 1.0, "training_time": 0.0, "stage_time": 0.0,
+    "most_flops": 0.0, "watts": 0.0})",
                                 "test");
   const MeasuredStageFacts facts = facts_from(sent);
   const Value value = to_value(facts, plan_of(facts));

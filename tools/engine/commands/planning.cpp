@@ -2,6 +2,7 @@
 // engine answers with JSON (plan/recipe_plan.h).
 #include "command.h"
 #include "core/clock.h"
+#include "core/time_in_seconds.h"
 #include "measured_stage.h"
 #include "plan/energy.h"
 #include "plan/recipe_plan.h"
@@ -13,6 +14,9 @@ namespace trainlab {
 namespace {
 
 constexpr double longest = 10;  // longest time for measuring steps, which ends earlier when a step is known to ±1 %
+
+// The seconds of the option `time`; 0 without.
+double own_time(const Options& stage) { return stage.given("time") ? time_in_seconds(stage, "time") : 0; }
 
 class PlanningExecution final : public MeasuredStage {
  public:
@@ -31,7 +35,9 @@ class PlanningExecution final : public MeasuredStage {
                              {"share", budget_share(what.whole, what.is_last)},
                              {"steps", 0},
                              {"steps_per_epoch", 0},
-                             {"parameters", 0.0}};
+                             {"parameters", 0.0},
+                             {"training_time", what.stage.entry().name == "fit" ? own_time(what.stage) : 0.0},
+                             {"stage_time", kind.trainings ? own_time(what.whole) : 0.0}};
     if (what.stage.entry().name == "fit") {
       const FitPlan plan = plan_fit(what.stage, settings);
       facts.set("steps", plan.length.total_steps);
@@ -57,6 +63,7 @@ class PlanningExecution final : public MeasuredStage {
     const BudgetTerms budget = run().budget_terms();
     facts.set("within", budget.seconds);
     facts.set("reserve", budget.reserve);
+    facts.set("most_flops", facts["share"].number() * budget.flops);
     if (const std::optional<Seconds> whole = plan_of(facts_from(facts)).whole; whole && budget.paid) {
       const double seconds = facts["start"].number() + whole->median;
       facts.set("cost", Value::Map{{"amount", budget.paid->cost_of_seconds(seconds)},

@@ -1,5 +1,5 @@
-// The time that a recipe's stage takes, computed from measured steps, and how much of the stage fits into a budget of
-// time. Pure arithmetic.
+// The time that a recipe's stage takes, computed from measured steps, and how much of the stage fits into a budget.
+// Pure arithmetic.
 #pragma once
 
 #include <cstdint>
@@ -31,12 +31,15 @@ struct MeasuredStageFacts {
   double once = 0;          // seconds of a training outside of its steps: its last validation, test and checkpoint
   double start = 0;         // seconds before the first step of the run
   std::int64_t steps_per_epoch = 0;      // 0: the training has no epochs
-  std::int64_t steps = 0;                // steps of a training by the recipe; 0: its length is a time, or unknown
+  std::int64_t steps = 0;                // steps of a training by the recipe; 0: only a time ends it
   std::int64_t trainings = 1;            // successive trainings of the stage; 0: as many as its time allows
   double parameters = 0;                 // parameters of the model; 0: unknown
   double flops = 0;                      // FLOPs of a step; 0: unknown
   double within = 0, reserve = 0;        // the budget of the run in seconds; 0: none
   double share = 1;                      // share of the remaining budget for this stage; 1: no stages follow
+  double training_time = 0;              // the option `time` of a training, in seconds; 0: none
+  double stage_time = 0;                 // the option `time` of the stage around the trainings, in seconds; 0: none
+  double most_flops = 0;                 // the stage's share of the run's budget of FLOPs; 0: none
   double watts = 0;                      // mean power of the processors while the stage was measured; 0: unknown
   std::optional<PlannedCost> cost = {};  // where the recipe's budget has prices and the stage has a length
 };
@@ -45,13 +48,16 @@ struct RecipePlan {
   Seconds step;                                   // a step with its share of the work between steps
   std::optional<Seconds> epoch, training, whole;  // whole: the stage. Unknown without a length
   std::optional<double> joules;                   // for the stage, if the power stays; all that the machine does counts
+  std::optional<double> flops;                    // of the stage
   std::optional<double> usable;                   // seconds of the budget for the stage
-  // Epochs, or steps where there are no epochs, of a single training that takes all of the usable time.
+  // Epochs, or steps where there are no epochs, of a single training that takes all that the least of the bounds
+  // leaves: the budget's time and FLOPs, and the own time of the stage. Unknown without a bound.
   std::optional<double> epochs, steps;
-  std::optional<std::int64_t> trainings;  // whole trainings, of seeds or of trials, that fit
+  std::optional<std::int64_t> trainings;  // whole trainings, of seeds or of trials, that fit into the same
   EndsFirst ends_first = EndsFirst::unknown;
-  // The parameters of a model of the same kind whose stage takes all of the usable time. Assumes that the time of a
-  // step is proportional to its FLOPs, and the FLOPs to the parameters.
+  // The parameters of a model of the same kind whose stage takes all of the usable time, or of the FLOPs. Assumes that
+  // the time of a step is proportional to its FLOPs, and the FLOPs to the parameters. Unknown for a stage that its own
+  // time ends.
   std::optional<double> largest_parameters;
 };
 
