@@ -371,6 +371,15 @@ class Finished(Compare):
         self.assertTrue(text.startswith(f"B is {ratio} ("), text)
         self.assertIn(") times slower and worse, p ", text)
 
+    def test_a_link_to_one_of_the_runs_is_not_another_run(self):
+        """As `promote` leaves beside the runs."""
+        for folder in "ab":
+            self.train_runs(folder, (1, 2, 3))
+            (self.folder / folder / "current").symlink_to("2")
+        (self.folder / "b" / "nowhere").symlink_to("gone")
+        value = self.run_program("compare", "a", "b", *TARGET, "--json").json()
+        self.assertEqual(value["seeds"], 3)
+
     def test_equal_and_unclear(self):
         self.train_runs("a", range(1, 6))
         shutil.copytree(self.folder / "a", self.folder / "b")

@@ -1,6 +1,7 @@
 #include "comparing/ended_trainings.h"
 
 #include <charconv>
+#include <set>
 #include <vector>
 
 #include "cli/requests.h"
@@ -22,10 +23,16 @@ bool is_run(const fs::path& folder) {
   return fs::exists(manifest_path(folder), ignored);
 }
 
+// Each folder once, by its own name: `promote` leaves a link `current` beside the runs, to one of these.
 std::vector<fs::path> folders_in(const fs::path& folder) {
   std::vector<fs::path> folders;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    if (entry.is_directory()) folders.push_back(entry.path());
+  std::set<fs::path> seen;
+  for (const bool of_links : {false, true}) {
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+      std::error_code ignored;
+      if (entry.is_symlink() != of_links || !entry.is_directory(ignored)) continue;
+      if (seen.insert(fs::canonical(entry.path(), ignored)).second) folders.push_back(entry.path());
+    }
   }
   return folders;
 }
