@@ -411,6 +411,22 @@ class Finished(Compare):
         rows.write_text('{"seconds": 2, "val.lost": 1}\n')
         self.assert_said(self.run_program("compare", "a", "b", *TARGET, code=2), "the rows of b/3 have no val.loss")
 
+    def test_a_run_that_failed_by_something_else(self):
+        """A failure that is no loss that is not finite does not count as one."""
+        self.train_runs("a", (1, 2, 3))
+        self.train_runs("b", (1, 2, 3), "--rate", "0.1")
+        summary = self.folder / "b/3/summary.json"
+        value = {**self.summary(self.folder / "b/3"), "status": "failed",
+                 "reason": "a.lua:9: on.finish: it is not finite"}
+        summary.write_text(json.dumps(value))
+        self.assert_said(self.run_program("compare", "a", "b", *TARGET, code=2),
+                         "the run in b/3 has failed: a.lua:9: on.finish: it is not finite")
+        for reason in ("the training loss is not finite at step 3 (learning rate 0.1)",
+                       "the validation loss is not finite at step 23"):
+            summary.write_text(json.dumps({**value, "reason": reason}))
+            failed = self.run_program("compare", "a", "b", *TARGET, "--json").json()["failed"]
+            self.assertEqual((failed["a"], failed["b"]), (0, 1))
+
     def test_too_few(self):
         self.train_runs("a", (1,))
         self.train_runs("b", (1,), "--rate", "0.1")

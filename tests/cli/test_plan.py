@@ -383,7 +383,8 @@ class Seeds(PlanTest):
     def test_trainings_that_fail(self):
         self.runs("runs", [0.5, 0.6, 0.7])
         path = self.folder / "runs/2/summary.json"
-        path.write_text(json.dumps({**json.loads(path.read_text()), "status": "failed"}))
+        path.write_text(json.dumps({**json.loads(path.read_text()), "status": "failed",
+                                    "reason": "the training loss is not finite at step 2"}))
         plan = self.plan("seeds", "runs")
         self.assertEqual((plan["seeds"], plan["failed"]), ([1, 3], 1))
         self.assertIn("failed   1 of 3 trainings", self.run_program("plan", "seeds", "runs").out)

@@ -73,6 +73,15 @@ bool is_finished(const Value& summary) {
   return status.is_string() && (status.string() == "done" || status.string() == "stopped");
 }
 
+bool has_diverged(const Value& summary) {
+  const Value& reason = summary["reason"];
+  if (summary["status"] != Value("failed") || !summary["metrics"].is_map() || !reason.is_string()) return false;
+  // The reasons of engine/train: "the training loss is not finite at step 12". An error of the recipe has its position
+  // in front.
+  const std::string& text = reason.string();
+  return text.starts_with("the ") && text.find(" not finite") != std::string::npos;
+}
+
 std::vector<StageRecord> read_stages(const fs::path& run) {
   const fs::path path = run / "stages.json";
   const Value list = read_json(path);

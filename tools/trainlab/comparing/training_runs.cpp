@@ -72,9 +72,12 @@ std::string best_text(const std::vector<compare::Pair>& pairs, const compare::Tr
 
 EndedFit ended_fit(const fs::path& folder) {
   EndedFit fit{.summary = read_summary(folder), .has_failed = false};
-  // A fit that failed because its loss is not finite has metrics; a fit that was killed has none.
-  fit.has_failed = fit.summary["status"] == Value("failed") && fit.summary["metrics"].is_map();
+  fit.has_failed = has_diverged(fit.summary);
   if (is_finished(fit.summary) || fit.has_failed) return fit;
+  if (fit.summary["status"] == Value("failed") && fit.summary["reason"].is_string()) {
+    throw usage_error("the run in " + shown_path(folder) + " has failed: " + fit.summary["reason"].string())
+        .hint("only failures by a loss that is not finite are counted: mend the run, or leave it out");
+  }
   throw usage_error("the run in " + shown_path(folder) + " has not ended")
       .hint("first: trainlab resume " + shell_word(shown_path(folder)));
 }

@@ -70,6 +70,8 @@ Value read_summary(const std::filesystem::path& folder);
 Value read_stage_summary(const std::filesystem::path& folder);
 // Whether a stored summary says that its stage has ended for good: done or stopped.
 bool is_finished(const Value& summary);
+// Whether a loss, or gradients, that were not finite have ended the fit of this summary, and not an error.
+bool has_diverged(const Value& summary);
 
 // A stage as stages.json records it, in the order in which the recipe ran them.
 struct StageRecord {
