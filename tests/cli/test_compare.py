@@ -293,6 +293,20 @@ class BadInput(Compare):
         self.write("free.lua", RECIPE.replace('name = "f"', 'name = "f", seed = lab.seed'))
         self.compare("free.lua", *TARGET, *NEVER, "--within", "0.001 s")
 
+    def test_metrics_that_are_functions(self):
+        """Their texts and what they use are compared, not their places in the recipe."""
+        metric = OWN_METRIC.replace('name = "mine"', 'name = "mine", goal = "max"').replace("return sum end",
+                                                                                            "return sum + gap end")
+        recipe = 'local gap = lab.param { "gap", 1 }\n' + RECIPE.replace('"accuracy"', metric)
+        target = ("--target", "val.mine=0.5")
+        self.write("a.lua", recipe)
+        self.refused("they compute it in different ways", "a.lua", *target, "--b", "gap=2")
+        self.write("b.lua", recipe.replace("return sum + gap end", "return sum - gap end"))
+        self.refused("they compute it in different ways", "a.lua", "b.lua", *target)
+        self.write("b.lua", recipe.replace("  metrics = {", "  metrics = { function(out, batch) return 1 end,\n"))
+        result = self.compare("a.lua", "b.lua", *target, "--within", "0.001 s", code=2)
+        self.assert_said(result, "have reached val.mine = 0.5 at their first validation")
+
     def test_other_data(self):
         self.write("b.lua", RECIPE.replace("seed = 7", "seed = 8"))
         self.refused("val.loss of A and B cannot be compared: it is measured on other samples (360 samples in A, 360 "
@@ -443,25 +457,41 @@ class Finished(Compare):
         result = self.run_program("compare", "a", "b", *TARGET, "--seeds", "5", code=2)
         self.assert_said(result, "--seeds means nothing to runs that have ended")
 
-    def test_ensembles(self):
-        for name, rate in (("a", "0.05"), ("b", "0.1")):
-            self.write(f"{name}.lua", f"""local nn = lab.nn
+    def train_ensemble(self, name, rate, data=DATA, before=""):
+        self.write(f"{name}.lua", f"""local nn = lab.nn
+{before}
 return lab.ensemble {{
   name = "e", seeds = 8, keep = 2, metric = "val.loss",
   build = function()
     return lab.fit {{
-      name = "m", data = {DATA}, model = nn.Sequential {{ nn.Flatten(), nn.Linear(10) }}, loss = "cross_entropy",
+      name = "m", data = {data}, model = nn.Sequential {{ nn.Flatten(), nn.Linear(10) }}, loss = "cross_entropy",
       optim = lab.optim.SGD {{ lr = {rate} }}, batch = 16, epochs = 8,
     }}
   end,
 }}""")
-            self.train("--out", f"run-{name}", "--quiet", recipe=f"{name}.lua")
+        self.train("--out", f"run-{name}", "--quiet", recipe=f"{name}.lua")
+
+    def test_ensembles(self):
+        self.train_ensemble("a", "0.05")
+        self.train_ensemble("b", "0.1")
         result = self.run_program("compare", "run-a", "run-b", *TARGET, "--json")
         self.assertEqual(result.json()["seeds"], 8, result)  # also those that were not kept
         self.assertEqual(result.json()["quality"]["verdict"], "better", result)
         self.assert_said(result, "members of an ensemble that were trained side by side have slowed each other down")
         result = self.run_program("compare", "run-a", "run-b", "--target", "val.accuracy=0.9", code=2)
         self.assert_said(result, "is compared by the metric that it names, \"val.loss\", found val.accuracy")
+
+    def test_ensembles_of_other_data(self):
+        """Also after a stage whose result the recipe needs."""
+        self.train_ensemble("a", "0.05")
+        for name, data in (("b", DATA.replace("seed = 7", "seed = 8")), ("c", DATA.replace("val = 0.2", "val = 0.1"))):
+            self.train_ensemble(name, "0.1", data)
+            result = self.run_program("compare", "run-a", f"run-{name}", *TARGET, code=2)
+            self.assert_said(result, "val.loss of A and B cannot be compared: it is measured on other samples (360 ")
+        first = 'local found = lab.run(lab.task { name = "t", run = function(ctx) ctx:log("rate", 0.1) end })'
+        self.train_ensemble("d", "found.metrics.rate", before=first)
+        result = self.run_program("compare", "run-a", "run-d", *TARGET, "--json")
+        self.assertEqual((result.json()["seeds"], result.json()["quality"]["verdict"]), (8, "better"), result)
 
 
 if __name__ == "__main__":

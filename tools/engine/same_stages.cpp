@@ -9,23 +9,6 @@ namespace trainlab {
 
 namespace {
 
-Value comparable(const Spec& spec, const Value& value) {
-  if (value.is_list()) {
-    Value::List list;
-    for (const Value& one : value.list()) list.push_back(comparable(spec, one));
-    return list;
-  }
-  if (!value.is_map()) return value;
-  if (const std::shared_ptr<Callable> function = spec.function(value)) {
-    return Value::Map{{"@", "function"}, {"text", function->text()}};
-  }
-  Value::Map map;
-  for (const auto& [name, one] : value.map()) {
-    if (!name.starts_with("@at")) map.emplace(name, comparable(spec, one));
-  }
-  return map;
-}
-
 std::string shown(const Value& value) { return value.is_nil() ? "not given" : value.brief(); }
 
 void compare(const std::string& path, const Value& before, const Value& now, std::vector<std::string>& lines) {
@@ -49,8 +32,25 @@ void compare(const std::string& path, const Value& before, const Value& now, std
 
 }  // namespace
 
+Value comparable_value(const Spec& spec, const Value& value) {
+  if (value.is_list()) {
+    Value::List list;
+    for (const Value& one : value.list()) list.push_back(comparable_value(spec, one));
+    return list;
+  }
+  if (!value.is_map()) return value;
+  if (const std::shared_ptr<Callable> function = spec.function(value)) {
+    return Value::Map{{"@", "function"}, {"text", function->text()}};
+  }
+  Value::Map map;
+  for (const auto& [name, one] : value.map()) {
+    if (!name.starts_with("@at")) map.emplace(name, comparable_value(spec, one));
+  }
+  return map;
+}
+
 Value comparable_stage(const Registry& registry, const Spec& stage) {
-  Value all = comparable(stage, stage.value);
+  Value all = comparable_value(stage, stage.value);
   const Entry* entry = registry.find(all["@"].string());
   std::erase_if(all.map(), [&](const auto& one) {
     const Option* option = entry->find(one.first);

@@ -10,8 +10,11 @@
 
 namespace trainlab {
 
-// A stage without what a mended recipe may change: positions in the file, and options that are mendable. A function
-// stands as its text and the values that it uses.
+// A value of a spec without positions in the file. A function stands as its text and the values that it uses.
+Value comparable_value(const Spec& spec, const Value& value);
+
+// A stage without what a mended recipe may change: positions in the file, and options that are mendable. Functions
+// stand as in comparable_value.
 Value comparable_stage(const Registry& registry, const Spec& stage);
 
 // A line for each difference of two such values: "optim.lr: was 0.01, is 0.1".

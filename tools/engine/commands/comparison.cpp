@@ -8,6 +8,8 @@
 #include "data/data_hashes.h"
 #include "execution.h"
 #include "objective/metrics.h"
+#include "run/folder.h"
+#include "run/stage.h"
 #include "same_stages.h"
 #include "train/fit_plan.h"
 
@@ -37,18 +39,41 @@ class ComparisonExecution final : public Execution {
   explicit ComparisonExecution(const EngineStart& start) : Execution(start, Purpose::check) {}
 
  private:
-  StageResult run_stage(const std::shared_ptr<const Spec>&) override { throw ExecutionEnds(); }
+  StageResult run_stage(const std::shared_ptr<const Spec>& stage) override {
+    const std::optional<std::filesystem::path> run = request().path("ended");
+    if (!run) throw ExecutionEnds();
+    const std::shared_ptr<const Spec> spec = with_set(*stage, false);
+    const std::filesystem::path folder = find_stage(*run, stage_key(registry(), spec->value)).folder;
+    return {read_stage_summary(folder), folder, spec};
+  }
 
   int end(const Recipe::Outcome& outcome) override {
     if (!outcome.stage) throw unsuitable(outcome.ended ? "one with lab.run" : "one that returns no stage");
     const std::shared_ptr<const Spec> spec = with_set(*outcome.stage, true);
     const Options stage(registry(), spec, "");
+    if (request().path("ended") && stage.entry().name == "ensemble") return answer_for_ensemble(stage);
     if (stage.entry().name != "fit") throw unsuitable("one that returns a lab." + stage.entry().name);
     if (stage.given("seed") && stage.integer("seed") != run().settings().seed) {
       throw stage.error("seed", "all trainings of the recipe would have this seed")
           .hint("seed = lab.seed, or leave `seed` out");
     }
-    send(to_json(answer(plan_fit(stage, run().settings()), comparable_stage(registry(), *spec))) + "\n");
+    const FitPlan plan = plan_fit(stage, run().settings());
+    const std::string metric = metric_of_question(plan);
+    Value facts = answer(plan, metric, *spec);
+    facts.set("minimize", plan.minimize(metric));
+    send(to_json(facts) + "\n");
+    return 0;
+  }
+
+  int answer_for_ensemble(const Options& stage) {
+    const auto& kind = registry().implementation<StageKind>(stage.entry());
+    const Options first = kind.trainings(stage, run().begin_trial_of(stage)).first;
+    if (first.entry().name != "fit") {
+      send(to_json(Value::Map{{"is_of_tasks", true}}) + "\n");
+      return 0;
+    }
+    const FitPlan plan = plan_fit(first, run().settings());
+    send(to_json(answer(plan, request().options["metric"].string(), first.spec())) + "\n");
     return 0;
   }
 
@@ -57,7 +82,7 @@ class ComparisonExecution final : public Execution {
                        found);
   }
 
-  Value answer(const FitPlan& plan, const Value& comparable) const {
+  std::string metric_of_question(const FitPlan& plan) const {
     const Value& asked = request().options["metric"];
     const std::string metric = asked.is_nil() ? plan.monitor : asked.string();
     try {
@@ -65,22 +90,25 @@ class ComparisonExecution final : public Execution {
     } catch (const Error& error) {  // the command asks for the metric, not the recipe
       throw usage_error("--target: " + error.message()).hint(error.hint());
     }
+    return metric;
+  }
+
+  Value answer(const FitPlan& plan, const std::string& metric, const Spec& fit) const {
+    const Value comparable = comparable_stage(registry(), fit);
     Value answer = Value::Map{{"metric", metric},
-                              {"minimize", plan.minimize(metric)},
+                              {"parameters", plan.parameter_count()},
                               {"data", comparable["data"]},
                               {"measure", comparable["loss"]},
                               {"train", described(plan.data.train)}};
     if (plan.data.val) answer.set("val", described(*plan.data.val));
+    if (plan.data.test && metric.starts_with("test.")) answer.set("test", described(*plan.data.test));
     const std::string name = metric.substr(metric.find('.') + 1);
     std::size_t place = 1;
     for (const Options::Element& element : plan.options.elements("metrics")) {
       const PlannedMetric planned = metric_of(element, place++);
       if (planned.name != name) continue;
-      if (!element.entry) {
-        answer.set("measure", "a function");
-        continue;
-      }
-      answer.set("measure", element.entry->value());
+      answer.set("measure", element.function ? Value(element.function->text())
+                                             : comparable_value(element.entry->spec(), element.entry->value()));
       if (planned.at_most_one) answer.set("best", 1);
     }
     answer.set("measure", fingerprint(answer["measure"]));

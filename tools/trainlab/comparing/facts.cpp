@@ -21,12 +21,9 @@ Error not_comparable(const std::string& metric, const std::string& why) {
   return usage_error(metric + " of A and B cannot be compared: " + why);
 }
 
-}  // namespace
-
-Answer ask_about(Request request, const std::string& metric) {
+Answer answer_to(Request request, const std::string& metric) {
   request.command = "comparison";
   if (!metric.empty()) request.options.set("metric", metric);
-  request.options.set("seed", unlikely_seed);
   request.options.set("quiet", true);
   Answer answer;
   answer.outcome = Supervisor(Supervisor::find_engine()).run(std::move(request));
@@ -34,6 +31,18 @@ Answer ask_about(Request request, const std::string& metric) {
     answer.facts = parse_json(answer.outcome.result["text"].string(), "the engine's answer");
   }
   return answer;
+}
+
+}  // namespace
+
+Answer ask_about(Request request, const std::string& metric) {
+  request.options.set("seed", unlikely_seed);
+  return answer_to(std::move(request), metric);
+}
+
+Answer ask_about_ensemble(Request request, const std::filesystem::path& run, const std::string& metric) {
+  request.options.set("ended", run.string());
+  return answer_to(std::move(request), metric);
 }
 
 void settle_target(const Arguments& given, Question& question, const Value& a, const Value& b) {

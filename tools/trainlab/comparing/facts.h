@@ -2,6 +2,7 @@
 // tools/engine/commands/comparison.cpp).
 #pragma once
 
+#include <filesystem>
 #include <string>
 
 #include "cli/arguments.h"
@@ -20,6 +21,10 @@ struct Answer {
 // Asks an engine about the recipe or run of `request`, and about a metric by its full name; an empty name stands for
 // the metric that the fit monitors. The engine only executes the recipe and opens the data.
 Answer ask_about(Request request, const std::string& metric);
+// The same about the ensemble of a run that has ended: the facts of the fit that its first member was. The engine
+// executes the recipe with the results of the stages that the run has stored. The direction is that of the ensemble and
+// not among the facts, and an ensemble of tasks has no facts but `is_of_tasks`.
+Answer ask_about_ensemble(Request request, const std::filesystem::path& run, const std::string& metric);
 
 // Sets the direction of the target. Raises Error{usage} where the metric does not mean the same in A and B, and where
 // no model can reach the target. Prints other differences of the data.

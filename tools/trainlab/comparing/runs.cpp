@@ -22,15 +22,26 @@ namespace {
 
 constexpr std::size_t fewest = 3;  // fewest pairs that can be compared
 
-// The facts from the summary of an ensemble. The engine cannot be asked, because the recipe makes fits only when it
-// trains.
-Value facts_of_ensemble(const EndedTrainings& trainings, const std::string& metric) {
+// The direction of the metric by which an ensemble is compared, which is the metric that it names.
+bool minimizes(const EndedTrainings& trainings, const std::string& metric) {
   const Value summary = read_summary(find_stage(trainings.run, std::nullopt).folder);
   if (summary["metric"] != Value(metric)) {
     throw usage_error("the ensemble in " + shown_path(trainings.run) + " is compared by the metric that it names, " +
                       summary["metric"].brief() + ", found " + metric);
   }
-  return Value::Map{{"minimize", summary["goal"] == Value("min")}};
+  return summary["goal"] == Value("min");
+}
+
+Answer answer_about(const Arguments& given, const EndedTrainings& trainings, const std::string& metric) {
+  Arguments plain = given;
+  plain.flags.map().erase("target");
+  plain.flags.map().erase("not-worse");
+  Request request = request_for_run(plain, trainings.run, read_manifest(trainings.run));
+  if (!trainings.is_ensemble) return ask_about(std::move(request), metric);
+  const bool minimize = minimizes(trainings, metric);
+  Answer answer = ask_about_ensemble(std::move(request), trainings.run, metric);
+  if (!answer.facts.is_nil()) answer.facts.set("minimize", minimize);
+  return answer;
 }
 
 void warn_of_differences(const Arguments& given, const EndedTrainings& a, const EndedTrainings& b) {
@@ -65,21 +76,14 @@ int compare_runs(const Arguments& given, Question question) {
 
   if (a.is_ensemble != b.is_ensemble) throw usage_error("an ensemble is compared with an ensemble, not with fits");
   Value facts_of_a, facts_of_b;
-  if (a.is_ensemble) {
-    facts_of_a = facts_of_ensemble(a, question.target.metric);
-    facts_of_b = facts_of_ensemble(b, question.target.metric);
-  } else {
-    for (auto [side, facts] : {std::pair{&a, &facts_of_a}, std::pair{&b, &facts_of_b}}) {
-      Arguments plain = given;
-      plain.flags.map().erase("target");
-      plain.flags.map().erase("not-worse");
-      const Answer answer =
-          ask_about(request_for_run(plain, side->run, read_manifest(side->run)), question.target.metric);
-      if (answer.facts.is_nil()) return tell(answer.outcome, given.has("json"), "comparison");
-      *facts = answer.facts;
-    }
+  for (auto [side, facts] : {std::pair{&a, &facts_of_a}, std::pair{&b, &facts_of_b}}) {
+    const Answer answer = answer_about(given, *side, question.target.metric);
+    if (answer.facts.is_nil()) return tell(answer.outcome, given.has("json"), "comparison");
+    *facts = answer.facts;
   }
   settle_target(given, question, facts_of_a, facts_of_b);
+  if (!facts_of_a["is_of_tasks"].is_nil())
+    say(given, "the members are tasks: whether they judge the same data is not known");
   warn_of_differences(given, a, b);
 
   Comparison comparison{.pairs = {},
