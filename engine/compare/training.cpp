@@ -48,10 +48,15 @@ std::optional<double> best_within(std::span<const Point> validations, double sec
 }
 
 Value Training::to_value() const {
-  return Value::Map{{"seconds", seconds},   {"arrival", number_or_nil(arrival)},
-                    {"is_first", is_first}, {"value", number_or_nil(value)},
-                    {"best", best},         {"validations", validations},
-                    {"samples", samples},   {"has_failed", has_failed}};
+  return Value::Map{{"seconds", seconds},
+                    {"arrival", number_or_nil(arrival)},
+                    {"is_first", is_first},
+                    {"value", number_or_nil(value)},
+                    {"best", best},
+                    {"validations", validations},
+                    {"samples", samples},
+                    {"has_failed", has_failed},
+                    {"was_resumed", was_resumed}};
 }
 
 Training Training::from_value(const Value& value) {
@@ -62,7 +67,8 @@ Training Training::from_value(const Value& value) {
           .best = number_of(value["best"]).value_or(std::nan("")),
           .validations = value["validations"].integer(),
           .samples = number_of(value["samples"]).value_or(std::nan("")),
-          .has_failed = value["has_failed"].boolean()};
+          .has_failed = value["has_failed"].boolean(),
+          .was_resumed = value["was_resumed"].is_boolean() && value["was_resumed"].boolean()};
 }
 
 }  // namespace trainlab::compare

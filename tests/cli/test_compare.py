@@ -208,6 +208,9 @@ class Interrupted(Compare):
         self.assertEqual((value["seeds"], value["status"]), (3, "done"))
         self.assertEqual((folder / "a-001/metrics.jsonl").read_bytes(), first)
         self.assertEqual(len(self.summary(folder / "b-002")["resumed"]), 1)
+        again = self.run_program(*line, "--out", folder)
+        self.assertIn("  0 trainings of A and 1 of B were interrupted and resumed: their times are less reliable\n",
+                      again.out)
         for seed in (1, 2, 3):
             self.assert_same_end(folder / f"a-{seed:03d}", folder / f"b-{seed:03d}")
         self.assertFalse((folder.parent / "002").exists())

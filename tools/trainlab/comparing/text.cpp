@@ -132,6 +132,15 @@ std::string usual_time(const std::vector<Pair>& pairs, const compare::Training P
   return seconds_text(median(std::move(times)));
 }
 
+// A note for trainings that were interrupted: a new process starts slowly, and computes again what was not saved.
+std::string resumed_text(const std::vector<Pair>& pairs) {
+  const auto a = std::ranges::count_if(pairs, [](const Pair& pair) { return pair.a.was_resumed; });
+  const auto b = std::ranges::count_if(pairs, [](const Pair& pair) { return pair.b.was_resumed; });
+  if (a + b == 0) return "";
+  return "  " + count_text(static_cast<int>(a), "training") + " of A and " + std::to_string(b) +
+         " of B were interrupted and resumed: their times are less reliable\n";
+}
+
 // A note for recipes that validate differently often: with the same noise, the recipe that validates more often has
 // more chances to pass the target.
 std::string validations_text(const std::vector<Pair>& pairs) {
@@ -173,6 +182,7 @@ std::string comparison_text(const Comparison& comparison, const Question& questi
   if (judged.without_value > 0) {
     text += "  " + count_text(judged.without_value, "pair") + " without a value left out of the difference\n";
   }
+  text += resumed_text(pairs);
   text += validations_text(pairs);
   text += "  took   " + count_text(judged.pairs, "seed") + ", " + seconds_text(seconds_of(pairs)) + " of training\n";
   if (!comparison.folder.empty()) text += "  in     " + shown_path(comparison.folder) + "\n";

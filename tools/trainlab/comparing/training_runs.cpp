@@ -51,6 +51,7 @@ Read read(const fs::path& folder, const compare::Target& target) {
   }
   result.training = compare::training(result.validations, target);
   result.training.has_failed = has_failed;
+  result.training.was_resumed = summary["resumed"].is_list() && !summary["resumed"].list().empty();
   if (summary["seconds"].is_number()) result.training.seconds = summary["seconds"].number();
   if (const Value& value = summary["metrics"][target.metric]; value.is_number()) {
     result.training.value = value.number();

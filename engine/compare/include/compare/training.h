@@ -34,8 +34,9 @@ struct Training {
   std::optional<double> value = {};    // value of the metric with the weights that the training delivers
   double best = 0;                     // best value of the metric in all validations; NaN where there is none
   std::int64_t validations = 0;
-  double samples = 0;       // of training, until the last validation
-  bool has_failed = false;  // whether a loss that is not finite ended the training
+  double samples = 0;        // of training, until the last validation
+  bool has_failed = false;   // whether a loss that is not finite ended the training
+  bool was_resumed = false;  // whether the training was interrupted and went on in another process
 
   Value to_value() const;
   // Raises std::logic_error for a value of another shape.
