@@ -48,7 +48,7 @@ void read_table(const std::string& file, std::vector<RunPoint>& points) {
   }
 }
 
-RunPoint read_run(const std::string& folder) {
+void read_run(const std::string& folder, ReadRuns& runs) {
   const Value summary = read_summary(folder);
   if (summary.is_nil()) throw recipe_error(folder + " has no summary.json: it is no run, or a run that has not ended");
   if (!(summary["kind"] == Value("fit"))) {
@@ -56,12 +56,17 @@ RunPoint read_run(const std::string& folder) {
         .hint("the fits of a sweep are RUN/trials/*/seed-*");
   }
   if (!is_finished(summary)) throw recipe_error(folder + " has not ended: its status is " + summary["status"].brief());
+  if (summary["status"] == Value("stopped")) {
+    const Value& reason = summary["reason"];
+    runs.cut_short.push_back(folder + " was cut short" + (reason.is_string() ? ": " + reason.string() : ""));
+    return;
+  }
   const auto number = [&](const Value& value, const std::string& name) {
     if (value.is_number() && std::isfinite(value.number()) && value.number() > 0) return value.number();
     throw recipe_error(folder + ": expected a number above 0 as " + name + " of its summary, found " + value.brief());
   };
-  return {number(summary["parameters"], "parameters"), number(summary["samples"], "samples"),
-          number(summary["metrics"]["val.loss"], "val.loss")};
+  runs.points.push_back({number(summary["parameters"], "parameters"), number(summary["samples"], "samples"),
+                         number(summary["metrics"]["val.loss"], "val.loss")});
 }
 
 using Constant = std::pair<const char*, double (*)(const Law&)>;
@@ -81,18 +86,18 @@ Value constants_of(const Law& law) {
 
 }  // namespace
 
-std::vector<RunPoint> read_points(std::span<const std::string> words) {
-  std::vector<RunPoint> points;
+ReadRuns read_runs(std::span<const std::string> words) {
+  ReadRuns runs;
   for (const std::string& word : words) {
     std::error_code ignored;
     const fs::path folder = with_latest(word);
     if (fs::is_directory(folder, ignored)) {
-      points.push_back(read_run(folder.string()));
+      read_run(folder.string(), runs);
     } else {
-      read_table(word, points);
+      read_table(word, runs.points);
     }
   }
-  return points;
+  return runs;
 }
 
 Value to_value(const LawFit& fit) {

@@ -550,6 +550,34 @@ class Sweep(PlanTest):
         for part in ("  width ", "from 9 runs", "\n  without training again: trainlab plan fit runs/plan/r/002/run-* "):
             self.assertIn(part, text)
 
+    def test_a_parameter_that_sets_no_size(self):
+        self.write("r.lua", 'local lr = lab.param { "lr", 0.1 }\n' + fit(optim="lab.optim.SGD { lr = lr }"))
+        self.refused(["sweep", "r.lua", "--flops", "1e7", "--size", "lr=0.1,0.2,0.3"],
+                     "trainlab: --size: expected values of lr that make models of at least 3 sizes, found models of "
+                     "51 parameters")
+        self.assertFalse((self.folder / "runs").exists())
+
+    def test_trainings_that_are_cut_short_are_left_out(self):
+        stop = "  on = { validate = function(run) if width == 32 then run:stop('enough') end end },\n"
+        self.write("r.lua", 'local width = lab.param { "width", 8, min = 1 }\n' + fit(**{
+            **DIGITS, "model": "nn.Sequential { nn.Flatten(), nn.Linear(width), nn.ReLU(), nn.Linear(10) }",
+            "more": stop + '  validate = "30%",\n'}))
+        result = self.run_program("plan", "sweep", "r.lua", "--threads", "1", "--flops", 1e8, "--size",
+                                  "width=4,8,16,32")
+        self.assert_said(result, "run 4 of 12: width=32 with ", " FLOPs, was cut short: enough")
+        self.assertIn("from 9 runs", result.out)
+        self.assertEqual(result.out.count("was cut short: enough; the law leaves the run out"), 3)
+
+    def test_too_few_trainings_with_a_result(self):
+        """What was trained is shown, although no law follows from it."""
+        self.write("r.lua", 'local width = lab.param { "width", 8, min = 1 }\n' + fit(**{
+            **DIGITS, "model": "nn.Sequential { nn.Flatten(), nn.Linear(width), nn.ReLU(), nn.Linear(10) }",
+            "optim": "lab.optim.SGD { lr = width > 4 and 1e30 or 0.1 }"}))
+        result = self.run_program("plan", "sweep", "r.lua", "--threads", "1", "--flops", 1e7, "--size", "width=4,8,16",
+                                  code=1)
+        self.assertEqual(result.err.count(" FLOPs, failed, by a loss that is not finite"), 6)
+        self.assert_said(result, "the runs that have ended lie in runs/plan/r/001", "at least 6 runs, found 3")
+
     def test_trainings_that_fail_are_left_out(self):
         self.write("r.lua", 'local width = lab.param { "width", 8, min = 1 }\n' + fit(**{
             **DIGITS, "model": "nn.Sequential { nn.Flatten(), nn.Linear(width), nn.ReLU(), nn.Linear(10) }",
@@ -570,6 +598,8 @@ class Sweep(PlanTest):
                          "trainlab: --size: expected a parameter of the recipe with at least 3 values, as "
                          f'width=32,64,128, found "{sizes}"')
         self.refused(["r.lua", "--size", "width=1,2,3"], "trainlab: --size goes with trainlab plan sweep")
+        self.refused(["sweep", "r.lua", "--flops", "-1", "--size", "width=4,8,16"],
+                     "trainlab: --flops: expected a number from 1 to 1e40, found \"-1\"")
         self.assertFalse((self.folder / "runs").exists())
         result = self.run_program("plan", "sweep", "r.lua", "--flops", "1e9", "--size", "depth=1,2,3", code=2)
         self.assert_said(result, "--size depth=1,2,3: the recipe has no parameter 'depth'")

@@ -221,9 +221,9 @@ TEST_CASE("runs are read from tables and from folders of fits") {
   make_directories("fit");
   write_atomic(
       "fit/summary.json",
-      R"({"kind": "fit", "status": "stopped", "parameters": 650, "samples": 1200, "metrics": {"val.loss": 0.5}})");
+      R"({"kind": "fit", "status": "done", "parameters": 650, "samples": 1200, "metrics": {"val.loss": 0.5}})");
   const std::vector<std::string> words = {"runs.csv", "fit"};
-  const std::vector<RunPoint> points = read_points(words);
+  const std::vector<RunPoint> points = read_runs(words).points;
   REQUIRE(points.size() == 3);
   CHECK(points[0].parameters == 1e6);
   CHECK(points[1].tokens == 4e7);
@@ -233,12 +233,23 @@ TEST_CASE("runs are read from tables and from folders of fits") {
   CHECK(points[2].loss == 0.5);
 }
 
+TEST_CASE("a fit that ended before its length is left out, and named") {
+  make_directories("cut");
+  write_atomic("cut/summary.json", R"({"kind": "fit", "status": "stopped", "reason": "the time budget is used",
+    "parameters": 650, "samples": 1200, "metrics": {"val.loss": 0.5}})");
+  write_atomic("runs.csv", "N,D,loss\n1e6,2e7,3.5\n");
+  const std::vector<std::string> words = {"cut", "runs.csv"};
+  const ReadRuns runs = read_runs(words);
+  CHECK(runs.points.size() == 1);
+  CHECK(runs.cut_short == std::vector<std::string>{"cut was cut short: the time budget is used"});
+}
+
 TEST_CASE("nonsense in tables and folders is refused with its place") {
   const auto refusal = [](const std::string& text) {
     write_atomic("runs.csv", text);
     return error_of([] {
       const std::vector<std::string> words = {"runs.csv"};
-      read_points(words);
+      read_runs(words);
     });
   };
   CHECK_THAT(refusal("parameters,tokens\n1,2\n"), Contains("runs.csv:1: no column loss"));
@@ -256,16 +267,18 @@ TEST_CASE("nonsense in tables and folders is refused with its place") {
     write_atomic("run/summary.json", summary);
     return error_of([] {
       const std::vector<std::string> words = {"run"};
-      read_points(words);
+      read_runs(words);
     });
   };
   CHECK_THAT(refused_folder(R"({"kind": "sweep", "status": "done"})"),
              Contains("run is no fit: kind is \"sweep\"") && Contains("trials"));
   CHECK_THAT(refused_folder(R"({"kind": "fit", "status": "done", "parameters": 3, "samples": 4, "metrics": {}})"),
              Contains("val.loss"));
+  CHECK_THAT(refused_folder(R"({"kind": "fit", "status": "interrupted"})"),
+             Contains("run has not ended: its status is \"interrupted\""));
   remove_file("run/summary.json");
   const std::vector<std::string> words = {"run"};
-  CHECK_THAT(error_of([&] { read_points(words); }), Contains("run has no summary.json"));
+  CHECK_THAT(error_of([&] { read_runs(words); }), Contains("run has no summary.json"));
 }
 
 TEST_CASE("a fitted law plans") {

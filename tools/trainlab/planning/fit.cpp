@@ -1,6 +1,7 @@
 // `trainlab plan fit`: a scaling law from one's own runs.
 #include "plan/fit.h"
 #include "cli/ending.h"
+#include "comparing/question.h"
 #include "core/error.h"
 #include "plan_text.h"
 #include "planning/topic.h"
@@ -14,7 +15,9 @@ void check_fit(const Arguments& given) {
 }
 
 int plan_fit(const Arguments& given) {
-  const LawFit fit = fit_law(read_points(given.words));
+  const ReadRuns runs = read_runs(given.words);
+  for (const std::string& one : runs.cut_short) say(given, one + "; the law leaves the run out");
+  const LawFit fit = fit_law(runs.points);
   print(given.has("json") ? to_json(to_value(fit), 2) + "\n" : fit_text(fit));
   return 0;
 }

@@ -19,10 +19,12 @@
 #include "comparing/seeded_runs.h"
 #include "comparing/training_runs.h"
 #include "core/error.h"
+#include "core/words.h"
 #include "plan/fit.h"
 #include "plan_text.h"
 #include "planning/topic.h"
 #include "report/texts.h"
+#include "run/folder.h"
 
 namespace trainlab::cli {
 
@@ -39,7 +41,8 @@ struct Rung {
   GivenParameter size;
   double flops = 0;
   fs::path folder = {};
-  std::optional<RunPoint> point = {};  // absent: the training failed
+  std::optional<RunPoint> point = {};       // of a training that reached its length
+  std::string without = "was not trained";  // why there is no point
 };
 
 std::vector<GivenParameter> sizes_of(const std::string& text) {
@@ -100,9 +103,40 @@ std::string ladder_text(const std::vector<Rung>& ladder, const std::string& name
     text += fmt::format("  {:<12} {:>10.3g} ", rung.size.text, rung.flops);
     text += rung.point ? fmt::format("{:>12.0f} {:>12.0f}  {:.4g}\n", rung.point->parameters, rung.point->tokens,
                                      rung.point->loss)
-                       : "failed, by a loss that is not finite; the law leaves the run out\n";
+                       : rung.without + "; the law leaves the run out\n";
   }
   return text + "\n";
+}
+
+// Error{usage} unless the sizes make models of enough different numbers of parameters for a law.
+void check_models(const std::vector<Rung>& sizes, const std::vector<std::int64_t>& parameters) {
+  const std::set<std::int64_t> different(parameters.begin(), parameters.end());
+  if (different.size() >= fewest_sizes) return;
+  std::vector<std::string> shown;
+  for (const std::int64_t one : different) shown.push_back(std::to_string(one));
+  throw usage_error(
+      fmt::format("--size: expected values of {} that make models of at least 3 sizes, found models of {} "
+                  "parameters",
+                  sizes.front().size.name, joined(shown)));
+}
+
+// Trains the rung, and keeps its point, or why there is none. Returns the outcome of a training without a result.
+std::optional<Outcome> train(const Arguments& given, Rung& rung) {
+  Outcome outcome = train_with_seed(request_of(given, rung), rung.folder, 1);
+  if (!has_trained(outcome)) return outcome;
+  if (outcome.code != 0) {
+    ended_fit(rung.folder);  // raises any other failure
+    rung.without = "failed, by a loss that is not finite";
+    return std::nullopt;
+  }
+  const std::vector<std::string> word = {rung.folder.string()};
+  const ReadRuns runs = read_runs(word);
+  if (runs.points.empty()) {
+    rung.without = "was cut short: " + read_summary(rung.folder)["reason"].string();
+  } else {
+    rung.point = runs.points.front();
+  }
+  return std::nullopt;
 }
 
 void check_sweep(const Arguments& given) {
@@ -118,35 +152,39 @@ int plan_sweep(const Arguments& given) {
   const fs::path recipe = recipe_at(given.words.front());
   // What the recipe lacks, for any of the sizes, is said before a folder is made and trainings begin.
   const std::vector<Rung> planned = ladder_of(given, {});
+  std::vector<std::int64_t> parameters;
   for (const Rung& shortest : std::span(planned).first(planned.size() / levels.size())) {
     const Answer answer = ask_about(request_of(given, shortest), "val.loss");
-    if (!answer.facts.is_nil()) continue;
+    if (!answer.facts.is_nil()) {
+      parameters.push_back(answer.facts["parameters"].integer());
+      continue;
+    }
     if (answer.outcome.error && answer.outcome.error->path() == "flops")
       throw too_few_flops(planned.size(), shortest, *answer.outcome.error);
     return tell(answer.outcome, json, "plan_fit");
   }
+  check_models(planned, parameters);
   const fs::path folder = made_folder(fs::current_path() / "runs" / "plan" / recipe.stem());
   std::vector<Rung> ladder = ladder_of(given, folder);
   std::vector<RunPoint> points;
-  for (Rung& rung : ladder) {
-    const std::string shown = fmt::format("run {} of {}: {}={} with {:.3g} FLOPs", &rung - ladder.data() + 1,
-                                          ladder.size(), rung.size.name, rung.size.text, rung.flops);
-    const Outcome outcome = train_with_seed(request_of(given, rung), rung.folder, 1);
-    if (!has_trained(outcome)) {
-      const int code = tell(outcome, json, "plan_fit");
-      if (!points.empty()) say(given, "the runs that have ended lie in " + shown_path(folder));
-      return code;
+  LawFit fit;
+  try {
+    for (Rung& rung : ladder) {
+      const std::string shown = fmt::format("run {} of {}: {}={} with {:.3g} FLOPs", &rung - ladder.data() + 1,
+                                            ladder.size(), rung.size.name, rung.size.text, rung.flops);
+      if (const std::optional<Outcome> outcome = train(given, rung)) {
+        const int code = tell(*outcome, json, "plan_fit");
+        if (!points.empty()) say(given, "the runs that have ended lie in " + shown_path(folder));
+        return code;
+      }
+      if (rung.point) points.push_back(*rung.point);
+      say(given, shown + ", " + (rung.point ? fmt::format("val.loss {:.4g}", rung.point->loss) : rung.without));
     }
-    if (outcome.code != 0) {
-      say(given, shown + ", failed, by a loss that is not finite");
-      continue;
-    }
-    const std::vector<std::string> word = {rung.folder.string()};
-    rung.point = read_points(word).front();
-    points.push_back(*rung.point);
-    say(given, shown + fmt::format(", val.loss {:.4g}", rung.point->loss));
+    fit = fit_law(points);
+  } catch (const Error&) {
+    say(given, "the runs that have ended lie in " + shown_path(folder));
+    throw;
   }
-  const LawFit fit = fit_law(points);
   if (json) {
     Value value = to_value(fit);
     value.set("out", folder.string());

@@ -16,10 +16,17 @@ struct RunPoint {
   double parameters = 0, tokens = 0, loss = 0;
 };
 
+// The runs of which a law is to be fitted.
+struct ReadRuns {
+  std::vector<RunPoint> points;
+  // Folders of fits that ended before their length, each with the reason: no law describes their loss.
+  std::vector<std::string> cut_short;
+};
+
 // The runs in the files and folders that the words name. A CSV file has a row for each run, with the columns parameters
 // (or N), tokens (or D) and loss. A folder is that of a fit, whose summary has the parameters, the samples (which count
 // as tokens) and val.loss. Raises Error with the file and line for anything else.
-std::vector<RunPoint> read_points(std::span<const std::string> words);
+ReadRuns read_runs(std::span<const std::string> words);
 
 struct LawFit {
   Law law;
