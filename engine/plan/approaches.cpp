@@ -12,6 +12,9 @@ namespace trainlab {
 namespace {
 
 // The approach that follows from a regression log10 D = offset + slope · log10 C of a published table of tokens.
+// The paper publishes an interval of the exponent and none of the factor. The spread at the pivot is that of a line
+// through runs whose budgets are spread evenly, in logarithms, over the budgets of the paper: there the error of a
+// line's height is the error of its slope times the standard deviation of the logarithms.
 Approach from_tokens(std::string name, std::string what, double offset, double slope, double low, double high) {
   return {.name = std::move(name),
           .what = std::move(what),
@@ -20,7 +23,7 @@ Approach from_tokens(std::string name, std::string what, double offset, double s
           .low = low,
           .high = high,
           .pivot = std::sqrt(least_flops_of_runs * most_flops_of_runs),
-          .spread = 0};
+          .spread = (high - low) / 2 * std::log(most_flops_of_runs / least_flops_of_runs) / std::sqrt(12.0)};
 }
 
 // The approach of Besiroglu et al. 2024, who repeated a fit of Hoffmann et al. 2022. The exponent's standard error is

@@ -60,6 +60,8 @@ TEST_CASE("intervals are those of the exponents, turned about the pivot, with th
   for (const Approach& approach : approaches()) {
     const Answer there = answer(approach, approach.pivot);
     CHECK(std::log(there.high / there.low) == Approx(2 * approach.spread).margin(1e-12));
+    CHECK(there.low < 0.99 * there.best.parameters);  // no budget is known exactly
+    CHECK(there.high > 1.01 * there.best.parameters);
     for (const double flops : {approach.pivot * 1e6, approach.pivot / 1e6}) {
       const Answer found = answer(approach, flops);
       CHECK(found.low < found.best.parameters);

@@ -10,8 +10,7 @@ namespace trainlab {
 
 // The best number of parameters for C FLOPs is N = factor · C^exponent, and the tokens D follow from C = 6 N D. `low`
 // and `high` bound the exponent: the 10th and 90th percentile. At `pivot` FLOPs the exponent's error has no effect, and
-// the 10th and 90th percentile of the logarithm of the parameters lie `spread` below and above the best value; 0: the
-// paper publishes no spread.
+// the 10th and 90th percentile of the logarithm of the parameters lie `spread` below and above the best value.
 struct Approach {
   std::string name, what;
   double factor = 0, exponent = 0, low = 0, high = 0;
@@ -36,7 +35,7 @@ struct Answer {
 };
 
 // The answer of an approach. Its interval follows from the interval of the exponent and from the spread at the pivot,
-// which are independent. For approaches 1 and 2 the true interval is wider: the paper publishes no error of the factor.
+// which are independent. For approaches 1 and 2 the spread is an estimate: the paper publishes no error of the factor.
 Answer answer(const Approach& approach, double flops);
 // The answer by a law that trainlab fitted. Its interval comes from the law's samples; without samples, both bounds are
 // the answer itself.
