@@ -141,7 +141,9 @@ Judgement judge(std::span<const Pair> pairs, const Target& target, std::optional
   if (asks_speed) result.effect = effect_of_speed(time, all_arrived);
   if (asks_quality) {
     const double size = std::max(std::abs(gain.mean), gain.mean + *margin);
-    result.effect = std::min(result.effect, size / delivered.deviation());
+    const double effect = size / delivered.deviation();
+    // Without two values on both sides nothing is known of the quality, which any number of pairs may be too few for.
+    result.effect = std::isnan(effect) ? 0 : std::min(result.effect, effect);
   }
   return result;
 }

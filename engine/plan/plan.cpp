@@ -1,6 +1,7 @@
 #include "plan/plan.h"
 
 #include <cmath>
+#include <filesystem>
 
 #include "core/error.h"
 #include "forecast/efficiency.h"
@@ -10,8 +11,16 @@ namespace trainlab {
 
 namespace {
 
+// A published law, or that of a file. A file of a published law's name needs its folder: "./besiroglu".
 KnownLaw law_of(const std::string& name) {
-  return name.find('.') == std::string::npos && name.find('/') == std::string::npos ? known_law(name) : read_law(name);
+  if (name.find('.') != std::string::npos || name.find('/') != std::string::npos) return read_law(name);
+  try {
+    return known_law(name);
+  } catch (const Error&) {
+    std::error_code ignored;
+    if (std::filesystem::is_regular_file(name, ignored)) return read_law(name);
+    throw;
+  }
 }
 
 std::optional<double> parameters_in(const PlanQuestion& question) {

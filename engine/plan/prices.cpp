@@ -1,6 +1,8 @@
 #include "plan/prices.h"
 
 #include <algorithm>
+#include <charconv>
+#include <chrono>
 #include <cmath>
 
 #include "core/duration.h"
@@ -30,6 +32,23 @@ std::optional<Quantity> quantity_in(std::string_view text) {
 
 bool is_currency(std::string_view text) {
   return text.size() == 3 && std::ranges::all_of(text, [](char c) { return c >= 'A' && c <= 'Z'; });
+}
+
+// Whether the text is a day of the calendar, as "2026-11-01".
+bool is_day(std::string_view text) {
+  const auto digits = [&](std::size_t at, std::size_t count) -> std::optional<int> {
+    int number = 0;
+    const std::string_view part = text.substr(at, count);
+    const auto [rest, code] = std::from_chars(part.data(), part.data() + part.size(), number);
+    return code == std::errc() && rest == part.data() + part.size() && number > 0 ? std::optional(number)
+                                                                                  : std::nullopt;
+  };
+  if (text.size() != 10 || text[4] != '-' || text[7] != '-') return false;
+  const std::optional<int> year = digits(0, 4), month = digits(5, 2), day = digits(8, 2);
+  if (!year || !month || !day) return false;
+  return std::chrono::year_month_day(std::chrono::year(*year), std::chrono::month(static_cast<unsigned>(*month)),
+                                     std::chrono::day(static_cast<unsigned>(*day)))
+      .ok();
 }
 
 // One table of the file. An error that a member function raises names the path of the table's member.
@@ -81,8 +100,8 @@ class PriceTable {
   }
 
   std::string as_of() const {
-    if (text("as_of").empty()) throw error("as_of", "the day of the price, as \"2026-11-01\"", member_.value["as_of"]);
-    return std::string(text("as_of"));
+    if (is_day(text("as_of"))) return std::string(text("as_of"));
+    throw error("as_of", "the day of the price, as \"2026-11-01\"", member_.value["as_of"]);
   }
 
   double seconds(const char* name) const {

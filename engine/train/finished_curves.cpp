@@ -33,14 +33,19 @@ std::string key_of(const FitPlan& plan, const Options& fit, const StageContext& 
   return hash_bytes(text);
 }
 
-// Folders beside the run, the newest name first.
+// Folders beside the run, the newest number first, and after the numbered ones the others by name.
 std::vector<fs::path> folders_beside(const fs::path& run) {
   std::vector<fs::path> folders;
   std::error_code error;
   for (fs::directory_iterator each(run.parent_path(), error), end; !error && each != end; each.increment(error)) {
-    if (each->path() != run && folders.size() < most_folders) folders.push_back(each->path());
+    if (each->path() != run) folders.push_back(each->path());
   }
-  std::ranges::sort(folders, std::ranges::greater());
+  const auto by_number = [](const fs::path& folder) {
+    const std::string name = folder.filename().string();
+    return std::pair(run_number(name).value_or(-1), name);
+  };
+  std::ranges::sort(folders, std::ranges::greater(), by_number);
+  if (folders.size() > most_folders) folders.resize(most_folders);
   return folders;
 }
 

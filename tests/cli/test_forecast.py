@@ -1,5 +1,6 @@
 """The forecast of a fit: in the summary, in the report, in a resumed run, and as a stop rule."""
 
+import shutil
 import unittest
 
 from program import CliTest
@@ -53,6 +54,18 @@ class Forecast(CliTest):
         self.assertIn("as 2 finished runs tell", self.run_program("report", "runs/r/005").out)
         self.train("--seed", "99", "--out", "alone/r/001")
         self.assertEqual(self.summary(self.folder / "alone/r/001")["forecast"]["references"], 0)
+
+    def test_the_newest_finished_runs_count(self):
+        """Those with the highest numbers: 1000 is newer than 999. Runs with the same curve count once."""
+        rule = 'stop = function(run) if run.epoch >= 20 and lab.seed == 99 then return "enough" end end,'
+        self.recipe(epochs="40", more=f'  keep = "last", {rule}\n')
+        self.train("--seed", "1", "--out", "runs/r/1000")
+        self.train("--seed", "2", "--out", "runs/r/999")
+        for number in range(960, 999):
+            (self.folder / f"runs/r/{number}").mkdir()
+            shutil.copy(self.folder / "runs/r/999/curve.json", self.folder / f"runs/r/{number}")
+        self.train("--seed", "99", "--out", "runs/r/1001")
+        self.assertEqual(self.summary(self.folder / "runs/r/1001")["forecast"]["references"], 2)
 
     def test_a_resumed_fit_has_the_same_forecast(self):
         whole = self.stopped("whole")

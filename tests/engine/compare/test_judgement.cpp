@@ -208,6 +208,16 @@ TEST_CASE("a training without a value stays out of the quality, not out of the s
   CHECK(judged.pairs == 6);
 }
 
+TEST_CASE("where no pair delivers a value, nobody knows how many pairs would") {
+  std::vector<Pair> pairs = pairs_of({0.5, 0.52, 0.49, 0.51, 0.48}, none);
+  for (Pair& pair : pairs) pair.b.value = std::nullopt;
+  const Judgement judged = judge(pairs, accuracy, 0.01, Looks::planned());
+  CHECK(judged.speed == Speed::faster);
+  CHECK(judged.quality == Quality::unclear);
+  CHECK_FALSE(judged.is_clear);
+  CHECK(pairs_needed(judged.effect, 1000) == 1000);
+}
+
 TEST_CASE("between two looks nothing is told, however large the difference") {
   const std::vector<double> shares{0.5, 0.52, 0.49, 0.51, 0.48, 0.5};
   for (const Looks& looks : {Looks::planned(), Looks::fixed(20)}) {

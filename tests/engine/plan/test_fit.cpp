@@ -10,6 +10,7 @@
 #include "core/files.h"
 #include "core/random.h"
 #include "plan/approaches.h"
+#include "plan/plan.h"
 #include "support/error_of.h"
 #include "support/temporary_folder.h"
 
@@ -288,6 +289,11 @@ TEST_CASE("a fitted law plans") {
   CHECK(law.law == fit.law);
   CHECK(law.samples == fit.samples);
   CHECK(answer(law, 1e22).low < answer(law, 1e22).high);
+  write_atomic("mylaw", to_json(to_value(fit), 2));
+  CHECK(make_plan({.flops = 1e20, .law = "mylaw"}).law.law == fit.law);
+  write_atomic("besiroglu", to_json(to_value(fit), 2));  // a published law is not taken from a file of its name
+  CHECK(make_plan({.flops = 1e20, .law = "besiroglu"}).law.law == refit());
+  CHECK_THAT(error_of([] { make_plan({.flops = 1e20, .law = "nolaw"}); }), Contains("nolaw"));
   write_atomic("law.json", R"({"law": {"E": 1}})");
   CHECK_THAT(error_of([] { read_law("law.json"); }), Contains("law.json:1: expected the JSON of `trainlab plan fit"));
 }

@@ -27,7 +27,7 @@ std::string refusal(const std::string& text) {
 TEST_CASE("a file of prices") {
   const std::vector<Price> prices = prices_in(
       "[H200]\nprice = \"3.20 EUR/h\"\nas_of = 2026-11-01\nbilled = \"1 min\"\nminimum = \"10 min\"\n"
-      "[mine]\nprice = \"0.5 USD/hour\"\nas_of = \"today\"\npeak = \"67e12 FLOP/s\"\n");
+      "[mine]\nprice = \"0.5 USD/hour\"\nas_of = \"2028-02-29\"\npeak = \"67e12 FLOP/s\"\n");
   REQUIRE(prices.size() == 2);
   CHECK(prices[0].name == "H200");
   CHECK(prices[0].per_hour.amount == 3.2);
@@ -55,23 +55,27 @@ TEST_CASE("begun steps are billed, and at least the minimum") {
 TEST_CASE("wrong files are refused with file, line and path") {
   CHECK_THAT(refusal(""), Contains("prices.toml:1: expected a table for each class"));
   CHECK_THAT(refusal("\nH200 = 3\n"), Contains("prices.toml:2: H200: expected a table [H200], found 3"));
-  CHECK_THAT(refusal("[H200]\nprice = 3\nas_of = \"x\"\n"),
+  CHECK_THAT(refusal("[H200]\nprice = 3\nas_of = \"2026-11-01\"\n"),
              Contains("prices.toml:1: H200.price: expected a price for an hour, as \"3.20 EUR/h\", found 3"));
-  CHECK_THAT(refusal("[a]\nprice = \"3 Euro/h\"\nas_of = \"x\"\n"), Contains("a.price: expected"));
-  CHECK_THAT(refusal("[a]\nprice = \"-3 EUR/h\"\nas_of = \"x\"\n"), Contains("a.price: expected"));
-  CHECK_THAT(refusal("[a]\nprice = \"3 EUR\"\nas_of = \"x\"\n"), Contains("a.price: expected"));
+  CHECK_THAT(refusal("[a]\nprice = \"3 Euro/h\"\nas_of = \"2026-11-01\"\n"), Contains("a.price: expected"));
+  CHECK_THAT(refusal("[a]\nprice = \"-3 EUR/h\"\nas_of = \"2026-11-01\"\n"), Contains("a.price: expected"));
+  CHECK_THAT(refusal("[a]\nprice = \"3 EUR\"\nas_of = \"2026-11-01\"\n"), Contains("a.price: expected"));
   CHECK_THAT(refusal("[a]\nprice = \"3 EUR/h\"\n"), Contains("a.as_of: expected the day of the price"));
-  CHECK_THAT(refusal("[a]\nprice = \"3 EUR/h\"\nas_of = \"x\"\nbilled = \"2 epochs\"\n"),
+  for (const char* day : {"banana", "today", "", "2026-02-29", "2026-13-01", "2026-1-1", "2026-11-0x", "01-11-2026"}) {
+    CHECK_THAT(refusal("[a]\nprice = \"3 EUR/h\"\nas_of = \"" + std::string(day) + "\"\n"),
+               Contains("a.as_of: expected the day of the price, as \"2026-11-01\", found \"" + std::string(day)));
+  }
+  CHECK_THAT(refusal("[a]\nprice = \"3 EUR/h\"\nas_of = \"2026-11-01\"\nbilled = \"2 epochs\"\n"),
              Contains("a.billed: expected a time"));
-  CHECK_THAT(refusal("[a]\nprice = \"3 EUR/h\"\nas_of = \"x\"\npeak = 3\n"), Contains("a.peak: expected"));
+  CHECK_THAT(refusal("[a]\nprice = \"3 EUR/h\"\nas_of = \"2026-11-01\"\npeak = 3\n"), Contains("a.peak: expected"));
   CHECK_THAT(refusal("[a]\nprize = \"3 EUR/h\"\n"), Contains("a.prize: expected price, as_of, billed"));
   CHECK_THAT(refusal("[a\n"), Contains("prices.toml:1: not TOML"));
 }
 
 TEST_CASE("the price of a device") {
   const std::vector<Price> prices = prices_in(
-      "[a]\nprice = \"1 EUR/h\"\nas_of = \"x\"\n[b]\nprice = \"2 USD/h\"\nas_of = \"x\"\n"
-      "[c]\nprice = \"3 USD/h\"\nas_of = \"x\"\n");
+      "[a]\nprice = \"1 EUR/h\"\nas_of = \"2026-11-01\"\n[b]\nprice = \"2 USD/h\"\nas_of = \"2026-11-01\"\n"
+      "[c]\nprice = \"3 USD/h\"\nas_of = \"2026-11-01\"\n");
   CHECK(find_price(prices, "b", std::nullopt).name == "b");
   CHECK(find_price(prices, std::nullopt, "EUR").name == "a");
   CHECK_THAT(error_of([&] { find_price(prices, "d", std::nullopt); }),
