@@ -291,12 +291,14 @@ void of_searches(Registry& registry) {
                    .with(Option("valley", "fastai's rule on the mean curve").number())
                    .with(Option("steepest", "the rate at which the loss fell fastest").number())
                    .returns("table"));
-  registry.add(Entry("result.batch", "field", "Of lab.find.batch: the samples of a step.")
-                   .with(Option("now", "the fit's").integer())
-                   .with(Option("suggestion", "the smallest within 5 % of the soonest at the same loss").integer())
-                   .with(Option("lr", "learning rate for the suggestion; nil where no rule gives one").number())
-                   .with(Option("knee", "`low` and `high`: where larger batches begin to waste samples").any())
-                   .returns("table"));
+  registry.add(
+      Entry("result.batch", "field", "Of lab.find.batch: the samples of a step.")
+          .with(Option("now", "the fit's").integer())
+          .with(Option("suggestion", "soonest at the same loss within 5 %, for a knee in its range").integer())
+          .with(Option("lr", "learning rate for the suggestion; nil where no rule gives one").number())
+          .with(Option("knee", "`low` and `high`: where larger batches begin to waste samples").any())
+          .with(Option("efficiency", "`low` and `high`: the share of the batch's samples that is not wasted").any())
+          .returns("table"));
   registry.add(Entry("result.optimizer", "field", "Of lab.find.optimizer: the optimizer that is suggested.")
                    .with(Option("suggestion", "its name").string())
                    .with(Option("lr", "its best learning rate").number())

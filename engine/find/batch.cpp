@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "core/clock.h"
 #include "core/statistics.h"
@@ -171,25 +170,6 @@ void time_sizes(FoundBatch& found, Trainings& trainings, const FitPlan& plan, co
   }
 }
 
-// Computes, for each size, the time and the samples to the same loss, and suggests the smallest size whose time is
-// within 5 % of the shortest.
-void judge_sizes(FoundBatch& found) {
-  // The middle of the range of the knee, on a logarithmic scale.
-  const double critical = std::sqrt(found.knee_low * found.knee_high);
-  const auto steps_to_loss = [&](double batch) { return std::isfinite(critical) ? 1 + critical / batch : 1 / batch; };
-  const BatchPoint own = *std::ranges::find(found.curve, found.batch, &BatchPoint::batch);
-  const double own_steps = steps_to_loss(static_cast<double>(own.batch));
-  double least = std::numeric_limits<double>::infinity();
-  for (BatchPoint& point : found.curve) {
-    const double steps = steps_to_loss(static_cast<double>(point.batch)) / own_steps;
-    point.time = point.seconds / own.seconds * steps;
-    point.samples = static_cast<double>(point.batch) / static_cast<double>(own.batch) * steps;
-    least = std::min(least, point.time);
-  }
-  found.suggestion =
-      std::ranges::find_if(found.curve, [&](const BatchPoint& point) { return point.time <= 1.05 * least; })->batch;
-}
-
 }  // namespace
 
 FoundBatch find_batch(const Registry& registry, const Spec& fit, const RunSettings& settings,
@@ -204,9 +184,9 @@ FoundBatch find_batch(const Registry& registry, const Spec& fit, const RunSettin
   found.noise = measured_noise(trainings, plan, options.steps);
   // The noise scale counts from the middle of the training: near the end the gradient is small, and the scale no longer
   // tells how much a larger batch would have saved.
-  const double middle = found.noise[1].scale.value;
-  found.knee_low = middle / 4;
-  found.knee_high = middle;
+  const NoiseScale& middle = found.noise[1].scale;
+  found.knee_low = middle.low / 4;
+  found.knee_high = middle.high;
   time_sizes(found, trainings, plan, options);
   judge_sizes(found);
   const Options optimizer = plan.options.child("optim");

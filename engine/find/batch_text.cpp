@@ -9,6 +9,16 @@
 namespace trainlab {
 namespace {
 
+// The share of the samples of the recipe's batch that small batches would save, by the range of the knee.
+std::string wasted_text(const FoundBatch& found) {
+  const auto percent = [](double share) { return fmt::format("{:.0f} %", 100 * share); };
+  const std::string most = percent(1 - efficiency_of(found.batch, found.knee_low));
+  const std::string least = percent(1 - efficiency_of(found.batch, found.knee_high));
+  return least == most ? most + " of its samples" : least + " to " + most + " of its samples";
+}
+
+std::string factor_text(double factor) { return std::isnan(factor) ? "unknown" : fmt::format("{:.2f}×", factor); }
+
 std::string samples_text(double samples) { return std::isfinite(samples) ? fmt::format("{:.3g}", samples) : "unknown"; }
 
 }  // namespace
@@ -34,14 +44,16 @@ std::string batch_text(const FoundBatch& found) {
     if (found.knee_high < static_cast<double>(found.batch))
       text += fmt::format("  little noise is left in batches of {}\n", found.batch);
   } else {
-    text += "  the noise hides the gradient: larger batches save steps in proportion\n";
+    text += fmt::format("  knee above {:.3g}; the noise hides the gradient, so that no upper end is known\n",
+                        found.knee_low);
   }
+  text += fmt::format("  a batch of {} wastes {}\n", found.batch, wasted_text(found));
   text += fmt::format("\n{:>8} {:>11} {:>13} {:>12} {:>17} {:>20}\n", "batch", "ms a step", "samples/s", "memory",
                       "time to a loss", "samples to a loss");
   for (const BatchPoint& one : found.curve) {
-    text += fmt::format("{:>8} {:>11.3g} {:>13.4g} {:>12} {:>16.2f}× {:>19.2f}×\n", one.batch, 1e3 * one.seconds,
+    text += fmt::format("{:>8} {:>11.3g} {:>13.4g} {:>12} {:>17} {:>20}\n", one.batch, 1e3 * one.seconds,
                         static_cast<double>(one.batch) / one.seconds, memory_text(static_cast<double>(one.memory)),
-                        one.time, one.samples);
+                        factor_text(one.time), factor_text(one.samples));
   }
   if (!found.ended_by.empty()) text += "no larger batch: " + found.ended_by + "\n";
   return text;
@@ -60,18 +72,21 @@ Value to_value(const FoundBatch& found) {
                                {"step_seconds", one.seconds},
                                {"samples_per_second", static_cast<double>(one.batch) / one.seconds},
                                {"memory", one.memory},
-                               {"time", one.time},
-                               {"samples", one.samples}});
+                               {"time", finite_or_nil(one.time)},
+                               {"samples", finite_or_nil(one.samples)}});
   }
-  return Value::Map{{"kind", "finder"},
-                    {"status", "done"},
-                    {"batch", Value::Map{{"now", found.batch},
-                                         {"suggestion", found.suggestion},
-                                         {"lr", finite_or_nil(found.scaled_rate)},
-                                         {"knee", Value::Map{{"low", finite_or_nil(found.knee_low)},
-                                                             {"high", finite_or_nil(found.knee_high)}}}}},
-                    {"noise", std::move(noise)},
-                    {"curve", std::move(curve)}};
+  return Value::Map{
+      {"kind", "finder"},
+      {"status", "done"},
+      {"batch", Value::Map{{"now", found.batch},
+                           {"suggestion", found.suggestion},
+                           {"lr", finite_or_nil(found.scaled_rate)},
+                           {"knee", Value::Map{{"low", finite_or_nil(found.knee_low)},
+                                               {"high", finite_or_nil(found.knee_high)}}},
+                           {"efficiency", Value::Map{{"low", efficiency_of(found.batch, found.knee_low)},
+                                                     {"high", efficiency_of(found.batch, found.knee_high)}}}}},
+      {"noise", std::move(noise)},
+      {"curve", std::move(curve)}};
 }
 
 }  // namespace trainlab

@@ -62,12 +62,16 @@ class Find(CliTest):
         self.assertEqual(sizes, sorted(sizes))
         self.assertIn(found["batch"]["suggestion"], sizes)
         # A larger batch needs more samples.
-        for smaller, larger in zip(found["curve"], found["curve"][1:]):
-            self.assertLess(smaller["samples"], larger["samples"])
+        if found["batch"]["knee"]["high"] is not None:
+            for smaller, larger in zip(found["curve"], found["curve"][1:]):
+                self.assertLess(smaller["samples"], larger["samples"])
+        self.assertEqual(found["batch"]["knee"]["low"], found["noise"][1]["low"] / 4)
+        self.assertEqual(found["batch"]["knee"]["high"], found["noise"][1]["high"])
+        self.assertLessEqual(found["batch"]["efficiency"]["low"], found["batch"]["efficiency"]["high"])
         self.assertEqual(list(self.folder.iterdir()), [self.folder / "r.lua"])
 
         text = self.run_program("find", "batch", "r.lua", "--threads", "1", "--apply", "batch.toml").out
-        for words in ("batch = ", "noise scale", "knee", "time to a loss"):
+        for words in ("batch = ", "noise scale", "knee", "a batch of 16 wastes ", "time to a loss"):
             self.assertIn(words, text)
         self.train("--apply", "batch.toml", "--out", "run")
 

@@ -22,18 +22,22 @@ struct BatchPoint {
   std::int64_t batch = 0;   // samples in a step
   double seconds = 0;       // median seconds of a step
   std::int64_t memory = 0;  // predicted peak of a step's tensors, in bytes; 0: unknown
-  // Time and samples to the same loss, divided by those of the recipe's own batch. The number of steps is proportional
-  // to 1 + critical / batch (McCandlish et al. 2018, equation 2.11).
+  // Time and samples to the same loss, divided by those of the recipe's own batch, for a knee in the middle of its
+  // range. The number of steps is proportional to 1 + knee / batch (McCandlish et al. 2018, equation 2.11). NaN where
+  // the range has no upper end.
   double time = 0, samples = 0;
 };
 
 struct FoundBatch {
-  std::int64_t batch = 0;       // the recipe's batch
-  std::int64_t suggestion = 0;  // the smallest batch whose time is within 5 % of the shortest
+  std::int64_t batch = 0;  // the recipe's batch
+  // For any knee there is a smallest batch whose time is within 5 % of the shortest. Of these batches for all knees in
+  // the range, the one that is nearest to the recipe's batch.
+  std::int64_t suggestion = 0;
   std::int64_t accumulate = 1;  // micro-batches of a step; the option `batch` is the size of a micro-batch
   std::vector<NoiseAt> noise = {};
-  // The range of the size beyond which a training needs more than twice the least number of samples. A range, because
-  // the noise scale in the middle of a training was 1 to 4 times the size that was found by trainings to a given loss.
+  // The range of the size beyond which a training needs more than twice the least number of samples: from a quarter of
+  // the lower end of the noise scale's interval in the middle of a training to the upper end, because this scale was 1
+  // to 4 times the size that was found by trainings to a given loss. The upper end may be infinite.
   double knee_low = 0, knee_high = 0;
   std::vector<BatchPoint> curve = {};  // in rising order of size
   std::string ended_by = {};           // why no larger size was tried
@@ -45,13 +49,20 @@ struct BatchOptions {
   SearchContext context = {};
 };
 
+// Sets the suggestion, and the times and samples of the curve, from the knee and the seconds of the curve, which has
+// the recipe's batch among its sizes. Pure.
+void judge_sizes(FoundBatch& found);
+// The share of a step's samples that is not wasted, beside a training by small batches, for such a knee.
+double efficiency_of(std::int64_t batch, double knee);
+
 // Finds the batch of `fit`, a checked lab.fit. Each training begins from new weights, and nothing is written.
 // Error{recipe} for a fit with a step of its own or with fuse_step, and where fewer than 16 batches make the training.
 FoundBatch find_batch(const Registry& registry, const Spec& fit, const RunSettings& settings,
                       const BatchOptions& options);
 
 std::string batch_text(const FoundBatch& found);
-// { kind = "finder", batch = { suggestion, knee, … }, noise = { { step, value, low, high }, … }, curve = { … } }
+// { kind = "finder", batch = { suggestion, knee, efficiency, … }, noise = { { step, value, low, high }, … },
+//   curve = { … } }
 Value to_value(const FoundBatch& found);
 
 }  // namespace trainlab

@@ -1,0 +1,47 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "find/batch.h"
+
+namespace trainlab {
+namespace {
+
+// The number of steps to a loss, up to a factor, for this knee. For an infinite one it is in proportion to 1 / batch.
+double steps_to_loss(std::int64_t batch, double knee) {
+  const auto size = static_cast<double>(batch);
+  return std::isinf(knee) ? 1 / size : 1 + knee / size;
+}
+
+// The smallest size whose time to a loss is within 5 % of the shortest.
+std::int64_t best_size(const std::vector<BatchPoint>& curve, double knee) {
+  const auto time = [&](const BatchPoint& point) { return point.seconds * steps_to_loss(point.batch, knee); };
+  double least = std::numeric_limits<double>::infinity();
+  for (const BatchPoint& point : curve) least = std::min(least, time(point));
+  return std::ranges::find_if(curve, [&](const BatchPoint& point) { return time(point) <= 1.05 * least; })->batch;
+}
+
+}  // namespace
+
+double efficiency_of(std::int64_t batch, double knee) {
+  return std::isinf(knee) ? 1 : knee / (knee + static_cast<double>(batch));
+}
+
+void judge_sizes(FoundBatch& found) {
+  const std::int64_t at_low = best_size(found.curve, found.knee_low);
+  const std::int64_t at_high = best_size(found.curve, found.knee_high);
+  // The larger the knee, the larger the best size; a measured step that is out of order may hide this.
+  found.suggestion = std::clamp(found.batch, std::min(at_low, at_high), std::max(at_low, at_high));
+
+  const double middle = std::sqrt(found.knee_low * found.knee_high);  // on a logarithmic scale
+  const BatchPoint own = *std::ranges::find(found.curve, found.batch, &BatchPoint::batch);
+  for (BatchPoint& point : found.curve) {
+    const double steps =
+        std::isfinite(middle) ? steps_to_loss(point.batch, middle) / steps_to_loss(own.batch, middle) : std::nan("");
+    point.time = point.seconds / own.seconds * steps;
+    point.samples = static_cast<double>(point.batch) / static_cast<double>(own.batch) * steps;
+  }
+}
+
+}  // namespace trainlab

@@ -1,0 +1,64 @@
+// Which size of a batch is suggested, from the range of the knee and the seconds of steps.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "find/batch.h"
+
+namespace trainlab::batch_test {
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double any = 1e9;  // all sizes take the same time
+
+// Steps of 4 to 1,024 samples, each of which takes the same time with up to `free` samples, and then in proportion.
+FoundBatch found(double knee_low, double knee_high, double free) {
+  FoundBatch found{.batch = 16, .knee_low = knee_low, .knee_high = knee_high};
+  for (std::int64_t batch = 4; batch <= 1024; batch *= 2)
+    found.curve.push_back({.batch = batch, .seconds = std::max(static_cast<double>(batch), free)});
+  judge_sizes(found);
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("a larger batch is suggested as far as the lower end of the knee makes it pay") {
+  // Steps cost the same whatever their size: at a knee of 12, 1 + 12 / batch is within 5 % of its least from 256 on.
+  CHECK(found(12, 80, any).suggestion == 256);
+  CHECK(found(12, infinity, any).suggestion == 256);
+  CHECK(found(1, 80, any).suggestion == 32);
+}
+
+TEST_CASE("a smaller batch is suggested as far as the upper end of the knee makes it pay") {
+  CHECK(found(0.5, 1, 0).suggestion == 4);  // twice the samples take twice the time
+  CHECK(found(0.5, 1e4, 16).suggestion == 16);
+}
+
+TEST_CASE("where the knee may be anything the batch stays as it is") {
+  for (const double free : {16.0, any}) {
+    const FoundBatch unknown = found(0, infinity, free);
+    CHECK(unknown.suggestion == 16);
+    for (const BatchPoint& point : unknown.curve) {
+      CHECK(std::isnan(point.time));
+      CHECK(std::isnan(point.samples));
+    }
+  }
+}
+
+TEST_CASE("times and samples are those of the middle of the range") {
+  const FoundBatch here = found(4, 64, any);  // the middle is 16
+  CHECK(here.curve[2].time == Approx(1));
+  CHECK(here.curve[3].time == Approx(1.5 / 2));
+  CHECK(here.curve[3].samples == Approx(1.5));
+}
+
+TEST_CASE("the efficiency of a batch") {
+  CHECK(efficiency_of(16, 16) == Approx(0.5));
+  CHECK(efficiency_of(16, 0) == 0);
+  CHECK(efficiency_of(16, infinity) == 1);
+}
+
+}  // namespace trainlab::batch_test
