@@ -288,6 +288,11 @@ return lab.sweep { name = "s", space = { lr = lab.space.log(1e-3, 1e-1) }, metri
         plan = self.plan("r.lua", "--threads", "1")
         self.assertGreater(plan["seconds"]["median"], 0)
 
+    def test_a_fit_of_negative_flops(self):
+        self.write("r.lua", fit().replace("epochs = 3", "flops = -1"))
+        for command in ("plan", "check"):
+            self.assert_said(self.run_program(command, "r.lua", code=1), "r.lua:", "flops: expected")
+
     def test_a_search_and_its_budget(self):
         self.write("r.lua", 'lab.budget { time = "1 h", reserve = "6 min" }\n' + fit().replace(
             "return lab.fit {", "local function build(hp) return lab.fit {").rstrip() + """ end
@@ -306,6 +311,10 @@ lab.run(lab.sweep { name = "search", space = { lr = lab.space.log(1e-3, 1e-1) },
         self.refused(["nowhere.lua"], "trainlab: there is no recipe nowhere.lua")
         self.refused(["--flops", "1e20", "--set", "epochs=2"],
                      "trainlab: --set goes with a recipe: trainlab plan RECIPE.lua")
+
+
+# A metric of the recipe, of which nobody knows whether more is better.
+NO_DIRECTION = '  metrics = { function(out, batch) return 1 end }, monitor = "val.metric_1",\n'
 
 
 class Seeds(PlanTest):
@@ -419,6 +428,9 @@ class Seeds(PlanTest):
         self.recipe("fixed.lua", more="  seed = 3,\n")
         self.refused(["seeds", "fixed.lua"], "fixed.lua:2: seed: all trainings of the recipe would have this seed",
                      code=1)
+        self.recipe("way.lua", more=NO_DIRECTION)
+        result = self.run_program("plan", "seeds", "way.lua", code=1)
+        self.assert_said(result, "monitor", "the metric declares no better direction")
         self.assertFalse((self.folder / "runs").exists())
 
         self.train("--out", "one", "--quiet")
@@ -515,6 +527,9 @@ return lab.sweep { name = "search", space = { lr = lab.space.log(1e-3, 1e-1) }, 
         self.refused(["data", "r.lua", "--threads", "1"],
                      "r.lua:2: data: expected samples that are drawn alike, found samples that are drawn by weight",
                      code=1)
+        self.recipe(more=NO_DIRECTION)
+        result = self.run_program("plan", "data", "r.lua", "--threads", "1", code=1)
+        self.assert_said(result, "monitor", "the metric declares no better direction")
         self.write("task.lua", 'return lab.task { name = "t", run = function(ctx) end }')
         self.refused(["data", "task.lua"],
                      "trainlab: expected a lab.fit as the stage of the recipe, found lab.task")
