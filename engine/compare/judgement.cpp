@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "compare/spread.h"
+#include "core/statistics.h"
 
 namespace trainlab::compare {
 
@@ -29,21 +30,16 @@ struct Differences {
 Differences differences(const std::vector<double>& a, const std::vector<double>& b, const Looks& looks) {
   Differences result;
   for (std::size_t i = 0; i < a.size(); ++i) result.values.push_back(b[i] - a[i]);
-  const auto n = static_cast<double>(a.size());
-  if (a.empty()) return result;
-  double sum = 0;
-  for (const double x : result.values) sum += x;
-  result.mean = result.interval.mean = sum / n;
+  const MeanAndError found = mean_and_error(result.values);
+  result.mean = result.interval.mean = found.mean;
   if (a.size() < 2) return result;
-  double squares = 0;
-  for (const double x : result.values) squares += (x - result.mean) * (x - result.mean);
   std::vector<double> all = a;
   all.insert(all.end(), b.begin(), b.end());
   // Metrics that count samples take few values, and a few differences may all be equal by chance. The variance is
   // therefore increased by that of rounding: resolution² / 12 for each of the two sides.
   const double resolution = resolution_of(std::move(all));
-  const double variance = squares / (n - 1) + resolution * resolution / 6;
-  result.error = std::sqrt(variance / n);
+  const double variance = found.deviation * found.deviation + resolution * resolution / 6;
+  result.error = std::sqrt(variance / static_cast<double>(a.size()));
   const double critical = looks.critical_t(result.count());
   if (!std::isinf(critical)) {
     result.interval.low = result.mean - critical * result.error;

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <boost/math/distributions/non_central_t.hpp>
-#include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <limits>
+
+#include "core/statistics.h"
 
 namespace trainlab::compare {
 
@@ -15,14 +16,7 @@ constexpr double wanted_power = 0.8;
 constexpr double largest_effect = 10;  // the fewest pairs detect any effect of this size
 constexpr int fewest = 3;  // pairs; with two, an effect of two standard deviations is found in a sixth of all cases
 
-double two_sided_p(double t, int pairs) {
-  if (std::isinf(t)) return 0;
-  return 2 * boost::math::cdf(boost::math::complement(boost::math::students_t(pairs - 1), std::abs(t)));
-}
-
-double t_of_level(double level, int pairs) {
-  return boost::math::quantile(boost::math::complement(boost::math::students_t(pairs - 1), level / 2));
-}
+double t_of_level(double level, int pairs) { return student_quantile(1 - level / 2, pairs - 1); }
 
 double power(double effect, int pairs) {
   const boost::math::non_central_t distribution(pairs - 1, effect * std::sqrt(pairs));
@@ -41,7 +35,7 @@ Looks Looks::planned() {
   };
   constexpr std::array<Limit, 4> limits{{{5, 4.30}, {8, 3.51}, {12, 2.92}, {20, 2.41}}};
   Looks looks;
-  for (const Limit& limit : limits) looks.looks_[looks.count_++] = {limit.pairs, two_sided_p(limit.t, limit.pairs)};
+  for (const Limit& limit : limits) looks.looks_[looks.count_++] = {limit.pairs, student_p(limit.t, limit.pairs - 1)};
   return looks;
 }
 
@@ -81,7 +75,7 @@ double Looks::critical_t(int pairs) const {
 double Looks::p_value(double t, int pairs) const {
   if (pairs < fewest || !is_look(pairs)) return 1;
   if (count_ == 0) return std::min(1.0, 1 / e_value(t, pairs));
-  return std::min(1.0, two_sided_p(t, pairs) * error_rate / level(pairs));
+  return std::min(1.0, student_p(t, pairs - 1) * error_rate / level(pairs));
 }
 
 double e_value(double t, int n) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "compare/looks.h"
+#include "core/statistics.h"
 
 namespace trainlab::compare {
 
@@ -33,10 +34,9 @@ Spread spread_of(std::span<const double> values) {
     spread.mean = values.front();  // without rounding, which would look like a spread
     return spread;
   }
-  for (const double one : values) spread.mean += one / n;
-  double squares = 0;
-  for (const double one : values) squares += (one - spread.mean) * (one - spread.mean);
-  double variance = squares / (n - 1);
+  const MeanAndError found = mean_and_error(values);
+  spread.mean = found.mean;
+  double variance = found.deviation * found.deviation;
   // The distance between two values alone is no resolution.
   if (values.size() > 2) {
     const double resolution = resolution_of({values.begin(), values.end()});

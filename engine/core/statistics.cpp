@@ -1,6 +1,7 @@
 #include "core/statistics.h"
 
 #include <algorithm>
+#include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <cstddef>
 #include <limits>
@@ -52,6 +53,33 @@ double nearest_quantile(std::span<const double> sorted, double share) {
 
 double lower_quantile(std::span<const double> sorted, double share) {
   return sorted[static_cast<std::size_t>(place_of(sorted, share))];
+}
+
+MeanAndError mean_and_error(std::span<const double> values) {
+  constexpr double none = std::numeric_limits<double>::quiet_NaN();
+  MeanAndError result{.mean = none, .deviation = none, .error = none};
+  if (values.empty()) return result;
+  const auto n = static_cast<double>(values.size());
+  double sum = 0, squares = 0;
+  for (const double one : values) sum += one;
+  result.mean = sum / n;
+  if (values.size() < 2) return result;
+  for (const double one : values) squares += (one - result.mean) * (one - result.mean);
+  result.deviation = std::sqrt(squares / (n - 1));
+  result.error = result.deviation / std::sqrt(n);
+  return result;
+}
+
+double student_quantile(double share, double freedom) {
+  const boost::math::students_t distribution(freedom);
+  // Near 1 the share itself has lost the digits of its distance from 1.
+  return share > 0.5 ? boost::math::quantile(boost::math::complement(distribution, 1 - share))
+                     : boost::math::quantile(distribution, share);
+}
+
+double student_p(double t, double freedom) {
+  if (std::isinf(t)) return 0;
+  return 2 * boost::math::cdf(boost::math::complement(boost::math::students_t(freedom), std::abs(t)));
 }
 
 }  // namespace trainlab

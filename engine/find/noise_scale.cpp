@@ -4,11 +4,12 @@
 #include <cmath>
 #include <limits>
 
+#include "core/statistics.h"
+
 namespace trainlab {
 namespace {
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
-constexpr double student_95 = 2.3646;  // 0.975 of Student's distribution with noise_groups - 1 = 7 degrees of freedom
 
 struct Estimate {
   double noise = 0;   // tr(Σ)
@@ -53,7 +54,7 @@ NoiseScale noise_scale(const GradientSums& sums) {
   NoiseScale scale;
   scale.value = all.signal > 0 ? all.noise / all.signal : infinite;
   // The ratios r with (noise − r·signal)² ≤ t²·variance of (noise − r·signal): a·r² − 2·b·r + c ≤ 0.
-  constexpr double t = student_95 * student_95;
+  const double t = std::pow(student_quantile(0.975, n - 1), 2);
   const double a = all.signal * all.signal - t * of_signal;
   const double b = all.noise * all.signal - t * of_both;
   const double c = all.noise * all.noise - t * of_noise;

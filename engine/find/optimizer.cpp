@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/clock.h"
+#include "core/statistics.h"
 #include "optim/optimizer.h"
 #include "range_test.h"
 
@@ -54,13 +55,13 @@ class OptimizerSearch {
     if (tuned.good.low == 0) return tuned;
     const double best = best_of(tuned.curve)->rate;
     for (const double rate : {best / 2, best, best * 2}) {
-      const auto [loss, error] = mean_loss(one.optimizer, rate);
+      const auto [loss, deviation, error] = mean_loss(one.optimizer, rate);
       if (std::isnan(loss) || loss >= tuned.loss) continue;
       tuned.rate = rate;
       tuned.loss = loss;
       tuned.error = error;
     }
-    tuned.usual_loss = mean_loss(one.optimizer, tuned.usual_rate).first;
+    tuned.usual_loss = mean_loss(one.optimizer, tuned.usual_rate).mean;
     return tuned;
   }
 
@@ -91,15 +92,11 @@ class OptimizerSearch {
   }
 
   // The mean loss over the seeds and its standard error; NaN where the loss of a training is not finite.
-  std::pair<double, double> mean_loss(const Value& optimizer, double rate) {
-    const auto n = static_cast<double>(found_.seeds);
+  MeanAndError mean_loss(const Value& optimizer, double rate) {
     std::vector<double> losses;
     losses.reserve(static_cast<std::size_t>(found_.seeds));
     for (int i = 0; i < found_.seeds; ++i) losses.push_back(loss(optimizer, rate, found_.steps, first_seed_ + i));
-    double mean = 0, squares = 0;
-    for (const double one : losses) mean += one / n;
-    for (const double one : losses) squares += (one - mean) * (one - mean);
-    return {mean, std::sqrt(squares / (n - 1) / n)};
+    return mean_and_error(losses);
   }
 
   // The loss of the weights that a training keeps; NaN if the loss is not finite.

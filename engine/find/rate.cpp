@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 
+#include "core/statistics.h"
 #include "range_test.h"
 
 namespace trainlab {
@@ -86,11 +87,9 @@ class RateProbe {
 
 // The standard error of the mean difference between two rates' losses.
 double error_between(const ProbedRate& a, const ProbedRate& b) {
-  const auto n = static_cast<double>(a.losses.size());
-  const double mean = a.loss - b.loss;
-  double squares = 0;
-  for (std::size_t i = 0; i < a.losses.size(); ++i) squares += std::pow(a.losses[i] - b.losses[i] - mean, 2);
-  return n > 1 ? std::sqrt(squares / (n - 1) / n) : std::nan("");
+  std::vector<double> differences;
+  for (std::size_t i = 0; i < a.losses.size(); ++i) differences.push_back(a.losses[i] - b.losses[i]);
+  return mean_and_error(differences).error;
 }
 
 }  // namespace

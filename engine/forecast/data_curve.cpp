@@ -10,7 +10,6 @@
 
 #include "core/statistics.h"
 #include "families.h"
-#include "student.h"
 
 namespace trainlab {
 namespace {
@@ -24,7 +23,7 @@ struct Reach {
 };
 constexpr std::array<Reach, 2> reaches = {{{2, 0.6}, {4, 1.0}}};
 
-double student_for(std::size_t seeds) { return student_quantile_90(seeds - 1); }
+double student_for(std::size_t seeds) { return student_quantile(0.9, static_cast<double>(seeds) - 1); }
 
 // The curve in the form that the fits take: smaller values are better.
 struct Results {
@@ -112,25 +111,7 @@ double error_of(const Results& results, double factor) {
   const std::size_t seeds = results.seeds();
   std::vector<double> without;
   for (std::size_t seed = 0; seed < seeds; ++seed) without.push_back(value_with(results, results.means(seed), factor));
-  double mean = 0, squares = 0;
-  const auto n = static_cast<double>(seeds);
-  for (const double one : without) mean += one / n;
-  for (const double one : without) squares += (one - mean) * (one - mean);
-  return std::sqrt(squares * (n - 1) / n);
-}
-
-struct Mean {
-  double mean = 0, error = 0;
-};
-
-Mean mean_of(const std::vector<double>& values) {
-  const auto n = static_cast<double>(values.size());
-  Mean result;
-  for (const double one : values) result.mean += one / n;
-  double squares = 0;
-  for (const double one : values) squares += (one - result.mean) * (one - result.mean);
-  result.error = std::sqrt(squares / (n - 1) / n);
-  return result;
+  return static_cast<double>(seeds - 1) * mean_and_error(without).error;
 }
 
 // Whether all data are worse than half of them, by more than the spread over the seeds explains.
@@ -138,7 +119,7 @@ bool turns_worse(const Results& results) {
   const std::vector<double>&half = results.values[results.values.size() - 2], &all = results.values.back();
   std::vector<double> loss;
   for (std::size_t seed = 0; seed < all.size(); ++seed) loss.push_back(all[seed] - half[seed]);
-  const Mean mean = mean_of(loss);
+  const MeanAndError mean = mean_and_error(loss);
   return mean.mean > student_for(all.size()) * mean.error && mean.mean > 0;
 }
 
@@ -168,7 +149,7 @@ DataCurve data_curve(std::span<const SizedResults> sizes, bool minimize) {
   const Results results = results_of(sizes, minimize);
   DataCurve curve;
   for (const SizedResults& size : sizes) {
-    const Mean mean = mean_of(size.values);
+    const MeanAndError mean = mean_and_error(size.values);
     curve.points.push_back({.samples = size.samples, .mean = mean.mean, .error = mean.error});
   }
   for (const Reach& reach : reaches) curve.forecasts.push_back(forecast_for(results, reach, minimize));

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "forecast/golden_section.h"
+
 namespace trainlab {
 namespace {
 
@@ -92,27 +94,9 @@ struct Range {
 // search.
 template <class Squares>
 double refined(const Range& range, double start, const Squares& squares, int sections = 14) {
-  const double golden = (std::sqrt(5.0) - 1) / 2;
-  double low = std::max(std::log(start) - range.step(), std::log(range.low));
-  double high = std::min(std::log(start) + range.step(), std::log(range.high));
-  double a = high - golden * (high - low), b = low + golden * (high - low);
-  double at_a = squares(std::exp(a)), at_b = squares(std::exp(b));
-  for (int i = 0; i < sections; ++i) {
-    if (at_a < at_b) {
-      high = b;
-      b = a;
-      at_b = at_a;
-      a = high - golden * (high - low);
-      at_a = squares(std::exp(a));
-    } else {
-      low = a;
-      a = b;
-      at_a = at_b;
-      b = low + golden * (high - low);
-      at_b = squares(std::exp(b));
-    }
-  }
-  return std::exp((low + high) / 2);
+  const double low = std::max(std::log(start) - range.step(), std::log(range.low));
+  const double high = std::min(std::log(start) + range.step(), std::log(range.high));
+  return std::exp(golden_section(low, high, sections, [&](double x) { return squares(std::exp(x)); }));
 }
 
 template <class Squares>

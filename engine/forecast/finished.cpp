@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "student.h"
+#include "core/statistics.h"
 
 namespace trainlab {
 namespace {
@@ -77,14 +77,14 @@ FromFinished by_regression(const std::vector<Reference>& all, double now) {
   }
   const double away = squares > 0 ? (now - then) * (now - then) / squares : 0;
   return {.value = end + slope * (now - then),
-          .half = student_quantile_90(all.size() - 2) * std::sqrt(residuals / (n - 2) * (1 + 1 / n + away)),
+          .half = student_quantile(0.9, n - 2) * std::sqrt(residuals / (n - 2) * (1 + 1 / n + away)),
           .references = std::ssize(all)};
 }
 
 }  // namespace
 
 FromFinished from_finished(std::span<const LearningCurve> finished, double share, double now, bool keeps_best,
-                           double noise) {
+                           const std::function<double()>& noise) {
   const std::vector<Reference> all = references(finished, share, keeps_best);
   if (all.empty()) return {};
   if (all.size() >= fewest_for_regression) return by_regression(all, now);
@@ -93,7 +93,7 @@ FromFinished from_finished(std::span<const LearningCurve> finished, double share
   const bool by_factor = finished.front().minimize() && is_positive && share < last_quarter;
   FromFinished found{.value = by_changes(all, now, by_factor, all.size()), .half = 0, .references = std::ssize(all)};
   if (all.size() == 1) {
-    const double of_noise = (keeps_best ? noise_of_best : noise_of_last) * noise;
+    const double of_noise = (keeps_best ? noise_of_best : noise_of_last) * noise();
     found.half = std::hypot(share_of_change * (found.value - now), of_noise);
     return found;
   }
@@ -103,7 +103,7 @@ FromFinished from_finished(std::span<const LearningCurve> finished, double share
     const double error = all[i].end - by_changes(all, all[i].then, by_factor, i);
     squares += error * error;
   }
-  found.half = student_quantile_90(all.size() - 1) * std::sqrt(squares / n);
+  found.half = student_quantile(0.9, n - 1) * std::sqrt(squares / n);
   return found;
 }
 

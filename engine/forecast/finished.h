@@ -1,6 +1,7 @@
 // Forecasts from curves that have ended. Private to the module.
 #pragma once
 
+#include <functional>
 #include <span>
 
 #include "forecast/forecast.h"
@@ -20,8 +21,8 @@ struct FromFinished {
 // eight curves on, the last value is a regression on the value at this share, so that a training that is ahead by
 // chance is expected to fall back. With several curves the half-width comes from forecasts of each of them by the
 // others, by Student's distribution. With one curve it joins six tenths of the change that is forecast with a part of
-// `noise`, the standard deviation of single validations around a fitted curve.
+// `noise()`, the standard deviation of single validations around a fitted curve, which no other case asks for.
 FromFinished from_finished(std::span<const LearningCurve> finished, double share, double now, bool keeps_best,
-                           double noise);
+                           const std::function<double()>& noise);
 
 }  // namespace trainlab

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/statistics.h"
 #include "families.h"
 #include "finished.h"
-#include "student.h"
 
 namespace trainlab {
 namespace {
@@ -152,7 +152,8 @@ std::optional<Forecast> forecast_of(const LearningCurve& curve, const std::strin
 
   const Oriented all = oriented(curve, question.keeps_best);
   const double reach = at / last.step;
-  const FromFinished before = from_finished(finished, 1 / reach, now, question.keeps_best, noise_of(curve));
+  const FromFinished before =
+      from_finished(finished, 1 / reach, now, question.keeps_best, [&] { return noise_of(curve); });
   double value = before.value / all.unit, half = before.half / std::abs(all.unit);
   if (before.references == 0) {
     const Averaged found = fitted(all.points, reach, all.bounds);

@@ -4,20 +4,9 @@
 #include <cmath>
 #include <cstddef>
 
+#include "core/statistics.h"
+
 namespace trainlab {
-namespace {
-
-// The quantile 0.95 of Student's distribution, by the Cornish–Fisher expansion about the normal one. The error is
-// at most 0.2 % from 4 degrees of freedom on, and 2 % from 2.
-double student_quantile(double freedom) {
-  constexpr double z = 1.6448536269514722;
-  const double z3 = z * z * z, z5 = z3 * z * z, z7 = z5 * z * z;
-  return z + (z3 + z) / (4 * freedom) + (5 * z5 + 16 * z3 + 3 * z) / (96 * freedom * freedom) +
-         (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * freedom * freedom * freedom);
-}
-
-}  // namespace
-
 double most_fall(std::span<const double> values) {
   const auto n = static_cast<double>(values.size());
   double mean = 0;
@@ -40,7 +29,7 @@ double most_fall(std::span<const double> values) {
   double phi = squares > 0 ? neighbours / squares : 0;
   phi = std::clamp(phi + (1 + 4 * phi) / n, 0.0, 0.8);
   const double error = std::sqrt(squares / (n - 2) / own * (1 + phi) / (1 - phi));
-  return (student_quantile(n - 2) * error - slope) * n;
+  return (student_quantile(0.95, n - 2) * error - slope) * n;
 }
 
 }  // namespace trainlab

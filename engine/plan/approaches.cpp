@@ -31,15 +31,15 @@ Approach from_tokens(std::string name, std::string what, double offset, double s
 Approach repeated_fit() {
   const Law& law = known_law("besiroglu").law;
   const double exponent = law.beta / (law.alpha + law.beta);
-  constexpr double standard_error = 0.020, error_at_pivot = 0.0216, ninetieth_of_normal = 1.2815515655446004;
+  constexpr double standard_error = 0.020, error_at_pivot = 0.0216;
   return {.name = "3",
           .what = "L(N, D), fitted again",
           .factor = best_allocation(law, 1).parameters,
           .exponent = exponent,
-          .low = exponent - ninetieth_of_normal * standard_error,
-          .high = exponent + ninetieth_of_normal * standard_error,
+          .low = exponent - normal_quantile_90 * standard_error,
+          .high = exponent + normal_quantile_90 * standard_error,
           .pivot = 1.9e19,
-          .spread = ninetieth_of_normal * error_at_pivot};
+          .spread = normal_quantile_90 * error_at_pivot};
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "core/files.h"
 #include "core/statistics.h"
 #include "core/value.h"
+#include "forecast/golden_section.h"
 #include "run/shell_word.h"
 
 namespace trainlab {
@@ -29,24 +30,6 @@ double best_parameters_for(const Law& law, double tokens) {
 // the one before.
 double worth(double unique, double repeats, double repeats_that_count) {
   return unique + unique * repeats_that_count * -std::expm1(-repeats / repeats_that_count);
-}
-
-// The place of the smallest value between two bounds: the interval is narrowed around it, and its middle returned.
-template <class F>
-double lowest_between(double low, double high, F&& f) {
-  constexpr double golden = 0.6180339887498949;
-  double left = high - golden * (high - low), right = low + golden * (high - low);
-  double at_left = f(left), at_right = f(right);
-  while (high - low > 1e-10) {
-    if (at_left < at_right) {
-      high = right, right = left, at_right = at_left;
-      left = high - golden * (high - low), at_left = f(left);
-    } else {
-      low = left, left = right, at_left = at_right;
-      right = low + golden * (high - low), at_right = f(right);
-    }
-  }
-  return (low + high) / 2;
 }
 
 double constant_in(const Value& map, const char* name, const std::string& file) {
@@ -128,13 +111,13 @@ double loss_of(const Law& law, const Allocation& allocation, double unique_token
 
 std::optional<LossInterval> interval_of(const KnownLaw& law, const Allocation& allocation, double unique_tokens) {
   if (law.samples.empty()) return std::nullopt;
-  constexpr double tail = 0.1, deviate = 1.2816;  // of the normal distribution, for 80 %
+  constexpr double tail = 0.1;
   const double middle = std::log(loss_of(law.law, allocation, unique_tokens));
   std::vector<double> logs;
   for (const Law& sample : law.samples) logs.push_back(std::log(loss_of(sample, allocation, unique_tokens)));
   std::ranges::sort(logs);
   const double doublings = std::max(std::log2(allocation.flops() / law.most_flops), 0.0);
-  const double of_run = deviate * std::hypot(law.deviation, law.drift * doublings);
+  const double of_run = normal_quantile_90 * std::hypot(law.deviation, law.drift * doublings);
   const double below = std::max(middle - linear_quantile(logs, tail), 0.0),
                above = std::max(linear_quantile(logs, 1 - tail) - middle, 0.0);
   return LossInterval{.low = std::exp(middle - std::hypot(below, of_run)),
@@ -152,13 +135,13 @@ Allocation best_allocation(const Law& law, double flops, double unique_tokens) {
     return loss_of(law, {parameters, product / parameters}, unique_tokens);
   };
   constexpr double step = 0.05;
-  constexpr int reach = 240;
+  constexpr int reach = 240, sections = 44;  // to 1e-10
   const double middle = std::log(in_one_pass);
   double lowest = middle - reach * step;
   for (int i = -reach; i <= reach; ++i) {
     if (loss(middle + i * step) < loss(lowest)) lowest = middle + i * step;
   }
-  const double parameters = std::exp(lowest_between(lowest - step, lowest + step, loss));
+  const double parameters = std::exp(golden_section(lowest - step, lowest + step, sections, loss));
   return {parameters, product / parameters};
 }
 

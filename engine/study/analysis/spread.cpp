@@ -1,8 +1,6 @@
 #include "study/spread.h"
 
-#include <boost/math/distributions/students_t.hpp>
 #include <cmath>
-#include <limits>
 #include <numbers>
 #include <utility>
 #include <vector>
@@ -12,25 +10,13 @@
 namespace trainlab {
 
 Spread spread(std::span<const double> values) {
-  constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
-  Spread result{.count = 0, .mean = unknown, .deviation = unknown, .interval = unknown};
-  double sum = 0;
+  std::vector<double> numbers;
   for (const double x : values) {
-    if (std::isnan(x)) continue;
-    sum += x;
-    ++result.count;
+    if (!std::isnan(x)) numbers.push_back(x);
   }
-  if (result.count == 0) return result;
-  const auto n = static_cast<double>(result.count);
-  result.mean = sum / n;
-  if (result.count < 2) return result;
-  double squares = 0;
-  for (const double x : values) {
-    if (!std::isnan(x)) squares += (x - result.mean) * (x - result.mean);
-  }
-  result.deviation = std::sqrt(squares / (n - 1));
-  const boost::math::students_t distribution(n - 1);
-  result.interval = boost::math::quantile(distribution, 0.975) * result.deviation / std::sqrt(n);
+  const MeanAndError found = mean_and_error(numbers);
+  Spread result{.count = numbers.size(), .mean = found.mean, .deviation = found.deviation, .interval = found.error};
+  if (result.count >= 2) result.interval *= student_quantile(0.975, static_cast<double>(result.count) - 1);
   return result;
 }
 

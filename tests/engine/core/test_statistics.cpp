@@ -31,6 +31,31 @@ TEST_CASE("values that are NaN do not count in a median, and no value has none")
   CHECK(std::isnan(logarithmic_median({})));
 }
 
+TEST_CASE("a mean and its error") {
+  const MeanAndError found = mean_and_error(std::vector<double>{.012, .008, .015, .004, .011});
+  CHECK(found.mean == Approx(.01));
+  CHECK(found.deviation == Approx(.00418330));
+  CHECK(found.mean / found.error == Approx(5.3452).epsilon(1e-5));
+  CHECK(mean_and_error(std::vector<double>{3, 3}).error == 0);
+  CHECK(mean_and_error(std::vector<double>{7}).mean == 7);
+  CHECK(std::isnan(mean_and_error(std::vector<double>{7}).deviation));
+  CHECK(std::isnan(mean_and_error(std::vector<double>{7}).error));
+  CHECK(std::isnan(mean_and_error({}).mean));
+}
+
+TEST_CASE("Student's distribution has the quantiles of its tables") {
+  CHECK(student_quantile(0.9, 1) == Approx(3.0777).epsilon(1e-4));
+  CHECK(student_quantile(0.9, 9) == Approx(1.3830).epsilon(1e-4));
+  CHECK(student_quantile(0.95, 2) == Approx(2.9200).epsilon(1e-4));
+  CHECK(student_quantile(0.975, 7) == Approx(2.3646).epsilon(1e-4));
+  CHECK(student_quantile(0.025, 7) == Approx(-2.3646).epsilon(1e-4));
+  CHECK(student_quantile(0.9, 1e9) == Approx(normal_quantile_90).epsilon(1e-6));
+  CHECK(student_p(5.3452, 4) == Approx(.00590).epsilon(1e-3));
+  CHECK(student_p(-5.3452, 4) == student_p(5.3452, 4));
+  CHECK(student_p(0, 4) == Approx(1));
+  CHECK(student_p(inf, 4) == 0);
+}
+
 TEST_CASE("quantiles differ between two values") {
   const std::vector<double> sorted{10, 20, 40, 80};
   for (const auto& quantile : {linear_quantile, nearest_quantile, lower_quantile}) {

@@ -1,4 +1,5 @@
-// Medians and quantiles of samples. Each definition has a name of its own, because they differ for small samples.
+// Medians, quantiles and means of samples, and Student's distribution. Each definition of a median and of a quantile
+// has a name of its own, because they differ for small samples. Pure functions; any thread.
 #pragma once
 
 #include <span>
@@ -22,5 +23,20 @@ double linear_quantile(std::span<const double> sorted, double share);
 double nearest_quantile(std::span<const double> sorted, double share);
 // or the smaller of the two (NumPy's "lower").
 double lower_quantile(std::span<const double> sorted, double share);
+
+// The mean of values, the standard deviation of one of them, and the standard error of the mean. NaN: the mean of no
+// value, and the other two of fewer than two values.
+struct MeanAndError {
+  double mean = 0, deviation = 0, error = 0;
+};
+MeanAndError mean_and_error(std::span<const double> values);
+
+// The quantile 0.9 of the normal distribution, which bounds 80 % on both sides.
+inline constexpr double normal_quantile_90 = 1.2815515655446004;
+
+// The quantile of Student's distribution, for a share between 0 and 1. `freedom`: degrees of freedom, above 0.
+double student_quantile(double share, double freedom);
+// The probability that |t| is as large or larger: the two-sided p value of a finite or infinite t.
+double student_p(double t, double freedom);
 
 }  // namespace trainlab
