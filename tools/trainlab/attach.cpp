@@ -11,7 +11,6 @@
 #include "cli/arguments.h"
 #include "cli/ending.h"
 #include "cli/requests.h"
-#include "comparing/question.h"
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/files.h"

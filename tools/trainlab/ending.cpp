@@ -145,4 +145,8 @@ int tell(const Outcome& outcome, bool json, const std::string& kind) {
   return outcome.code;
 }
 
+void say(const Arguments& given, const std::string& line) {
+  if (!given.has("quiet")) complain("trainlab: " + line + "\n");
+}
+
 }  // namespace trainlab::cli

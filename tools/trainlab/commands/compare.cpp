@@ -1,13 +1,11 @@
 #include <charconv>
 #include <cmath>
-#include <cstdio>
 #include <filesystem>
 
 #include "cli/arguments.h"
 #include "cli/requests.h"
 #include "comparing/question.h"
 #include "core/error.h"
-#include "core/printable.h"
 #include "report/texts.h"
 #include "run/latest.h"
 
@@ -98,12 +96,6 @@ int run_compare(const Program&, const Arguments& given) {
 }  // namespace
 
 compare::Looks Question::looks() const { return seeds ? compare::Looks::fixed(*seeds) : compare::Looks::planned(); }
-
-void say(const Arguments& given, const std::string& line) {
-  if (given.has("quiet")) return;
-  const std::string text = "trainlab: " + printable(line) + "\n";
-  std::fwrite(text.data(), 1, text.size(), stderr);
-}
 
 Command compare_command() {
   constexpr double smallest_margin = 1e-300, largest = 1e300;

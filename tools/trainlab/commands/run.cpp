@@ -1,7 +1,6 @@
 #include "cli/arguments.h"
 #include "cli/ending.h"
 #include "cli/requests.h"
-#include "comparing/question.h"
 #include "core/error.h"
 #include "run/applied.h"
 #include "run/latest.h"

@@ -35,9 +35,6 @@ Value comparison_value(const Comparison& comparison, const Question& question);
 // Prints the comparison in the form that the line asks for, or writes its page.
 void tell(const Arguments& given, const Comparison& comparison, const Question& question);
 
-// Prints a line on standard error, unless --quiet is given.
-void say(const Arguments& given, const std::string& line);
-
 // Trains pairs of both recipes until the question is answered. Returns the exit code.
 int compare_recipes(const Arguments& given, Question question);
 // Compares runs that have ended. Returns the exit code.

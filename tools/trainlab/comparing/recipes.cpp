@@ -9,9 +9,8 @@
 
 #include "cli/ending.h"
 #include "cli/requests.h"
-#include "comparing/facts.h"
 #include "comparing/question.h"
-#include "comparing/seeded_runs.h"
+#include "comparing/target.h"
 #include "comparing/training_runs.h"
 #include "core/clock.h"
 #include "core/error.h"
@@ -20,6 +19,8 @@
 #include "report/texts.h"
 #include "run/folder.h"
 #include "run/manifest.h"
+#include "trainings/facts.h"
+#include "trainings/seeded_runs.h"
 
 namespace trainlab::cli {
 

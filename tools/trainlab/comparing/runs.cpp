@@ -4,14 +4,15 @@
 
 #include "cli/ending.h"
 #include "cli/requests.h"
-#include "comparing/ended_trainings.h"
-#include "comparing/facts.h"
 #include "comparing/question.h"
+#include "comparing/target.h"
 #include "comparing/training_runs.h"
 #include "core/error.h"
 #include "report/texts.h"
 #include "run/folder.h"
 #include "run/manifest.h"
+#include "trainings/ended_trainings.h"
+#include "trainings/facts.h"
 
 namespace trainlab::cli {
 

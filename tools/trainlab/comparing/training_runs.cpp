@@ -8,8 +8,7 @@
 #include "core/words.h"
 #include "report/rows.h"
 #include "report/texts.h"
-#include "run/folder.h"
-#include "run/shell_word.h"
+#include "trainings/ended_fit.h"
 
 namespace trainlab::cli {
 
@@ -70,18 +69,6 @@ std::string best_text(const std::vector<compare::Pair>& pairs, const compare::Tr
 }
 
 }  // namespace
-
-EndedFit ended_fit(const fs::path& folder) {
-  EndedFit fit{.summary = read_summary(folder), .has_failed = false};
-  fit.has_failed = has_diverged(fit.summary);
-  if (is_finished(fit.summary) || fit.has_failed) return fit;
-  if (fit.summary["status"] == Value("failed") && fit.summary["reason"].is_string()) {
-    throw usage_error("the run in " + shown_path(folder) + " has failed: " + fit.summary["reason"].string())
-        .hint("only failures by a loss that is not finite are counted: mend the run, or leave it out");
-  }
-  throw usage_error("the run in " + shown_path(folder) + " has not ended")
-      .hint("first: trainlab resume " + shell_word(shown_path(folder)));
-}
 
 compare::Pair read_pair(std::int64_t seed, const fs::path& a, const fs::path& b, const compare::Target& target) {
   const Read of_a = read(a, target), of_b = read(b, target);

@@ -2,19 +2,12 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include "compare/judgement.h"
-#include "core/value.h"
 
 namespace trainlab::cli {
-
-struct EndedFit {
-  Value summary;
-  bool has_failed = false;  // whether a loss that is not finite ended the fit
-};
-
-// The ended fit in the folder of a stage. Raises Error{usage} where the fit has not ended.
-EndedFit ended_fit(const std::filesystem::path& folder);
 
 // The pair of the ended fits in two folders of stages. Raises Error{usage} where a fit has not ended, has no rows, or
 // has no row with the metric; Error{run} where its rows are damaged.

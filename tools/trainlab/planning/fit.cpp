@@ -1,7 +1,6 @@
 // `trainlab plan fit`: a scaling law from one's own runs.
 #include "plan/fit.h"
 #include "cli/ending.h"
-#include "comparing/question.h"
 #include "core/error.h"
 #include "plan_text.h"
 #include "planning/topic.h"

@@ -13,16 +13,15 @@
 #include "cli/ending.h"
 #include "cli/requests.h"
 #include "compare/spread.h"
-#include "comparing/ended_trainings.h"
-#include "comparing/facts.h"
-#include "comparing/question.h"
-#include "comparing/seeded_runs.h"
-#include "comparing/training_runs.h"
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/words.h"
 #include "planning/topic.h"
 #include "report/texts.h"
+#include "trainings/ended_fit.h"
+#include "trainings/ended_trainings.h"
+#include "trainings/facts.h"
+#include "trainings/seeded_runs.h"
 
 namespace trainlab::cli {
 

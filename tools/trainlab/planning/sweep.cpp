@@ -14,10 +14,6 @@
 
 #include "cli/ending.h"
 #include "cli/requests.h"
-#include "comparing/facts.h"
-#include "comparing/question.h"
-#include "comparing/seeded_runs.h"
-#include "comparing/training_runs.h"
 #include "core/error.h"
 #include "core/words.h"
 #include "plan/fit.h"
@@ -25,6 +21,9 @@
 #include "planning/topic.h"
 #include "report/texts.h"
 #include "run/folder.h"
+#include "trainings/ended_fit.h"
+#include "trainings/facts.h"
+#include "trainings/seeded_runs.h"
 
 namespace trainlab::cli {
 

@@ -1,4 +1,5 @@
-// The end of a command: writes its results and errors to standard output and standard error.
+// The end of a command: writes its results and errors to standard output and standard error, and lines on the
+// way.
 #pragma once
 
 #include <filesystem>
@@ -35,5 +36,8 @@ void print(std::string_view text);
 void print_data(std::string_view text);
 // Writes a text that is the whole output of a command; with `json`, as an object of the kind `kind`.
 void print_text(const std::string& text, bool json, const std::string& kind);
+
+// Writes a line to standard error, unless --quiet is given.
+void say(const Arguments& given, const std::string& line);
 
 }  // namespace trainlab::cli

@@ -1,5 +1,6 @@
-// Answers what `trainlab compare` and `trainlab plan seeds` ask about a recipe before any training: the metric and its
-// direction, and the data and the rule by which the metric is measured. The answer is JSON.
+// Answers what `trainlab compare`, `trainlab plan seeds` and `trainlab plan sweep` ask about a recipe before any
+// training, and `trainlab compare` about the ensemble of a run that has ended: the metric and its direction, and the
+// data and the rule by which the metric is measured. The answer is JSON.
 #include <algorithm>
 #include <vector>
 
@@ -34,9 +35,9 @@ std::string questions_of(const Part& part) {
 
 Value described(const Part& part) { return Value::Map{{"samples", part.size()}, {"questions", questions_of(part)}}; }
 
-class ComparisonExecution final : public Execution {
+class FitFactsExecution final : public Execution {
  public:
-  explicit ComparisonExecution(const EngineStart& start) : Execution(start, Purpose::check) {}
+  explicit FitFactsExecution(const EngineStart& start) : Execution(start, Purpose::check) {}
 
  private:
   StageResult run_stage(const std::shared_ptr<const Spec>& stage) override {
@@ -118,8 +119,8 @@ class ComparisonExecution final : public Execution {
 
 }  // namespace
 
-Command comparison_command() {
-  return {"comparison", [](const EngineStart& start) { return ComparisonExecution(start).execute(); }};
+Command fit_facts_command() {
+  return {"fit_facts", [](const EngineStart& start) { return FitFactsExecution(start).execute(); }};
 }
 
 }  // namespace trainlab

@@ -1,17 +1,14 @@
-#include "comparing/facts.h"
+#include "comparing/target.h"
 
-#include <cmath>
+#include <string>
 
+#include "cli/ending.h"
 #include "core/error.h"
 #include "report/texts.h"
 
 namespace trainlab::cli {
 
 namespace {
-
-// A seed that no recipe would choose. If the recipe is executed with this seed and its fit has another one, the recipe
-// fixes the seed itself.
-constexpr std::int64_t unlikely_seed = 6'700'417'641;
 
 std::string samples_of(const Value& a, const Value& b) {
   return std::to_string(a["samples"].integer()) + " samples in A, " + std::to_string(b["samples"].integer()) + " in B";
@@ -21,29 +18,7 @@ Error not_comparable(const std::string& metric, const std::string& why) {
   return usage_error(metric + " of A and B cannot be compared: " + why);
 }
 
-Answer answer_to(Request request, const std::string& metric) {
-  request.command = "comparison";
-  if (!metric.empty()) request.options.set("metric", metric);
-  request.options.set("quiet", true);
-  Answer answer;
-  answer.outcome = Supervisor(Supervisor::find_engine()).run(std::move(request));
-  if (answer.outcome.code == 0 && !answer.outcome.error) {
-    answer.facts = parse_json(answer.outcome.result["text"].string(), "the engine's answer");
-  }
-  return answer;
-}
-
 }  // namespace
-
-Answer ask_about(Request request, const std::string& metric) {
-  request.options.set("seed", unlikely_seed);
-  return answer_to(std::move(request), metric);
-}
-
-Answer ask_about_ensemble(Request request, const std::filesystem::path& run, const std::string& metric) {
-  request.options.set("ended", run.string());
-  return answer_to(std::move(request), metric);
-}
 
 void settle_target(const Arguments& given, Question& question, const Value& a, const Value& b) {
   const std::string& metric = question.target.metric;

@@ -1,12 +1,10 @@
 // The facts about a recipe's fit that the engine reports before anything is trained (see
-// tools/engine/commands/comparison.cpp).
+// tools/engine/commands/fit_facts.cpp).
 #pragma once
 
 #include <filesystem>
 #include <string>
 
-#include "cli/arguments.h"
-#include "comparing/question.h"
 #include "core/value.h"
 #include "run/request.h"
 #include "run/supervisor.h"
@@ -25,9 +23,5 @@ Answer ask_about(Request request, const std::string& metric);
 // executes the recipe with the results of the stages that the run has stored. The direction is that of the ensemble and
 // not among the facts, and an ensemble of tasks has no facts but `is_of_tasks`.
 Answer ask_about_ensemble(Request request, const std::filesystem::path& run, const std::string& metric);
-
-// Sets the direction of the target. Raises Error{usage} where the metric does not mean the same in A and B, and where
-// no model can reach the target. Prints other differences of the data.
-void settle_target(const Arguments& given, Question& question, const Value& a, const Value& b);
 
 }  // namespace trainlab::cli

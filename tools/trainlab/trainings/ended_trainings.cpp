@@ -1,4 +1,4 @@
-#include "comparing/ended_trainings.h"
+#include "trainings/ended_trainings.h"
 
 #include <charconv>
 #include <set>

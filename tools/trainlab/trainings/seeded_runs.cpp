@@ -1,4 +1,4 @@
-#include "comparing/seeded_runs.h"
+#include "trainings/seeded_runs.h"
 
 #include <algorithm>
 #include <array>

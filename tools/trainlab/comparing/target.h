@@ -1,0 +1,15 @@
+// What the facts of two recipes or runs say about the target of their comparison.
+#pragma once
+
+#include "cli/arguments.h"
+#include "comparing/question.h"
+#include "core/value.h"
+
+namespace trainlab::cli {
+
+// Sets the direction of the target, from the facts about A and B (trainings/facts.h). Raises Error{usage} where the
+// metric does not mean the same in A and B, and where no model can reach the target. Prints other differences of the
+// data.
+void settle_target(const Arguments& given, Question& question, const Value& a, const Value& b);
+
+}  // namespace trainlab::cli
