@@ -41,13 +41,18 @@ struct Rule {
   HealthKind kind;
   Finding (*find)(const HealthFigures&);
   Kinds symptoms;
+  std::string_view own_name = {};  // of a rule whose kind has another rule too
+
+  std::string_view name() const { return own_name.empty() ? name_of(kind) : own_name; }
+  // What the rule hides further down when it finds its fault.
+  Kinds hides() const { return symptoms | bit(kind); }
 };
 
 // The rules in the order in which causes are looked for. A rule that finds its fault hides its symptoms further down.
 constexpr std::array rules{
-    Rule{class_collapse, find_one_label, layers | rate | course},
+    Rule{class_collapse, find_one_label, layers | rate | course, "one_label"},
     Rule{leakage, find_leakage, 0},
-    Rule{not_finite, find_not_finite_data, layers | rate | course},
+    Rule{not_finite, find_not_finite_data, layers | rate | course, "not_finite_data"},
     Rule{unnormalised_inputs, find_unnormalised_inputs, layers | rate | course | bit(not_finite)},
     Rule{below_floor, find_below_floor, layers | rate | course | bit(not_finite)},
     Rule{saturated_units, find_saturated_units, layers | rate | course | bit(not_finite)},
@@ -65,9 +70,19 @@ constexpr std::array rules{
     Rule{plateau, find_plateau, 0},
 };
 
-// Position of a kind's first rule in the list.
-std::size_t place_of(HealthKind kind) {
-  return static_cast<std::size_t>(std::ranges::find(rules, kind, &Rule::kind) - rules.begin());
+// The position in the list of the rule that has given this verdict.
+std::size_t place_of(const HealthVerdict& verdict) {
+  std::size_t place = rules.size();
+  for (std::size_t i = 0; i < rules.size(); ++i) {
+    if (rules[i].kind != verdict.kind) continue;
+    place = i;
+    if (rules[i].name() == verdict.rule) break;
+  }
+  return place;
+}
+
+bool hides(std::size_t rule, std::size_t other) {
+  return rule <= other && (rules[rule].hides() & bit(rules[other].kind));
 }
 
 }  // namespace
@@ -82,7 +97,8 @@ std::vector<HealthVerdict> judge(const HealthFigures& figures) {
     Finding verdict = rule.find(figures);
     if (!verdict) continue;
     if (verdict->step == 0) verdict->step = figures.steps_done();
-    hidden |= rule.symptoms | bit(rule.kind);
+    verdict->rule = rule.name();
+    hidden |= rule.hides();
     found.push_back(std::move(*verdict));
   }
   return found;
@@ -91,15 +107,10 @@ std::vector<HealthVerdict> judge(const HealthFigures& figures) {
 std::vector<HealthVerdict> add_verdicts(std::vector<HealthVerdict>& told, std::vector<HealthVerdict> found) {
   std::vector<HealthVerdict> added;
   for (HealthVerdict& verdict : found) {
-    if (std::ranges::find(told, verdict.kind, &HealthVerdict::kind) != told.end()) continue;
-    const std::size_t place = place_of(verdict.kind);
-    const bool is_symptom = std::ranges::any_of(told, [&](const HealthVerdict& earlier) {
-      return place_of(earlier.kind) < place && (rules[place_of(earlier.kind)].symptoms & bit(verdict.kind));
-    });
-    if (is_symptom) continue;
-    std::erase_if(told, [&](const HealthVerdict& earlier) {
-      return place < place_of(earlier.kind) && (rules[place].symptoms & bit(earlier.kind));
-    });
+    const std::size_t place = place_of(verdict);
+    if (std::ranges::any_of(told, [&](const HealthVerdict& earlier) { return hides(place_of(earlier), place); }))
+      continue;
+    std::erase_if(told, [&](const HealthVerdict& earlier) { return hides(place, place_of(earlier)); });
     added.push_back(verdict);
     told.push_back(std::move(verdict));
   }
@@ -114,14 +125,21 @@ Value to_value(const HealthVerdict& verdict) {
                     {"remedy", verdict.remedy}};
 }
 
-HealthVerdict verdict_of_value(const Value& value) {
+Value to_stored(const HealthVerdict& verdict) {
+  Value value = to_value(verdict);
+  value.set("rule", verdict.rule);
+  return value;
+}
+
+HealthVerdict verdict_of_stored(const Value& value) {
   const auto found = std::ranges::find(names, value["kind"].string());
   if (found == names.end()) throw recipe_error("a verdict of the unknown kind " + value["kind"].brief());
   return {.kind = static_cast<HealthKind>(found - names.begin()),
           .step = value["step"].integer(),
           .confidence = value["confidence"].string(),
           .evidence = value["evidence"].string(),
-          .remedy = value["remedy"].string()};
+          .remedy = value["remedy"].string(),
+          .rule = value["rule"].is_string() ? value["rule"].string() : ""};  // else of an earlier version
 }
 
 std::string text_of(const HealthVerdict& verdict) {

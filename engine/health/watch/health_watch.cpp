@@ -112,7 +112,7 @@ Resumable HealthWatch::part() {
                 for (const HealthVerdict& verdict : told_) {
                   // A run that is killed now finds the fault again, and fixes it then.
                   if (std::ranges::find(unfixed_, verdict.kind, &HealthVerdict::kind) == unfixed_.end())
-                    told.push_back(to_value(verdict));
+                    told.push_back(to_stored(verdict));
                 }
                 Value state = Value::Map{{"figures", to_value(figures_)}, {"told", std::move(told)}};
                 if (!plan_.fixes.empty()) state.set("fixes", std::ssize(plan_.fixes));
@@ -126,7 +126,7 @@ Resumable HealthWatch::part() {
                 if (fixes != std::ssize(plan_.fixes)) return;
                 restore(figures_, state["figures"]);
                 told_.clear();
-                for (const Value& verdict : state["told"].list()) told_.push_back(verdict_of_value(verdict));
+                for (const Value& verdict : state["told"].list()) told_.push_back(verdict_of_stored(verdict));
               }};
 }
 

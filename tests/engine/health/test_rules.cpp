@@ -352,12 +352,53 @@ TEST_CASE("a symptom that was told leaves the list when its cause is found") {
   CHECK(told.size() == 2);
 }
 
+TEST_CASE("what is told in the end is what is told of faults that are found together") {
+  const auto verdict = [](HealthKind kind, std::string rule = "") {
+    return HealthVerdict{
+        .kind = kind, .step = 1, .confidence = "high", .evidence = "e", .remedy = "r", .rule = std::move(rule)};
+  };
+  // That one class is chosen is a symptom of dead units, which are found later.
+  for (const HealthKind cause : {HealthKind::dead_units, HealthKind::overfitting, HealthKind::rate_too_high}) {
+    INFO(name_of(cause));
+    std::vector<HealthVerdict> told;
+    CHECK(add_verdicts(told, {verdict(HealthKind::class_collapse, "class_collapse")}).size() == 1);
+    CHECK(add_verdicts(told, {verdict(cause)}).size() == 1);
+    REQUIRE(told.size() == 1);
+    CHECK(told.front().kind == cause);
+    CHECK(add_verdicts(told, {verdict(HealthKind::class_collapse, "class_collapse")}).empty());
+  }
+  // That all labels are alike is a cause of dead units.
+  std::vector<HealthVerdict> told;
+  CHECK(add_verdicts(told, {verdict(HealthKind::class_collapse, "one_label")}).size() == 1);
+  CHECK(add_verdicts(told, {verdict(HealthKind::dead_units)}).empty());
+  CHECK(add_verdicts(told, {verdict(HealthKind::class_collapse, "class_collapse")}).empty());
+  // A layer that makes infinite values hides less than infinite data do.
+  told.clear();
+  CHECK(add_verdicts(told, {verdict(HealthKind::not_finite, "not_finite")}).size() == 1);
+  CHECK(add_verdicts(told, {verdict(HealthKind::exploding_gradients)}).size() == 1);
+  CHECK(told.size() == 1);
+  told.clear();
+  CHECK(add_verdicts(told, {verdict(HealthKind::not_finite, "not_finite_data")}).size() == 1);
+  CHECK(add_verdicts(told, {verdict(HealthKind::exploding_gradients)}).empty());
+}
+
+TEST_CASE("each verdict names its rule") {
+  Run run;
+  const std::vector<HealthVerdict> one_label = judge(changed(run, [](HealthFigures& f) {
+    f.run.entropy = 0;
+    f.run.largest_share = 1;
+  }));
+  REQUIRE(one_label.size() == 1);
+  CHECK(one_label.front().rule == "one_label");
+  CHECK(verdict_of_stored(to_stored(one_label.front())).rule == "one_label");
+}
+
 TEST_CASE("verdicts come back from a checkpoint") {
   const HealthVerdict verdict{
       .kind = HealthKind::dead_units, .step = 12, .confidence = "high", .evidence = "e", .remedy = "r"};
-  CHECK(to_value(verdict_of_value(to_value(verdict))) == to_value(verdict));
+  CHECK(to_value(verdict_of_stored(to_stored(verdict))) == to_value(verdict));
   CHECK(to_value(verdict)["kind"] == Value("dead_units"));
-  CHECK_THROWS(verdict_of_value(Value::Map{{"kind", "tired"}}));
+  CHECK_THROWS(verdict_of_stored(Value::Map{{"kind", "tired"}}));
 }
 
 }  // namespace trainlab::rules_test

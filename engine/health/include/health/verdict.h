@@ -53,6 +53,9 @@ struct HealthVerdict {
   std::string remedy;      // the change of the recipe that remedies the fault
   // Empty where no single option is the remedy, and in a verdict that was read from a checkpoint.
   std::optional<Cure> cure = {};
+  // The rule that has found the fault, by its name; several rules may find faults of one kind. Empty: the rule of the
+  // kind that looks last.
+  std::string rule = {};
 };
 
 // The verdicts that the figures give, causes before symptoms. A symptom of a cause that was found is left out, so that
@@ -60,13 +63,16 @@ struct HealthVerdict {
 // function.
 std::vector<HealthVerdict> judge(const HealthFigures& figures);
 
-// Adds the verdicts whose kind is not among `told`, and removes from `told` the symptoms of causes that were found
-// later. Returns the verdicts that were added.
+// Adds the verdicts that are neither among `told` nor symptoms of these, and removes from `told` the symptoms of causes
+// that were found later: what is told in the end is what judge() says of faults that are found together. Returns the
+// verdicts that were added.
 std::vector<HealthVerdict> add_verdicts(std::vector<HealthVerdict>& told, std::vector<HealthVerdict> found);
 
-// { kind, step, confidence, evidence, remedy }, as in summary.json; and back.
+// { kind, step, confidence, evidence, remedy }, as in summary.json.
 Value to_value(const HealthVerdict& verdict);
-HealthVerdict verdict_of_value(const Value& value);
+// The same with `rule`, as a checkpoint keeps it; and back.
+Value to_stored(const HealthVerdict& verdict);
+HealthVerdict verdict_of_stored(const Value& value);
 // A line for the log.
 std::string text_of(const HealthVerdict& verdict);
 
