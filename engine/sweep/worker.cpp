@@ -261,6 +261,25 @@ Worker::End Worker::work() {
   return End::interrupted;
 }
 
+// Trials of other processes count: of those that run now, and of those before a resume.
+double Worker::longest() const {
+  const Trials& trials = study_.study().trials();
+  const std::int64_t ended =
+      trials.count(TrialState::complete) + trials.count(TrialState::pruned) + trials.count(TrialState::failed);
+  if (ended == ended_) return longest_;
+  ended_ = ended;
+  const auto seconds_of = [&](std::int64_t trial) {
+    const Value& seconds = study_.stored(trial).info["seconds"];
+    return is_final(study_.stored(trial).state) && seconds.is_number() ? seconds.number() : 0;
+  };
+  for (std::int64_t t = 0; t < trials.size(); ++t) {
+    // The seconds of a trial that has continued another one begin with those of the other.
+    const Value& parent = study_.stored(t).info["parent"];
+    longest_ = std::max(longest_, seconds_of(t) - (parent.is_integer() ? seconds_of(parent.integer()) : 0));
+  }
+  return longest_;
+}
+
 void Worker::train(std::vector<LeasedTrial> trials) {
   std::vector<TrialEnd> ends;
   const double begun = seconds_();
@@ -327,7 +346,7 @@ double Worker::own_seconds_left() const {
 }
 
 double Worker::run_seconds_left() const {
-  return context_.seconds_left ? context_.seconds_left() - longest_ : std::numeric_limits<double>::infinity();
+  return context_.seconds_left ? context_.seconds_left() - longest() : std::numeric_limits<double>::infinity();
 }
 
 // An engine that helps does not know the stage's own time.
@@ -337,12 +356,13 @@ std::string Worker::why_over() {
 }
 
 // The trials that may train together and end in time: a stack of n takes at most n times as long as a trial. The first
-// trial of a process trains alone, because nothing is known of its length.
+// trial of a study trains alone, because nothing is known of its length.
 std::int64_t Worker::most_in_time() const {
   if (!context_.seconds_left) return std::numeric_limits<std::int64_t>::max();
-  if (longest_ == 0) return 1;
+  const double longest = this->longest();
+  if (longest == 0) return 1;
   constexpr double most = 1e6;
-  return static_cast<std::int64_t>(std::clamp(context_.seconds_left() / longest_, 1.0, most));
+  return static_cast<std::int64_t>(std::clamp(context_.seconds_left() / longest, 1.0, most));
 }
 
 // Whether too little is left of the budget of FLOPs for a new trial.

@@ -31,8 +31,8 @@ class Worker {
   const std::optional<std::string>& stopped() const { return stopped_; }
   // The seconds of a budget of time that the study has used; nullopt without a budget, or in an engine that helps.
   std::optional<double> used_seconds() const;
-  // The most seconds that a training of this process took for each of its trials; 0: none has ended.
-  double longest() const { return longest_; }
+  // The most seconds that a trial of the study took, as far as this process knows; 0: none has ended.
+  double longest() const;
   const std::function<double()>& clock() const { return seconds_; }
 
  private:
@@ -72,8 +72,9 @@ class Worker {
   TrialFlops flops_;
   StudyProgress progress_;
   std::function<double()> seconds_;
-  double longest_;
-  bool wait_ = false;  // the last ask() found no trial now, because others are at work
+  mutable double longest_;
+  mutable std::int64_t ended_ = 0;  // the trials whose time longest_ counts
+  bool wait_ = false;               // the last ask() found no trial now, because others are at work
   std::optional<std::string> stopped_;
 };
 

@@ -382,6 +382,27 @@ TEST_CASE("a sweep ends in the time that its run gives it") {
   }
 }
 
+TEST_CASE("no trial begins that would end too late by the trials of other processes") {
+  prepare_devices();
+  prepare_arithmetic(1);
+  const TemporaryFolder folder;
+  const RunSettings settings = test_settings();
+  double now = 1000;
+  const SweepPlan plan(sweep(R"(, "trials": 9, "stack": false)"), settings);
+  StageContext context = quiet_context(folder.path(), settings);
+  {
+    SharedStudy before = open_study(plan, context, find_home(plan, context));
+    const std::optional<Lease> lease = before.ask(0, 1e12, 9).lease;
+    before.end({{*lease, TrialState::complete, {1.0}, Value::Map{{"seconds", 40.0}}}});
+  }
+  context.seconds_left = [&now, until = now + 35] { return until - now; };
+  Worker worker(plan, context, [&] { return now; });
+  CHECK(worker.longest() == 40);
+  CHECK(worker.run() == Worker::End::complete);
+  CHECK(worker.stopped() == "the time budget is used");
+  CHECK(worker.study().study().trials().size() == 1);
+}
+
 TEST_CASE("a sweep on a device that is not there is refused before its first trial") {
   if (test_device().is_cuda()) return;
   RunSettings settings = test_settings();
