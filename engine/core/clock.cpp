@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <ctime>
+#include <fstream>
 
 namespace trainlab {
 
@@ -23,6 +24,20 @@ std::string wall_text(double wall_seconds) {
   gmtime_r(&whole, &utc);
   std::array<char, 32> text;
   return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc)};
+}
+
+Moment present_moment() {
+  static const std::string boot = [] {
+    std::ifstream file("/proc/sys/kernel/random/boot_id");
+    std::string id;
+    std::getline(file, id);
+    return id;
+  }();
+  return {.wall = wall_seconds(), .steady = steady_seconds(), .boot = boot};
+}
+
+double seconds_between(const Moment& from, const Moment& to) {
+  return !from.boot.empty() && from.boot == to.boot ? to.steady - from.steady : to.wall - from.wall;
 }
 
 }  // namespace trainlab

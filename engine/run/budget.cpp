@@ -38,7 +38,8 @@ std::string text_of(double seconds) {
 std::string money_text(const PaidTime& paid) { return number_text(paid.amount) + " " + paid.currency; }
 
 struct Stored {
-  double used = 0, from = 0, until = 0, wall = 0;
+  double used = 0, from = 0, until = 0;
+  Moment written = {};
   std::string stage = {};
 };
 
@@ -51,7 +52,10 @@ std::optional<Stored> read_stored(const std::filesystem::path& file) {
     }
     return value[name].number();
   };
-  Stored stored{.used = number("used"), .from = number("from"), .until = number("until"), .wall = number("wall")};
+  Stored stored{.used = number("used"), .from = number("from"), .until = number("until")};
+  stored.written.wall = number("wall");
+  if (value["boot"].is_string())  // not of an earlier version
+    stored.written = {.wall = stored.written.wall, .steady = number("steady"), .boot = value["boot"].string()};
   if (!value["stage"].is_string()) throw damaged_file(file, "it has no stage");
   stored.stage = value["stage"].string();
   return stored;
@@ -151,8 +155,9 @@ double Budget::seconds_left() {
 
 void Budget::save() {
   saved_ = clock_();
-  const Value value =
-      Value::Map{{"used", used()}, {"stage", stage_}, {"from", from_}, {"until", until_}, {"wall", wall_seconds()}};
+  const Moment now = present_moment();
+  const Value value = Value::Map{{"used", used()},   {"stage", stage_},      {"from", from_},   {"until", until_},
+                                 {"wall", now.wall}, {"steady", now.steady}, {"boot", now.boot}};
   write_atomic(file_, to_json(value) + "\n");
 }
 
@@ -198,10 +203,10 @@ std::optional<BudgetPause> budget_pause(const std::filesystem::path& run) {
   return BudgetPause{.stage = name.string(), .seconds = seconds.number()};
 }
 
-std::optional<StageTime> time_of_stage(const std::string& stage, const std::filesystem::path& file, double now) {
+std::optional<StageTime> time_of_stage(const std::string& stage, const std::filesystem::path& file, const Moment& now) {
   const std::optional<Stored> stored = read_stored(file);
   if (!stored || stored->stage != stage) return std::nullopt;
-  return StageTime{.left = stored->until - stored->used - std::max(now - stored->wall, 0.0),
+  return StageTime{.left = stored->until - stored->used - std::max(seconds_between(stored->written, now), 0.0),
                    .in_all = stored->until - stored->from};
 }
 

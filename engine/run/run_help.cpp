@@ -61,7 +61,7 @@ StageRecord Run::await_stage(const Options& stage) {
 void Run::set_time_as_helper(const StageRecord& record, StageContext& context) const {
   if (!budget_terms().bounds_time()) return;
   std::optional<StageTime> time;
-  while (!(time = time_of_stage(record.name, budget_path(*folder_), wall_seconds()))) {
+  while (!(time = time_of_stage(record.name, budget_path(*folder_), present_moment()))) {
     if (stop_requested() || !run_goes_on()) throw NothingLeft();
     std::this_thread::sleep_for(poll);
   }

@@ -30,7 +30,7 @@ void LeaseKeeper::remove(const Lease& lease) {
 
 void LeaseKeeper::run(Storage& storage) {
   std::unique_lock lock(mutex_);
-  while (!changed_.wait_for(lock, std::chrono::duration<double>(lease_seconds / 6), [this] { return ends_; })) {
+  while (!changed_.wait_for(lock, std::chrono::duration<double>(renewal_seconds), [this] { return ends_; })) {
     const auto held = leases_;
     lock.unlock();
     for (const auto& [trial, lease] : held) {

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "core/clock.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "support/error_of.h"
@@ -165,16 +166,27 @@ TEST_CASE("the time used counts in all processes of a run, and the time between 
 TEST_CASE("helpers learn from the file how long a stage has") {
   const TemporaryFolder folder;
   const auto file = folder.path() / "budget.json";
-  CHECK_FALSE(time_of_stage("search", file, 0));
+  CHECK_FALSE(time_of_stage("search", file, {}));
   Clock clock;
   Budget budget({.seconds = 100, .reserve = 10}, file, clock.now, clock.reader());
   budget.begin_stage("search", search);
-  const double written = parse_json(read_file(file), "file")["wall"].number();
-  CHECK(time_of_stage("search", file, written + 4).value().left == Approx(56));
-  CHECK(time_of_stage("search", file, written + 4).value().in_all == Approx(60));
+  const Value value = parse_json(read_file(file), "file");
+  const auto after = [&](double wall, double steady, const std::string& boot) {
+    return time_of_stage(
+               "search", file,
+               {.wall = value["wall"].number() + wall, .steady = value["steady"].number() + steady, .boot = boot})
+        .value();
+  };
+  const std::string boot = value["boot"].string();
+  CHECK(after(4, 4, "another machine").left == Approx(56));
+  CHECK(after(4, 4, boot).in_all == Approx(60));
   CHECK(budget.seconds_of_stage() == Approx(60));
-  CHECK(time_of_stage("search", file, written - 3600).value().left == Approx(60));  // the wall clock was set back
-  CHECK_FALSE(time_of_stage("final", file, written));
+  CHECK(after(-3600, 0, "another machine").left == Approx(60));  // the wall clock was set back
+  if (!boot.empty()) {
+    CHECK(after(-3600, 4, boot).left == Approx(56));
+    CHECK(after(7200, 4, boot).left == Approx(56));
+  }
+  CHECK_FALSE(time_of_stage("final", file, present_moment()));
 }
 
 TEST_CASE("a damaged file of a budget is named") {

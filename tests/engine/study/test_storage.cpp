@@ -16,6 +16,8 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/host.h"
+#include "storage/sql/clock_jumps.h"
+#include "storage/sql/sql_storage.h"
 #include "study/shared_study.h"
 #include "study_support.h"
 #include "support/postgresql_server.h"
@@ -66,7 +68,8 @@ Kind any_kind() { return GENERATE(from_range(kinds())); }
 
 // One who works on the study: knows its trials, and begins the first that waits or a new one.
 struct Worker {
-  explicit Worker(const Folder& folder) : storage(folder.open()) { storage->open("x"); }
+  explicit Worker(const Folder& folder) : Worker(folder.open()) {}
+  explicit Worker(std::unique_ptr<Storage> its_storage) : storage(std::move(its_storage)) { storage->open("x"); }
   std::optional<Lease> take(const Storage::Owner& who, double now = 0) {
     return storage->begin(who, now, [&](const StudyChanges& changes) -> std::optional<Storage::Begin> {
       for (const StoredTrial& trial : changes.trials) known[trial.number] = trial;
@@ -274,6 +277,32 @@ TEST_CASE("nothing is begun after the deadline") {
   CHECK_FALSE(b.take(owner("b"), 51));
   a->set_deadline(infinity);
   CHECK(b.take(owner("b"), 51));
+}
+
+TEST_CASE("a wall clock that is set ahead ends neither the study nor the lease of a process that lives") {
+  const Folder folder;
+  double now = 1e9;
+  const auto open = [&] { return sql_storage(sqlite_dialect(folder.path() / "study.db"), {}, [&now] { return now; }); };
+  Worker a(open()), b(open());
+  a->set_deadline(now + 60);
+  const Lease lease = *a.take(owner("a", now + 60), now);
+  now += 7200;
+  const auto next = b.take(owner("b", now + 60), now);
+  REQUIRE(next);
+  CHECK(next->trial == 1);
+  a->renew(lease, now + 60);
+  b->set_deadline(now - 1);
+  CHECK_FALSE(b.take(owner("b", now + 60), now));
+}
+
+TEST_CASE("after a jump of the clock there is time to renew leases") {
+  ClockJumps jumps(1e9, 500);
+  CHECK(jumps.recent(1e9 + 100, 600) == 0);
+  CHECK(jumps.recent(1e9 + 7300.5, 700.5) == 7100);
+  CHECK(jumps.recent(1e9 + 7310.5, 710.5) == 7100);
+  CHECK(jumps.recent(1e9 + 7322, 719) == Approx(7103));  // once more, a little
+  CHECK(jumps.recent(1e9 + 7360, 760) == 0);
+  CHECK(jumps.recent(1e9, 770) == 0);  // a clock that was set back ends no lease
 }
 
 TEST_CASE("a choice that raises changes nothing, and what it was told comes again") {

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 
+#include "core/clock.h"
 #include "core/value.h"
 
 namespace trainlab {
@@ -91,12 +92,12 @@ class Budget {
 };
 
 // For an engine that helps with a stage of a run: the seconds that the stage has left, as the run's `file` says, less
-// those since the file was written (`now`, wall seconds), and the length of the stage's share; nullopt before the stage
-// has begun. Error{run} where the file is damaged.
+// those from when the file was written until `now`, and the length of the stage's share; nullopt before the stage has
+// begun. Error{run} where the file is damaged.
 struct StageTime {
   double left = 0, in_all = 0;
 };
-std::optional<StageTime> time_of_stage(const std::string& stage, const std::filesystem::path& file, double now);
+std::optional<StageTime> time_of_stage(const std::string& stage, const std::filesystem::path& file, const Moment& now);
 
 // A run whose last stage the budget has ended is not finished for good: in a larger budget the stage goes on. `seconds`
 // is the budget in which the stage ended. A task is no such stage, because its function has returned.

@@ -15,6 +15,7 @@ class LeaseKeeper {
  public:
   // Seconds that a lease holds without being renewed: longer than a process is stopped for by anything but a person.
   static constexpr double lease_seconds = 60;
+  static constexpr double renewal_seconds = lease_seconds / 6;
 
   // The storage outlives the keeper.
   explicit LeaseKeeper(Storage& storage);

@@ -5,6 +5,7 @@
 #include <optional>
 #include <tuple>
 
+#include "clock_jumps.h"
 #include "core/clock.h"
 #include "core/host.h"
 #include "sql_connection.h"
@@ -16,7 +17,8 @@ namespace {
 
 class SqlStorage final : public Storage {
  public:
-  SqlStorage(std::unique_ptr<SqlDialect> dialect, const Waiting& waiting) : connection_(std::move(dialect), waiting) {}
+  SqlStorage(std::unique_ptr<SqlDialect> dialect, const Waiting& waiting, const std::function<double()>& wall)
+      : wall_(wall), jumps_(wall_(), steady_seconds()), connection_(std::move(dialect), waiting) {}
 
   Value open(const Value& description, std::span<const std::vector<double>> first, const Accept& accept) override {
     const std::lock_guard lock(mutex_);
@@ -59,8 +61,9 @@ class SqlStorage final : public Storage {
       lease.reset();
       if (connection_.is_repeated() && (lease = begun_after(known, owner.name))) return;
       // This process may have waited for others, so the present moment is computed again.
-      const double later = steady_seconds() - asked + dialect().clock_lead(sql());
-      const double moment = now + later, expires = owner.expires + later;
+      const double waited = steady_seconds() - asked;
+      const double moment = now + waited + dialect().deadline_lead(sql(), wall_());
+      const double expires = owner.expires + waited + dialect().clock_lead(sql());
       int over = 0;
       run("SELECT CASE WHEN deadline < :now THEN 1 ELSE 0 END FROM study WHERE id = 1", soci::use(moment),
           soci::into(over));
@@ -116,7 +119,7 @@ class SqlStorage final : public Storage {
     const std::lock_guard lock(mutex_);
     transaction(/*durable=*/false, [&] {
       soci::indicator known = std::isfinite(time) ? soci::i_ok : soci::i_null;
-      const double deadline = time + dialect().clock_lead(sql());
+      const double deadline = time + dialect().deadline_lead(sql(), wall_());
       run("UPDATE study SET deadline = :t", soci::use(deadline, known));
     });
   }
@@ -250,7 +253,7 @@ class SqlStorage final : public Storage {
     int ended = 0;
     double moment = 0;
     connection_.guarded([&] {
-      moment = now + dialect().clock_lead(sql());
+      moment = now - jumps_.recent(wall_(), steady_seconds()) + dialect().clock_lead(sql());
       run("SELECT COUNT(*) FROM trials WHERE state = 'running' AND expires < :now", soci::use(moment),
           soci::into(ended));
     });
@@ -289,7 +292,7 @@ class SqlStorage final : public Storage {
 
   void require_one_host() {
     std::string owner;
-    const double now = wall_seconds();
+    const double now = wall_();
     soci::statement& rows = connection_.prepared("SELECT owner FROM trials WHERE state = 'running' AND expires >= :now",
                                                  soci::use(now), soci::into(owner));
     rows.execute();
@@ -442,6 +445,8 @@ class SqlStorage final : public Storage {
     return all;
   }
 
+  std::function<double()> wall_;
+  ClockJumps jumps_;
   std::mutex mutex_;  // held while the connection is used
   SqlConnection connection_;
   long long seen_change_ = 0, seen_report_ = 0;
@@ -449,8 +454,9 @@ class SqlStorage final : public Storage {
 
 }  // namespace
 
-std::unique_ptr<Storage> sql_storage(std::unique_ptr<SqlDialect> dialect, const Waiting& waiting) {
-  return std::make_unique<SqlStorage>(std::move(dialect), waiting);
+std::unique_ptr<Storage> sql_storage(std::unique_ptr<SqlDialect> dialect, const Waiting& waiting,
+                                     std::function<double()> wall) {
+  return std::make_unique<SqlStorage>(std::move(dialect), waiting, wall);
 }
 
 }  // namespace trainlab

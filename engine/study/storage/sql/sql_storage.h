@@ -2,11 +2,13 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/clock.h"
 #include "core/error.h"
 #include "study/database.h"
 #include "study/place.h"
@@ -54,8 +56,13 @@ class SqlDialect {
   // The statements that begin a transaction which waits for its turn to write, so that it
   // cannot fail later because of another writer.
   virtual const std::vector<std::string>& begin_to_write() const = 0;
-  // Seconds by which the clock that all processes of the study share is ahead of this machine's.
+  // Seconds by which the wall clock that all processes of the study share is ahead of this machine's.
   virtual double clock_lead(soci::session& sql) const = 0;
+  // The same for the clock of the study's deadline, which is nobody's to set if possible. `wall`: now.
+  virtual double deadline_lead(soci::session& sql, double wall) const {
+    (void)wall;
+    return clock_lead(sql);
+  }
   // SQL's types for a whole number of 64 bits, and for a key that counts up by itself.
   virtual const char* whole_number() const = 0;
   virtual const char* counting_key() const = 0;
@@ -63,8 +70,9 @@ class SqlDialect {
   virtual bool is_for_many_hosts() const = 0;
 };
 
-// The storage of a study, connected.
-std::unique_ptr<Storage> sql_storage(std::unique_ptr<SqlDialect> dialect, const Waiting& waiting);
+// The storage of a study, connected. `wall`: the wall clock.
+std::unique_ptr<Storage> sql_storage(std::unique_ptr<SqlDialect> dialect, const Waiting& waiting,
+                                     std::function<double()> wall = wall_seconds);
 
 // The dialect of a SQLite file.
 std::unique_ptr<SqlDialect> sqlite_dialect(const std::filesystem::path& file);

@@ -127,7 +127,9 @@ class SqliteDialect final : public SqlDialect {
 
   const char* begin_to_read() const override { return "BEGIN"; }
   const std::vector<std::string>& begin_to_write() const override { return begin_to_write_; }
-  double clock_lead(soci::session&) const override { return 0; }  // the processes of one machine share its clock
+  // The processes of one machine share its clocks.
+  double clock_lead(soci::session&) const override { return 0; }
+  double deadline_lead(soci::session&, double wall) const override { return steady_seconds() - wall; }
   const char* whole_number() const override { return "INTEGER"; }
   const char* counting_key() const override { return "INTEGER PRIMARY KEY"; }
   // Processes share the log through the memory of one machine. Processes of two machines would overwrite each other's
