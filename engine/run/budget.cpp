@@ -23,7 +23,7 @@ constexpr double reserved_share = 0.03;
 constexpr double least_reserve = 0.5;
 
 // A save waits for the disk, and a process that is killed loses what it has used since.
-constexpr double saved_share = 0.02, most_unsaved = 5;
+constexpr double saved_share = 0.02, most_unsaved_seconds = 5;
 
 std::optional<Duration> given(const Value& options, const char* name) {
   if (options[name].is_nil()) return std::nullopt;
@@ -140,20 +140,37 @@ void Budget::check_left(const std::string& what, double flops) const {
 
 void Budget::begin_stage(const std::string& name, double share, bool extends) {
   if (name != stage_ || extends) check_left("stage " + name);
-  if (name != stage_) {
-    stage_ = name;
-    from_ = used();
+  {
+    const std::lock_guard lock(*mutex_);
+    if (name != stage_) {
+      stage_ = name;
+      from_ = used();
+    }
+    until_ = terms_.bounds_time() ? end_of_stage(terms_, from_, share) : from_;
   }
-  until_ = terms_.bounds_time() ? end_of_stage(terms_, from_, share) : from_;
   save();
 }
 
 double Budget::seconds_left() {
-  if (clock_() - saved_ >= std::min(saved_share * terms_.seconds, most_unsaved)) save();
+  save_now_and_then();
   return until_ - used();
 }
 
+double Budget::most_unsaved() const {
+  return terms_.bounds_time() ? std::min(saved_share * terms_.seconds, most_unsaved_seconds) : most_unsaved_seconds;
+}
+
+void Budget::save_now_and_then() {
+  const std::lock_guard lock(*mutex_);
+  if (clock_() - saved_ >= most_unsaved()) write();
+}
+
 void Budget::save() {
+  const std::lock_guard lock(*mutex_);
+  write();
+}
+
+void Budget::write() {
   saved_ = clock_();
   const Moment now = present_moment();
   const Value value = Value::Map{{"used", used()},   {"stage", stage_},      {"from", from_},   {"until", until_},

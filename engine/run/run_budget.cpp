@@ -1,4 +1,5 @@
 // The budget of a run: what the recipe and the command line say, and the stages that it bounds.
+#include <exception>
 #include <limits>
 #include <utility>
 
@@ -31,6 +32,17 @@ std::optional<Budget> Run::present_budget() const {
   if (terms.is_none()) return std::nullopt;
   const double begun = request_.begun > 0 ? request_.begun : environment_.clock();
   return std::optional<Budget>(std::in_place, terms, budget_path(*folder_), begun, environment_.clock);
+}
+
+// Whatever the process does meanwhile: no more than this time is lost when the process is killed.
+void Run::keep_budget() {
+  budget_keeper_.emplace(budget_->most_unsaved(), [this] {
+    try {
+      budget_->save_now_and_then();
+    } catch (const std::exception&) {
+      // A full disk is told by whoever saves next.
+    }
+  });
 }
 
 double budget_share(const Options& stage, bool is_last) {

@@ -31,6 +31,7 @@ bool Run::open() {
   }
 
   budget_ = present_budget();
+  if (budget_) keep_budget();
 
   const std::lock_guard lock(log_mutex_);
   try {

@@ -1,5 +1,6 @@
 """Budgets of time: recipes of several stages that end in time with a model, also when they are killed and resumed."""
 
+import json
 import signal
 import unittest
 
@@ -108,6 +109,19 @@ return build { lr = 0.1 }
         self.assertEqual(result.json()["budget"], summary["budget"])
         self.assertGreater(summary["budget"]["used"], used)
         self.assertEqual(len(summary["resumed"]), 2)
+
+    def test_time_counts_whatever_the_run_does(self):
+        """A function of the recipe that calls nothing is killed: the time that it took is known."""
+        self.write("r.lua", 'lab.budget { time = "100 s" }\n'
+                            'return lab.task { name = "t", run = function(ctx) print("begun") '
+                            'for k = 1, 1000 do ctx:log("k", k) for i = 1, 400000000 do end end end }\n')
+        run = self.start("r.lua")
+        run.until_said("begun")
+        path = self.run_folder() / "budget.json"
+        first = json.loads(path.read_text())["used"]
+        run.until(lambda: json.loads(path.read_text())["used"] > first + 1, "the time was saved")
+        run.kill()
+        self.assertGreater(json.loads(path.read_text())["used"], first + 1)
 
     def test_longer_budget(self):
         """A run that is resumed with another budget: what it has used counts."""

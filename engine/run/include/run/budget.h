@@ -7,6 +7,8 @@
 
 #include <filesystem>
 #include <functional>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -74,6 +76,10 @@ class Budget {
   // Seconds until the present stage must have ended; negative afterwards. Saves now and then. For a budget that bounds
   // the time.
   double seconds_left();
+  // The most seconds between two saves: the time used since is lost with a process that is killed.
+  double most_unsaved() const;
+  // Saves unless the last save was a moment ago. Any thread, if the clock may be read by any.
+  void save_now_and_then();
   // The length of the present stage's share.
   double seconds_of_stage() const { return until_ - from_; }
   void save();
@@ -83,10 +89,14 @@ class Budget {
   Value summary(double flops = 0) const;
 
  private:
+  void write();
+
   BudgetTerms terms_;
   std::filesystem::path file_;
   std::function<double()> clock_;
-  double begun_, before_ = 0, saved_;
+  double begun_, before_ = 0;
+  std::unique_ptr<std::mutex> mutex_ = std::make_unique<std::mutex>();  // of what follows
+  double saved_;
   std::string stage_;
   double from_ = 0, until_ = 0;  // of the present stage, in seconds used
 };

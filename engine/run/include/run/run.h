@@ -29,6 +29,7 @@
 #include "run/control.h"
 #include "run/folder.h"
 #include "run/manifest.h"
+#include "run/regularly.h"
 #include "run/request.h"
 #include "run/stage.h"
 
@@ -160,6 +161,7 @@ class Run {
   void check_budget() const;
   // The budget that the recipe, the command line and the manifest give now; nullopt where they give none.
   std::optional<Budget> present_budget() const;
+  void keep_budget();
   void begin_in_budget(const Options& stage, const StageRecord& record);
   // Error{recipe} for a stage whose FLOPs are not counted, in a run with a budget of FLOPs.
   void check_counted(const Options& stage) const;
@@ -223,7 +225,8 @@ class Run {
 
   std::optional<std::filesystem::path> folder_;
   Manifest manifest_;
-  std::optional<Budget> budget_;      // of the run that this engine executes
+  std::optional<Budget> budget_;  // of the run that this engine executes
+  std::optional<Regularly> budget_keeper_;
   std::optional<BudgetPause> pause_;  // with which the run ended before it was continued
   std::vector<StageRecord> records_;
   std::optional<BeforeExtension> before_extension_;
