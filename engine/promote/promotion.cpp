@@ -25,18 +25,27 @@ struct Decision {
   std::optional<double> rival_value = {};  // its value on the same data; nullopt where it cannot be measured
   bool is_promoted = false;
   std::string reason;
+  std::string serves = {};    // the run to which the link will lead, by its name; empty: the link stays
+  std::string replaces = {};  // the run in whose place this run is served, or would be; empty: none
 
   Value to_value() const {
     Value compared;
     if (!rival.empty()) compared.set("run", rival.string());
     if (rival_value) compared.set("value", *rival_value);
-    return Value::Map{{"metric", metric},
-                      {"value", value},
-                      {"promoted", is_promoted},
-                      {"rival", std::move(compared)},
-                      {"reason", reason}};
+    Value all = Value::Map{{"metric", metric},
+                           {"value", value},
+                           {"promoted", is_promoted},
+                           {"rival", std::move(compared)},
+                           {"reason", reason}};
+    if (!serves.empty()) all.set("serves", serves);
+    if (!replaces.empty()) all.set("replaces", replaces);
+    return all;
   }
 };
+
+std::string name_beside(const fs::path& served, const fs::path& run) {
+  return served.empty() ? "" : served.lexically_proximate(run.parent_path()).string();
+}
 
 class Promotion final : public Observer {
  public:
@@ -44,8 +53,8 @@ class Promotion final : public Observer {
       : plan_(plan),
         rule_(member.options.child("promote")),
         run_(find_run(member.context.folder)),
-        say_(member.context.say),
-        metric_(metric_of(plan)) {
+        metric_(metric_of(plan)),
+        before_(read_summary(member.context.folder)["promotion"]) {
     served_beside(run_);  // raises before the training where the link's name is taken
   }
 
@@ -55,56 +64,75 @@ class Promotion final : public Observer {
   }
 
   void add_to(Value& summary) override {
-    if (!is_finished(summary)) return;
-    if (!decision_) decision_ = decide(summary["metrics"][metric_]);
-    summary.set("promotion", decision_->to_value());
+    if (is_finished(summary)) {
+      if (!decision_) decision_ = decide(summary["metrics"][metric_]);
+      summary.set("promotion", decision_->to_value());
+    } else if (!before_.is_nil()) {
+      summary.set("promotion", before_);  // of a finished run that was to go on
+    }
   }
 
-  void finished(const Value& summary) override {
-    if (!decision_ || !is_finished(summary)) return;
-    if (decision_->is_promoted) serve(run_);
-    say_((decision_->is_promoted ? "promoted: " : "not promoted: ") + decision_->reason);
+  // The run of the other model; empty where there is none.
+  fs::path rival() const {
+    const bool is_latest = rule_.string("not_worse_than") == "latest";
+    const fs::path found = is_latest ? latest_run(run_.parent_path()) : served_beside(run_);
+    return found == run_ ? replaced() : found;
   }
 
  private:
-  fs::path rival() const {
-    return rule_.string("not_worse_than") == "current" ? served_beside(run_) : latest_run(run_.parent_path());
+  // The run in whose place this run has been served since it ended for the first time; empty where there is none.
+  fs::path replaced() const {
+    const Value& name = before_["replaces"];
+    if (!name.is_string()) return {};
+    const fs::path run = run_.parent_path() / name.string();
+    std::error_code ignored;
+    return fs::exists(run, ignored) ? run : fs::path();
   }
 
   Decision decide(const Value& measured) const {
     Decision decision{
         .metric = metric_, .value = measured.is_number() ? measured.number() : std::nan(""), .reason = {}};
+    decision.rival = rival();
+    compare(decision);
+    const fs::path served = served_beside(run_);
+    decision.replaces = name_beside(served == run_ ? replaced() : served, run_);
+    if (decision.is_promoted && served != run_) decision.serves = run_.filename().string();
+    // Its training went on, and has made it worse.
+    if (!decision.is_promoted && served == run_ && (decision.rival_value || !std::isfinite(decision.value)))
+      decision.serves = decision.replaces;
+    return decision;
+  }
+
+  // Measures the rival, and decides.
+  void compare(Decision& decision) const {
     const std::string own = fmt::format("{} {:.4g}", metric_, decision.value);
     if (!std::isfinite(decision.value)) {
       decision.reason = own + " is no number";
-      return decision;
+      return;
     }
-    decision.rival = rival();
-    if (decision.rival.empty() || decision.rival == run_) {
+    if (decision.rival.empty()) {
       decision.is_promoted = true;
-      decision.rival.clear();
       decision.reason = own + ", and there is no other run to compare with";
-      return decision;
+      return;
     }
     try {
       decision.rival_value = with_torch_errors([&] { return metric_of_run(plan_, decision.rival, metric_); });
     } catch (const Error& error) {
       decision.reason =
           "the model in " + decision.rival.string() + " cannot be measured on this data: " + error.message();
-      return decision;
+      return;
     }
     const double gain = (decision.value - *decision.rival_value) * (plan_.minimize(metric_) ? -1 : 1);
     decision.is_promoted = gain >= -rule_.number("by");
     decision.reason =
         fmt::format("{}, and {:.4g} of {} on the same data", own, *decision.rival_value, decision.rival.string());
-    return decision;
   }
 
   const FitPlan& plan_;
   Options rule_;
   fs::path run_;
-  std::function<void(const std::string&)> say_;
   std::string metric_;
+  Value before_;  // the promotion in the summary of a run that goes on
   std::optional<Decision> decision_;
 };
 
@@ -126,7 +154,29 @@ void check(const FitPlan& plan) {
 }
 
 void join(const FitPlan& plan, FitMember& member, FitCompany&) {
-  if (member.options.given("promote")) member.observers.push_back(std::make_shared<Promotion>(plan, member));
+  if (!member.options.given("promote")) return;
+  const auto promotion = std::make_shared<Promotion>(plan, member);
+  member.observers.push_back(promotion);
+}
+
+// The link moves only from the run to which it led when the models were compared.
+std::string publish(const Value& summary, const fs::path& run) {
+  const Value& promotion = summary["promotion"];
+  if (!promotion["reason"].is_string()) return "";
+  const std::string reason = promotion["reason"].string();
+  if (!promotion["serves"].is_string())
+    return (promotion["promoted"] == Value(true) ? "still served: " : "not promoted: ") + reason;
+  const fs::path served = run.parent_path() / promotion["serves"].string();
+  const Value& replaces = promotion["replaces"];
+  const std::string now = name_beside(served_beside(run), run);
+  if (now == promotion["serves"].string()) return "";  // in an earlier process
+  const std::string before = served != run ? run.filename().string() : replaces.is_string() ? replaces.string() : "";
+  if (now != before) {
+    return "not promoted: the link has been " + (now.empty() ? "removed" : "moved to " + now) +
+           " since the models were compared";
+  }
+  serve(served);
+  return (served == run ? "promoted: " : "no longer served: ") + reason;
 }
 
 }  // namespace
@@ -149,7 +199,8 @@ FitAddition promotion_addition() {
                       .alone()},
       .callbacks = {},
       .check = check,
-      .join = join};
+      .join = join,
+      .publish = publish};
 }
 
 }  // namespace trainlab

@@ -104,6 +104,7 @@ int Run::finish() {
     }
     const Done& last = done_.at(last_);
     if (last.folder != ".") write_atomic(*folder_ / "summary.json", to_json(last.summary, 2) + "\n");
+    publish();
     const auto is_shared = [&](const StageRecord& record) {
       return registry_.implementation<StageKind>(*registry_.find(record.kind)).is_shared;
     };
@@ -116,6 +117,14 @@ int Run::finish() {
     return 0;
   } catch (const Error& error) {
     return fail(error);
+  }
+}
+
+void Run::publish() {
+  for (const StageRecord& record : records_) {
+    const auto& publish = registry_.implementation<StageKind>(*registry_.find(record.kind)).publish;
+    if (!publish) continue;
+    for (const std::string& line : publish(done_.at(record.name).summary, *folder_)) say(line);
   }
 }
 

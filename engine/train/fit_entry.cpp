@@ -264,8 +264,17 @@ void register_fit(Registry& registry, const std::vector<FitAddition>& additions)
   const auto check = [](const Options& stage, const RunSettings& settings, const CheckedToo& too) {
     return check_fit(plan_with_additions(stage, settings), too);
   };
-  registry.add(std::move(entry),
-               StageKind{.counts_flops = true, .prepare = prepare_fit, .check = check, .own = additions});
+  const auto publish = [additions](const Value& summary, const std::filesystem::path& run) {
+    std::vector<std::string> lines;
+    for (const FitAddition& addition : additions) {
+      if (!addition.publish) continue;
+      if (std::string line = addition.publish(summary, run); !line.empty()) lines.push_back(std::move(line));
+    }
+    return lines;
+  };
+  registry.add(
+      std::move(entry),
+      StageKind{.counts_flops = true, .prepare = prepare_fit, .check = check, .publish = publish, .own = additions});
 }
 
 const std::vector<FitAddition>& additions_of(const Options& fit) {

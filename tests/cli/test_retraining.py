@@ -123,6 +123,35 @@ class Retraining(CliTest):
             self.assertEqual(self.served("f"), number)
         self.assertEqual(summary["promotion"]["rival"]["value"], summary["promotion"]["value"])
 
+    def test_a_run_that_fails_after_its_training_is_not_served(self):
+        self.write("f.lua", fit(more='  promote = {}, on = { finish = function() error("x") end },\n'))
+        self.run_program("f.lua", code=1)
+        self.assertFalse((self.folder / "runs/f/current").is_symlink())
+        self.write("g.lua", f'lab.run(lab.fit {{ name = "a", promote = {{}}, {self.options()} }})\nif IS_WRONG then '
+                            'error("x") end\nreturn lab.task { name = "b", run = function() error("x") end }')
+        self.run_program("g.lua", code=1)
+        self.assertFalse((self.folder / "runs/g/current").is_symlink())
+        # The stage that was trained is served when the rest of the recipe has succeeded, too.
+        self.write("mended.lua", f'lab.run(lab.fit {{ name = "a", promote = {{}}, {self.options()} }})\n'
+                                 'return lab.task { name = "b", run = function() end }')
+        said = self.run_program("resume", "runs/g/001", "--recipe", "mended.lua").err
+        self.assertIn("promoted: ", said)
+        self.assertEqual(self.served("g"), "001")
+
+    def test_a_served_run_that_goes_on_is_compared_with_the_run_before_it(self):
+        """Its own model is no rival: where the training makes it worse, the former run is served again."""
+        more = ('  promote = {}, keep = "last", on = { step = function(run) if run.step > 3 then run:set_lr(1e-9 + '
+                'RATE) end end },\n')
+        self.write("f.lua", 'local RATE = lab.param { "rate", 0 }\n' + fit(epochs=1, more=more))
+        self.run_program("f.lua", "--rate", "300")
+        again = self.summary("f.lua", "--rate", "300")
+        self.assertTrue(again["promotion"]["promoted"], again["promotion"])
+        self.assertEqual(self.served("f"), "002")
+        longer = self.summary("extend", "runs/f/002", "--epochs", "6")["promotion"]
+        self.assertFalse(longer["promoted"], longer)
+        self.assertEqual(longer["rival"]["run"], str(self.folder / "runs/f/001"))
+        self.assertEqual(self.served("f"), "001")
+
     def test_bad_input(self):
         for more, said in (
             ('init = lab.warm_start { from = "runs/none/latest" },', "no run in"),

@@ -37,7 +37,7 @@ inline Options promoted_fit(const std::string& more, const std::string& data = d
   return {promote_registry(), spec, "fit"};
 }
 
-// Trains in the run folder `run`, as the stage does that a recipe returns; gives the summary.
+// Trains in the run folder `run`, as the run does whose recipe returns the fit; gives the summary.
 inline Value train_in(const std::filesystem::path& run, const Options& fit) {
   make_directories(run);
   write_atomic(manifest_path(run), "");
@@ -45,8 +45,10 @@ inline Value train_in(const std::filesystem::path& run, const Options& fit) {
   const RunSettings settings = test_settings();
   StageContext context = quiet_context(run, settings);
   context.name = "digits";
-  const Value summary = promote_registry().implementation<StageKind>(fit.entry()).prepare(fit, settings)(context);
+  const StageKind& kind = promote_registry().implementation<StageKind>(fit.entry());
+  const Value summary = kind.prepare(fit, settings)(context);
   write_atomic(run / "summary.json", to_json(summary));
+  kind.publish(summary, run);
   return summary;
 }
 

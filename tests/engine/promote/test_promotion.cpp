@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "promote_support.h"
+#include "serving.h"
 
 namespace trainlab::promotion_test {
 
@@ -64,6 +65,27 @@ TEST_CASE("a run whose model cannot be measured on the data keeps its place, and
   CHECK_THAT(summary["promotion"]["reason"].string(),
              Catch::EndsWith("cannot be measured on this data: only one of the two runs normalises its data"));
   CHECK(served(folder.path()) == "001");
+}
+
+TEST_CASE("the link stays where another run has been served since the models were compared") {
+  const TemporaryFolder folder;
+  const fs::path& runs = folder.path();
+  train_in(runs / "001", promoted_fit(good + R"(, "promote": {})"));
+  train_in(runs / "002", promoted_fit(good + R"(, "promote": {})"));
+  const Value third = train_in(runs / "003", promoted_fit(good + R"(, "promote": {})"));
+  CHECK(third["promotion"]["serves"] == Value("003"));
+  CHECK(third["promotion"]["replaces"] == Value("002"));
+  const auto publish = [&] {
+    const Options fit = promoted_fit(good + R"(, "promote": {})");
+    return promote_registry().implementation<StageKind>(fit.entry()).publish(third, runs / "003");
+  };
+  CHECK(publish().empty());  // done before
+  serve(runs / "001");
+  CHECK_THAT(publish().at(0), Catch::StartsWith("not promoted: the link has been moved to 001 since"));
+  CHECK(served(runs) == "001");
+  serve(runs / "002");
+  CHECK_THAT(publish().at(0), Catch::StartsWith("promoted: "));
+  CHECK(served(runs) == "003");
 }
 
 TEST_CASE("what cannot be compared or served is told before the training") {

@@ -123,6 +123,7 @@ class Run {
 
   // The recipe has ended; tells the supervisor and gives the exit code.
   int finish();
+  void publish();
   int fail(const Error& error);
 
   // A line for log.txt (kept until there is one) and, unless quiet, standard error.

@@ -1,9 +1,11 @@
 // lab.fit: trains one model (or, for studies, a group of equal ones) to its length, a stop rule or a budget.
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "core/registry.h"
@@ -66,6 +68,8 @@ struct FitAddition {
   std::function<std::string(const FitPlan& plan)> missed = {};
   // Called after the plan was made, before the fit begins.
   std::function<void(const FitPlan& plan, FitMember& member, FitCompany& company)> join;
+  // StageKind::publish() of a fit; returns a line, or an empty text. May be null.
+  std::function<std::string(const Value& summary, const std::filesystem::path& run)> publish = {};
 };
 
 // The additions with which the entry of this fit was registered.
