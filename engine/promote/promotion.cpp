@@ -43,6 +43,9 @@ struct Decision {
   }
 };
 
+// Whether a link beside this run says which of the runs of a name is served.
+bool has_link(const fs::path& run) { return run_number(run.filename().string()).has_value(); }
+
 std::string name_beside(const fs::path& served, const fs::path& run) {
   return served.empty() ? "" : served.lexically_proximate(run.parent_path()).string();
 }
@@ -55,7 +58,7 @@ class Promotion final : public Observer {
         run_(find_run(member.context.folder)),
         metric_(metric_of(plan)),
         before_(read_summary(member.context.folder)["promotion"]) {
-    served_beside(run_);  // raises before the training where the link's name is taken
+    if (has_link(run_)) served_beside(run_);  // raises before the training where the link's name is taken
   }
 
   static std::string metric_of(const FitPlan& plan) {
@@ -74,6 +77,7 @@ class Promotion final : public Observer {
 
   // The run of the other model; empty where there is none.
   fs::path rival() const {
+    if (!has_link(run_)) return {};
     const bool is_latest = rule_.string("not_worse_than") == "latest";
     const fs::path found = is_latest ? latest_run(run_.parent_path()) : served_beside(run_);
     return found == run_ ? replaced() : found;
@@ -92,6 +96,10 @@ class Promotion final : public Observer {
   Decision decide(const Value& measured) const {
     Decision decision{
         .metric = metric_, .value = measured.is_number() ? measured.number() : std::nan(""), .reason = {}};
+    if (!has_link(run_)) {
+      decision.reason = "the run has a folder of its own, and is none of the runs of a name, of which one is served";
+      return decision;
+    }
     decision.rival = rival();
     compare(decision);
     const fs::path served = served_beside(run_);

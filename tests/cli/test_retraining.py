@@ -152,6 +152,14 @@ class Retraining(CliTest):
         self.assertEqual(longer["rival"]["run"], str(self.folder / "runs/f/001"))
         self.assertEqual(self.served("f"), "001")
 
+    def test_a_run_outside_the_runs_of_a_name_is_not_served(self):
+        (self.folder / "current").write_text("mine")
+        self.write("f.lua", fit(more="  promote = {},\n"))
+        promotion = self.summary("f.lua", "--out", "m")["promotion"]
+        self.assertFalse(promotion["promoted"])
+        self.assertIn("has a folder of its own", promotion["reason"])
+        self.assertEqual((self.folder / "current").read_text(), "mine")
+
     def test_bad_input(self):
         for more, said in (
             ('init = lab.warm_start { from = "runs/none/latest" },', "no run in"),
