@@ -51,6 +51,10 @@ class Renormalisation {
 
 }  // namespace
 
+const Part& part_of(const FitPlan& plan, const std::string& metric) {
+  return metric.starts_with("test.") ? *plan.data.test : *plan.data.val;
+}
+
 double metric_of_run(const FitPlan& plan, const std::filesystem::path& run, const std::string& metric) {
   const StagePredictor predictor(plan.options.registry(), find_stage(run, std::nullopt).folder, plan.device);
   const Predictor& former = predictor.only();
@@ -67,7 +71,7 @@ double metric_of_run(const FitPlan& plan, const std::filesystem::path& run, cons
     order.push_back(static_cast<std::size_t>(found - columns.begin()));
   }
   const std::string prefix = metric.substr(0, metric.find('.'));
-  const Part& part = prefix == "test" ? *plan.data.test : *plan.data.val;
+  const Part& part = part_of(plan, metric);
   const auto outputs = [&](std::span<const at::Tensor> inputs) {
     std::vector<at::Tensor> own;
     own.reserve(order.size());

@@ -8,6 +8,9 @@
 
 namespace trainlab {
 
+// The part of the data on which a metric is measured that is given by its full name: "val.accuracy".
+const Part& part_of(const FitPlan& plan, const std::string& metric);
+
 // The value of a metric, given by its full name ("val.accuracy"), of the model that `run` has trained, on the data of
 // `plan`. The inputs are brought into the form in which this model was trained; where both runs normalise, the mean and
 // the standard deviation of `run` are used. Error{usage} where the model cannot be measured in this way: other inputs,

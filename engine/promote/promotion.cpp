@@ -164,6 +164,7 @@ void check(const FitPlan& plan) {
 void join(const FitPlan& plan, FitMember& member, FitCompany&) {
   if (!member.options.given("promote")) return;
   const auto promotion = std::make_shared<Promotion>(plan, member);
+  if (!promotion->rival().empty()) member.evaluated_at_end.push_back(&part_of(plan, Promotion::metric_of(plan)));
   member.observers.push_back(promotion);
 }
 

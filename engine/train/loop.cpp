@@ -35,7 +35,7 @@ FitLoop::FitLoop(const FitPlan& plan, std::span<const FitMember> members, bool a
       places_(members.size()),
       summaries_(members.size()),
       memory_(plan, row_count(members, axis)),
-      pace_(plan),
+      pace_(plan, members.front().evaluated_at_end),
       most_steps_(plan.steps_within(members.front().context.most_flops)) {
   std::iota(places_.begin(), places_.end(), std::size_t{0});
   check_room(plan_, row_count(fits_, is_group_));

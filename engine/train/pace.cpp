@@ -47,6 +47,7 @@ double Pace::needed(std::int64_t samples) const {
   double seconds = commit_seconds_ + step_seconds();
   if (plan_.data.val) seconds += evaluation_seconds(*plan_.data.val, samples);
   if (plan_.data.test) seconds += evaluation_seconds(*plan_.data.test, samples);
+  for (const Part* part : at_end_) seconds += evaluation_seconds(*part, samples);
   return seconds;
 }
 

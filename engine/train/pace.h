@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 #include "train/fit_plan.h"
 
@@ -10,7 +12,8 @@ namespace trainlab {
 // Reads the steady clock. Not thread-safe.
 class Pace {
  public:
-  explicit Pace(const FitPlan& plan) : plan_(plan) {}
+  // `at_end`: parts that are evaluated once more when all else is done.
+  Pace(const FitPlan& plan, std::vector<const Part*> at_end) : plan_(plan), at_end_(std::move(at_end)) {}
   // The steps of this process begin now, after `step` steps of earlier processes.
   void begin(std::int64_t step);
   // `step` steps of the fit are done.
@@ -22,8 +25,8 @@ class Pace {
   std::int64_t warm_steps() const;
   // Mean seconds of a step, validations included; 0 while it is not known.
   double step_seconds() const;
-  // Seconds that the last validation, the test part, the last checkpoint and one more step will probably need.
-  // `samples`: of a step.
+  // Seconds that the last validation, the test part, the parts at the end, the last checkpoint and one more step will
+  // probably need. `samples`: of a step.
   double needed(std::int64_t samples) const;
   // The seconds that are kept for them.
   double reserve(std::int64_t samples) const;
@@ -33,6 +36,7 @@ class Pace {
   double evaluation_seconds(const Part& part, std::int64_t samples) const;
 
   const FitPlan& plan_;
+  std::vector<const Part*> at_end_;
   std::int64_t first_step_ = 0, step_ = 0;
   double begun_ = 0, warm_since_ = 0;
   double validation_seconds_ = 0, commit_seconds_ = 0.05;

@@ -88,6 +88,25 @@ TEST_CASE("the link stays where another run has been served since the models wer
   CHECK(served(runs) == "003");
 }
 
+TEST_CASE("a budget of time keeps the time in which the other model is measured, where there is one") {
+  const TemporaryFolder folder;
+  const fs::path& runs = folder.path();
+  const Options fit = promoted_fit(good + R"(, "metrics": ["accuracy"], "promote": {"metric": "test.accuracy"})");
+  const auto parts = [&](const fs::path& run) {
+    make_directories(run);
+    write_atomic(manifest_path(run), "");
+    const RunSettings settings = test_settings();
+    const FitPlan plan = plan_fit(fit, settings);
+    FitMember member{.options = fit, .context = quiet_context(run, settings)};
+    FitCompany company;
+    promotion_addition().join(plan, member, company);
+    return member.evaluated_at_end.size();
+  };
+  CHECK(parts(runs / "001") == 0);
+  train_in(runs / "001", fit);
+  CHECK(parts(runs / "002") == 1);
+}
+
 TEST_CASE("what cannot be compared or served is told before the training") {
   const TemporaryFolder folder;
   const auto refused = [&](const std::string& more) {

@@ -30,6 +30,8 @@ struct FitMember {
   // member's own parts, and before observers are told that the fit has started.
   std::vector<Resumable> parts = {};
   bool shows_progress = true;  // a line for each validation
+  // Parts that an observer evaluates once more when the summary is made: a budget of time keeps the time for them.
+  std::vector<const Part*> evaluated_at_end = {};
 };
 
 // Observers and passes from outside for the training of all members together. A fit with a step of its own takes no
