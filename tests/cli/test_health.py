@@ -80,6 +80,16 @@ class Health(CliTest):
         self.run_fit("clean")
         self.assertNotIn("floor", self.summary(self.run_folder(name="clean")))
 
+    def test_the_report_says_what_the_run_cannot_tell(self):
+        self.run_fit("clean")
+        report = self.run_program("report", self.run_folder(name="clean")).out
+        self.assertIn("  rate   one run cannot tell whether another rate within a factor 4 is better; to ask: trainlab "
+                      "find lr RECIPE\n", report)
+        self.assertIn("  floor  unknown: ", report)
+        self.run_fit("low", optim="lab.optim.SGD { lr = 1e-6 }")
+        self.assertEqual(self.kinds("low"), ["rate_too_low"])
+        self.assertNotIn("within a factor 4", self.run_program("report", self.run_folder(name="low")).out)
+
     def test_a_batch_that_is_not_finite_is_found(self):
         result = self.run_fit("nan", code=3, data='lab.data.digits():map("x", function(x) return x:log() end)'
                                                   ":split { train = 0.6, val = 0.2 }")

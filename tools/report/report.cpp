@@ -107,11 +107,28 @@ std::string curves_text(const Rows& rows) {
   return columns(lines, {false, true, false, true});
 }
 
+// What the figures of a watched fit cannot tell, and what can.
+std::string unknown_text(const Value& summary) {
+  if (!summary["health"].is_list() || !is_finished(summary)) return "";
+  std::string text;
+  const auto is_of_rate = [](const Value& verdict) {
+    return verdict["kind"] == Value("rate_too_high") || verdict["kind"] == Value("rate_too_low");
+  };
+  if (std::ranges::none_of(summary["health"].list(), is_of_rate)) {
+    text +=
+        "  rate   one run cannot tell whether another rate within a factor 4 is better; to ask: trainlab find lr "
+        "RECIPE\n";
+  }
+  if (!summary["floor"].is_map())
+    text += "  floor  unknown: too few equal samples have labels that differ, which would show it\n";
+  return text;
+}
+
 std::string fit_text(const StageView& stage) {
   const bool has_ended = !stage.summary.is_nil() && !stage.is_running;
   std::string text =
       has_ended
-          ? summary_text(stage.summary)
+          ? summary_text(stage.summary) + unknown_text(stage.summary)
           : stage.name + " (" + stage.kind +
                 "): " + (stage.is_running ? "running" : "unfinished: it was killed before it could write a summary") +
                 "\n";
