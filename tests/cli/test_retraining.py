@@ -160,6 +160,16 @@ class Retraining(CliTest):
         self.assertIn("has a folder of its own", promotion["reason"])
         self.assertEqual((self.folder / "current").read_text(), "mine")
 
+    def test_not_worse_than_the_latest_where_there_is_none(self):
+        self.write("f.lua", fit(more='  promote = { not_worse_than = "latest" },\n'))
+        promotion = self.summary("f.lua")["promotion"]
+        self.assertTrue(promotion["promoted"])
+        self.assertIn("there is no other run to compare with", promotion["reason"])
+        more = '  promote = { metric = "val.metric_1" }, metrics = { function() return 1 end },\n'
+        self.write("g.lua", fit(more=more))
+        self.assert_said(self.run_program("check", "g.lua", code=1),
+                         'promote.metric: the metric declares no better direction: "val.metric_1"')
+
     def test_bad_input(self):
         for more, said in (
             ('init = lab.warm_start { from = "runs/none/latest" },', "no run in"),

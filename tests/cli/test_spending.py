@@ -7,7 +7,7 @@ import signal
 import subprocess
 import unittest
 
-from program import CliTest, tensors
+from program import CliTest, fit, tensors
 from test_budget import MEMBER, SEARCH
 from test_sweep import until_rows
 
@@ -209,6 +209,12 @@ class Spending(CliTest):
             result = self.train(code=1)
             self.assertIn(message, result.err, result)
             self.assertFalse((self.folder / "runs").exists(), result)
+
+    def test_negative_flops_of_a_fit(self):
+        self.write("r.lua", fit(more="  flops = -1,\n"))
+        result = self.train(code=1)
+        self.assertIn("r.lua:2: fit.flops: expected a number ≥ 1, found -1", result.err, result)
+        self.assertFalse((self.folder / "runs").exists(), result)
 
     def test_nothing_left_for_a_stage(self):
         epoch = self.flops_of_epoch()
