@@ -66,8 +66,8 @@ void SpeedMeter::look(double now) {
   const double waiting = input_ / (input_ + training_);
   if (!told_input_ && waiting > told_share) {
     told_input_ = true;
-    notes_.push_back("waiting for data takes " + whole_percent(waiting) +
-                     " of the training time" + said_by("; what limits the input is said by: ", on_input_));
+    notes_.push_back("waiting for data takes " + whole_percent(waiting) + " of the training time" +
+                     said_by("; what limits the input is said by: ", on_input_));
   }
   const std::optional<double> without = share_without_core(now);
   if (!told_core_ && without && *without > told_share) {

@@ -98,15 +98,11 @@ class Trials(OfTrials):
         sweep = search(trial, "stack = false, scheduler = lab.scheduler.asha { max = 4 },")
         self.write("r.lua", sweep.replace("val.loss", "val.accuracy"))
         profile = self.profile("r.lua", "--threads", "1", "--apply", "c.toml", seconds=WITH_REMEDIES)
-        if profile["verdict"] == "contention":
-            self.assertEqual(profile["otherwise"], "evaluation")
-            self.skipTest("this machine is too busy for the remedies of the verdict")
-        self.assertEqual(profile["verdict"], "evaluation", profile["evidence"])
-        rarer, refused = profile["remedies"]
-        self.assertEqual(refused["set"], ["build.metrics=nil"])
+        self.assertEqual(profile["otherwise"], "evaluation", profile["evidence"])
+        remedies = {one["set"][0]: one for one in profile["remedies"] if one["set"]}
+        rarer, refused = remedies['build.validate="4 steps"'], remedies["build.metrics=nil"]
         self.assertFalse(refused["tried"])
         self.assertIn("val.accuracy", refused["reason"])
-        self.assertEqual(rarer["set"], ['build.validate="4 steps"'])
         if str(rarer["reason"]).startswith("no time left"):
             self.skipTest("this machine is too busy for the remedies of the verdict")
         self.assertEqual(rarer["result"], "may change the result: fewer validations decide which trials go on")
