@@ -17,7 +17,7 @@ class Forecast(CliTest):
         self.assertEqual(set(forecast), {"metric", "value", "low", "high", "at", "rate_falls", "references"})
         self.assertEqual((forecast["metric"], forecast["at"]), ("val.loss", summary["steps"]))
         self.assertEqual({forecast[name] for name in ("value", "low", "high")}, {summary["metrics"]["val.loss"]})
-        self.assertNotIn("would", self.run_program("report", self.run_folder()).out)
+        self.assertNotIn("would  reach", self.run_program("report", self.run_folder()).out)
 
     def stopped(self, out, *arguments, more=""):
         rule = 'stop = function(run) if run.epoch >= 20 then return "enough" end end,'

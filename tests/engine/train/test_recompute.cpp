@@ -215,7 +215,8 @@ TEST_CASE("what cannot be computed again is refused with one message") {
   CHECK_THAT(
       error_of([] {
         plan_fit(parse_options(R"({"@": "fit", "name": "test", "data": {"@": "data.digits"},
-                 "model": {"@": "nn.Sequential", "layers": [{"@": "nn.Flatten"}, {"@": "nn.Linear", "out_features": 10}]},
+                 "model": {"@": "nn.Sequential", "layers": [{"@": "nn.Flatten"},
+                   {"@": "nn.Linear", "out_features": 10}]},
                  "loss": "cross_entropy", "optim": {"@": "optim.SGD", "lr": 0.1}, "steps": 1)" +
                                recompute(R"("cheap")") + "}"),
                  test_settings());
