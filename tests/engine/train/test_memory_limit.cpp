@@ -233,31 +233,6 @@ TEST_CASE("what no prediction knows of ends a fit with advice that counts it") {
                                              Catch::Contains("hint: a smaller part to evaluate needs less "));
 }
 
-TEST_CASE("a stack whose members end early goes on where the limit leaves no room for a smaller stack beside it") {
-  const TemporaryFolder temporary;
-  const RunSettings settings = cpu_settings();
-  const auto fit = [](const std::string& more) {
-    return parse_options(R"({"@": "fit", "name": "test", "data": {"@": "data:split", "source": {"@": "data.digits"},
-      "train": 0.9, "val": 0.1, "seed": 7}, "model": {"@": "nn.Sequential", "layers": [{"@": "nn.Flatten"},
-      {"@": "nn.Linear", "out_features": 2048}, {"@": "nn.ReLU"}, {"@": "nn.Linear", "out_features": 10}]},
-      "loss": "cross_entropy", "optim": {"@": "optim.AdamW", "lr": 0.001}, "batch": 16, "epochs": 2, "keep": "last",
-      "loader": {"threads": 0})" +
-                         more + "}");
-  };
-  count_tensor_memory();
-  std::vector<FitMember> members;
-  for (int m = 0; m < 8; ++m) {
-    const fs::path folder = temporary.path() / std::to_string(m);
-    make_directories(folder);
-    const char* const stops = R"(, "stop": {"@": "stop.threshold", "metric": "val.loss", "below": 100})";
-    members.push_back({.options = fit(m < 4 ? stops : ""), .context = quiet_context(folder, settings)});
-  }
-  const FitPlan plan = plan_fit(members.front().options, settings);
-  const ProcessLimit limited(predict_memory(plan, 8).memory.training() * 21 / 20);
-  const std::vector<Value> ended = run_fits(plan, members, true);
-  for (std::size_t m = 0; m < 8; ++m) CHECK(ended[m]["status"] == Value(m < 4 ? "stopped" : "done"));
-}
-
 TEST_CASE("a loss that compares the samples of a batch is not divided") {
   const auto triplet = [](const std::string& more) {
     return fit_of(linear, R"(, "loss": "triplet", "steps": 2)" + more);
