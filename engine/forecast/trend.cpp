@@ -7,6 +7,7 @@
 #include "core/statistics.h"
 
 namespace trainlab {
+
 double most_fall(std::span<const double> values) {
   const auto n = static_cast<double>(values.size());
   double mean = 0;

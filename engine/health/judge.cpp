@@ -44,7 +44,7 @@ struct Rule {
   std::string_view own_name = {};  // of a rule whose kind has another rule too
 
   std::string_view name() const { return own_name.empty() ? name_of(kind) : own_name; }
-  // What the rule hides further down when it finds its fault.
+  // The kinds of faults that are not looked for further down once the rule has found its fault.
   Kinds hides() const { return symptoms | bit(kind); }
 };
 

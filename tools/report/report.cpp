@@ -107,7 +107,8 @@ std::string curves_text(const Rows& rows) {
   return columns(lines, {false, true, false, true});
 }
 
-// What the figures of a watched fit cannot tell, and what can.
+// At most two lines about a watched fit: the question that its figures leave open, with the command that answers it,
+// and its floor where that is unknown.
 std::string unknown_text(const Value& summary) {
   if (!summary["health"].is_list() || !is_finished(summary)) return "";
   std::string text;

@@ -258,7 +258,7 @@ Value StudyPlan::description(const Study& study) const {
 StageTrainings StudyPlan::trainings() const {
   const Study study = this->study();
   const bool is_bounded = terms_.trials < StudyTerms::no_limit;
-  // As many as can be counted, where the product is greater.
+  // The product of trials and repeats may be greater than the largest number: then this many trials are counted.
   const std::int64_t most = (std::numeric_limits<std::int64_t>::max() - terms_.trainings_at_end) / terms_.repeats;
   const std::string params = params_text(terms_.space.params(example_point_));
   return {.first = example(),

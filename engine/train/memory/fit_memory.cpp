@@ -49,7 +49,7 @@ void FitMemory::explain_step(TensorMemoryLimit& error, std::size_t rows) const {
   const MemoryLedger& ledger = least.memory.ledger;
   const bool is_known = ledger.phase == Phase::backward && !ledger.layer.empty();
   if (error.path().empty()) error.in(is_known ? ledger.layer : plan_.options.path());
-  // What no prediction knows of takes room from every choice of options.
+  // Memory that no prediction knows of takes room from every choice of options.
   const std::int64_t predicted = least.memory.training() - live_tensor_bytes() + measured_.held_before;
   const std::int64_t unpredicted = least.is_least() ? 0 : std::max<std::int64_t>(error.needed() - predicted, 0);
   error.hint(what_fits(plan_, rows, memory_limit(plan_) - measured_.held_before - unpredicted));

@@ -233,7 +233,7 @@ TrainingMemory memory_of_steps(const FitPlan& plan, std::size_t rows) {
   }
   TrainingMemory memory{.ledger = recorder.ledger()};
   memory.in_steps = bytes_of_steps(plan, memory.step(), rows);
-  // As a whole, a step that went in parts takes more than the limit, and how much more is not known.
+  // A step that went in parts would take more than the limit if it were taken whole; how much more is not known.
   if (group.micro_batch().samples != plan.micro_batch)
     memory.in_steps = std::max(memory.in_steps, memory_limit(plan) + 1);
   memory.in_measures = bytes_of_measures(plan, group.state(), count);

@@ -11,7 +11,7 @@
 namespace trainlab {
 namespace {
 
-// What does not fit, as an error without place and hint.
+// An error, without place and hint, that says what does not fit; nullopt where the training has room.
 std::optional<Error> shortage(const FitPlan& plan, std::size_t rows) {
   if (!plan.device.is_cpu()) return std::nullopt;
   const bool is_limited = tensor_memory_limit() > 0, has_parts = is_limited && goes_in_parts(plan);

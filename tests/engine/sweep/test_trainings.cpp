@@ -1,4 +1,4 @@
-// What commands that measure a sweep are told about its trainings.
+// The description of its trainings that a sweep gives to commands that measure one of them.
 #include <catch2/catch.hpp>
 
 #include "sweep_support.h"

@@ -88,7 +88,7 @@ std::optional<int> threads_of(const std::string& set);
 std::string words_of(const std::vector<std::string>& set, const std::string& between = " ");
 
 // The remedies that win, keep the result and are worth having together, which `--apply` writes: gains do not multiply.
-// Of a fit that memory does not hold: the first with which it fits and keeps its batch.
+// Where the memory is too small for the fit: the first remedy with which the fit has room and keeps its batch.
 struct JoinedRemedies {
   std::vector<std::string> set = {};  // of all of them; empty: there is none
   Interval ratio = {};  // speed with all of them divided by speed without; 0 where the fit cannot train without
