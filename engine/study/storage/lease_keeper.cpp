@@ -1,22 +1,12 @@
 #include "study/lease_keeper.h"
 
-#include <chrono>
-#include <vector>
+#include <exception>
 
 #include "core/clock.h"
 
 namespace trainlab {
 
-LeaseKeeper::LeaseKeeper(Storage& storage) : thread_([this, &storage] { run(storage); }) {}
-
-LeaseKeeper::~LeaseKeeper() {
-  {
-    const std::lock_guard lock(mutex_);
-    ends_ = true;
-  }
-  changed_.notify_all();
-  thread_.join();
-}
+LeaseKeeper::LeaseKeeper(Storage& storage) : renewals_(renewal_seconds, [this, &storage] { renew_all(storage); }) {}
 
 void LeaseKeeper::add(const Lease& lease) {
   const std::lock_guard lock(mutex_);
@@ -28,19 +18,16 @@ void LeaseKeeper::remove(const Lease& lease) {
   leases_.erase(lease.trial);
 }
 
-void LeaseKeeper::run(Storage& storage) {
+void LeaseKeeper::renew_all(Storage& storage) {
   std::unique_lock lock(mutex_);
-  while (!changed_.wait_for(lock, std::chrono::duration<double>(renewal_seconds), [this] { return ends_; })) {
-    const auto held = leases_;
-    lock.unlock();
-    for (const auto& [trial, lease] : held) {
-      try {
-        storage.renew(lease, wall_seconds() + lease_seconds);
-      } catch (const std::exception&) {
-        // The lease is lost, or the disk is full. The thread that trains gets this error when it reports.
-      }
+  const auto held = leases_;
+  lock.unlock();
+  for (const auto& [trial, lease] : held) {
+    try {
+      storage.renew(lease, wall_seconds() + lease_seconds);
+    } catch (const std::exception&) {
+      // The lease is lost, or the disk is full. The thread that trains gets this error when it reports.
     }
-    lock.lock();
   }
 }
 

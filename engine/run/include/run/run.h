@@ -25,11 +25,11 @@
 
 #include "core/files.h"
 #include "core/registry.h"
+#include "core/threads/regularly.h"
 #include "run/budget.h"
 #include "run/control.h"
 #include "run/folder.h"
 #include "run/manifest.h"
-#include "run/regularly.h"
 #include "run/request.h"
 #include "run/stage.h"
 

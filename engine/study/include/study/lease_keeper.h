@@ -2,11 +2,10 @@
 // this process's for as long as the process lives.
 #pragma once
 
-#include <condition_variable>
 #include <map>
 #include <mutex>
-#include <thread>
 
+#include "core/threads/regularly.h"
 #include "study/storage.h"
 
 namespace trainlab {
@@ -19,20 +18,17 @@ class LeaseKeeper {
 
   // The storage outlives the keeper.
   explicit LeaseKeeper(Storage& storage);
-  ~LeaseKeeper();
   LeaseKeeper(const LeaseKeeper&) = delete;
 
   void add(const Lease& lease);
   void remove(const Lease& lease);
 
  private:
-  void run(Storage& storage);
+  void renew_all(Storage& storage);
 
   std::mutex mutex_;
-  std::condition_variable changed_;
   std::map<std::int64_t, Lease> leases_;  // by trial
-  bool ends_ = false;
-  std::thread thread_;
+  Regularly renewals_;                    // the last member, because its thread uses the others
 };
 
 }  // namespace trainlab

@@ -1,4 +1,4 @@
-#include "run/regularly.h"
+#include "core/threads/regularly.h"
 
 #include <chrono>
 #include <utility>
