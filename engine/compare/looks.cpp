@@ -1,7 +1,6 @@
 #include "compare/looks.h"
 
 #include <algorithm>
-#include <boost/math/distributions/non_central_t.hpp>
 #include <cmath>
 #include <limits>
 
@@ -19,9 +18,7 @@ constexpr int fewest = 3;  // pairs; with two, an effect of two standard deviati
 double t_of_level(double level, int pairs) { return student_quantile(1 - level / 2, pairs - 1); }
 
 double power(double effect, int pairs) {
-  const boost::math::non_central_t distribution(pairs - 1, effect * std::sqrt(pairs));
-  const double limit = t_of_level(error_rate, pairs);
-  return boost::math::cdf(boost::math::complement(distribution, limit)) + boost::math::cdf(distribution, -limit);
+  return student_power(t_of_level(error_rate, pairs), pairs - 1, effect * std::sqrt(pairs));
 }
 
 double log_choose(int n, int k) { return std::lgamma(n + 1.0) - std::lgamma(k + 1.0) - std::lgamma(n - k + 1.0); }

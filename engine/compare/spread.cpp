@@ -1,7 +1,6 @@
 #include "compare/spread.h"
 
 #include <algorithm>
-#include <boost/math/distributions/chi_squared.hpp>
 #include <cmath>
 #include <numbers>
 #include <utility>
@@ -45,9 +44,8 @@ Spread spread_of(std::span<const double> values) {
   spread.deviation = std::sqrt(variance);
   // (n − 1) times the estimated variance over the true one has the chi-squared distribution with n − 1 degrees of
   // freedom.
-  const boost::math::chi_squared distribution(n - 1);
-  spread.low = spread.deviation * std::sqrt((n - 1) / quantile(complement(distribution, tail)));
-  spread.high = spread.deviation * std::sqrt((n - 1) / quantile(distribution, tail));
+  spread.low = spread.deviation * std::sqrt((n - 1) / chi_squared_quantile(1 - tail, n - 1));
+  spread.high = spread.deviation * std::sqrt((n - 1) / chi_squared_quantile(tail, n - 1));
   return spread;
 }
 

@@ -1,6 +1,8 @@
 #include "core/statistics.h"
 
 #include <algorithm>
+#include <boost/math/distributions/chi_squared.hpp>
+#include <boost/math/distributions/non_central_t.hpp>
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <cstddef>
@@ -20,6 +22,13 @@ std::pair<double, double> middle_two(std::vector<double> values) {
   std::nth_element(values.begin(), upper, values.end());
   if (values.size() % 2 == 1) return {*upper, *upper};
   return {*std::max_element(values.begin(), upper), *upper};
+}
+
+// Near 1 the share itself has lost the digits of its distance from 1.
+template <class Distribution>
+double quantile_of(const Distribution& distribution, double share) {
+  return share > 0.5 ? boost::math::quantile(boost::math::complement(distribution, 1 - share))
+                     : boost::math::quantile(distribution, share);
 }
 
 double place_of(std::span<const double> sorted, double share) { return share * static_cast<double>(sorted.size() - 1); }
@@ -70,16 +79,20 @@ MeanAndError mean_and_error(std::span<const double> values) {
   return result;
 }
 
-double student_quantile(double share, double freedom) {
-  const boost::math::students_t distribution(freedom);
-  // Near 1 the share itself has lost the digits of its distance from 1.
-  return share > 0.5 ? boost::math::quantile(boost::math::complement(distribution, 1 - share))
-                     : boost::math::quantile(distribution, share);
-}
+double student_quantile(double share, double freedom) { return quantile_of(boost::math::students_t(freedom), share); }
 
 double student_p(double t, double freedom) {
   if (std::isinf(t)) return 0;
   return 2 * boost::math::cdf(boost::math::complement(boost::math::students_t(freedom), std::abs(t)));
+}
+
+double student_power(double limit, double freedom, double centrality) {
+  const boost::math::non_central_t distribution(freedom, centrality);
+  return boost::math::cdf(boost::math::complement(distribution, limit)) + boost::math::cdf(distribution, -limit);
+}
+
+double chi_squared_quantile(double share, double freedom) {
+  return quantile_of(boost::math::chi_squared(freedom), share);
 }
 
 }  // namespace trainlab

@@ -60,10 +60,11 @@ function(trainlab_write_rooms)
   file(WRITE "${CMAKE_BINARY_DIR}/rooms.txt" "${rooms}")
 endfunction()
 
-# trainlab_compile_together(TARGET FILE…): these files of the target are compiled in groups of one folder each. Most of
-# the compiler's time goes into headers, which a group reads once, so that large groups make a first build short, and
+# trainlab_compile_together(TARGET FILE…): these files of the target are compiled in groups, neighbours together. Most
+# of the compiler's time goes into headers, which a group reads once, so that large groups make a first build short, and
 # small groups a build after a change of one file. Files of a group must not use one name for two things, not even in
-# anonymous namespaces. A file with options or definitions of its own, or with SKIP_UNITY_BUILD_INCLUSION, is compiled
+# anonymous namespaces: two such functions of one name may compile, and take the calls that were meant for the other,
+# which .ci/groups finds. A file with options or definitions of its own, or with SKIP_UNITY_BUILD_INCLUSION, is compiled
 # by itself (these properties are set before the module is made). (CMake's own unity builds name files by absolute
 # paths, so that ccache would not know them again in another clone.)
 set(TRAINLAB_GROUP_KB 100 CACHE STRING
@@ -71,6 +72,8 @@ set(TRAINLAB_GROUP_KB 100 CACHE STRING
 function(trainlab_compile_together target)
   math(EXPR most "1000 * ${TRAINLAB_GROUP_KB}")
   set(groups "")
+  set(number 0)
+  set(bytes ${most})  # so that the first file begins a group
   foreach(file IN LISTS ARGN)
     set(alone "")
     foreach(property IN ITEMS SKIP_UNITY_BUILD_INCLUSION COMPILE_OPTIONS COMPILE_DEFINITIONS)
@@ -80,19 +83,13 @@ function(trainlab_compile_together target)
     if(alone OR TRAINLAB_GROUP_KB EQUAL 0)
       continue()
     endif()
-    cmake_path(GET file PARENT_PATH folder)
-    string(MAKE_C_IDENTIFIER "${target}_${folder}" id)
-    file(SIZE "${CMAKE_CURRENT_SOURCE_DIR}/${file}" bytes)
-    if(NOT DEFINED number_${id})
-      set(number_${id} 0)
-      set(bytes_${id} ${most})
+    file(SIZE "${CMAKE_CURRENT_SOURCE_DIR}/${file}" size)
+    math(EXPR bytes "${bytes} + ${size}")
+    if(bytes GREATER most)
+      math(EXPR number "${number} + 1")
+      set(bytes ${size})
     endif()
-    math(EXPR bytes_${id} "${bytes_${id}} + ${bytes}")
-    if(bytes_${id} GREATER most)
-      math(EXPR number_${id} "${number_${id}} + 1")
-      set(bytes_${id} ${bytes})
-    endif()
-    set(group "${id}_${number_${id}}")
+    set(group "${target}_${number}")
     list(APPEND groups "${group}")
     string(APPEND text_${group} "#include \"${file}\"\n")
     set_source_files_properties("${file}" PROPERTIES HEADER_FILE_ONLY ON)
@@ -167,12 +164,12 @@ ${calls}  return commands;
   set(${out} ${files} "${path}" PARENT_SCOPE)
 endfunction()
 
-# trainlab_clones(FILE…): these sources, of a module or of a benchmark, include core/clones.h. They do without the
-# precompiled header: g++ compiles the clones of a function as that header was compiled, at -O2, which leaves most loops
-# without vector instructions.
-function(trainlab_clones)
-  set_source_files_properties(${ARGN} PROPERTIES
-    COMPILE_DEFINITIONS TRAINLAB_IS_IN_CLONES SKIP_PRECOMPILE_HEADERS ON)
+# trainlab_clones(TARGET): the sources of this target, a part of a module or a benchmark, include core/clones.h. They do
+# without the precompiled header: g++ compiles the clones of a function as that header was compiled, at -O2, which
+# leaves most loops without vector instructions.
+function(trainlab_clones target)
+  target_compile_definitions(${target} PRIVATE TRAINLAB_IS_IN_CLONES)
+  set_target_properties(${target} PROPERTIES DISABLE_PRECOMPILE_HEADERS ON)
 endfunction()
 
 # trainlab_module_part(TARGET HEADERS SOURCES FILE… PUBLIC TARGET… PRIVATE TARGET…): how the files of a module in one
@@ -213,14 +210,12 @@ function(trainlab_module)
   endif()
 
   set(target trainlab_${arg_NAME})
-  set(hot ${arg_HOT} ${arg_CLONES})
   list(TRANSFORM arg_ENTRIES APPEND ".cpp" OUTPUT_VARIABLE cold)
   list(APPEND cold ${arg_SOURCES})
-  if(hot)
-    list(REMOVE_ITEM cold ${hot})
+  if(arg_HOT OR arg_CLONES)
+    list(REMOVE_ITEM cold ${arg_HOT} ${arg_CLONES})
   endif()
   list(SORT cold)
-  list(SORT hot)
 
   add_library(${target} STATIC ${cold})
   add_library(trainlab::${arg_NAME} ALIAS ${target})
@@ -230,12 +225,19 @@ function(trainlab_module)
     target_sources(${target} PRIVATE "${registration}")
     set_source_files_properties("${registration}" PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
   endif()
-  if(hot)
-    add_library(${target}_hot OBJECT ${hot})
-    trainlab_clones(${arg_CLONES})
-    target_compile_options(${target}_hot PRIVATE $<$<CONFIG:Release>:-O3>)
-    trainlab_module_part(${target}_hot hot_headers SOURCES ${hot} PUBLIC ${public} PRIVATE ${private})
-    target_sources(${target} PRIVATE $<TARGET_OBJECTS:${target}_hot>)
+  foreach(kind IN ITEMS HOT CLONES)
+    if(NOT arg_${kind})
+      continue()
+    endif()
+    string(TOLOWER "${target}_${kind}" part)
+    list(SORT arg_${kind})
+    add_library(${part} OBJECT ${arg_${kind}})
+    target_compile_options(${part} PRIVATE $<$<CONFIG:Release>:-O3>)
+    trainlab_module_part(${part} hot_headers SOURCES ${arg_${kind}} PUBLIC ${public} PRIVATE ${private})
+    target_sources(${target} PRIVATE $<TARGET_OBJECTS:${part}>)
+  endforeach()
+  if(arg_CLONES)
+    trainlab_clones(${target}_clones)
   endif()
 endfunction()
 

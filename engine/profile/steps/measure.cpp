@@ -43,7 +43,7 @@ ScratchFolder::~ScratchFolder() {
 namespace {
 
 // How many validations, and how many checkpoints, are measured: the first is slower than the following ones.
-constexpr std::int64_t enough = 3;
+constexpr std::int64_t enough_times = 3;
 
 StageContext context_in(const fs::path& folder, const Measured& how) {
   return {.name = how.stage.string("name"),
@@ -104,7 +104,7 @@ class EndsSoon final : public LoopObserver {
  public:
   explicit EndsSoon(double seconds) : until_(steady_seconds() + seconds) {}
   void stepped(std::int64_t step) override {
-    if (step > enough || (step > 1 && steady_seconds() > until_)) throw SeenEnough();
+    if (step > enough_times || (step > 1 && steady_seconds() > until_)) throw SeenEnough();
   }
 
  private:
@@ -183,7 +183,7 @@ StepFigures measure_fit(FitPlan& plan, const Measured& how, const StepLimits& li
     return figures;
   }
   const bool validates = plan.data.val && plan.measures();
-  if ((!validates || figures.validation.count >= enough) && figures.commit.count >= enough) return figures;
+  if ((!validates || figures.validation.count >= enough_times) && figures.commit.count >= enough_times) return figures;
 
   const OwnRhythm own(plan);
   plan.validate_every = 1;
@@ -196,11 +196,11 @@ StepFigures measure_fit(FitPlan& plan, const Measured& how, const StepLimits& li
     run_measured_fit(plan, how, folder, std::make_shared<EndsSoon>(figures.allowed / 3));
   }
   const StepFigures more = between.figures();
-  if (figures.validation.count < enough) {
+  if (figures.validation.count < enough_times) {
     figures.validation = more.validation;
     figures.validation_metrics = more.validation_metrics;
   }
-  if (figures.commit.count < enough) figures.commit = more.commit;
+  if (figures.commit.count < enough_times) figures.commit = more.commit;
   return figures;
 }
 

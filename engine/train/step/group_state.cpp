@@ -4,6 +4,7 @@
 
 #include "loss_scaler.h"
 #include "member_slice.h"
+#include "model/offload.h"
 #include "tensor/memory.h"
 #include "train/group.h"
 

@@ -56,6 +56,24 @@ TEST_CASE("Student's distribution has the quantiles of its tables") {
   CHECK(student_p(inf, 4) == 0);
 }
 
+TEST_CASE("the power of a test without an effect is its error rate, and grows to 1 with the effect") {
+  for (const double limit : {0.5, 2.0, 5.3452}) {
+    CHECK(student_power(limit, 4, 0) == Approx(student_p(limit, 4)));
+    CHECK(student_power(limit, 4, -3) == Approx(student_power(limit, 4, 3)));
+  }
+  // With 1e7 degrees of freedom t is normal: P(z > 1.96 − 2.8) + P(z < −1.96 − 2.8).
+  CHECK(student_power(1.959964, 1e7, 2.8) == Approx(.79955).epsilon(1e-3));
+  CHECK(student_power(2.7764, 4, 30) == Approx(1));
+}
+
+TEST_CASE("the chi-squared distribution has the quantiles of its tables") {
+  for (const double share : {0.001, 0.4, 0.5, 0.9, 0.999}) {
+    CHECK(chi_squared_quantile(share, 2) == Approx(-2 * std::log1p(-share)));
+  }
+  CHECK(chi_squared_quantile(0.975, 9) == Approx(19.0228).epsilon(1e-5));
+  CHECK(chi_squared_quantile(0.025, 9) == Approx(2.70039).epsilon(1e-5));
+}
+
 TEST_CASE("quantiles differ between two values") {
   const std::vector<double> sorted{10, 20, 40, 80};
   for (const auto& quantile : {linear_quantile, nearest_quantile, lower_quantile}) {

@@ -1,4 +1,4 @@
-// Medians, quantiles and means of samples, and Student's distribution. Each definition of a median and of a quantile
+// Medians, quantiles and means of samples, and the distributions that tests of means need. Each definition of a median and of a quantile
 // has a name of its own, because they differ for small samples. Pure functions; any thread.
 #pragma once
 
@@ -38,5 +38,10 @@ inline constexpr double normal_quantile_90 = 1.2815515655446004;
 double student_quantile(double share, double freedom);
 // The probability that |t| is as large or larger: the two-sided p value of a finite or infinite t.
 double student_p(double t, double freedom);
+// The probability that |t| is as large as `limit`, which is above 0, or larger where the true mean lies `centrality`
+// standard errors from the one assumed: Student's noncentral distribution.
+double student_power(double limit, double freedom, double centrality);
+// The quantile of the chi-squared distribution, for a share between 0 and 1.
+double chi_squared_quantile(double share, double freedom);
 
 }  // namespace trainlab
