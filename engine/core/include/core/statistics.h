@@ -1,5 +1,5 @@
-// Medians, quantiles and means of samples, and the distributions that tests of means need. Each definition of a median and of a quantile
-// has a name of its own, because they differ for small samples. Pure functions; any thread.
+// Medians, quantiles and means of samples, and the distributions that tests of means need. Each definition of a median
+// and of a quantile has a name of its own, because they differ for small samples. Pure functions; any thread.
 #pragma once
 
 #include <span>
