@@ -12,12 +12,6 @@ namespace trainlab {
 
 namespace {
 
-bool is_name(const std::string& name) {
-  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
-  return !name.empty() && letter(name[0]) &&
-         std::all_of(name.begin(), name.end(), [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
-}
-
 // "integer" for 3, "number" for 0.3, …; empty for a value that parameters cannot have.
 std::string type_of(const Value& value) {
   if (value.is_integer()) return "integer";
@@ -159,7 +153,8 @@ Value Parameters::declare(const Value& options, const LuaPosition& at) {
     return error;
   };
   if (closed_) throw wrong("declared after a stage has run").hint("declare parameters before the first lab.run");
-  if (!is_name(name)) throw wrong("expected a name of letters, digits and _, found \"" + printable_line(name) + "\"");
+  if (!is_identifier(name))
+    throw wrong("expected a name of letters, digits and _, found \"" + printable_line(name) + "\"");
   if (std::ranges::find(flags_, name, &Flag::name) != flags_.end()) {
     throw wrong("--" + name + " has a meaning of its own in every recipe").hint("choose another name");
   }

@@ -6,8 +6,6 @@ namespace trainlab {
 
 namespace {
 
-void push_key(lua_State* L, const char& table) { lua_pushlightuserdata(L, const_cast<char*>(&table)); }
-
 void push_table(lua_State* L, const char& table) {
   push_key(L, table);
   lua_rawget(L, LUA_REGISTRYINDEX);
@@ -17,6 +15,8 @@ void push_table(lua_State* L, const char& table) {
 int from_bottom(lua_State* L, int index) { return index < 0 ? lua_gettop(L) + 1 + index : index; }
 
 }  // namespace
+
+void push_key(lua_State* L, const char& variable) { lua_pushlightuserdata(L, const_cast<char*>(&variable)); }
 
 void open_weak_table(lua_State* L, const char& table) {
   push_key(L, table);

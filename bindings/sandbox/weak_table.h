@@ -6,6 +6,9 @@ struct lua_State;
 
 namespace trainlab {
 
+// Pushes the key that the address of a variable is.
+void push_key(lua_State* L, const char& variable);
+
 void open_weak_table(lua_State* L, const char& table);
 
 // Pushes the data attached to the value at `index`, or nil.

@@ -27,8 +27,6 @@ const char kEntry = 0;      // in a metatable: the declaration
 const char kPositions = 0;  // weak table: what a constructor made → "digits.lua:14"
 const char kContent = 0;    // in the table of a data entry: its options
 
-void push_key(lua_State* L, const char& key) { lua_pushlightuserdata(L, const_cast<char*>(&key)); }
-
 bool makes_entry(const Entry& entry) {
   return entry.kind != "function" && entry.kind != "method" && entry.kind != "field";
 }

@@ -16,7 +16,7 @@ const char kNames = 0;  // in a metatable: name → true
 void push_key(lua_State* L) { lua_pushlightuserdata(L, const_cast<char*>(&kNames)); }
 
 // Upvalue: the table of names.
-bool is_name(lua_State* L) {
+bool is_declared(lua_State* L) {
   lua_pushvalue(L, 2);
   lua_rawget(L, lua_upvalueindex(1));
   return lua_toboolean(L, -1) != 0;
@@ -33,13 +33,13 @@ int refuse(lua_State* L) {
 }
 
 int l_params_index(lua_State* L) {
-  if (!is_name(L)) return refuse(L);
+  if (!is_declared(L)) return refuse(L);
   lua_pushnil(L);
   return 1;
 }
 
 int l_params_assign(lua_State* L) {
-  if (!is_name(L)) return refuse(L);
+  if (!is_declared(L)) return refuse(L);
   lua_settop(L, 3);
   lua_rawset(L, 1);
   return 0;

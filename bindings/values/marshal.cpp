@@ -9,6 +9,7 @@
 #include "bindings/lua_state.h"
 #include "core/argument_table.h"
 #include "core/params.h"
+#include "core/printable.h"
 #include "entry_table.h"
 #include "tensor/lua_tensor.h"
 
@@ -21,14 +22,7 @@ constexpr int kValues = 1'000'000;
 
 void push_with_tensors(lua_State* L, const Value& value, const NamedTensors* tensors);
 
-bool is_name(std::string_view key) {
-  const auto letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; };
-  return !key.empty() && letter(key[0]) && std::all_of(key.begin(), key.end(), [&](char c) {
-    return letter(c) || std::isdigit(static_cast<unsigned char>(c));
-  });
-}
-
-std::string step_name(const std::string& key) { return is_name(key) ? key : "[\"" + key + "\"]"; }
+std::string step_name(const std::string& key) { return is_identifier(key) ? key : "[\"" + key + "\"]"; }
 
 class TableReader {
  public:

@@ -1,8 +1,8 @@
 // Registry::print: a value as a recipe would write it.
 #include <algorithm>
-#include <cctype>
 #include <iterator>
 
+#include "core/printable.h"
 #include "core/words.h"
 #include "text.h"
 #include "types.h"
@@ -42,12 +42,6 @@ void layout(const Node& node, std::size_t indent, std::size_t following, std::st
   }
   out.append(indent, ' ');
   out += node.open == '(' ? ')' : '}';
-}
-
-bool is_identifier(std::string_view text) {
-  return !text.empty() && !std::isdigit(static_cast<unsigned char>(text[0])) &&
-         std::all_of(text.begin(), text.end(),
-                     [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; });
 }
 
 Node labelled(std::string_view key, Node node) {

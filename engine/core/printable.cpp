@@ -40,6 +40,12 @@ bool is_name(std::string_view text) {
   return !text.empty() && text.size() <= longest && printable_line(text) == text;
 }
 
+bool is_identifier(std::string_view text) {
+  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+  return !text.empty() && letter(text[0]) &&
+         std::ranges::all_of(text, [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
+}
+
 std::string shortened(std::string_view text, std::size_t most) {
   if (text.size() <= most) return std::string(text);
   const std::string size = "… (" + std::to_string(text.size()) + " bytes)";

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 namespace {
 
 // A name is also a folder's.
-bool is_name(const std::string& name) {
+bool is_stage_name(const std::string& name) {
   const auto allowed = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
            c == '.';
@@ -55,7 +55,7 @@ std::string stage_key(const Registry& registry, const Value& stage) {
 // The key of a stage that may have it.
 std::string checked_key(const Registry& registry, const Options& stage) {
   const std::string name = stage_key(registry, stage.value());
-  if (is_name(name)) return name;
+  if (is_stage_name(name)) return name;
   throw stage
       .error("name", "expected 1 to 100 letters, digits, '_', '-' and '.', neither '-' nor '.' first, found \"" +
                          printable_line(shortened(name, 100)) + "\"")

@@ -6,7 +6,7 @@
 namespace trainlab {
 
 std::string shell_word(const std::filesystem::path& path) {
-  constexpr std::string_view marks = "._/+@%:,=-~";
+  constexpr std::string_view marks = "._/+@%:,=-";
   const auto is_plain = [&](char c) {
     const auto byte = static_cast<unsigned char>(c);
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || byte >= 0x80 ||

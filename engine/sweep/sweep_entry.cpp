@@ -7,6 +7,7 @@
 #include "core/clock.h"
 #include "core/files.h"
 #include "plan/sweep_plan.h"
+#include "run/folder.h"
 #include "study_summary.h"
 #include "sweep/sweep.h"
 #include "worker.h"

@@ -64,9 +64,9 @@ endfunction()
 # of the compiler's time goes into headers, which a group reads once, so that large groups make a first build short, and
 # small groups a build after a change of one file. Files of a group must not use one name for two things, not even in
 # anonymous namespaces: two such functions of one name may compile, and take the calls that were meant for the other,
-# which .ci/groups finds. A file with options or definitions of its own, or with SKIP_UNITY_BUILD_INCLUSION, is compiled
-# by itself (these properties are set before the module is made). (CMake's own unity builds name files by absolute
-# paths, so that ccache would not know them again in another clone.)
+# which test lint/names and, exactly but slowly, .ci/groups find. A file with options or definitions of its own, or with
+# SKIP_UNITY_BUILD_INCLUSION, is compiled by itself (these properties are set before the module is made). (CMake's own
+# unity builds name files by absolute paths, so that ccache would not know them again in another clone.)
 set(TRAINLAB_GROUP_KB 100 CACHE STRING
     "a group of files that are compiled together has at most these kB, unless one file is larger; 0: no groups")
 function(trainlab_compile_together target)

@@ -1,24 +1,9 @@
 #include "paste.h"
 
 #include "core/registry.h"
+#include "run/shell_word.h"
 
 namespace trainlab::report {
-
-namespace {
-
-bool is_plain(const std::string& text) {
-  constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+./:,%@=";
-  return !text.empty() && text.find_first_not_of(plain) == std::string::npos;
-}
-
-std::string shell_word(const std::string& text) {
-  if (is_plain(text)) return text;
-  std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? "'\\''" : std::string(1, c);
-  return quoted + "'";
-}
-
-}  // namespace
 
 std::string lua_table(const Value::Map& params) {
   Value::Map given;

@@ -14,7 +14,9 @@ namespace {
 
 constexpr std::int64_t longest_recipe = std::int64_t{1} << 20;
 
-bool is_name(char c) { return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+bool is_of_name(char c) {
+  return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
 
 }  // namespace
 
@@ -22,7 +24,7 @@ int workers_in(std::string_view recipe) {
   constexpr std::string_view option = "workers";
   int most = 1;
   for (std::size_t at = recipe.find(option); at != std::string_view::npos; at = recipe.find(option, at + 1)) {
-    if (at > 0 && is_name(recipe[at - 1])) continue;
+    if (at > 0 && is_of_name(recipe[at - 1])) continue;
     const auto behind_spaces = [&](std::size_t from) {
       return std::min(recipe.find_first_not_of(" \t", from), recipe.size());
     };

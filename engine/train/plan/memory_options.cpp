@@ -9,6 +9,7 @@
 #include "fit_plan_parts.h"
 #include "memory/auto_recompute.h"
 #include "tensor/free_memory.h"
+#include "tensor/memory.h"
 #include "train/memory_prediction.h"
 
 namespace trainlab {

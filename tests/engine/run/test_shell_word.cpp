@@ -8,7 +8,8 @@
 namespace trainlab::shell_word_test {
 
 TEST_CASE("a shell reads the word of a path as the path") {
-  for (const char* path : {"runs/digits/001", "mv ü/it's/r 3", "a\"b", "$HOME", "`id`", "a;b", "*", "", "''", "a\\b"}) {
+  for (const char* path :
+       {"runs/digits/001", "mv ü/it's/r 3", "a\"b", "$HOME", "`id`", "a;b", "*", "", "''", "a\\b", "~", "~root"}) {
     const std::string command = "printf %s " + shell_word(path);
     std::FILE* const pipe = ::popen(command.c_str(), "r");
     REQUIRE(pipe);

@@ -8,6 +8,7 @@
 #include "core/words.h"
 #include "report/rows.h"
 #include "report/texts.h"
+#include "run/folder.h"
 #include "trainings/ended_fit.h"
 
 namespace trainlab::cli {
