@@ -65,15 +65,16 @@ endfunction()
 # small groups a build after a change of one file. Files of a group must not use one name for two things, not even in
 # anonymous namespaces: two such functions of one name may compile, and take the calls that were meant for the other,
 # which test lint/names and, exactly but slowly, .ci/groups find. A file with options or definitions of its own, or with
-# SKIP_UNITY_BUILD_INCLUSION, is compiled by itself (these properties are set before the module is made). (CMake's own
-# unity builds name files by absolute paths, so that ccache would not know them again in another clone.)
+# SKIP_UNITY_BUILD_INCLUSION, is compiled by itself, and files that share a word in TRAINLAB_GROUP only with each other,
+# so that a program which needs nothing else of the module links nothing else of it (these properties are set before the
+# module is made). (CMake's own unity builds name files by absolute paths, so that ccache would not know them again in
+# another clone.)
 set(TRAINLAB_GROUP_KB 100 CACHE STRING
     "a group of files that are compiled together has at most these kB, unless one file is larger; 0: no groups")
 function(trainlab_compile_together target)
   math(EXPR most "1000 * ${TRAINLAB_GROUP_KB}")
   set(groups "")
-  set(number 0)
-  set(bytes ${most})  # so that the first file begins a group
+  set(names "")
   foreach(file IN LISTS ARGN)
     set(alone "")
     foreach(property IN ITEMS SKIP_UNITY_BUILD_INCLUSION COMPILE_OPTIONS COMPILE_DEFINITIONS)
@@ -83,13 +84,20 @@ function(trainlab_compile_together target)
     if(alone OR TRAINLAB_GROUP_KB EQUAL 0)
       continue()
     endif()
+    get_property(kind SOURCE "${file}" PROPERTY TRAINLAB_GROUP)
+    string(JOIN "_" name "${target}" ${kind})
     file(SIZE "${CMAKE_CURRENT_SOURCE_DIR}/${file}" size)
-    math(EXPR bytes "${bytes} + ${size}")
-    if(bytes GREATER most)
-      math(EXPR number "${number} + 1")
-      set(bytes ${size})
+    if(NOT name IN_LIST names)
+      list(APPEND names "${name}")
+      set(number_${name} 0)
+      set(bytes_${name} ${most})  # so that the first file begins a group
     endif()
-    set(group "${target}_${number}")
+    math(EXPR bytes_${name} "${bytes_${name}} + ${size}")
+    if(bytes_${name} GREATER most)
+      math(EXPR number_${name} "${number_${name}} + 1")
+      set(bytes_${name} ${size})
+    endif()
+    set(group "${name}_${number_${name}}")
     list(APPEND groups "${group}")
     string(APPEND text_${group} "#include \"${file}\"\n")
     set_source_files_properties("${file}" PROPERTIES HEADER_FILE_ONLY ON)
