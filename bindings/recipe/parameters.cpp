@@ -235,6 +235,8 @@ void Parameters::close() {
     std::string hint = all.empty() ? "it declares none" : "it has " + all;
     if (given.from == "--" + given.name)
       hint += "; an option of the stage that it returns would be --set " + given.name + "=VALUE";
+    else
+      hint += R"(; an option becomes a parameter where the recipe takes its value from lab.param { "NAME", VALUE })";
     throw error.hint(hint);
   }
 }

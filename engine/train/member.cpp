@@ -277,6 +277,7 @@ void Member::all_validated() {
 void Member::epoch_ended(const Position& position) {
   if (epoch_step_ == position.step) return;
   epoch_step_ = position.step;
+  say_that_no_weight_moves();
   call("epoch", position);
 }
 

@@ -104,12 +104,24 @@ void Member::say_what_the_average_lacks() const {
                     .what());
 }
 
+void Member::say_that_no_weight_moves() {
+  if (has_said_that_no_weight_moves_ || trained_->has_moved()) return;
+  has_said_that_no_weight_moves_ = true;
+  context_.warn(plan_.options.error("step", "after " + std::to_string(position_.step) + " steps no weight has changed")
+                    .hint("the function takes the optimizer's steps itself: run.optim:zero_grad(); loss:backward(); "
+                          "run.optim:step()")
+                    .what());
+}
+
 void Member::finished(Value& summary) {
   for (const auto& observer : record_.observers()) observer->finished(summary);
   if (summary["status"] == Value("interrupted")) return;
   if (summary["status"] == Value("done")) kept_curves_->keep(curve_);
   if (plan_.keep_best && !best_ && !failure_ && !metrics_.empty()) say_that_no_best_was_kept();
-  if (!failure_) say_what_the_average_lacks();
+  if (!failure_) {
+    say_what_the_average_lacks();
+    say_that_no_weight_moves();
+  }
   if (validated_step_ != position_.step) logged_.clear();  // of steps after the last row, in a fit that has failed
   if (callbacks_.contains("finish")) restore_kept();
   call("finish", position_);

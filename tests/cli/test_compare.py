@@ -274,6 +274,8 @@ class BadInput(Compare):
 
     def test_a_parameter_that_is_not_there(self):
         self.refused("--b reite=1: the recipe has no parameter 'reite'", "a.lua", *TARGET, "--b", "reite=1")
+        self.refused("an option becomes a parameter where the recipe takes its value from lab.param", "a.lua", *TARGET,
+                     "--b", "optim.lr=1")
 
     def test_a_target_that_is_met_at_the_start_or_never(self):
         result = self.compare("a.lua", "--target", "val.loss=50", *NEVER, code=2)

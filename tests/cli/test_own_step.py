@@ -165,6 +165,14 @@ class OwnStep(CliTest):
                 self.assert_said(result, message)
                 self.assertEqual(list(self.folder.iterdir()), [self.folder / "r.lua"], "check left something behind")
 
+    def test_a_step_that_forgets_its_optimizer(self):
+        self.write("r.lua", ONE.replace("run.optim:step()", ""))
+        result = self.run_program("r.lua", "--quiet")
+        self.assertEqual(result.err.count("step: after 15 steps no weight has changed"), 1, result)
+        self.assert_said(result, "hint: the function takes the optimizer's steps itself")
+        self.write("r.lua", ADDS_UP)
+        self.assertNotIn("no weight", self.run_program("r.lua").err)
+
     def test_gradients_that_add_up_over_steps_survive(self):
         self.write("r.lua", ADDS_UP)
         self.run_program("r.lua", "--threads", "1", "--out", "whole", "--quiet")

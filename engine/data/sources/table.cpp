@@ -80,7 +80,10 @@ class TableReader {
       throw error.hint("the only column is " + in_quotes(csv_.header[0]) + ": is the delimiter another one?");
     const std::string close = Registry::closest(name, csv_.header);
     if (!close.empty()) throw error.hint("did you mean \"" + close + "\"?");
-    throw error.hint("the columns are " + joined_start(csv_.header, 20));
+    const bool names_a_number =
+        std::ranges::any_of(csv_.header, [](const auto& one) { return number_in(one).has_value(); });
+    throw error.hint("the columns are " + joined_start(csv_.header, 20) +
+                     (names_a_number ? "; if that line is data, put a line with the columns' names above it" : ""));
   }
 
   std::vector<std::size_t> inputs(const std::vector<std::size_t>& taken) const {

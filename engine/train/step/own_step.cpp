@@ -63,6 +63,7 @@ OwnStep::OwnStep(const FitPlan& plan, Key key) : plan_(plan), key_(key) {
 }
 
 void OwnStep::step(std::span<const Batch> batches, std::int64_t step, const StepInputs&) {
+  if (!writes_before_) writes_before_ = writes();
   const Batch& batch = batches.front();
   for (auto& [name, scheduled] : schedules_) {
     OptimizerObject& optimizer = *optimizers_.at(name);
@@ -82,6 +83,18 @@ void OwnStep::step(std::span<const Batch> batches, std::int64_t step, const Step
   }();
   if (!results.empty()) measure(results.front(), batch.size);
 }
+
+// How many times parameters have been written to, which LibTorch counts.
+std::uint64_t OwnStep::writes() const {
+  std::uint64_t all = 0;
+  for (const auto& [name, model] : models_) {
+    for (const OptimizedParameter& one : model->parameters())
+      all += one.value.unsafeGetTensorImpl()->version_counter().current_version();
+  }
+  return all;
+}
+
+bool OwnStep::has_moved() const { return !writes_before_ || writes() != *writes_before_; }
 
 void OwnStep::begin_evaluation() {
   for (const auto& [name, model] : models_) model->training = false;
@@ -170,6 +183,9 @@ NamedTensors OwnStep::weights(std::size_t) const {
   return all;
 }
 
-void OwnStep::load_weights(std::size_t, const NamedTensors& tensors) { give_back(tensors, "model", models_); }
+void OwnStep::load_weights(std::size_t, const NamedTensors& tensors) {
+  give_back(tensors, "model", models_);
+  writes_before_.reset();
+}
 
 }  // namespace trainlab

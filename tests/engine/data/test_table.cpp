@@ -173,6 +173,8 @@ TEST_CASE("what is wrong with a table is named with line and column") {
   CHECK(refused("price;size\n1;2\n", {{"target", "price"}}).hint() ==
         "the only column is \"price;size\": is the delimiter another one?");
   CHECK(refused("a,b\n1,2\n").hint() == "the columns are a, b");
+  CHECK(refused("1.5,u\n1,u\n").hint() ==
+        "the columns are 1.5, u; if that line is data, put a line with the columns' names above it");
   CHECK(contains(message_of("a,y\n1,2\n", {{"exclude", "zz"}}), "which `exclude` names"));
   CHECK(contains(message_of("a,y\n1,2\n", {{"categorical", "zz"}}), "which `categorical` names"));
 }

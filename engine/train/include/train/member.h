@@ -145,6 +145,8 @@ class Member {
   void say_that_no_best_was_kept() const;
   // A warning where the fit was too short for its average of weights.
   void say_what_the_average_lacks() const;
+  // Once, where a step function has left all weights as they were.
+  void say_that_no_weight_moves();
   Value part_sizes() const;
   void check_data(const Checkpoint& checkpoint) const;
   void check_extension(std::int64_t before) const;
@@ -177,6 +179,7 @@ class Member {
   Value reports_;                         // of metrics in it, by full name; nil without
   std::map<std::string, Logged> logged_;  // run:log since the latest validation
   NotFiniteValues not_finite_;
+  bool has_said_that_no_weight_moves_ = false;
   std::optional<Best> best_;
   LearningCurve curve_;  // of the monitored metric
   std::unique_ptr<FinishedCurves> kept_curves_;

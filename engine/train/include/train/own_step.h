@@ -2,8 +2,10 @@
 // step(run, batch) → { name = scalar, … }, which does its own backward passes and optimizer steps.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,9 +47,11 @@ class OwnStep final : public Trained {
   RunHandle::Objects models(std::size_t) override { return model_objects_; }
   RunHandle::Objects optimizers() const override { return optimizer_objects_; }
   void begin_evaluation() override;
+  bool has_moved() const override;
 
  private:
   void measure(const Argument& result, std::int64_t samples);
+  std::uint64_t writes() const;
 
   const FitPlan& plan_;
   Key key_;
@@ -60,6 +64,7 @@ class OwnStep final : public Trained {
   std::map<std::string, Scheduled> schedules_;  // of optimizers that have one
   RunHandle::Objects model_objects_, optimizer_objects_;
   std::map<std::string, LossMeter> meters_;
+  std::optional<std::uint64_t> writes_before_;  // before the first step since the weights were set
 };
 
 }  // namespace trainlab
