@@ -86,8 +86,8 @@ class Trained {
   // average in place of the weights.
   virtual std::optional<std::int64_t> average_updates(std::size_t member) const { return (void)member, std::nullopt; }
 
-  // False where the steps since the fit was begun or restored have changed no weight: those of a step function that does
-  // not call its optimizer.
+  // False where the steps since the fit was begun or restored have changed no weight, as those of a step function that
+  // does not call its optimizer.
   virtual bool has_moved() const { return true; }
 
   // The value of run.model for a member.
