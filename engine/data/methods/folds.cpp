@@ -44,9 +44,7 @@ DataParts fold(const Options& spec, const DataContext& context) {
   require_unweighted(spec, parts);
   if (parts.val) throw spec.error("source", "the data has a validation part already");
   if (parts.cut) throw spec.error("source", "windows of a text cannot be folded: neighbouring windows share text");
-  if (parts.state.contains("x.mean")) {
-    throw spec.error("source", "the data is normalised before it is folded").hint("write :fold { … }:normalize()");
-  }
+  require_unshaped(spec, parts);
   const std::int64_t k = spec.integer("k"), index = spec.integer("index"), size = parts.train.size();
   if (index >= k)
     throw spec.error("index", "expected one of 0 … " + std::to_string(k - 1) + ", found " + std::to_string(index));

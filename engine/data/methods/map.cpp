@@ -96,6 +96,7 @@ DataParts map(const Options& spec, const DataContext& context) {
   apply(parts.train);
   if (parts.val) apply(*parts.val);
   if (parts.test) apply(*parts.test);
+  parts.encode_as = nullptr;
   if (name == "y") recount_classes(changed, "what the function of data:map at " + function->where() + " gave");
   return parts;
 }

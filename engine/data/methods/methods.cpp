@@ -70,13 +70,7 @@ DataParts cut(const Options& spec, DataParts parts, const Cuts& cuts) {
 
 DataParts split(const Options& spec, const DataContext& context) {
   DataParts parts = open_source(spec.child("source"), context);
-  if (parts.state.contains("x.mean")) {
-    throw spec
-        .error("source",
-               "the data is normalised before it is split, so that the other parts would shape the "
-               "training part's mean and deviation")
-        .hint("write :split { … }:normalize()");
-  }
+  require_unshaped(spec, parts);
   require_unweighted(spec, parts);
   if (parts.train.augmentation || !parts.train.transforms.empty()) {
     throw spec.error("source", "the data is split after it is augmented or transformed, which is for the training part")

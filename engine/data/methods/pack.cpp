@@ -57,7 +57,7 @@ void look_through(const Options& spec, Sources& sources) {
       }
     }
     if (option.name == "seed" && !spec.given("seed")) sources.takes_seed = true;
-    if (option.name == "source") look_through(spec.child("source"), sources);
+    if (spec.given(option.name) && spec.is_entry(option.name)) look_through(spec.child(option.name), sources);
   }
 }
 

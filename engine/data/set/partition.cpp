@@ -19,6 +19,17 @@ void require_unweighted(const Options& spec, const DataParts& parts) {
     throw spec.error("source", "the data is weighted before it is divided").hint("write :weighted last");
 }
 
+void require_unshaped(const Options& spec, const DataParts& parts) {
+  if (parts.state.contains("x.mean"))
+    throw spec.error("source", "the data is normalised before it is divided, by samples of the other parts too")
+        .hint("write :split or :fold before :normalize()");
+  if (parts.state.contains("table"))
+    throw spec
+        .error("source", "the table has got its fill values and categories before it is divided, from samples of the "
+                         "other parts too")
+        .hint("write :split or :fold directly behind lab.data.csv { … }");
+}
+
 void cut_no_more(DataParts& parts) {
   if (!parts.cut) return;
   parts.cut = [](DataParts&, double, double, double) {

@@ -12,6 +12,9 @@ Part rows_of(const Part& part, std::vector<std::int64_t> samples);
 
 // Error{recipe} if training samples are drawn by weight: the data must be divided before.
 void require_unweighted(const Options& spec, const DataParts& parts);
+// Error{recipe} if all samples have shaped values that are the training part's alone to shape, so that the other parts
+// would not stay unseen: a mean and a deviation, or the fill values and categories of a table.
+void require_unshaped(const Options& spec, const DataParts& parts);
 // Marks a text as divided: it cannot be cut again.
 void cut_no_more(DataParts& parts);
 

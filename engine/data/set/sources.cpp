@@ -13,6 +13,7 @@ DataParts open_data(const Options& spec, const DataContext& context) {
   DataParts parts = open_source(spec, context);
   placed_at(spec, "", [&] { settle(parts); });
   parts.cut = nullptr;
+  parts.encode_as = nullptr;
   parts.lookup = nullptr;
   return parts;
 }

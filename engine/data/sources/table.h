@@ -80,4 +80,9 @@ Value stored_table(const NamedTensors& state);
 Dataset encode_new(const CsvText& csv, const std::string& file, const NamedTensors& state,
                    std::vector<std::string>& warnings);
 
+// The rows of a table, with its targets, encoded as encode() has encoded another table, whose state this is. Categories
+// that the other table lacks count as in encode(). Error{recipe} as encode_new() has, and for other targets, or a class
+// that the other table lacks.
+Dataset encode_like(const Table& table, const CsvText& csv, const NamedTensors& state);
+
 }  // namespace trainlab

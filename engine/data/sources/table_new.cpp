@@ -197,4 +197,40 @@ Dataset encode_new(const CsvText& csv, const std::string& file, const NamedTenso
   return NewRows(csv, file, state, warnings).encode();
 }
 
+Dataset encode_like(const Table& table, const CsvText& csv, const NamedTensors& state) {
+  std::vector<std::string> unknown_categories;  // whose features are 0
+  Dataset dataset = encode_new(csv, table.file, state, unknown_categories);
+  const Value target = stored_table(state)["target"];
+  std::vector<std::string> names, classes;
+  for (const Value& name : target["names"].list()) names.push_back(name.string());
+  for (const Value& name : target["classes"].list()) classes.push_back(name.string());
+  if (table.targets != names)
+    throw recipe_error(table.file + ": its target is " + joined_start(table.targets, 20) +
+                       ", and that of the data here is " + joined_start(names, 20));
+  if (table.classes.empty() != classes.empty())
+    throw recipe_error(table.file + ": its target is " + (classes.empty() ? "a class" : "a number") +
+                       ", and that of the data here is " + (classes.empty() ? "a number" : "a class"))
+        .hint("say which it is: task = \"regression\" or \"classification\"");
+  Column y{"y", table.y, {}, {}};
+  if (!classes.empty()) {
+    y.values = at::empty({table.rows}, at::kLong);
+    const auto* own = table.y.const_data_ptr<std::int64_t>();
+    auto* given = y.values.mutable_data_ptr<std::int64_t>();
+    std::vector<std::int64_t> places;
+    for (const std::string& name : table.classes) {
+      const auto found = std::find(classes.begin(), classes.end(), name);
+      if (found == classes.end())
+        throw recipe_error(table.file + ": its target has the class " + in_quotes(name) +
+                           ", which the data here lacks");
+      places.push_back(found - classes.begin());
+    }
+    for (std::int64_t row = 0; row < table.rows; ++row) given[row] = places[static_cast<std::size_t>(own[row])];
+  }
+  // In the order of encode(): x, y, others.
+  dataset.columns.insert(std::next(dataset.columns.begin()), std::move(y));
+  dataset.classes = static_cast<std::int64_t>(classes.size());
+  dataset.class_names = classes;
+  return dataset;
+}
+
 }  // namespace trainlab

@@ -127,6 +127,22 @@ TEST_CASE("images: decoded as they are asked for, scaled, with names of classes"
   CHECK(all_of(given.train).columns[0].sub(all.columns[0].sub(0.5).div(0.25)).abs().max().item<float>() < 1e-5f);
 }
 
+TEST_CASE("append: images are made when a batch is gathered, decoded ones and packed ones alike") {
+  std::filesystem::remove("set.pack");
+  const Value packed = method("pack", images(), {{"path", std::filesystem::absolute("set.pack").string()}});
+  const at::Tensor x = all_of(open(images()).train).columns[0];
+  for (const Value& first : {images(), packed}) {
+    for (const Value& second : {images(), packed}) {
+      const DataParts both = open(method("append", first, {{"data", second}}));
+      CHECK(both.train.size() == 24);
+      const Batch all = all_of(both.train);
+      CHECK(at::equal(all.columns[0].slice(0, 0, 12), x));
+      CHECK(at::equal(all.columns[0].slice(0, 12, 24), x));
+      CHECK(same(batches_of(both.train, 0), batches_of(both.train, 2)));
+    }
+  }
+}
+
 TEST_CASE("images of different sizes are refused by name unless a size is given") {
   const std::string path = write_file(
       "mixed.tar", tar_entry("a/1.jpg", golden_file("420.jpg")) + tar_entry("a/2.jpg", "\xff\xd8 broken") + tar_end());

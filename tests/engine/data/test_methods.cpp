@@ -105,7 +105,7 @@ TEST_CASE("split: what is refused") {
   CHECK(
       contains(refused(method("split", data("sine"), {{"val", 0.5}, {"stratify", true}})).message(), "has no classes"));
   CHECK(contains(refused(method("split", method("normalize", blobs(10)), {{"val", 0.5}})).message(),
-                 "normalised before it is split"));
+                 "normalised before it is divided"));
 }
 
 TEST_CASE("split: a test part of before is kept") {

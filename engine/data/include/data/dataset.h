@@ -116,10 +116,13 @@ struct DataParts {
   // Completes a source when it is known which rows train (a table's fill values and categories). Methods that look at
   // columns call this function first; it is empty in the result of open_data().
   std::function<void(DataParts&)> settle;
-  // The next two functions are for methods, and empty in the result of open_data(). The first cuts sources whose
+  // The next three functions are for methods, and empty in the result of open_data(). The first cuts sources whose
   // samples follow each other (texts): split() calls it, instead of drawing samples, with the ends of the training
   // part, of the validation part and of all used samples, as fractions.
   std::function<void(DataParts&, double train, double val, double end)> cut;
+  // The rows of a table, encoded with the fill values, categories and classes that this state of another table holds.
+  // Error{recipe} if columns, targets or classes are others. Empty where a method has changed the columns.
+  std::function<Dataset(const NamedTensors& state)> encode_as;
   // Gives a column of the source that is in no batch, as float64 [N]: numbers, or codes of other values; NaN where
   // missing. Undefined if there is no such column.
   std::function<at::Tensor(const std::string& column)> lookup;
