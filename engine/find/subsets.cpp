@@ -44,7 +44,7 @@ void check_plan_of(const FitPlan& plan) {
   const Part& train = plan.data.train;
   if (train.draws && !train.draws->cumulative.empty()) {
     throw plan.options.error("data", "expected samples that are drawn alike, found samples that are drawn by weight")
-        .hint("leave :weighted out for the plan");
+        .hint("leave :weighted, or the share of :append, out for the plan");
   }
 }
 

@@ -277,7 +277,8 @@ void Member::all_validated() {
 void Member::epoch_ended(const Position& position) {
   if (epoch_step_ == position.step) return;
   epoch_step_ = position.step;
-  say_that_no_weight_moves();
+  constexpr std::int64_t accumulated = 10;  // gradients of fewer steps may still add up to a step of the optimizer
+  say_that_no_weight_moves(accumulated);
   call("epoch", position);
 }
 

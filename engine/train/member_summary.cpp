@@ -104,10 +104,11 @@ void Member::say_what_the_average_lacks() const {
                     .what());
 }
 
-void Member::say_that_no_weight_moves() {
-  if (has_said_that_no_weight_moves_ || trained_->has_moved()) return;
+void Member::say_that_no_weight_moves(std::int64_t least) {
+  const std::int64_t steps = trained_->still_steps();
+  if (has_said_that_no_weight_moves_ || steps < least) return;
   has_said_that_no_weight_moves_ = true;
-  context_.warn(plan_.options.error("step", "after " + std::to_string(position_.step) + " steps no weight has changed")
+  context_.warn(plan_.options.error("step", "after " + std::to_string(steps) + " steps no weight has changed")
                     .hint("the function takes the optimizer's steps itself: run.optim:zero_grad(); loss:backward(); "
                           "run.optim:step()")
                     .what());
@@ -120,7 +121,7 @@ void Member::finished(Value& summary) {
   if (plan_.keep_best && !best_ && !failure_ && !metrics_.empty()) say_that_no_best_was_kept();
   if (!failure_) {
     say_what_the_average_lacks();
-    say_that_no_weight_moves();
+    say_that_no_weight_moves(1);
   }
   if (validated_step_ != position_.step) logged_.clear();  // of steps after the last row, in a fit that has failed
   if (callbacks_.contains("finish")) restore_kept();

@@ -172,6 +172,8 @@ class OwnStep(CliTest):
         self.assert_said(result, "hint: the function takes the optimizer's steps itself")
         self.write("r.lua", ADDS_UP)
         self.assertNotIn("no weight", self.run_program("r.lua").err)
+        self.write("r.lua", ONE.replace("run.optim:step()", "").replace("epochs = 4", "steps = 3"))
+        self.assert_said(self.run_program("r.lua", "--quiet"), "step: after 3 steps no weight has changed")
 
     def test_gradients_that_add_up_over_steps_survive(self):
         self.write("r.lua", ADDS_UP)
@@ -183,7 +185,7 @@ class OwnStep(CliTest):
                 running.until_said(f"announced step {step}")
                 os.kill(running.engine(), signal.SIGKILL)
                 self.end(running, 3)
-                self.run_program("resume", out, "--quiet")
+                self.assertNotIn("no weight", self.run_program("resume", out, "--quiet").err)
                 self.assert_same_end(out, self.folder / "whole")
 
     def test_bad_input(self):

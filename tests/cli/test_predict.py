@@ -102,13 +102,13 @@ class Predict(PredictTest):
     def test_tables_that_do_not_fit_are_refused(self):
         self.train_table()
         self.write("missing.csv", "size,color\n1,red\n")
-        self.refused(1, "missing.csv: expected the columns that the model was trained on; missing: \"colour\"",
+        self.refused(1, "missing.csv: expected the columns of the training data; missing: \"colour\"",
                      "is \"color\" the column \"colour\"?", arguments=("runs/r/001", "--input", "missing.csv"))
         self.write("words.csv", "size,colour\n1,red\nlarge,red\n")
         self.refused(1, "words.csv:3: column \"size\": expected a number, as in training, found \"large\"",
                      arguments=("runs/r/001", "--input", "words.csv"))
         self.write("semicolons.csv", "size;colour\n1;red\n")
-        self.refused(1, "semicolons.csv: expected the columns", "the delimiter is \",\", as in training",
+        self.refused(1, "semicolons.csv: expected the columns", "another one than \",\", as in training?",
                      arguments=("runs/r/001", "--input", "semicolons.csv"))
         self.write("short.csv", "size,colour\n1\n")
         self.refused(1, "short.csv:2:", arguments=("runs/r/001", "--input", "short.csv"))

@@ -16,7 +16,7 @@ import unittest
 SOURCE = pathlib.Path(os.environ["SOURCE_DIR"])
 
 NO_TYPES = {"return", "throw", "else", "case", "using", "namespace", "new", "delete", "goto", "co_return", "if"}
-WORDS = {"const", "volatile", "unsigned", "std", "fs", "at", "c10", "filesystem", "struct"}
+WORDS = {"const", "volatile", "std", "fs", "at", "c10", "filesystem", "struct"}
 TEXTS = {"string", "string_view", "path", "char*"}
 NUMBERS = {"bool", "char", "int", "long", "short", "float", "double", "size_t", "ptrdiff_t", "Scalar", "int8_t",
            "int16_t", "int32_t", "int64_t", "uint8_t", "uint16_t", "uint32_t", "uint64_t", "unsigned"}
@@ -46,7 +46,7 @@ def kind(parameter, generic):
     """What a parameter is for overload resolution, roughly: those of one kind convert into each other."""
     head, _, inner = parameter.partition("<")
     words = [word for word in re.findall(r"\w+", head) if word not in WORDS]
-    name = words[0] if words else "unsigned"
+    name = words[0] if words else ""
     if name == "auto" or name in generic or "..." in parameter:
         return "any"
     if name in TEXTS or (name == "char" and "*" in head):

@@ -226,11 +226,7 @@ NewInputs read_inputs(const fs::path& path, std::span<const InputColumn> columns
 }
 
 std::vector<std::string> target_names(const NamedTensors& state) {
-  std::vector<std::string> names;
-  if (!state.contains("table")) return names;
-  const Value table = stored_table(state);
-  for (const Value& name : table["target"]["names"].list()) names.push_back(name.string());
-  return names;
+  return state.contains("table") ? stored_targets(stored_table(state)) : std::vector<std::string>{};
 }
 
 }  // namespace trainlab

@@ -85,12 +85,15 @@ Dataset join(const Options& spec, const Dataset& first, const Dataset& second) {
   if ((first.classes == 0) != (second.classes == 0))
     throw spec.error("data", std::string("its y ") + (second.classes == 0 ? "is a number" : "is a class") +
                                  ", and y here " + (first.classes == 0 ? "is a number" : "is a class"));
-  if (!second.feature_names.empty() && first.feature_names != second.feature_names)
+  const auto names = [](const std::vector<std::string>& all) {
+    return all.empty() ? "without names" : joined_start(all, 20);
+  };
+  if (!first.feature_names.empty() && !second.feature_names.empty() && first.feature_names != second.feature_names)
     throw spec.error("data", "the features of its x are " + joined_start(second.feature_names, 20) +
                                  ", and those here are " + joined_start(first.feature_names, 20));
   if (first.class_names != second.class_names)
-    throw spec.error("data", "its classes are " + joined_start(second.class_names, 20) + ", and those here are " +
-                                 joined_start(first.class_names, 20));
+    throw spec.error(
+        "data", "its classes are " + names(second.class_names) + ", and those here are " + names(first.class_names));
   Dataset both = first;
   both.size = first.size + second.size;
   both.classes = std::max(first.classes, second.classes);
@@ -103,10 +106,11 @@ Dataset join(const Options& spec, const Dataset& first, const Dataset& second) {
 void check_order(const Options& spec, const DataParts& parts, const DataParts& other) {
   if (parts.cut || other.cut)
     throw spec.error("data", "texts are cut into windows, which cannot be joined").hint("join the text files");
-  if (parts.train.draws)
-    throw spec.error("source", "the data is weighted already").hint("write :append before :weighted");
-  if (other.train.draws || other.train.augmentation || !other.train.transforms.empty())
-    throw spec.error("data", "it is weighted, augmented or transformed already")
+  if (parts.train.draws || other.train.draws)
+    throw spec.error(parts.train.draws ? "source" : "data", "its training samples are drawn with replacement already")
+        .hint("write :append before :weighted, and a share in the last :append");
+  if (parts.train.augmentation || other.train.augmentation || !other.train.transforms.empty())
+    throw spec.error(parts.train.augmentation ? "source" : "data", "it is augmented or transformed already")
         .hint("write :append before such methods: they then change all samples alike");
   if (parts.state.contains("x.mean") || other.state.contains("x.mean"))
     throw spec.error(parts.state.contains("x.mean") ? "source" : "data", "the data is normalised already")
@@ -114,14 +118,22 @@ void check_order(const Options& spec, const DataParts& parts, const DataParts& o
 }
 
 // The data set that the samples of `other` are taken from; those of a table are encoded as the table here is.
-std::shared_ptr<const Dataset> samples_of(const Options& spec, const DataParts& parts, DataParts& other) {
-  if (static_cast<bool>(parts.encode_as) != static_cast<bool>(other.encode_as))
-    throw spec.error("data", "a table can be appended only to a table, and as the file has it")
-        .hint("write :map after :append");
-  if (other.encode_as)
-    return std::make_shared<const Dataset>(
-        placed_at(spec.child("data"), "", [&] { return other.encode_as(parts.state); }));
+std::shared_ptr<const Dataset> samples_of(const Options& spec, DataParts& parts, DataParts& other) {
+  if (parts.encode_as && other.encode_as) {
+    std::vector<std::string> unknown;
+    auto encoded = std::make_shared<const Dataset>(
+        placed_at(spec.child("data"), "", [&] { return other.encode_as(parts.state, unknown); }));
+    for (const std::string& text : unknown) parts.warnings.emplace_back(spec.error("data", text).what());
+    return encoded;
+  }
   settle(other);
+  for (const char* learnt : {"table", "tokenizer"}) {
+    const auto here = parts.state.find(learnt), there = other.state.find(learnt);
+    const bool is_here = here != parts.state.end(), is_there = there != other.state.end();
+    if (is_here != is_there || (is_here && !at::equal(here->second, there->second)))
+      throw spec.error("data", "its categories, fill values or vocabulary are others than those of the data here")
+          .hint("both can be tables as their files have them: write :map and :pack after :append");
+  }
   return other.train.data;
 }
 
@@ -154,9 +166,12 @@ DataParts append(const Options& spec, const DataContext& context) {
   // The parts of one data set stay parts of one, so that the memory of the columns is there once.
   for (Part* part : {&parts.train, parts.val ? &*parts.val : nullptr, parts.test ? &*parts.test : nullptr})
     if (part && part->data == own) part->data = both;
+  if (!other.encode_as) parts.encode_as = nullptr;
   if (parts.encode_as) {
-    parts.encode_as = [spec, here = parts.encode_as, there = other.encode_as](const NamedTensors& state) {
-      return join(spec, here(state), there(state));
+    parts.encode_as = [spec, here = parts.encode_as, there = other.encode_as](const NamedTensors& state,
+                                                                              std::vector<std::string>& warnings) {
+      const Dataset first = here(state, warnings);
+      return join(spec, first, there(state, warnings));
     };
   }
   if (parts.lookup) {
@@ -186,10 +201,13 @@ void register_append(Registry& registry) {
           .returns("data")
           .example("lab.data.csv { \"today.csv\", target = \"y\" }:split { val = 0.2 }\n"
                    "  :append { lab.data.csv { \"last-week.csv\", target = \"y\" }, share = 0.3 }:normalize()")
-          .note("Validation and test parts stay those of the first data. Both have the same columns, of one type and "
-                "shape in a batch, and the same classes. An epoch has as many samples as both have together. Tables "
-                "are encoded by the categories and fill values of the first one's training part, so that :split and "
-                ":fold come before :append; :normalize, :augment and :weighted come after it, and change all samples."),
+          .note("Validation and test parts stay those of the first data, so :split and :fold come before :append; "
+                ":normalize, :augment and :weighted come after it, and change all samples. Both have the same columns, "
+                "of one type and shape in a batch, and the same classes. An epoch has as many samples as both have "
+                "together. A table is encoded by the columns, categories and fill values of the first table's training "
+                "part: of the second one only path, target, task and delimiter count, and a column that the first one "
+                "does not use is ignored. Columns that are not decoded from files are copied, so both data sets are in "
+                "memory together."),
       DataFactory{append});
 }
 

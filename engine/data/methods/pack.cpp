@@ -102,7 +102,7 @@ DataParts pack(const Options& spec, const DataContext& context) {
           .hint("write :pack before :augment");
     if (parts.train.draws || parts.cut)
       throw spec.error("source", "expected a set of samples, found windows of a text or weighted draws")
-          .hint("a text needs no packing; write :pack before :weighted");
+          .hint("a text needs no packing; write :pack before :weighted and before a share of :append");
     settle(parts);
     write_packed(path, key, parts);
     std::optional<DataParts> packed = open_packed(path, key);

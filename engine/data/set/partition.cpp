@@ -4,6 +4,8 @@
 #include <cmath>
 #include <map>
 
+#include "sources/table.h"
+
 namespace trainlab {
 
 Part rows_of(const Part& part, std::vector<std::int64_t> samples) {
@@ -16,17 +18,26 @@ Part rows_of(const Part& part, std::vector<std::int64_t> samples) {
 
 void require_unweighted(const Options& spec, const DataParts& parts) {
   if (parts.train.draws && !parts.train.draws->cumulative.empty())
-    throw spec.error("source", "the data is weighted before it is divided").hint("write :weighted last");
+    throw spec.error("source", "the samples are drawn with replacement before they are divided")
+        .hint("write :weighted, and the share of :append, last");
 }
+
+namespace {
+
+// A column of text alone learns nothing: its vocabulary is that of the whole file.
+bool learns_of_rows(const Value& table) { return table["inputs"].is_list() || table["more"].is_list(); }
+
+}  // namespace
 
 void require_unshaped(const Options& spec, const DataParts& parts) {
   if (parts.state.contains("x.mean"))
     throw spec.error("source", "the data is normalised before it is divided, by samples of the other parts too")
         .hint("write :split or :fold before :normalize()");
-  if (parts.state.contains("table"))
+  if (parts.state.contains("table") && learns_of_rows(stored_table(parts.state)))
     throw spec
-        .error("source", "the table has got its fill values and categories before it is divided, from samples of the "
-                         "other parts too")
+        .error("source",
+               "the table has got its fill values and categories before it is divided, from samples of the "
+               "other parts too")
         .hint("write :split or :fold directly behind lab.data.csv { … }");
 }
 

@@ -82,7 +82,9 @@ DataParts make_csv(const Options& spec, const DataContext&) {
     if (all.val) all.val->data = all.train.data;
     if (all.test) all.test->data = all.train.data;
   };
-  parts.encode_as = [file, table](const NamedTensors& state) { return encode_like(*table, file->csv, state); };
+  parts.encode_as = [file, table](const NamedTensors& state, std::vector<std::string>& warnings) {
+    return encode_like(*table, file->csv, state, warnings);
+  };
   parts.lookup = [file](const std::string& column) { return read_column(file->csv, file->path, column); };
   return parts;
 }

@@ -73,6 +73,9 @@ void put_text(std::vector<std::int32_t> tokens, std::int32_t* row, std::int64_t 
 // Reads the tensor that encode() stored under `table`. Error{run} if it is damaged.
 Value stored_table(const NamedTensors& state);
 
+// The names of the targets in the tensor that encode() stored.
+std::vector<std::string> stored_targets(const Value& table);
+
 // Encodes rows of another file as encode() did: x and a column for each of `more`, with the fill values, categories and
 // vocabulary of the training part. Columns that are not inputs are ignored. Error{recipe} names the file and the
 // missing column, or the line and the column of a value that is not a number, not text, or not in the vocabulary.
@@ -81,8 +84,9 @@ Dataset encode_new(const CsvText& csv, const std::string& file, const NamedTenso
                    std::vector<std::string>& warnings);
 
 // The rows of a table, with its targets, encoded as encode() has encoded another table, whose state this is. Categories
-// that the other table lacks count as in encode(). Error{recipe} as encode_new() has, and for other targets, or a class
-// that the other table lacks.
-Dataset encode_like(const Table& table, const CsvText& csv, const NamedTensors& state);
+// that the other table lacks count as in encode(). Error{recipe} and `warnings` are those of encode_new(); there is an
+// Error{recipe} for other targets, and for a class that the other table lacks, too.
+Dataset encode_like(const Table& table, const CsvText& csv, const NamedTensors& state,
+                    std::vector<std::string>& warnings);
 
 }  // namespace trainlab

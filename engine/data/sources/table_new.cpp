@@ -42,6 +42,8 @@ class NewRows {
   NewRows(const CsvText& csv, const std::string& file, const NamedTensors& state, std::vector<std::string>& warnings)
       : csv_(csv), file_(file), state_(state), table_(stored_table(state)), warnings_(warnings) {}
 
+  const Value& table() const { return table_; }
+
   Dataset encode() {
     require_columns();
     Dataset dataset;
@@ -69,11 +71,11 @@ class NewRows {
     for (const std::string& name : wanted)
       if (std::find(csv_.header.begin(), csv_.header.end(), name) == csv_.header.end()) missing.push_back(name);
     if (missing.empty()) return;
-    Error error = recipe_error(file_ + ": expected the columns that the model was trained on; missing: " +
-                               joined_start(missing, 10, in_quotes));
+    Error error = recipe_error(
+        file_ + ": expected the columns of the training data; missing: " + joined_start(missing, 10, in_quotes));
     if (csv_.header.size() == 1 && wanted.size() > 1) {
-      throw error.hint("its only column is " + in_quotes(csv_.header[0]) + ": the delimiter is " +
-                       in_quotes(table_["delimiter"].string()) + ", as in training");
+      throw error.hint("its only column is " + in_quotes(csv_.header[0]) + ": is the delimiter another one than " +
+                       in_quotes(table_["delimiter"].string()) + ", as in training?");
     }
     // A column that the model reads under its own name is no other one.
     std::vector<std::string> others;
@@ -197,13 +199,19 @@ Dataset encode_new(const CsvText& csv, const std::string& file, const NamedTenso
   return NewRows(csv, file, state, warnings).encode();
 }
 
-Dataset encode_like(const Table& table, const CsvText& csv, const NamedTensors& state) {
-  std::vector<std::string> unknown_categories;  // whose features are 0
-  Dataset dataset = encode_new(csv, table.file, state, unknown_categories);
-  const Value target = stored_table(state)["target"];
-  std::vector<std::string> names, classes;
-  for (const Value& name : target["names"].list()) names.push_back(name.string());
-  for (const Value& name : target["classes"].list()) classes.push_back(name.string());
+std::vector<std::string> stored_targets(const Value& table) {
+  std::vector<std::string> names;
+  for (const Value& name : table["target"]["names"].list()) names.push_back(name.string());
+  return names;
+}
+
+Dataset encode_like(const Table& table, const CsvText& csv, const NamedTensors& state,
+                    std::vector<std::string>& warnings) {
+  NewRows rows(csv, table.file, state, warnings);
+  Dataset dataset = rows.encode();
+  const std::vector<std::string> names = stored_targets(rows.table());
+  std::vector<std::string> classes;
+  for (const Value& name : rows.table()["target"]["classes"].list()) classes.push_back(name.string());
   if (table.targets != names)
     throw recipe_error(table.file + ": its target is " + joined_start(table.targets, 20) +
                        ", and that of the data here is " + joined_start(names, 20));

@@ -180,6 +180,7 @@ FitPlan plan_fit(const Options& options, const RunSettings& settings, const Data
   plan.folder = settings.folder;
   // Splits use the run's seed, not the fit's: fits that are compared or averaged share a split.
   plan.data = opened ? *opened : open_data(options.child("data"), {.seed = settings.seed});
+  plan.warnings.insert(plan.warnings.end(), plan.data.warnings.begin(), plan.data.warnings.end());
   plan_models(plan);
   check_precision(plan);
   plan_loss(plan);

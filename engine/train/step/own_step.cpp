@@ -63,7 +63,6 @@ OwnStep::OwnStep(const FitPlan& plan, Key key) : plan_(plan), key_(key) {
 }
 
 void OwnStep::step(std::span<const Batch> batches, std::int64_t step, const StepInputs&) {
-  if (!writes_before_) writes_before_ = writes();
   const Batch& batch = batches.front();
   for (auto& [name, scheduled] : schedules_) {
     OptimizerObject& optimizer = *optimizers_.at(name);
@@ -77,10 +76,13 @@ void OwnStep::step(std::span<const Batch> batches, std::int64_t step, const Step
   Batch moved = batch;
   device_at(plan_.device).take(moved.columns);
   const std::vector<Argument> arguments{run_.lock(), batch_object(*plan_.data.train.data, std::move(moved))};
+  const std::uint64_t writes_before = has_moved_ ? 0 : writes();
   const std::vector<Argument> results = [&] {
     const Span span(Phase::callback, "own step");
     return plan_.step->call(arguments);
   }();
+  ++steps_;
+  has_moved_ = has_moved_ || writes() != writes_before;
   if (!results.empty()) measure(results.front(), batch.size);
 }
 
@@ -93,8 +95,6 @@ std::uint64_t OwnStep::writes() const {
   }
   return all;
 }
-
-bool OwnStep::has_moved() const { return !writes_before_ || writes() != *writes_before_; }
 
 void OwnStep::begin_evaluation() {
   for (const auto& [name, model] : models_) model->training = false;
@@ -173,6 +173,7 @@ NamedTensors OwnStep::tensors(std::size_t) {
 void OwnStep::restore(std::size_t member, const NamedTensors& tensors) {
   load_weights(member, tensors);
   give_back(tensors, "optim", optimizers_);
+  has_moved_ = true;
 }
 
 NamedTensors OwnStep::weights(std::size_t) const {
@@ -183,9 +184,6 @@ NamedTensors OwnStep::weights(std::size_t) const {
   return all;
 }
 
-void OwnStep::load_weights(std::size_t, const NamedTensors& tensors) {
-  give_back(tensors, "model", models_);
-  writes_before_.reset();
-}
+void OwnStep::load_weights(std::size_t, const NamedTensors& tensors) { give_back(tensors, "model", models_); }
 
 }  // namespace trainlab

@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include "specs.h"
 
 namespace trainlab::append_test {
 
 using namespace test;
+namespace fs = std::filesystem;
 
 namespace {
 
@@ -93,6 +95,9 @@ TEST_CASE("append: a table takes the categories, fill values and classes of the 
   CHECK(numbers<float>(x[5]) == std::vector<float>{9, 0, 0, 0});  // a city that today lacks
   CHECK(numbers<std::int64_t>(batch.columns[1]) == std::vector<std::int64_t>{0, 1, 0, 1, 0, 1});
   CHECK(parts.state.contains("table"));
+  REQUIRE(parts.warnings.size() == 1);
+  CHECK(contains(parts.warnings[0], "recipe.lua:7: fit.data.data: "));
+  CHECK(contains(parts.warnings[0], "training had no category \"Lima\", only "));
 
   // Only the training part of a split shapes them, and a second table is encoded by them too.
   const DataParts chain = open(appended(appended(today, before), before));
@@ -122,15 +127,15 @@ TEST_CASE("append: what is refused") {
   CHECK(contains(message(appended(method("normalize", blobs(9, 1)), blobs(9, 1))), "normalised already"));
   CHECK(contains(message(appended(blobs(9, 1), method("normalize", blobs(9, 1)))), "normalised already"));
   CHECK(contains(message(appended(method("weighted", blobs(9, 1), {{"balanced", true}}), blobs(9, 1))),
-                 "weighted already"));
+                 "drawn with replacement already"));
   CHECK(contains(message(appended(blobs(9, 1), method("weighted", blobs(9, 1), {{"balanced", true}}))),
-                 "weighted, augmented"));
+                 "drawn with replacement already"));
   CHECK(refused(appended(blobs(9, 1), blobs(9, 1), {{"share", 1}})).path() == "fit.data.share");
 
   const std::string one = "a,y\n1,u\n2,v\n";
   const Value first = table("one.csv", one);
-  CHECK(contains(message(appended(first, blobs(9, 1))), "a table can be appended only to a table"));
-  CHECK(contains(message(appended(blobs(9, 1), first)), "a table can be appended only to a table"));
+  CHECK(contains(message(appended(first, blobs(9, 1))), "its categories, fill values or vocabulary are others"));
+  CHECK(contains(message(appended(blobs(9, 1), first)), "its categories, fill values or vocabulary are others"));
   CHECK(contains(message(appended(first, table("b.csv", "b,y\n1,u\n"))), "\"a\""));
   CHECK(contains(message(appended(first, table("c.csv", "a,y\n1,w\n"))),
                  "has the class \"w\", which the data here lacks"));
@@ -139,6 +144,15 @@ TEST_CASE("append: what is refused") {
   CHECK(contains(message(appended(first, table("e.csv", "a,y\n1,2\n"))), "its target is a number"));
   CHECK(contains(message(method("split", appended(first, first), {{"val", 0.5}})), "before it is divided"));
   CHECK(contains(message(method("fold", appended(first, first), {{"k", 2}, {"index", 0}})), "before it is divided"));
+  CHECK(contains(message(appended(method("pack", first, {{"path", fs::absolute("one.pack").string()}}),
+                                  table("f.csv", "a,y\n7,u\n2,v\n"))),
+                 "its categories, fill values or vocabulary are others"));
+  Value augmented = method("augment", data("digits"), {{"entries", Value::List{Value::Map{{"@", "augment.flip"}}}}});
+  CHECK(contains(message(appended(augmented, data("digits"))), "augmented or transformed already"));
+  CHECK(contains(message(method("split", appended(blobs(9, 1), blobs(9, 1), {{"share", 0.5}}), {{"val", 0.5}})),
+                 "drawn with replacement"));
+  const Value words = table("words.csv", "t,y\nab,u\nba,v\nb,u\na,v\n", {{"text", "t"}});
+  CHECK(open(method("split", appended(words, words), {{"val", 0.5}})).val->size() == 4);
   const Value text = data("text", {{"path", write_file("t.txt", std::string(100, 'a') + "b")}, {"context", 4}});
   CHECK(contains(message(appended(text, text)), "cannot be joined"));
 }

@@ -116,7 +116,7 @@ TEST_CASE("fold: what is refused") {
                  "validation part already"));
   CHECK(contains(message_of(fold(method("normalize", grouped()), {{"k", 3}, {"index", 0}})), "normalised before"));
   CHECK(contains(message_of(fold(method("weighted", grouped(), {{"balanced", true}}), {{"k", 3}, {"index", 0}})),
-                 "weighted before it is divided"));
+                 "drawn with replacement before they are divided"));
 }
 
 TEST_CASE("weighted: samples come as often as their weights say, the same whatever the threads") {

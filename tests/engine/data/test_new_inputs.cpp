@@ -89,7 +89,7 @@ TEST_CASE("texts of a table are cut and filled as in training") {
 TEST_CASE("what new rows must have") {
   const DataParts parts = open(table("a,b,y\n1,red,1\n2,blue,2\n"));
   const auto message = [&](const std::string& text) { return message_of(parts, write_file("new.csv", text)); };
-  CHECK(message("b\nred\n") == "new.csv: expected the columns that the model was trained on; missing: \"a\"");
+  CHECK(message("b\nred\n") == "new.csv: expected the columns of the training data; missing: \"a\"");
   CHECK(message("a,b\n1,red\nx,red\n") == "new.csv:3: column \"a\": expected a number, as in training, found \"x\"");
   CHECK(contains(message("a,b\n1e39,red\n"), "new.csv:2: column \"a\": \"1e39\" is not finite or too large"));
   // x2 is a column that the model reads, and no other name of x1.

@@ -113,6 +113,7 @@ struct DataParts {
   //   table           uint8, JSON text: the columns of a table, their fill values and categories, and the classes
   //   tokenizer       uint8, JSON text: what text is cut into (data/tokenizer.h)
   NamedTensors state;
+  std::vector<std::string> warnings = {};  // "FILE:LINE: path: text", of what may not be meant
   // Completes a source when it is known which rows train (a table's fill values and categories). Methods that look at
   // columns call this function first; it is empty in the result of open_data().
   std::function<void(DataParts&)> settle;
@@ -121,8 +122,9 @@ struct DataParts {
   // part, of the validation part and of all used samples, as fractions.
   std::function<void(DataParts&, double train, double val, double end)> cut;
   // The rows of a table, encoded with the fill values, categories and classes that this state of another table holds.
-  // Error{recipe} if columns, targets or classes are others. Empty where a method has changed the columns.
-  std::function<Dataset(const NamedTensors& state)> encode_as;
+  // Adds a sentence for each column with categories that the other table lacks to `warnings`. Error{recipe} if columns,
+  // targets or classes are others. Empty where a method has changed the columns.
+  std::function<Dataset(const NamedTensors& state, std::vector<std::string>& warnings)> encode_as;
   // Gives a column of the source that is in no batch, as float64 [N]: numbers, or codes of other values; NaN where
   // missing. Undefined if there is no such column.
   std::function<at::Tensor(const std::string& column)> lookup;

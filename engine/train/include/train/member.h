@@ -145,8 +145,8 @@ class Member {
   void say_that_no_best_was_kept() const;
   // A warning where the fit was too short for its average of weights.
   void say_what_the_average_lacks() const;
-  // Once, where a step function has left all weights as they were.
-  void say_that_no_weight_moves();
+  // Once, where at least this many steps of a step function have left all weights as they were.
+  void say_that_no_weight_moves(std::int64_t least);
   Value part_sizes() const;
   void check_data(const Checkpoint& checkpoint) const;
   void check_extension(std::int64_t before) const;

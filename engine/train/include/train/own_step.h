@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,7 +46,7 @@ class OwnStep final : public Trained {
   RunHandle::Objects models(std::size_t) override { return model_objects_; }
   RunHandle::Objects optimizers() const override { return optimizer_objects_; }
   void begin_evaluation() override;
-  bool has_moved() const override;
+  std::int64_t still_steps() const override { return has_moved_ ? 0 : steps_; }
 
  private:
   void measure(const Argument& result, std::int64_t samples);
@@ -64,7 +63,8 @@ class OwnStep final : public Trained {
   std::map<std::string, Scheduled> schedules_;  // of optimizers that have one
   RunHandle::Objects model_objects_, optimizer_objects_;
   std::map<std::string, LossMeter> meters_;
-  std::optional<std::uint64_t> writes_before_;  // before the first step since the weights were set
+  std::int64_t steps_ = 0;  // of this process
+  bool has_moved_ = false;  // whether one of them, or of those before a resume, has changed a weight
 };
 
 }  // namespace trainlab

@@ -86,9 +86,9 @@ class Trained {
   // average in place of the weights.
   virtual std::optional<std::int64_t> average_updates(std::size_t member) const { return (void)member, std::nullopt; }
 
-  // False where the steps since the fit was begun or restored have changed no weight, as those of a step function that
-  // does not call its optimizer.
-  virtual bool has_moved() const { return true; }
+  // The number of steps from the beginning of the fit that have changed no weight, as those of a step function do that
+  // does not call its optimizer; 0 once a step has changed one, and in a fit that was resumed.
+  virtual std::int64_t still_steps() const { return 0; }
 
   // The value of run.model for a member.
   virtual RunHandle::Objects models(std::size_t member) = 0;
