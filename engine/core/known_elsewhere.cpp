@@ -147,10 +147,12 @@ constexpr std::string_view for_functions = "functions of tensors are in lab.ops:
 constexpr std::string_view for_images =
     "images are changed by methods of the data: data:normalize(), data:augment { … }";
 constexpr std::string_view for_layers = "a list of layers is a table of Lua: nn.Sequential { a, b }";
+constexpr std::string_view for_more_data = "other data are added to the training part: data:append(other)";
 constexpr std::string_view for_trainers = "a training is described and returned: return lab.fit { … }";
 
 constexpr auto known_members = std::to_array<Word>({
     {"Compose", for_images},
+    {"ConcatDataset", for_more_data},
     {"DataLoader", for_batches},
     {"Dataset", "data from the memory of a recipe: lab.data.tensors(function() return { x = …, y = … } end)"},
     {"F", for_functions},

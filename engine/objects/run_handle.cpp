@@ -64,7 +64,7 @@ void register_run_handle(Registry& registry) {
   const auto field = [&](const char* name, const char* doc, const char* type) {
     registry.add(Entry(name, "field", doc).returns(type));
   };
-  field("run.step", "Optimizer steps done.", "integer");
+  field("run.step", "Steps done: those of the optimizer, or the calls of the recipe's own step.", "integer");
   field("run.epoch", "Epochs completed.", "integer");
   field("run.samples", "Samples seen in training.", "integer");
   field("run.metrics",

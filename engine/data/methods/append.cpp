@@ -117,6 +117,17 @@ void check_order(const Options& spec, const DataParts& parts, const DataParts& o
         .hint("write :append before :normalize(), whose means are then those of all training samples");
 }
 
+// Without encode_as on both sides the columns are joined as they are, so that both must have learnt the same.
+void check_encodings(const Options& spec, const DataParts& parts, const DataParts& other) {
+  for (const char* learnt : {"table", "tokenizer"}) {
+    const auto here = parts.state.find(learnt), there = other.state.find(learnt);
+    const bool is_here = here != parts.state.end(), is_there = there != other.state.end();
+    if (is_here != is_there || (is_here && !at::equal(here->second, there->second)))
+      throw spec.error("data", "its categories, fill values or vocabulary are others than those of the data here")
+          .hint("both can be tables as their files have them: write :map and :pack after :append");
+  }
+}
+
 // The data set that the samples of `other` are taken from; those of a table are encoded as the table here is.
 std::shared_ptr<const Dataset> samples_of(const Options& spec, DataParts& parts, DataParts& other) {
   if (parts.encode_as && other.encode_as) {
@@ -127,13 +138,6 @@ std::shared_ptr<const Dataset> samples_of(const Options& spec, DataParts& parts,
     return encoded;
   }
   settle(other);
-  for (const char* learnt : {"table", "tokenizer"}) {
-    const auto here = parts.state.find(learnt), there = other.state.find(learnt);
-    const bool is_here = here != parts.state.end(), is_there = there != other.state.end();
-    if (is_here != is_there || (is_here && !at::equal(here->second, there->second)))
-      throw spec.error("data", "its categories, fill values or vocabulary are others than those of the data here")
-          .hint("both can be tables as their files have them: write :map and :pack after :append");
-  }
   return other.train.data;
 }
 
@@ -155,6 +159,7 @@ DataParts append(const Options& spec, const DataContext& context) {
   settle(parts);
   const std::shared_ptr<const Dataset> own = parts.train.data, more = samples_of(spec, parts, other);
   const auto both = with_torch_errors([&] { return std::make_shared<const Dataset>(join(spec, *own, *more)); });
+  if (!parts.encode_as || !other.encode_as) check_encodings(spec, parts, other);
 
   std::vector<std::int64_t> rows;
   for (std::int64_t i = 0; i < parts.train.size(); ++i) rows.push_back(parts.train.row(i));

@@ -82,7 +82,9 @@ DataParts fold(const Options& spec, const DataContext& context) {
 
 DataParts weighted(const Options& spec, const DataContext& context) {
   DataParts parts = open_source(spec.child("source"), context);
-  if (parts.train.draws) throw spec.error("source", "the training samples are drawn already");
+  if (parts.train.draws)
+    throw spec.error("source", "the training samples are drawn already")
+        .hint("either :weighted, once, or the share of :append");
   if (spec.given("column") == spec.boolean("balanced"))
     throw spec.error("", "expected a column of weights, or balanced = true");
   std::vector<double> weights;

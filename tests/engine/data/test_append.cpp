@@ -134,8 +134,8 @@ TEST_CASE("append: what is refused") {
 
   const std::string one = "a,y\n1,u\n2,v\n";
   const Value first = table("one.csv", one);
-  CHECK(contains(message(appended(first, blobs(9, 1))), "its categories, fill values or vocabulary are others"));
-  CHECK(contains(message(appended(blobs(9, 1), first)), "its categories, fill values or vocabulary are others"));
+  CHECK(contains(message(appended(first, blobs(9, 1))), "its classes are without names, and those here are u, v"));
+  CHECK(contains(message(appended(blobs(9, 1), first)), "its classes are u, v, and those here are without names"));
   CHECK(contains(message(appended(first, table("b.csv", "b,y\n1,u\n"))), "\"a\""));
   CHECK(contains(message(appended(first, table("c.csv", "a,y\n1,w\n"))),
                  "has the class \"w\", which the data here lacks"));
