@@ -322,6 +322,10 @@ class BadInput(Compare):
         self.refused("they compute it in different ways", "a.lua", "b.lua", *TARGET)
         # The accuracy means the same all the same.
         self.compare("a.lua", "b.lua", "--target", "val.accuracy=0.8", "--within", "0.001 s")
+        # Samples that the training part gets from elsewhere leave those of the other parts what they are.
+        self.write("b.lua", RECIPE.replace("seed = 7 }", "seed = 7 }:append(lab.data.digits():take(100))"))
+        result = self.compare("a.lua", "b.lua", *TARGET, "--within", "0.001 s")
+        self.assert_said(result, "A and B train on different samples (359 samples in A, 459 in B)")
         self.write("b.lua", RECIPE.replace("seed = 7 }", "seed = 7 }:normalize()"))
         result = self.compare("a.lua", "b.lua", *TARGET, "--within", "0.001 s")
         self.assert_said(result, "A and B prepare the same samples in different ways")
