@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "entry_table.h"
+#include "sandbox/weak_table.h"
 #include "tensor/lua_tensor.h"
 #include "tensor/types.h"
 
@@ -20,7 +21,7 @@ std::string registry_key(std::string_view type) { return "trainlab.object." + st
 // Userdata of ours or nullptr: marked by the metatable, which a recipe can neither reach nor replace.
 std::shared_ptr<Object>* handle(lua_State* L, int index) {
   if (lua_type(L, index) != LUA_TUSERDATA || lua_getmetatable(L, index) == 0) return nullptr;
-  lua_pushlightuserdata(L, const_cast<char*>(&kMark));
+  push_key(L, kMark);
   lua_rawget(L, -2);
   const bool ours = lua_toboolean(L, -1) != 0;
   lua_pop(L, 2);
@@ -35,7 +36,7 @@ int l_release(lua_State* L) {
 }  // namespace
 
 void define_object_type(lua_State* L, std::string_view type) {
-  lua_pushlightuserdata(L, const_cast<char*>(&kMark));
+  push_key(L, kMark);
   lua_pushboolean(L, 1);
   lua_rawset(L, -3);
   lua_pushcfunction(L, l_release);

@@ -6,14 +6,13 @@
 #include "bindings/marshal.h"
 #include "entry_table.h"
 #include "namespaces.h"
+#include "sandbox/weak_table.h"
 
 namespace trainlab {
 
 namespace {
 
 const char kNames = 0;  // in a metatable: name → true
-
-void push_key(lua_State* L) { lua_pushlightuserdata(L, const_cast<char*>(&kNames)); }
 
 // Upvalue: the table of names.
 bool is_declared(lua_State* L) {
@@ -55,7 +54,7 @@ void push_params_metatable(lua_State* L, std::span<const std::string> names) {
     lua_pushboolean(L, 1);
     lua_rawset(L, -3);
   }
-  push_key(L);
+  push_key(L, kNames);
   lua_pushvalue(L, -2);
   lua_rawset(L, -4);
   lua_pushvalue(L, -1);
@@ -77,7 +76,7 @@ void push_params(lua_State* L, const Value::Map& values) {
 
 std::optional<std::vector<std::string>> params_names(lua_State* L, int index) {
   if (lua_type(L, index) != LUA_TTABLE || lua_getmetatable(L, index) == 0) return std::nullopt;
-  push_key(L);
+  push_key(L, kNames);
   lua_rawget(L, -2);
   std::optional<std::vector<std::string>> names;
   if (lua_istable(L, -1)) names = names_in(L, lua_gettop(L));

@@ -14,6 +14,7 @@
 #include "objects/model_object.h"
 #include "optim/scaled_rate.h"
 #include "sandbox/underway.h"
+#include "sandbox/weak_table.h"
 #include "tensor/lua_tensor.h"
 #include "tensor/names.h"
 #include "values/call_arguments.h"
@@ -153,7 +154,7 @@ int l_parameters(lua_State* L) {
       push_tensor(L, parameters[i]);
       lua_rawseti(L, -2, static_cast<int>(i) + 1);
     }
-    lua_pushlightuserdata(L, const_cast<char*>(&kModel));
+    push_key(L, kModel);
     lua_pushvalue(L, 1);
     lua_rawset(L, -3);
     return 1;
@@ -241,7 +242,7 @@ std::vector<OptimizedParameter> parameters_at(lua_State* L, int index) {
   if (!lua_istable(L, index)) {
     throw recipe_error("expected model:parameters(), or a list of tensors, found " + type_text(L, index));
   }
-  lua_pushlightuserdata(L, const_cast<char*>(&kModel));
+  push_key(L, kModel);
   lua_rawget(L, index);
   std::vector<OptimizedParameter> known;
   if (const auto model = std::dynamic_pointer_cast<ModelObject>(to_object(L, -1))) known = model->parameters();

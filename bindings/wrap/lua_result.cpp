@@ -330,7 +330,7 @@ void open_results(lua_State* L) {
   lua_newtable(L);
   define_object_type(L, "result");
 
-  lua_pushlightuserdata(L, const_cast<char*>(&kMethods));
+  push_key(L, kMethods);
   lua_newtable(L);
   lua_newtable(L);
   for (const auto& [name, method] : std::initializer_list<std::pair<const char*, lua_CFunction>>{
@@ -381,7 +381,7 @@ void push_result(lua_State* L, StageResult result) {
     }
   }
   watch_inner_names(L, result.summary);
-  lua_pushlightuserdata(L, const_cast<char*>(&kMethods));
+  push_key(L, kMethods);
   lua_rawget(L, LUA_REGISTRYINDEX);
   lua_setmetatable(L, -2);
   push_object(L, std::make_shared<ResultObject>(std::move(result)));

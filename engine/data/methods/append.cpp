@@ -1,7 +1,6 @@
 // data:append: the training samples of two data sets as one training part.
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 
 #include <ATen/ops/concat.h>
 #include <ATen/ops/equal.h>
@@ -47,7 +46,7 @@ bool is_same(const at::Tensor& a, const at::Tensor& b) {
   return a.defined() == b.defined() && (!a.defined() || at::equal(a, b));
 }
 
-// What a batch holds of a column: "uint8 [3, 32, 32]".
+// The type and the shape that a sample of the column has in a batch: "uint8 [3, 32, 32]".
 std::string form(const Column& column) {
   return dtype_name(column.batch_type()) + " " + shape_text(column.sample_shape());
 }
@@ -119,10 +118,12 @@ void check_order(const Options& spec, const DataParts& parts, const DataParts& o
 
 // Without encode_as on both sides the columns are joined as they are, so that both must have learnt the same.
 void check_encodings(const Options& spec, const DataParts& parts, const DataParts& other) {
-  for (const char* learnt : {"table", "tokenizer"}) {
-    const auto here = parts.state.find(learnt), there = other.state.find(learnt);
-    const bool is_here = here != parts.state.end(), is_there = there != other.state.end();
-    if (is_here != is_there || (is_here && !at::equal(here->second, there->second)))
+  for (const char* name : {"table", "tokenizer"}) {
+    const auto learnt = [name](const DataParts& data) {
+      const auto found = data.state.find(name);
+      return found == data.state.end() ? at::Tensor() : found->second;
+    };
+    if (!is_same(learnt(parts), learnt(other)))
       throw spec.error("data", "its categories, fill values or vocabulary are others than those of the data here")
           .hint("both can be tables as their files have them: write :map and :pack after :append");
   }

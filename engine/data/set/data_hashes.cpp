@@ -35,6 +35,14 @@ void make_row(const RowSource& source, std::int64_t row, std::span<char> bytes) 
   }
 }
 
+// The places, spread over `size` rows of this size, of the rows that count: all of them within most_hashed bytes.
+at::Tensor hashed_places(std::int64_t size, std::int64_t row_bytes) {
+  const std::int64_t count = std::min(size, std::max<std::int64_t>(most_hashed / row_bytes, 1));
+  const at::Tensor places = at::empty({count}, at::kLong);
+  for (std::int64_t i = 0; i < count; ++i) places.mutable_data_ptr<std::int64_t>()[i] = spread(i, count, size);
+  return places;
+}
+
 std::string hash_of(const Column& column, std::int64_t size) {
   const Shape shape = column.sample_shape();
   const auto value_bytes = static_cast<std::int64_t>(c10::elementSize(column.stored_type()));
@@ -51,14 +59,9 @@ std::string hash_of(const Column& column, std::int64_t size) {
     }
     return hash_bytes(head + bytes);
   }
-  const std::int64_t count = std::clamp<std::int64_t>(most_hashed / row_bytes, 1, size);
-  at::Tensor rows = column.values;
-  if (count < size) {
-    const at::Tensor places = at::empty({count}, at::kLong);
-    for (std::int64_t i = 0; i < count; ++i) places.mutable_data_ptr<std::int64_t>()[i] = spread(i, count, size);
-    rows = at::index_select(rows, 0, places);
-  }
-  rows = rows.contiguous();
+  const bool is_small = size <= most_hashed / row_bytes;
+  const at::Tensor rows =
+      is_small ? column.values.contiguous() : at::index_select(column.values, 0, hashed_places(size, row_bytes));
   const std::string_view parts[] = {head, bytes_of_rows(rows)};
   return hash_parts(parts);
 }
@@ -95,6 +98,17 @@ Value data_hashes(const DataParts& parts) {
   if (parts.val) add("val", *parts.val);
   if (parts.test) add("test", *parts.test);
   return all;
+}
+
+std::string hash_of_rows(const Column& column, std::span<const std::int64_t> rows) {
+  constexpr std::int64_t value_bytes = sizeof(double);  // in whatever type the values are stored
+  const std::int64_t row_bytes = std::max<std::int64_t>(element_count(column.sample_shape()) * value_bytes, 1);
+  const at::Tensor places = hashed_places(static_cast<std::int64_t>(rows.size()), row_bytes);
+  auto* const place = places.mutable_data_ptr<std::int64_t>();
+  std::transform(place, place + places.numel(), place,
+                 [&](std::int64_t i) { return rows[static_cast<std::size_t>(i)]; });
+  const at::Tensor values = at::index_select(column.values, 0, places);
+  return hash_bytes(bytes_of_rows(at::isFloatingType(values.scalar_type()) ? values.to(at::kDouble) : values));
 }
 
 std::string changed_columns(const Value& before, const Value& now) {

@@ -73,7 +73,7 @@ void put_text(std::vector<std::int32_t> tokens, std::int32_t* row, std::int64_t 
 // Reads the tensor that encode() stored under `table`. Error{run} if it is damaged.
 Value stored_table(const NamedTensors& state);
 
-// The names of the targets in the tensor that encode() stored.
+// The names of the targets in what stored_table() gave.
 std::vector<std::string> stored_targets(const Value& table);
 
 // Encodes rows of another file as encode() did: x and a column for each of `more`, with the fill values, categories and

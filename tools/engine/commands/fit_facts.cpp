@@ -1,9 +1,6 @@
 // Answers what `trainlab compare`, `trainlab plan seeds` and `trainlab plan sweep` ask about a recipe before any
 // training, and `trainlab compare` about the ensemble of a run that has ended: the metric and its direction, and the
 // data and the rule by which the metric is measured. The answer is JSON.
-#include <ATen/ops/empty.h>
-#include <ATen/ops/index_select.h>
-
 #include <algorithm>
 #include <vector>
 
@@ -21,27 +18,19 @@ namespace trainlab {
 
 namespace {
 
-std::string hash_of(const at::Tensor& tensor) {
-  return hash_bytes({static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes()});
-}
-
 // A text that identifies the questions that a part asks a model, in whatever order: its rows and their targets, or all
 // columns where there is no target y. Other rows of the data do not count: they may be appended to the training part.
 std::string questions_of(const Part& part) {
-  const at::Tensor rows = at::empty({part.size()}, at::kLong);
-  auto* const first = rows.mutable_data_ptr<std::int64_t>();
-  for (std::int64_t i = 0; i < part.size(); ++i) first[i] = part.row(i);
-  std::sort(first, first + part.size());
+  std::vector<std::int64_t> rows;
+  for (std::int64_t i = 0; i < part.size(); ++i) rows.push_back(part.row(i));
+  std::ranges::sort(rows);
+  const std::string places =
+      hash_bytes({reinterpret_cast<const char*>(rows.data()), rows.size() * sizeof(std::int64_t)});
   const Column* const y = part.data->find("y");
-  if (y && y->values.defined()) {
-    const at::Tensor targets = at::index_select(y->values, 0, rows);
-    return fingerprint(Value::List{
-        hash_of(rows), hash_of(at::isFloatingType(targets.scalar_type()) ? targets.to(at::kDouble).contiguous()
-                                                                         : targets.contiguous())});
-  }
+  if (y && !y->source) return fingerprint(Value::List{places, hash_of_rows(*y, rows)});
   DataParts alone;
   alone.train = part;
-  return fingerprint(Value::List{hash_of(rows), data_hashes(alone)});
+  return fingerprint(Value::List{places, data_hashes(alone)});
 }
 
 Value described(const Part& part) { return Value::Map{{"samples", part.size()}, {"questions", questions_of(part)}}; }
