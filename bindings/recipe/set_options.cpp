@@ -5,6 +5,7 @@
 #include <memory>
 #include <string_view>
 
+#include "core/callable.h"
 #include "run/stage.h"
 #include "run/toml_text.h"
 #include "values/entry_table.h"

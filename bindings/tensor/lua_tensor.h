@@ -6,7 +6,7 @@
 
 #include "bindings/lua_state.h"
 #include "tensor/memory.h"
-#include "tensor/safetensors.h"
+#include "tensor/named_tensors.h"
 
 struct lua_State;
 

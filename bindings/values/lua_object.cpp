@@ -8,6 +8,7 @@
 #include "entry_table.h"
 #include "sandbox/weak_table.h"
 #include "tensor/lua_tensor.h"
+#include "tensor/tensor_object.h"
 #include "tensor/types.h"
 
 namespace trainlab {

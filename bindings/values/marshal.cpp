@@ -12,6 +12,7 @@
 #include "core/printable.h"
 #include "entry_table.h"
 #include "tensor/lua_tensor.h"
+#include "tensor/safetensors.h"
 
 namespace trainlab {
 

@@ -17,6 +17,7 @@
 #include "sandbox/weak_table.h"
 #include "tensor/lua_tensor.h"
 #include "tensor/names.h"
+#include "tensor/tensor_object.h"
 #include "values/call_arguments.h"
 #include "values/entry_table.h"
 #include "values/object_type.h"

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/duration.h"
 #include "core/known_elsewhere.h"
 #include "core/pickle.h"
 #include "core/printable.h"

@@ -1,5 +1,7 @@
 #include <algorithm>
 
+#include "core/callable.h"
+#include "core/duration.h"
 #include "types.h"
 
 namespace trainlab {
@@ -26,6 +28,8 @@ Options::Options(const Registry& registry, std::shared_ptr<const Spec> spec, con
 
 Options::Options(const Registry& registry, std::shared_ptr<const Spec> spec, std::string path)
     : Options(registry, spec, spec->value, std::move(path)) {}
+
+Spec Options::spec() const { return {*node_, spec_->functions}; }
 
 std::string Options::where() const {
   const Value& at = (*entry_node_)["@at"];

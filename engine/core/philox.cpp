@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <stdexcept>
 
-#include "core/philox.h"
-#include "core/random.h"
+#include "core/random/philox.h"
+#include "core/random/stream.h"
 
 #ifdef __x86_64__
 #include <immintrin.h>

@@ -1,4 +1,4 @@
-#include "core/random.h"
+#include "core/random/stream.h"
 
 #include <cmath>
 #include <numbers>

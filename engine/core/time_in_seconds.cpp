@@ -1,5 +1,6 @@
 #include "core/time_in_seconds.h"
 
+#include "core/duration.h"
 #include "core/error.h"
 
 namespace trainlab {

@@ -6,6 +6,7 @@
 #include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
+#include "core/random/stream.h"
 #include "draw_kernels.h"
 #include "gpus.h"
 #include "tensor/device.h"

@@ -7,7 +7,7 @@
 #include <array>
 #include <cstdint>
 
-#include "core/philox.h"
+#include "core/random/philox.h"
 #include "tensor/drawn_values.h"
 
 namespace trainlab::cuda {

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/callable.h"
+
 namespace trainlab {
 namespace {
 

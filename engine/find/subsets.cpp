@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/clock.h"
+#include "core/random/stream.h"
 #include "core/words.h"
 #include "train/fit.h"
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/value.h"
 #include "forecast/golden_section.h"
 
 namespace trainlab {

@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "tensor/npy.h"
+#include "tensor/safetensors.h"
 #include "tensor/types.h"
 
 namespace trainlab {

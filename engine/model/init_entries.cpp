@@ -8,6 +8,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "core/random/stream.h"
 #include "init.h"
 #include "model/initial.h"
 #include "tensor/random.h"

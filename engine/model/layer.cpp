@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "build.h"
+#include "core/callable.h"
 #include "core/pattern.h"
 #include "core/trace.h"
 #include "core/words.h"

@@ -4,6 +4,7 @@
 
 #include "core/function_error.h"
 #include "data/batch_object.h"
+#include "tensor/tensor_object.h"
 #include "tensor/text.h"
 
 namespace trainlab {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "core/duration.h"
 #include "entries.h"
 #include "kernels.h"
 #include "parameters.h"

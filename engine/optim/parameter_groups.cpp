@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/callable.h"
 #include "core/pattern.h"
 #include "core/words.h"
 

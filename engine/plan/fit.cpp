@@ -8,7 +8,7 @@
 #include <set>
 
 #include "core/error.h"
-#include "core/random.h"
+#include "core/random/stream.h"
 
 namespace trainlab {
 

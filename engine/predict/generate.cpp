@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/random/stream.h"
 #include "data/tokenizer.h"
 
 namespace trainlab {

@@ -12,6 +12,7 @@
 #include "predict/kept_weights.h"
 #include "run_weights.h"
 #include "tensor/named_tensors.h"
+#include "tensor/safetensors.h"
 #include "weights_options.h"
 
 namespace trainlab {

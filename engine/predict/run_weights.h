@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "tensor/safetensors.h"
+#include "tensor/named_tensors.h"
 
 namespace trainlab {
 

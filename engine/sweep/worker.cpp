@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "core/clock.h"
+#include "core/duration.h"
 #include "core/files.h"
 #include "core/host.h"
 #include "run/budget.h"

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "tensor/names.h"
+#include "tensor/tensor_object.h"
 #include "tensor/types.h"
 
 namespace trainlab {

@@ -2,6 +2,7 @@
 #include <ATen/ops/arange.h>
 
 #include "support.h"
+#include "tensor/tensor_object.h"
 #include "tensor/types.h"
 
 namespace trainlab::tensors_test {

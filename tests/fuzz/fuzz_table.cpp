@@ -1,5 +1,6 @@
 #include "fuzz.h"
 #include "sources/table.h"
+#include "tensor/named_tensors.h"
 
 namespace trainlab::test {
 

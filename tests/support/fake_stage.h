@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "core/callable.h"
 #include "core/registry.h"
 #include "run/stage.h"
 

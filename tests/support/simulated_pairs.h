@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "compare/judgement.h"
-#include "core/random.h"
+#include "core/random/stream.h"
 
 namespace trainlab::compare {
 

@@ -31,6 +31,7 @@
 #include <tuple>
 #include <vector>
 
+#include "core/random/stream.h"
 #include "tensor/device.h"
 #include "tensor/memory.h"
 #include "tensor/types.h"

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/callable.h"
 #include "core/clock.h"
 #include "core/clones.h"
 #include "core/statistics.h"

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/random/stream.h"
 #include "support/simulated_pairs.h"
 
 using namespace trainlab;

@@ -19,6 +19,7 @@
 
 #include "core/clock.h"
 #include "core/statistics.h"
+#include "core/trace.h"
 #include "profile/layers.h"
 #include "steps/step_collector.h"
 #include "support/fit_support.h"

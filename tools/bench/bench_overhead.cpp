@@ -15,6 +15,7 @@
 
 #include <cstdio>
 
+#include "core/callable.h"
 #include "core/clock.h"
 #include "core/statistics.h"
 #include "data/loader.h"

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "core/callable.h"
 #include "study/study.h"
 #include "test_functions.h"
 

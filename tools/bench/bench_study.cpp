@@ -15,6 +15,7 @@
 #include <filesystem>
 #include <functional>
 
+#include "core/callable.h"
 #include "core/clock.h"
 #include "study/place.h"
 #include "study/shared_study.h"

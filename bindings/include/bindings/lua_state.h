@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "core/error.h"
-#include "core/random.h"
+#include "core/random/stream.h"
 #include "core/registry.h"
 
 struct lua_State;

@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/random.h"
+#include "core/random/stream.h"
 #include "core/registry.h"
 #include "formats/pixels.h"
 #include "tensor/types.h"

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <map>
 
+#include "core/random/stream.h"
 #include "set/partition.h"
 #include "set/sources.h"
 

@@ -10,6 +10,7 @@
 #include "loader/row_gather.h"
 #include "set/arrays.h"
 #include "set/sources.h"
+#include "tensor/tensor_object.h"
 
 namespace trainlab {
 

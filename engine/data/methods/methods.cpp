@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 
+#include "core/random/stream.h"
 #include "core/value.h"
 #include "set/partition.h"
 #include "set/sources.h"

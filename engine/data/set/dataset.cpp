@@ -4,6 +4,8 @@
 #include <cmath>
 #include <set>
 
+#include "core/random/stream.h"
+
 namespace trainlab {
 
 Shape Column::sample_shape() const { return source ? source->shape() : values.sizes().slice(1).vec(); }

@@ -6,6 +6,7 @@
 #include <numbers>
 #include <vector>
 
+#include "core/random/stream.h"
 #include "set/sources.h"
 
 namespace trainlab {

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/callable.h"
 #include "set/arrays.h"
 #include "set/sources.h"
+#include "tensor/tensor_object.h"
 
 namespace trainlab {
 

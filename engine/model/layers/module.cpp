@@ -12,6 +12,7 @@
 #include "model/module_object.h"
 #include "replay.h"
 #include "tensor/autocast.h"
+#include "tensor/tensor_object.h"
 
 namespace trainlab {
 

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/duration.h"
 #include "optim/schedule.h"
 
 namespace trainlab {

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <utility>
 
+#include "core/callable.h"
+
 namespace trainlab {
 namespace {
 

@@ -8,6 +8,7 @@
 
 #include "core/clock.h"
 #include "core/files.h"
+#include "core/trace.h"
 #include "tensor/types.h"
 #include "train/fit.h"
 

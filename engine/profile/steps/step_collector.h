@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/trace.h"
 #include "operator_count.h"
 #include "profile/steps.h"
 #include "task_steps.h"

@@ -1,5 +1,6 @@
 #include <set>
 
+#include "core/registry.h"
 #include "run/flag.h"
 #include "run/manifest.h"
 

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <optional>
 
-#include "core/random.h"
+#include "core/random/stream.h"
 #include "study/importance.h"
 
 namespace trainlab {

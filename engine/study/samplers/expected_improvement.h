@@ -16,7 +16,7 @@
 #include <span>
 #include <vector>
 
-#include "core/random.h"
+#include "core/random/stream.h"
 #include "gaussian_process.h"
 #include "study/space.h"
 

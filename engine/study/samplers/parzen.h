@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "core/random.h"
+#include "core/random/stream.h"
 #include "study/space.h"
 
 namespace trainlab {

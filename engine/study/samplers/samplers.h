@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include "core/random/stream.h"
 #include "study/sampler.h"
 
 namespace trainlab {

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "core/params.h"
-#include "core/random.h"
+#include "core/random/key.h"
 
 namespace trainlab {
 

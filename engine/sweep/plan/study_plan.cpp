@@ -6,7 +6,9 @@
 #include <cmath>
 #include <limits>
 
+#include "core/duration.h"
 #include "core/params.h"
+#include "core/random/stream.h"
 #include "core/time_in_seconds.h"
 #include "core/words.h"
 #include "objective/metric.h"

@@ -2,6 +2,8 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 
+#include "core/random/stream.h"
+
 namespace trainlab {
 
 const at::Generator& keyed_generator(Key key) {

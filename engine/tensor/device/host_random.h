@@ -5,7 +5,7 @@
 
 #include <span>
 
-#include "core/random.h"
+#include "core/random/key.h"
 
 namespace trainlab::host {
 

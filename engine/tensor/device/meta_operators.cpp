@@ -24,6 +24,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/callable.h"
 #include "meta_device.h"
 #include "tensor/memory_events.h"
 

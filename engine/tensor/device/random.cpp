@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "core/random/stream.h"
 #include "host_random.h"
 #include "tensor/device.h"
 #include "tensor/drawn_values.h"

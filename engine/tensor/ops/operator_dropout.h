@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-#include "core/random.h"
+#include "core/random/key.h"
 
 namespace trainlab {
 

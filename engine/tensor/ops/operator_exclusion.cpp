@@ -2,6 +2,7 @@
 #include <ATen/core/enum_tag.h>
 #include <ATen/core/jit_type.h>
 
+#include "core/callable.h"
 #include "operator_dropout.h"
 #include "operator_schema.h"
 

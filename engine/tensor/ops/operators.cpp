@@ -9,6 +9,7 @@
 #include <map>
 #include <mutex>
 
+#include "core/callable.h"
 #include "operator_dropout.h"
 #include "operator_rules.h"
 #include "operator_schema.h"

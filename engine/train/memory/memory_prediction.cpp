@@ -8,6 +8,7 @@
 #include <functional>
 #include <numeric>
 
+#include "core/duration.h"
 #include "core/words.h"
 #include "objective/losses.h"
 #include "step/batch_view.h"

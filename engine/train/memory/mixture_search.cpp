@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "auto_recompute.h"
+#include "core/duration.h"
 #include "memory_summary.h"
 #include "plan/fit_plan_parts.h"
 #include "train/fit.h"

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/duration.h"
 #include "core/time_in_seconds.h"
 #include "core/value.h"
 #include "fit_plan_parts.h"

@@ -3,6 +3,8 @@
 #include <memory>
 #include <string_view>
 
+#include "core/callable.h"
+
 namespace trainlab {
 namespace {
 

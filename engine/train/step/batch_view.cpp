@@ -1,5 +1,6 @@
 #include "batch_view.h"
 
+#include "core/callable.h"
 #include "tensor/device.h"
 #include "tensor/memory.h"
 #include "tensor/operator_errors.h"

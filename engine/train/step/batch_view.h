@@ -14,6 +14,8 @@
 
 namespace trainlab {
 
+class Object;  // core/callable.h
+
 // The batch on the fit's device, in the form that the loss and the metrics take. `moved` owns the columns. `members` =
 // 0: no member axis. `run`: the object that a recipe's functions get.
 BatchView view_of(const FitPlan& plan, const Batch& batch, std::int64_t members, Key key,

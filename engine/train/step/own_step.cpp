@@ -11,6 +11,7 @@
 #include "data/batch_object.h"
 #include "tensor/device.h"
 #include "tensor/named_tensors.h"
+#include "tensor/tensor_object.h"
 #include "tensor/text.h"
 
 namespace trainlab {

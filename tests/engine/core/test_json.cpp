@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "core/error.h"
-#include "core/random.h"
+#include "core/random/stream.h"
 #include "core/value.h"
 #include "engine/core/sample_registry.h"
 

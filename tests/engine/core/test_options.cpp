@@ -1,5 +1,8 @@
 #include <catch2/catch.hpp>
 
+#include "core/callable.h"
+#include "core/duration.h"
+#include "core/random/key.h"
 #include "engine/core/sample_registry.h"
 
 namespace trainlab::options_test {

@@ -5,7 +5,7 @@
 #include <set>
 #include <vector>
 
-#include "core/random.h"
+#include "core/random/stream.h"
 
 namespace trainlab::random_test {
 

@@ -1,6 +1,7 @@
 // Data specs without Lua: the Values that a recipe's constructors give.
 #pragma once
 
+#include "core/callable.h"
 #include "data/loader.h"
 #include "support/data_support.h"
 

@@ -7,6 +7,8 @@
 
 #include "specs.h"
 #include "tensor/npy.h"
+#include "tensor/safetensors.h"
+#include "tensor/tensor_object.h"
 
 namespace trainlab::arrays_test {
 

@@ -9,6 +9,7 @@
 #include <numeric>
 #include <set>
 
+#include "core/random/stream.h"
 #include "support/data_support.h"
 #include "support/stand_in_device.h"
 #include "tensor/device.h"

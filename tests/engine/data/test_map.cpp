@@ -7,6 +7,7 @@
 #include "core/callable.h"
 #include "specs.h"
 #include "support/stand_in_device.h"
+#include "tensor/tensor_object.h"
 #include "tensor/types.h"
 
 namespace trainlab::map_test {

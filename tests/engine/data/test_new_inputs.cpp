@@ -5,6 +5,7 @@
 
 #include "data/new_inputs.h"
 #include "specs.h"
+#include "tensor/safetensors.h"
 
 namespace trainlab::new_inputs_test {
 

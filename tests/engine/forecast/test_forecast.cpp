@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/files.h"
-#include "core/random.h"
+#include "core/random/stream.h"
 #include "forecast/forecast.h"
 
 namespace trainlab::forecast_test {

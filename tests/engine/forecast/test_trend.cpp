@@ -3,7 +3,7 @@
 #include <cmath>
 #include <vector>
 
-#include "core/random.h"
+#include "core/random/stream.h"
 #include "forecast/trend.h"
 
 namespace trainlab::trend_test {

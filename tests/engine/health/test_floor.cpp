@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "core/random.h"
+#include "core/random/stream.h"
 #include "health/floor.h"
 
 namespace trainlab::floor_test {

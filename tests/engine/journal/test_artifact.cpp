@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "journal/artifact.h"
+#include "tensor/safetensors.h"
 
 namespace trainlab::artifact_test {
 

@@ -2,6 +2,7 @@
 
 #include <ATen/ops/empty.h>
 
+#include "core/callable.h"
 #include "support/stand_in_device.h"
 
 namespace trainlab::testing {

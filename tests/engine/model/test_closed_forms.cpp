@@ -15,6 +15,7 @@
 #include <functional>
 
 #include "cases.h"
+#include "core/callable.h"
 #include "support/stand_in_device.h"
 
 namespace trainlab::closed_forms_test {

@@ -4,6 +4,7 @@
 #include <ATen/ops/equal.h>
 #include <ATen/ops/ones.h>
 
+#include "core/callable.h"
 #include "model/model.h"
 
 namespace trainlab {

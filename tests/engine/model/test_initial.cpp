@@ -8,6 +8,7 @@
 #include <ATen/ops/ones_like.h>
 
 #include "cases.h"
+#include "core/callable.h"
 #include "model/initial.h"
 #include "support/stand_in_device.h"
 

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "cases.h"
+#include "core/callable.h"
 #include "support/stand_in_device.h"
 
 namespace trainlab::precision_test {

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "cases.h"
+#include "core/callable.h"
 #include "model/recompute.h"
 #include "support/error_of.h"
 #include "support/stand_in_device.h"

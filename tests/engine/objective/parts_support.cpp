@@ -2,6 +2,7 @@
 
 #include <ATen/ops/tensor.h>
 
+#include "core/callable.h"
 #include "support/stand_in_device.h"
 
 namespace trainlab::test {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "core/callable.h"
 #include "core/files.h"
 #include "core/registry.h"
 #include "optim/optimizer.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/error.h"
-#include "core/random.h"
+#include "core/random/stream.h"
 #include "optim/scaled_rate.h"
 #include "optim/schedule.h"
 #include "specs.h"

@@ -8,7 +8,7 @@
 #include <eigen3/Eigen/Dense>
 
 #include "core/files.h"
-#include "core/random.h"
+#include "core/random/stream.h"
 #include "plan/approaches.h"
 #include "plan/plan.h"
 #include "support/error_of.h"

@@ -14,6 +14,7 @@
 #include "profile/layers.h"
 #include "support/fit_support.h"
 #include "support/stand_in_device.h"
+#include "tensor/tensor_object.h"
 #include "tensor/types.h"
 
 namespace trainlab::layers_test {

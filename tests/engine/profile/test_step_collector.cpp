@@ -8,6 +8,8 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "core/phase.h"
+#include "core/trace.h"
 #include "steps/step_collector.h"
 #include "train/loop_observer.h"
 

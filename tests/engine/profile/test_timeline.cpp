@@ -9,6 +9,7 @@
 
 #include "core/clock.h"
 #include "core/files.h"
+#include "core/phase.h"
 #include "core/value.h"
 #include "support/fit_support.h"
 #include "tensor/types.h"

@@ -1,5 +1,6 @@
 #include "study_support.h"
 
+#include "core/callable.h"
 #include "study/pruner.h"
 #include "study/study.h"
 

@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 
+#include "core/random/stream.h"
 #include "study/pruner.h"
 #include "study/study.h"
 #include "study_support.h"

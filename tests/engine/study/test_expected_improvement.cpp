@@ -6,6 +6,7 @@
 #include <limits>
 #include <set>
 
+#include "core/random/stream.h"
 #include "study/no_improvement.h"
 #include "study/study.h"
 #include "study_support.h"

@@ -9,7 +9,7 @@
 #include <numbers>
 
 #include "analysis/pareto.h"
-#include "core/random.h"
+#include "core/random/stream.h"
 #include "study/study.h"
 #include "study_support.h"
 

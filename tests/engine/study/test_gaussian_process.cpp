@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "core/random.h"
+#include "core/random/stream.h"
 #include "samplers/minimize.h"
 
 namespace trainlab::gaussian_process_test {

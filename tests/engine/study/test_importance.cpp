@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "core/files.h"
-#include "core/random.h"
+#include "core/random/stream.h"
 #include "study_support.h"
 
 namespace trainlab::importance_test {

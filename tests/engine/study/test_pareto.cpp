@@ -8,7 +8,7 @@
 #include <numbers>
 #include <set>
 
-#include "core/random.h"
+#include "core/random/stream.h"
 #include "samplers/good_trials.h"
 #include "study/study.h"
 #include "study_support.h"

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "core/random/stream.h"
 #include "samplers/parzen.h"
 #include "study_support.h"
 

@@ -8,7 +8,7 @@
 #include <map>
 #include <set>
 
-#include "core/random.h"
+#include "core/random/stream.h"
 #include "study/study_object.h"
 #include "study_support.h"
 

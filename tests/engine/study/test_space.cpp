@@ -3,7 +3,7 @@
 #include <cmath>
 #include <set>
 
-#include "core/random.h"
+#include "core/random/stream.h"
 #include "study_support.h"
 
 namespace trainlab::space_test {

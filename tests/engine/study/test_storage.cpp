@@ -16,6 +16,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/host.h"
+#include "core/random/stream.h"
 #include "storage/sql/clock_jumps.h"
 #include "storage/sql/sql_storage.h"
 #include "study/shared_study.h"

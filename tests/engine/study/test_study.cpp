@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "core/random/stream.h"
 #include "study/study.h"
 #include "study_support.h"
 

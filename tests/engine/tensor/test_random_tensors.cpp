@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 
+#include "core/random/stream.h"
 #include "support/stand_in_device.h"
 #include "tensor/random.h"
 

@@ -4,6 +4,7 @@
 #include <ATen/ops/matmul.h>
 
 #include "tensor/operator_errors.h"
+#include "tensor/tensor_object.h"
 #include "tensor/text.h"
 #include "tensor/types.h"
 

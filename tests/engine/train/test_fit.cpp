@@ -12,6 +12,7 @@
 #include "support/stand_in_device.h"
 #include "tensor/device.h"
 #include "tensor/safetensors.h"
+#include "tensor/tensor_object.h"
 #include "tensor/types.h"
 
 namespace trainlab::fit_test {

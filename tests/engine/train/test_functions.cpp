@@ -5,6 +5,7 @@
 
 #include "data/batch_object.h"
 #include "support/fit_support.h"
+#include "tensor/tensor_object.h"
 #include "train/group.h"
 
 namespace trainlab::functions_test {

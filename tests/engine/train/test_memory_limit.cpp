@@ -11,6 +11,7 @@
 #include "support/fit_support.h"
 #include "tensor/memory.h"
 #include "tensor/safetensors.h"
+#include "tensor/tensor_object.h"
 #include "train/fit_plan.h"
 #include "train/memory_prediction.h"
 

@@ -13,6 +13,7 @@
 #include "objects/run_handle.h"
 #include "support/fit_support.h"
 #include "support/stand_in_device.h"
+#include "tensor/tensor_object.h"
 #include "tensor/types.h"
 
 namespace trainlab::own_step_test {

@@ -15,6 +15,7 @@
 #include "support/fit_support.h"
 #include "support/last_checkpoint.h"
 #include "tensor/safetensors.h"
+#include "tensor/tensor_object.h"
 #include "train/memory_prediction.h"
 
 namespace trainlab::precision_test {

@@ -12,6 +12,7 @@
 #include "objects/run_handle.h"
 #include "support/fit_support.h"
 #include "tensor/safetensors.h"
+#include "tensor/tensor_object.h"
 #include "train/fit_plan.h"
 
 namespace trainlab::step_options_test {

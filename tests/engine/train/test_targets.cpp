@@ -10,6 +10,7 @@
 #include "core/files.h"
 #include "support/fit_support.h"
 #include "tensor/safetensors.h"
+#include "tensor/tensor_object.h"
 #include "train/fit_plan.h"
 #include "train/model_file.h"
 

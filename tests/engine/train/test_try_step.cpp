@@ -7,6 +7,7 @@
 #include "journal/artifact.h"
 #include "objects/run_handle.h"
 #include "support/fit_support.h"
+#include "tensor/tensor_object.h"
 #include "tensor/types.h"
 
 namespace trainlab::try_step_test {

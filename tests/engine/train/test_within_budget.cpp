@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "core/bytes.h"
+#include "core/duration.h"
 #include "core/files.h"
 #include "memory/budget_variants.h"
 #include "memory/within_budget.h"

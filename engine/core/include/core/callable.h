@@ -12,10 +12,11 @@
 #include <variant>
 #include <vector>
 
-#include "core/random.h"
 #include "core/value.h"
 
 namespace trainlab {
+
+class Key;  // core/random/key.h
 
 // A native object passed through a call as it is (a tensor, a running fit). Bindings know how to show each type to Lua.
 class Object {

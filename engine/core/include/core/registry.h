@@ -23,12 +23,14 @@
 #include <string_view>
 #include <vector>
 
-#include "core/callable.h"
-#include "core/duration.h"
 #include "core/error.h"
 #include "core/value.h"
 
 namespace trainlab {
+
+class Callable;  // core/callable.h
+struct Spec;
+struct Duration;  // core/duration.h
 
 // One form that an option's value may take; an option accepts any of its forms.
 struct Form {
@@ -210,7 +212,7 @@ class Options {
   const Value& value() const { return *node_; }
   const std::string& path() const { return path_; }
   // This entry as a spec of its own.
-  Spec spec() const { return {*node_, spec_->functions}; }
+  Spec spec() const;
   // "digits.lua:14" of the constructor's call, or empty.
   std::string where() const;
 

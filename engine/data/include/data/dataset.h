@@ -15,9 +15,9 @@
 #include <string>
 #include <vector>
 
-#include "core/random.h"
+#include "core/random/key.h"
 #include "core/registry.h"
-#include "tensor/safetensors.h"
+#include "tensor/named_tensors.h"
 #include "tensor/types.h"
 
 namespace trainlab {

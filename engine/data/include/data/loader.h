@@ -9,7 +9,7 @@
 #include <memory>
 #include <span>
 
-#include "core/random.h"
+#include "core/random/key.h"
 #include "data/dataset.h"
 
 namespace trainlab {

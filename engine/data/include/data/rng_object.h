@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/callable.h"
-#include "core/random.h"
+#include "core/random/stream.h"
 
 namespace trainlab {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tensor/safetensors.h"
+#include "tensor/named_tensors.h"
 
 namespace trainlab {
 

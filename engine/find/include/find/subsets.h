@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/random.h"
+#include "core/random/key.h"
 #include "core/registry.h"
 #include "data/dataset.h"
 #include "find/context.h"

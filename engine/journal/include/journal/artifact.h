@@ -8,7 +8,7 @@
 #include <string_view>
 #include <variant>
 
-#include "tensor/safetensors.h"
+#include "tensor/named_tensors.h"
 
 namespace trainlab {
 

@@ -8,7 +8,7 @@
 
 #include "core/error.h"
 #include "core/value.h"
-#include "tensor/safetensors.h"
+#include "tensor/named_tensors.h"
 
 namespace trainlab {
 

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "core/random.h"
+#include "core/random/key.h"
 #include "core/registry.h"
 #include "tensor/types.h"
 

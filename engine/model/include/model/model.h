@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "model/layer.h"
-#include "tensor/safetensors.h"
+#include "tensor/named_tensors.h"
 
 namespace trainlab {
 

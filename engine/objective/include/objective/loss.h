@@ -11,12 +11,14 @@
 #include <string_view>
 #include <vector>
 
-#include "core/random.h"
+#include "core/random/key.h"
 #include "core/registry.h"
 #include "data/dataset.h"
 #include "tensor/types.h"
 
 namespace trainlab {
+
+class Object;  // core/callable.h
 
 // A batch as losses and metrics see it: the columns of the dataset in its order, on the model's device.
 struct BatchView {

@@ -9,7 +9,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/random.h"
+#include "core/random/key.h"
 #include "core/registry.h"
 
 namespace trainlab {

@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "tensor/safetensors.h"
+#include "tensor/named_tensors.h"
 #include "train/model_file.h"
 
 namespace trainlab {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/trace.h"
+#include "core/phase.h"
 #include "profile/interval.h"
 
 namespace trainlab {

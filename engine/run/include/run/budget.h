@@ -12,10 +12,11 @@
 #include <optional>
 #include <string>
 
-#include "core/clock.h"
 #include "core/value.h"
 
 namespace trainlab {
+
+struct Moment;  // core/clock.h
 
 // Why a stage has stopped: by the budget of its run, or by the stage's own option `time`.
 inline constexpr const char* budget_is_used = "the time budget is used";

@@ -10,7 +10,7 @@
 #include <optional>
 #include <span>
 
-#include "core/random.h"
+#include "core/random/key.h"
 #include "core/registry.h"
 #include "study/space.h"
 #include "study/trials.h"

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "core/error.h"
-#include "core/random.h"
+#include "core/random/key.h"
 #include "tensor/memory.h"
 
 namespace c10 {

@@ -3,7 +3,7 @@
 
 #include <ATen/core/Generator.h>
 
-#include "core/random.h"
+#include "core/random/key.h"
 
 namespace trainlab {
 

@@ -1,11 +1,17 @@
-// Parts of a set of named tensors, told apart by the beginning of their names: "model.2.weight" is "2.weight" below
-// "model.". Thread-safe; tensors are shared, not copied.
+// Tensors by name, as a file holds them, and the parts of such a set, told apart by the beginning of the names:
+// "model.2.weight" is "2.weight" below "model.". Thread-safe; tensors are shared, not copied.
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
+#include <map>
+#include <string>
+
 #include "core/value.h"
-#include "tensor/safetensors.h"
 
 namespace trainlab {
+
+using NamedTensors = std::map<std::string, at::Tensor>;
 
 // The tensors whose names begin with `prefix`; the prefix is removed.
 NamedTensors tensors_below(const NamedTensors& all, const std::string& prefix);

@@ -25,7 +25,7 @@
 #include <vector>
 
 #include "core/error.h"
-#include "core/random.h"
+#include "core/random/stream.h"
 
 namespace trainlab {
 

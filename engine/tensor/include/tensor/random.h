@@ -1,4 +1,4 @@
-// Random tensors from keys (core/random.h): the same numbers on any thread count and in any order of calls.
+// Random tensors from keys (core/random/stream.h): the same numbers on any thread count and in any order of calls.
 //
 // Element i of a float32 tensor uses word i of the key's stream, element i of a float64 tensor words 2i and 2i + 1
 // (normal draws use pairs of them). Tensors are contiguous, float32 or float64; the numbers are the same on every
@@ -9,7 +9,7 @@
 
 #include <span>
 
-#include "core/random.h"
+#include "core/random/key.h"
 
 namespace trainlab {
 

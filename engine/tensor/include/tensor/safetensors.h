@@ -6,17 +6,15 @@
 // overlap or gap, and match dtype and shape. Thread-safe.
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
 #include <filesystem>
 #include <map>
 #include <string>
 
 #include "core/files.h"
+#include "tensor/named_tensors.h"
 
 namespace trainlab {
 
-using NamedTensors = std::map<std::string, at::Tensor>;
 using Metadata = std::map<std::string, std::string>;
 
 // "a tensor of dtype complex64", "a sparse tensor": why no file can hold the tensor; empty where one can.

@@ -8,7 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "core/callable.h"
 #include "core/error.h"
 
 namespace trainlab {
@@ -42,13 +41,5 @@ decltype(auto) with_torch_errors(F&& f) {
     throw torch_error(error);
   }
 }
-
-// A tensor as an argument of a recipe's function.
-class TensorObject : public Object {
- public:
-  explicit TensorObject(at::Tensor t) : tensor(std::move(t)) {}
-  std::string_view type_name() const override { return "tensor"; }
-  at::Tensor tensor;
-};
 
 }  // namespace trainlab

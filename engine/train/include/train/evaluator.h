@@ -13,6 +13,8 @@
 
 namespace trainlab {
 
+class Object;  // core/callable.h
+
 // How often the validation part of a fit is evaluated; 0: not known.
 std::int64_t validations_of(const FitPlan& plan);
 

@@ -11,7 +11,7 @@
 
 namespace trainlab {
 
-enum class Phase : std::uint8_t;  // core/trace.h
+enum class Phase : std::uint8_t;  // core/phase.h
 
 enum class MemoryKind : std::uint8_t {
   weights,      // parameters and running statistics

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/random.h"
+#include "core/random/key.h"
 #include "objects/run_handle.h"
 #include "optim/schedule.h"
 #include "train/fit_plan.h"

@@ -6,7 +6,7 @@
 #include <deque>
 #include <string>
 
-#include "core/random.h"
+#include "core/random/stream.h"
 #include "tensor/operators.h"
 #include "valid_arguments.h"
 

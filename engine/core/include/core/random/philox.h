@@ -1,4 +1,4 @@
-// The arithmetic of philox4x32() (core/random.h), from which all draws come.
+// The arithmetic of philox4x32() (core/random/stream.h), from which all draws come.
 //
 // constexpr, because kernels of a device call such functions like their own.
 #pragma once

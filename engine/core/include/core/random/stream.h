@@ -1,35 +1,20 @@
-// Keyed, counter-based randomness: Philox4x32-10 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3").
+// Keyed, counter-based random numbers: Philox4x32-10 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2,
+// 3").
 //
-// Nothing but a key is ever saved. A key is made from the seed by folding in what the draw is for:
-//   Key(seed).fold("dropout").fold("model.3").fold(step).fold(micro_batch)
-// so that any draw can be repeated at any time, in any order, on any thread and any device.
 // All functions are thread-safe; a Stream belongs to one thread.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <span>
-#include <string_view>
 #include <vector>
+
+#include "core/random/key.h"
 
 namespace trainlab {
 
 // One Philox4x32-10 block: 128 random bits for (counter, key), as published (Random123's known-answer vectors).
 std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key);
-
-class Key {
- public:
-  explicit Key(std::uint64_t seed);  // mixed, so that neighbouring seeds share nothing
-  Key fold(std::uint64_t n) const;
-  Key fold(std::string_view text) const;
-  std::uint64_t bits() const { return bits_; }
-  bool operator==(const Key&) const = default;
-
- private:
-  struct Raw {};
-  Key(Raw, std::uint64_t bits) : bits_(bits) {}
-  std::uint64_t bits_;
-};
 
 // Sequential draws from one key. Word i is word i % 4 of block i / 4, so a Stream and philox_fill agree.
 class Stream {
