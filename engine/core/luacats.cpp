@@ -7,6 +7,7 @@
 #include <cctype>
 #include <set>
 
+#include "core/printable.h"
 #include "text.h"
 #include "types.h"
 
@@ -21,12 +22,7 @@ std::string class_of(const Entry& entry) {
 }
 
 // As a parameter: Lua's own words cannot be one.
-std::string parameter(const std::string& name) {
-  static const std::set<std::string_view> reserved{
-      "and", "break", "do",  "else", "elseif", "end",    "false",  "for",  "function", "goto",  "if",
-      "in",  "local", "nil", "not",  "or",     "repeat", "return", "then", "true",     "until", "while"};
-  return reserved.contains(name) ? name + "_" : name;
-}
+std::string parameter(const std::string& name) { return is_lua_word(name) ? name + "_" : name; }
 
 std::string one_line(std::string text) {
   std::replace(text.begin(), text.end(), '\n', ' ');

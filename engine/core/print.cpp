@@ -45,7 +45,8 @@ void layout(const Node& node, std::size_t indent, std::size_t following, std::st
 }
 
 Node labelled(std::string_view key, Node node) {
-  node.head = (is_identifier(key) ? std::string(key) : "[" + quoted(key) + "]") + " = " + node.head;
+  const bool is_name = is_identifier(key) && !is_lua_word(key);
+  node.head = (is_name ? std::string(key) : "[" + quoted(key) + "]") + " = " + node.head;
   return node;
 }
 

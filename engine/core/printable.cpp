@@ -46,6 +46,13 @@ bool is_identifier(std::string_view text) {
          std::ranges::all_of(text, [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
 }
 
+bool is_lua_word(std::string_view text) {
+  constexpr std::string_view words[] = {"and",      "break",  "do",   "else", "elseif", "end",  "false", "for",
+                                        "function", "goto",   "if",   "in",   "local",  "nil",  "not",   "or",
+                                        "repeat",   "return", "then", "true", "until",  "while"};
+  return std::ranges::find(words, text) != std::ranges::end(words);
+}
+
 std::string shortened(std::string_view text, std::size_t most) {
   if (text.size() <= most) return std::string(text);
   const std::string size = "… (" + std::to_string(text.size()) + " bytes)";

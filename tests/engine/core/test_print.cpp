@@ -26,6 +26,7 @@ TEST_CASE("values are printed as a recipe would write them") {
   CHECK(printed("a \"b\"") == R"("a \"b\"")");
   CHECK(printed(Value::List{1, 2.5, true}) == "{ 1, 2.5, true }");
   CHECK(printed(Value::Map{{"a", 1}, {"b c", Value::List{}}}) == R"({ a = 1, ["b c"] = {} })");
+  CHECK(printed(Value::Map{{"end", 3}}) == R"({ ["end"] = 3 })");  // a word of Lua cannot be a name
   CHECK(printed(function(0)) == "function (x.lua:4)");
 }
 

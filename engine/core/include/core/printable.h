@@ -16,8 +16,11 @@ std::string printable_line(std::string_view text);
 // Whether a name can stand in a line of a terminal, a table and a file: UTF-8, no control characters, 1 to 200 bytes.
 bool is_name(std::string_view text);
 
-// Whether the text is made as a name in Lua is: letters, digits and _, no digit first. So are Lua's own words, "end".
+// Whether the text is made as a name in Lua is: letters, digits and _, no digit first. So are Lua's own words.
 bool is_identifier(std::string_view text);
+
+// Whether the text is one of Lua's own words, "end", which cannot be a name.
+bool is_lua_word(std::string_view text);
 
 // The text; where it has more than `most` bytes, its beginning and the number of bytes that it had, `most` in all.
 std::string shortened(std::string_view text, std::size_t most);
