@@ -253,7 +253,8 @@ const Value& value_of(const Flag& flag, const Value& given) {
 std::string help_of(const Flag& flag) {
   const std::string help = (flag.needs.empty() ? "" : "with --" + flag.needs + ": ") + flag.help;
   const Value& otherwise = flag.otherwise;
-  if (otherwise.is_nil() || otherwise.is_list() || (otherwise.is_number() && otherwise.number() == 0)) return help;
+  const bool is_zero = otherwise.is_number() && otherwise.number() == 0;
+  if (otherwise.is_nil() || otherwise.is_list() || otherwise == Value("") || is_zero) return help;
   const std::string text = otherwise.is_string() ? otherwise.string() : number_text(otherwise.number());
   return help + " (default " + text + (flag.type.kind == "time" ? " s)" : ")");
 }

@@ -177,7 +177,11 @@ TEST_CASE("help") {
     CHECK_THAT(program, Catch::Contains("\n  " + command.name + " ") && Catch::Contains(command.line));
     for (const Flag& flag : command.flags) CHECK_THAT(command_help(command), Catch::Contains("--" + flag.name));
   }
-  for (const Flag& flag : common_flags()) CHECK_THAT(program, Catch::Contains("\n  --" + flag.name));
+  for (const Flag& flag : common_flags()) {
+    CHECK_THAT(program, Catch::Contains("\n  --" + flag.name));
+    INFO("a recorded flag says what holds without it, because manifests are read by its kind: --" << flag.name);
+    CHECK_FALSE((flag.recorded && flag.otherwise.is_nil()));
+  }
   const auto line_of = [](const char* name) { return usage_line(*command_named(commands_of_program(), name)); };
   CHECK(line_of("run") == "trainlab [run] RECIPE.lua [--apply FILE] [--latest NAME] [--PARAMETER VALUE…] [flags]");
   CHECK(line_of("check") == "trainlab check RECIPE.lua [--step] [--PARAMETER VALUE…] [flags]");

@@ -55,7 +55,9 @@ struct Recorded {
   } difference = Difference::refused;
   // What is compared of a recorded value. nullptr: the value itself.
   Value (*compared)(const Value& value, const Circumstances& begun) = nullptr;
-  bool only_given = false;  // stands in a manifest only where it was given, because earlier versions do not know it
+  // Stands in a manifest only where it was given. A flag that is added needs this: the manifests of earlier versions
+  // lack it, and would be damaged.
+  bool only_given = false;
 };
 
 struct Flag {
@@ -67,8 +69,9 @@ struct Flag {
   // among their own: all; those that start an engine; those that execute a recipe or train, which may have trials;
   // those that execute a recipe; those that execute a recipe and train.
   enum class Concerns { everything, engine, trials, recipe, new_run } concerns = Concerns::everything;
-  // What holds where the flag is not given, which help shows. nil, 0 and an empty list stand for nothing, or for what
-  // `help` says.
+  // What holds where the flag is not given, which help shows. nil, 0, an empty text and an empty list stand for
+  // nothing, or for what `help` says. A recorded flag says one that is not nil: the value in a manifest must be of the
+  // same kind.
   Value otherwise = {};
   std::string needs = {};                 // name of the flag without which this one means nothing
   std::optional<Recorded> recorded = {};  // without: the value is free, and no run records it
