@@ -140,8 +140,8 @@ Candidate candidate(const fs::path& stage, std::int64_t trial, std::int64_t repe
   Candidate one{
       .trial = trial, .repeat = repeat, .seed = seed, .folder = TrialFolder(stage, trial).ended(repeat), .metrics = {}};
   const Value summary = read_summary(one.folder);
-  if (!summary["metrics"].is_map())
-    throw damaged_file(one.folder / "summary.json", summary.is_nil() ? "it is gone" : "it has no metrics");
+  if (summary.is_nil()) throw lost_file(one.folder / "summary.json");
+  if (!summary["metrics"].is_map()) throw damaged_file(one.folder / "summary.json", "it has no metrics");
   one.metrics = metrics_of(summary);
   return one;
 }

@@ -240,7 +240,7 @@ class Resume(CliTest):
                     result = self.run_program("resume", "out", code=3)
                     for file in files:
                         self.assertIn(f"{self.folder}/out/{file} is damaged: it is empty", result.err)
-                    back = "put the file back from a copy, then go on: trainlab resume RUN"
+                    back = "put the file back from a copy, then go on: trainlab resume " + str(self.folder / "out")
                     self.assertEqual(result.err.count(back), len(files), result)
                     if files == ("stages.json",):  # which says where the weights are
                         continue

@@ -896,12 +896,12 @@ class Ensemble(CliTest):
         self.run_program("r.lua")
         run = self.run_folder()
         member = run / "trials/0001/seed-1/summary.json"
-        for content, text in ((None, "it is gone"), ("{", "it is not valid JSON"),
-                              ('{"status": "done"}', "it has no metrics")):
+        for content, text in ((None, "is missing"), ("{", "is damaged: it is not valid JSON"),
+                              ('{"status": "done"}', "is damaged: it has no metrics")):
             with self.subTest(text):
                 (run / "summary.json").unlink()
                 member.unlink() if content is None else member.write_text(content)
-                self.assert_said(self.run_program("resume", run, code=3), f"{member} is damaged: {text}")
+                self.assert_said(self.run_program("resume", run, code=3), f"{member} {text}")
 
     def test_what_is_no_sweep_is_no_source_of_members(self):
         for options, text in (("from = 5", "from: expected the result of a sweep, found 5"),

@@ -3,6 +3,7 @@
 #include "core/files.h"
 #include "run/latest.h"
 #include "run/manifest.h"
+#include "run/shell_word.h"
 
 namespace trainlab {
 
@@ -20,12 +21,44 @@ fs::path stage_of_trial(const fs::path& path) {
   return is_trial && fs::exists(path, ignored) ? trials.parent_path() : fs::path();
 }
 
+// Whether a stage has left files in the run: such a stage has a record.
+bool has_files_of_stages(const fs::path& run) {
+  std::vector<fs::path> folders = {run};
+  std::error_code failed;
+  for (const auto& entry : fs::directory_iterator(run / "stages", failed)) folders.push_back(entry.path());
+  for (const fs::path& folder : folders) {
+    for (const char* name : {"checkpoints", "metrics.jsonl", "model.json", "study.db", "summary.json"}) {
+      if (fs::exists(folder / name, failed)) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
-Error damaged_file(const fs::path& file, const std::string& why) {
-  return run_error(file.string() + " is damaged: " + why)
-      .hint("put the file back from a copy, then go on: trainlab resume RUN");
+std::optional<fs::path> run_around(const fs::path& path) {
+  std::error_code ignored;
+  for (fs::path folder = fs::absolute(path).lexically_normal(); folder.has_relative_path();
+       folder = folder.parent_path()) {
+    if (fs::exists(manifest_path(folder), ignored)) return folder;
+  }
+  return std::nullopt;
 }
+
+namespace {
+
+// The error of a file that only a copy can mend.
+Error mended_by_copy(const fs::path& file, const std::string& what) {
+  const std::optional<fs::path> run = run_around(file);
+  return run_error(file.string() + what)
+      .hint("put the file back from a copy" + (run ? ", then go on: trainlab resume " + shell_word(*run) : ""));
+}
+
+}  // namespace
+
+Error damaged_file(const fs::path& file, const std::string& why) { return mended_by_copy(file, " is damaged: " + why); }
+
+Error lost_file(const fs::path& file) { return mended_by_copy(file, " is missing, which this run has written"); }
 
 Value read_json(const fs::path& path) {
   std::error_code ignored;
@@ -84,8 +117,13 @@ bool has_diverged(const Value& summary) {
 
 std::vector<StageRecord> read_stages(const fs::path& run) {
   const fs::path path = run / "stages.json";
-  const Value list = read_json(path);
+  Value list = read_json(path);
   std::vector<StageRecord> stages;
+  if (list.is_nil() && has_files_of_stages(run)) {
+    // The first stage may have begun since: its other files come after its record.
+    list = read_json(path);
+    if (list.is_nil()) throw lost_file(path);
+  }
   if (list.is_nil()) return stages;
   if (!list.is_list()) throw damaged_file(path, "it is not a list of stages");
   for (const Value& stage : list.list()) {

@@ -181,6 +181,17 @@ TEST_CASE("a run is found by its folder and by that of a stage") {
   CHECK_THROWS_WITH(find_run(base / "none"), Catch::Contains("no folder"));
 }
 
+TEST_CASE("the hint of a damaged file names the run in which the file lies") {
+  const fs::path base = empty_folder("damaged");
+  fs::create_directories(base / "my run/stages/search");
+  write_manifest(base / "my run", {});
+  const std::string go_on =
+      "put the file back from a copy, then go on: trainlab resume '" + (base / "my run").string() + "'";
+  CHECK(damaged_file(base / "my run/stages/search/summary.json", "it is empty").hint() == go_on);
+  CHECK(lost_file(base / "my run/manifest.toml").hint() == go_on);
+  CHECK(lost_file(base / "comparison.json").hint() == "put the file back from a copy");
+}
+
 TEST_CASE("summaries and the order of stages") {
   const fs::path run = empty_folder("stages");
   CHECK(read_summary(run).is_nil());
@@ -200,6 +211,14 @@ TEST_CASE("summaries and the order of stages") {
   for (const char* text : {"{", "{}", "[1]", R"([{"name":"a"}])"}) {
     write_atomic(run / "stages.json", text);
     CHECK_THROWS_WITH(read_stages(run), Catch::Contains("stages.json"));
+  }
+  // A record that is gone is told by what stages have left, and by nothing else.
+  for (const char* left : {"summary.json", "stages/search/model.json"}) {
+    fs::remove_all(run);
+    fs::create_directories(run / "stages/search");
+    CHECK(read_stages(run).empty());
+    write_atomic(run / left, "{}");
+    CHECK_THROWS_WITH(read_stages(run), Catch::Contains("stages.json is missing"));
   }
 }
 

@@ -57,8 +57,14 @@ std::filesystem::path find_run(const std::filesystem::path& folder);
 // Whether a supervisor holds the run now, and which ("host 1234"); nullopt when none does.
 std::optional<std::string> holder(const std::filesystem::path& run);
 
-// The Error{run} of a file in a run folder that does not hold what trainlab wrote there; `why` in words.
+// The run in whose folder a file or a folder lies, by the nearest manifest.toml above it; nullopt where there is none.
+std::optional<std::filesystem::path> run_around(const std::filesystem::path& path);
+
+// The Error{run} of a file in a run folder that does not hold what trainlab wrote there; `why` in words. The hint names
+// the command that goes on with the run.
 Error damaged_file(const std::filesystem::path& file, const std::string& why);
+// The same of a file that trainlab wrote there, and that is gone.
+Error lost_file(const std::filesystem::path& file);
 
 // A JSON file of a run folder, nil where there is none. Raises damaged_file for what is no JSON.
 Value read_json(const std::filesystem::path& path);
@@ -85,7 +91,8 @@ struct StageRecord {
 inline std::filesystem::path stage_path(const std::filesystem::path& run, const std::string& folder) {
   return folder == "." ? run : run / folder;
 }
-std::vector<StageRecord> read_stages(const std::filesystem::path& run);  // empty where none has begun; damaged_file
+// Empty where none has begun. Raises damaged_file, and lost_file where stages have left other files.
+std::vector<StageRecord> read_stages(const std::filesystem::path& run);
 // The stage that the command line means: with `name`, this stage of the run in the folder `given`; without, the stage
 // whose own folder is `given`, or the stage that the recipe returned if `given` is a run's folder. For the folder of an
 // ended trial the result is that fit or task, under the name of the trial's stage. The result's `folder` is absolute.
