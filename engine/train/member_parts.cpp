@@ -13,6 +13,7 @@
 #include "tensor/memory.h"
 #include "tensor/named_tensors.h"
 #include "train/member.h"
+#include "train/model_file.h"
 
 namespace trainlab {
 
@@ -65,11 +66,8 @@ void Member::list_parts() {
                .state = [this] { return data_hashes(plan_.data); },
                .restore =
                    [this](const Value& before, const NamedTensors&) {
-                     if (before.is_nil() || !context_.clone_of.empty()) return;  // of an earlier version; of other data
-                     const std::string changed = changed_columns(before, data_hashes(plan_.data));
-                     if (changed.empty()) return;
-                     context_.say("not byte-exact: the data has changed since the last checkpoint (" + changed +
-                                  "); the rest of this fit uses other data than its beginning");
+                     say_changed_data(before, "the last checkpoint",
+                                      "the rest of this fit uses other data than its beginning");
                    }});
   record_.add({.name = "precision",
                .state = [this]() -> std::optional<Value> {
@@ -270,6 +268,14 @@ void Member::check_data(const Checkpoint& checkpoint) const {
                        "put the files back as they were, or begin a new run");
 }
 
+// `before`: the hashes that the data had at `since`, nil in a run of an earlier version.
+void Member::say_changed_data(const Value& before, const char* since, const char* so) const {
+  if (before.is_nil() || !context_.clone_of.empty()) return;  // a clone may have other data
+  const std::string changed = changed_columns(before, data_hashes(plan_.data));
+  if (changed.empty()) return;
+  context_.say("not byte-exact: the data has changed since " + std::string(since) + " (" + changed + "); " + so);
+}
+
 // `before`: the steps that the run was to have when the checkpoint was written.
 void Member::check_extension(std::int64_t before) const {
   if (!context_.settings->extends_now || context_.settings->extended.back().is_time()) return;
@@ -308,7 +314,10 @@ std::int64_t Member::resume() {
   const bool is_short_of_memory = plan_.offload_optimizer || tensor_memory_limit() > 0;
   const std::optional<Checkpoint> found =
       is_short_of_memory ? newest_in_file(record_, context_.folder, otherwise) : record_.newest(otherwise);
-  if (!found) return 0;
+  if (!found) {
+    say_changed_data(hashes_at_begin(context_.folder), "this fit began", "it begins again, with the data as it is now");
+    return 0;
+  }
   check_data(*found);
   record_.resume(*found);
   if (best_ && found->best) {

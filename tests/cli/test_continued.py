@@ -301,23 +301,38 @@ class NotARun(CliTest):
 class ChangedData(CliTest):
     """Data files that were rewritten between a run's two halves: said loudly, and only then."""
 
-    def interrupted(self):
+    def rows_and_recipe(self, **options):
         rows = [f"{i * 7919 % 1000 / 1000},{i * 31 % 3}" for i in range(300)]
         self.write("t.csv", "\n".join(["a,y", *rows]) + "\n")
         self.write("r.lua", fit(data='lab.data.csv { "t.csv", target = "y" }:split { val = 0.2 }', loss="mse",
-                                model="nn.Sequential { nn.Linear(4), nn.Linear(1) }", **SLOW))
+                                model="nn.Sequential { nn.Linear(4), nn.Linear(1) }", **options))
+        return rows
+
+    def interrupted(self):
+        rows = self.rows_and_recipe(**SLOW)
         running = self.start("r.lua", "--threads", "1", "--out", "run", "--quiet")
         running.until_rows(self.folder / "run", 2)
         running.send(signal.SIGTERM)
         self.end(running, 143)
         return rows
 
-    def test_labels(self):
-        rows = self.interrupted()
+    def change_labels(self, rows):
         self.write("t.csv", "\n".join(["a,y", *[row[:-1] + str(2 - int(row[-1])) for row in rows]]) + "\n")
+
+    def test_labels(self):
+        self.change_labels(self.interrupted())
         result = self.run_program("resume", "run")
         self.assert_said(result, "not byte-exact: the data has changed since the last checkpoint (train.y)")
         self.assertIn("the data has changed", (self.folder / "run/log.txt").read_text())
+
+    def test_labels_before_the_first_checkpoint(self):
+        rows = self.rows_and_recipe(more="  on = { start = function() error('no luck') end },\n")
+        self.train("--out", "run", code=1)
+        self.assertNotIn("not byte-exact", self.run_program("resume", "run", code=1).err)
+        self.change_labels(rows)
+        result = self.run_program("resume", "run", code=1)
+        self.assert_said(result, "not byte-exact: the data has changed since this fit began (train.y); "
+                                 "it begins again, with the data as it is now")
 
     def test_the_same_bytes_again(self):
         self.interrupted()

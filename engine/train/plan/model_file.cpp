@@ -5,6 +5,7 @@
 
 #include "core/files.h"
 #include "core/words.h"
+#include "data/data_hashes.h"
 #include "objective/head.h"
 #include "run/folder.h"
 #include "tensor/names.h"
@@ -154,9 +155,12 @@ bool holds_function(const Value& value) {
 void write_models(const FitPlan& plan, const Options& fit, const fs::path& stage_folder) {
   Value::Map models;
   for (const ModelFile& file : models_of(plan, fit)) models.emplace(file.name, to_value(file));
-  const Value content = Value::Map{{"format", 2}, {"models", std::move(models)}};
+  const Value content =
+      Value::Map{{"format", 2}, {"models", std::move(models)}, {"data_hashes", data_hashes(plan.data)}};
   write_atomic(stage_folder / "model.json", to_json(content, 1) + "\n");
 }
+
+Value hashes_at_begin(const fs::path& stage_folder) { return read_json(stage_folder / "model.json")["data_hashes"]; }
 
 ModelFile read_model(const fs::path& stage_folder, const std::optional<std::string>& name) {
   const fs::path path = stage_folder / "model.json";

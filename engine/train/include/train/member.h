@@ -149,6 +149,7 @@ class Member {
   void say_that_no_weight_moves(std::int64_t least);
   Value part_sizes() const;
   void check_data(const Checkpoint& checkpoint) const;
+  void say_changed_data(const Value& before, const char* since, const char* so) const;
   void check_extension(std::int64_t before) const;
   // Rules that are new in a mended recipe begin anew.
   void restore_rules(const Value::List& states);

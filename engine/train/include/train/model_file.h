@@ -41,9 +41,11 @@ struct ModelFile {
 // Whether a function of the recipe stands in a spec.
 bool holds_function(const Value& spec);
 
-// Writes the description of a fit's models, atomically. `fit` is the spec of this fit; the plan may be that of another
-// member of its group.
+// Writes the description of a fit's models, atomically, and the hashes of the data on which the fit begins or goes on.
+// `fit` is the spec of this fit; the plan may be that of another member of its group.
 void write_models(const FitPlan& plan, const Options& fit, const std::filesystem::path& stage_folder);
+// The hashes of the data (data/data_hashes.h) that write_models() has written last; nil where it has written none.
+Value hashes_at_begin(const std::filesystem::path& stage_folder);
 // Reads the description of one model. Error{usage} if there is no model, or none of this name, or if there are several
 // models and no name is given; Error{recipe} if the file is damaged.
 ModelFile read_model(const std::filesystem::path& stage_folder, const std::optional<std::string>& name = {});
