@@ -7,22 +7,14 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "run/commit.h"
+#include "run/folder.h"
+#include "run/stage_files.h"
 
 namespace trainlab {
 namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t kept_checkpoints = 2;
-
-std::string stem_of(const char* kind, std::int64_t step) {
-  std::string digits = std::to_string(step);
-  if (digits.size() < 9) digits.insert(0, 9 - digits.size(), '0');
-  return std::string(kind) + "-" + digits;
-}
-
-std::int64_t step_of(const fs::path& commit) {
-  return std::stoll(commit.stem().string().substr(std::string_view("last-").size()));
-}
 
 Checkpoint load(const fs::path& folder, Commit commit) {
   const auto tensors = [&](const Value& info) { return load_safetensors(folder / info["file"].string()).tensors; };
@@ -81,7 +73,7 @@ std::optional<Commit> newest_complete(const fs::path& folder, const std::functio
 
 std::int64_t CheckpointFolder::newest_step(const fs::path& folder) {
   const std::vector<fs::path> all = commits(folder);
-  return all.empty() ? 0 : step_of(all.front());
+  return all.empty() ? 0 : step_of_commit(all.front());
 }
 
 Value CheckpointFolder::newest_info(const fs::path& folder) {
@@ -159,7 +151,7 @@ void CheckpointFolder::write_best(const BestWeights& best, FolderSync folder_syn
   Value info;
   info.set("format", 1);
   info.set("step", best.step);
-  commit_file(stem_of("best", best.step), best.tensors, std::move(info), folder_sync);
+  commit_file(commit_stem("best", best.step), best.tensors, std::move(info), folder_sync);
   best_on_disk_ = best.step;
 }
 
@@ -169,10 +161,10 @@ void CheckpointFolder::commit(const Checkpoint& checkpoint) {
   info.set("step", checkpoint.step);
   if (checkpoint.best) {
     write_best(*checkpoint.best, FolderSync::with_next_file);
-    info.set("best_weights", stem_of("best", checkpoint.best->step));
+    info.set("best_weights", commit_stem("best", checkpoint.best->step));
   }
   if (!checkpoint.kept.empty()) info.set("kept", Value::Map(checkpoint.kept.begin(), checkpoint.kept.end()));
-  const std::string stem = stem_of("last", checkpoint.step);
+  const std::string stem = commit_stem("last", checkpoint.step);
   commit_file(stem, checkpoint.tensors, std::move(info));
   remove_old(stem);
 }
@@ -207,13 +199,13 @@ void CheckpointFolder::remove_old(const std::string& newest) const {
 std::int64_t CheckpointFolder::newest_until(std::int64_t step) const {
   if (step == 0) return 0;
   for (const fs::path& commit : commits(folder_))
-    if (step_of(commit) <= step) return step_of(commit);
+    if (step_of_commit(commit) <= step) return step_of_commit(commit);
   return 0;
 }
 
 void CheckpointFolder::go_back(std::int64_t step) {
   for (const fs::path& commit : commits(folder_)) {
-    if (step == 0 || step_of(commit) > step) remove_file(commit);
+    if (step == 0 || step_of_commit(commit) > step) remove_file(commit);
   }
   remove_old("");
   best_on_disk_.reset();
@@ -235,6 +227,19 @@ std::optional<Checkpoint> CheckpointFolder::read_newest(const fs::path& folder) 
   const std::vector<fs::path> all = commits(folder);
   if (all.empty()) return std::nullopt;
   return load(folder, verified_commit(folder, all.front(), true));
+}
+
+std::optional<Checkpoint> CheckpointFolder::read_kept(const fs::path& stage_folder,
+                                                      const std::function<void(const Error&)>& pass_over) {
+  try {
+    const fs::path folder = stage_folder / "checkpoints";
+    std::optional<Commit> commit = kept_commit(folder, read_summary(stage_folder), pass_over);
+    if (!commit) return std::nullopt;
+    return load(folder, std::move(*commit));
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::recipe) throw;
+    throw damaged_weights(stage_folder, error);
+  }
 }
 
 // Out of the way of those that are whole, and still there to be looked at.

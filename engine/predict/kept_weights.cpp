@@ -1,19 +1,24 @@
 #include "predict/kept_weights.h"
 
+#include <utility>
+
 #include "journal/checkpoint.h"
 #include "tensor/named_tensors.h"
 
 namespace trainlab {
 
 KeptWeights read_kept(const std::filesystem::path& stage_folder, const ModelFile& model) {
-  const std::optional<Checkpoint> checkpoint = CheckpointFolder::read_newest(stage_folder / "checkpoints");
+  std::string warning;
+  const std::optional<Checkpoint> checkpoint = CheckpointFolder::read_kept(stage_folder, [&](const Error& damage) {
+    warning = "damage: " + damage.message() + "; the best weights, which are kept, are whole";
+  });
   if (!checkpoint) {
     throw usage_error("there are no weights yet in " + stage_folder.string())
         .hint(
             "the first checkpoint is written at a validation when 10 s have passed, or as `checkpoint` says, and at "
             "the end");
   }
-  KeptWeights kept{.weights = {}, .data = tensors_below(checkpoint->tensors, "data.")};
+  KeptWeights kept{.weights = {}, .data = tensors_below(checkpoint->tensors, "data."), .warning = std::move(warning)};
   const bool best = model.keeps_best && checkpoint->best;
   const bool averaged = !best && checkpoint->info["averaged"] == Value(true);
   const std::string prefix = model.name.empty() ? "model." : "model." + model.name + ".";

@@ -47,6 +47,7 @@ Predictor::Predictor(const Registry& registry, const fs::path& stage_folder, at:
     : file_(read_model(stage_folder, name)), device_(device) {
   KeptWeights kept = read_kept(stage_folder, file_);
   data_ = std::move(kept.data);
+  warning_ = std::move(kept.warning);
   model_ = build(registry, file_, std::move(stage));
   state_ = state_of(*model_, kept.weights, file_.type, device_);
 }

@@ -3,6 +3,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include "run/folder.h"
+#include "run/stage_files.h"
 
 namespace trainlab {
 
@@ -14,6 +15,7 @@ StagePredictor::StagePredictor(const Registry& registry, const fs::path& stage_f
   predictors_.reserve(models_.size());
   for (const StoredModel& model : models_) {
     const bool is_own = model.folder == stage_folder;
+    if (!is_own) check_trial(stage_folder, model.folder);
     // The spec of a sweep or an ensemble is not that of the fits which its function builds.
     if (!is_own && read_model(model.folder, name).has_functions) {
       throw usage_error("the model in " + model.folder.string() +
@@ -28,6 +30,13 @@ const Predictor& StagePredictor::only() const {
   if (predictors_.size() == 1) return predictors_.front();
   throw usage_error("an ensemble of " + std::to_string(predictors_.size()) + " models has no single one")
       .hint("lab.load_run(\"" + models_.front().folder.string() + "\") is the result of its first member");
+}
+
+std::vector<std::string> StagePredictor::warnings() const {
+  std::vector<std::string> all;
+  for (const Predictor& predictor : predictors_)
+    if (!predictor.warning().empty()) all.push_back(predictor.warning());
+  return all;
 }
 
 Prediction StagePredictor::predict(const std::function<NewInputs(const Predictor&)>& inputs, std::int64_t batch) const {

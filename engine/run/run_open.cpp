@@ -6,6 +6,7 @@
 #include "run/flag.h"
 #include "run/run.h"
 #include "run/shell_word.h"
+#include "run/stage_files.h"
 #include "run/version.h"
 
 namespace trainlab {
@@ -184,6 +185,7 @@ void Run::extend(const Manifest& recorded) {
   std::erase_if(extension.totals, [&](const NewTotal& before) { return before.is_time() == wanted.is_time(); });
   extension.totals.push_back(wanted);
   Value summary = read_summary(folder_of(last));
+  check_goes_on(folder_of(last), last.kind);
   before_extension_ = BeforeExtension{last.name, summary, recorded};
   manifest_.extension = std::move(extension);
   write_manifest(*folder_, manifest_);

@@ -8,6 +8,7 @@
 #include "core/printable.h"
 #include "run/run.h"
 #include "run/shell_word.h"
+#include "run/stage_files.h"
 
 namespace trainlab {
 
@@ -162,7 +163,10 @@ Value Run::attempt(const Options& stage, const StageRecord& record, bool resumed
     log("stage " + record.name + " is finished");
     return before;
   }
-  if (goes_on) reopen(record, before, "goes on in a larger budget");
+  if (goes_on) {
+    check_goes_on(folder, record.kind);
+    reopen(record, before, "goes on in a larger budget");
+  }
 
   make_directories(folder);
   // A mended recipe may have removed the cause of a warning.

@@ -235,7 +235,7 @@ class Predict(PredictTest):
         self.train_table()
         for path in (self.folder / "runs/r/001/checkpoints").glob("best-*.safetensors"):
             path.write_bytes(path.read_bytes()[:-1] + b"\x55")
-        self.refused(1, "best-", "its bytes are not those that were committed",
+        self.refused(3, "best-", "its bytes are not those that were committed",
                      arguments=("runs/r/001", "--input", "houses.csv"))
 
     def test_a_damaged_model_file_is_damage(self):

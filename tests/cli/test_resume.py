@@ -220,7 +220,8 @@ class Resume(CliTest):
         self.assertIn("the summary and `trainlab report damaged` are whole; init.weights and tensor.load can read "
                       "damaged/checkpoints/" + last[-1].name, said)
         said = self.damaged("out", "checkpoints/" + last[-1].name)
-        self.assertIn("can read damaged/checkpoints/" + last[-2].name + ";", said)
+        self.assertIn("the best weights, which predict, are whole; init.weights and tensor.load can read "
+                      f"damaged/checkpoints/{best}, damaged/checkpoints/{last[-2].name}\n", said)
         said = self.damaged("out", "manifest.toml")
         self.assertIn("the weights are whole", said)
         self.damaged("out", "model.json")

@@ -9,6 +9,7 @@
 #include "report/texts.h"
 #include "run/folder.h"
 #include "run/manifest.h"
+#include "run/stage_files.h"
 
 namespace trainlab::report {
 
@@ -26,6 +27,13 @@ std::vector<fs::path> folders_in(const fs::path& folder) {
   return folders;
 }
 
+// Whether the small files of all stages are whole: a list of many runs reads no weights.
+bool is_whole(const fs::path& run) {
+  return std::ranges::all_of(read_stages(run), [&](const StageRecord& stage) {
+    return damages_of_stage(stage_path(run, stage.folder), stage.kind).empty();
+  });
+}
+
 struct Listed {
   fs::path run;
   std::string status, started;
@@ -41,6 +49,7 @@ Listed look_at(const fs::path& run) {
     listed.status = holder(run)               ? "running"
                     : listed.summary.is_nil() ? "unfinished"
                                               : listed.summary["status"].string();
+    if (listed.status != "running" && !is_whole(run)) listed.status = "damaged";
   } catch (const Error&) {
     listed.status = "damaged";
   }

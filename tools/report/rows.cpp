@@ -5,6 +5,7 @@
 
 #include "core/files.h"
 #include "run/folder.h"
+#include "run/stage_files.h"
 
 namespace trainlab::report {
 
@@ -27,7 +28,10 @@ Rows read_rows(const std::filesystem::path& folder) {
   Rows result;
   const std::filesystem::path path = folder / "metrics.jsonl";
   std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) return result;
+  if (!std::filesystem::exists(path, ignored)) {
+    check_rows(folder);
+    return result;
+  }
   const std::string text = read_file(path);
   static const std::set<std::string> counters = {"step", "epoch", "samples", "seconds", "lr"};
   std::set<std::string> names;
@@ -43,6 +47,7 @@ Rows read_rows(const std::filesystem::path& folder) {
     result.rows.push_back(std::move(row));
     begin = end + 1;
   }
+  check_rows(folder);
   result.metrics.assign(names.begin(), names.end());
   return result;
 }

@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/host.h"
+#include "run/stage_files.h"
 #include "study/place.h"
 #include "study/ranking.h"
 
@@ -161,9 +162,8 @@ StudyReport read_study_report(StageView stage, bool all) {
   const StudyPlace place = StudyPlace::of_stage(stage.folder);
   if (place.exists()) {
     study = read_from(place, all);
-  } else if (is_finished(stage.summary) && stage.summary["trials"].is_map()) {
-    throw run_error(place.text() + " is gone, which held the trials of this sweep")
-        .hint("summary.json has its best trial, and the trials' folders are in " + (stage.folder / "trials").string());
+  } else {
+    check_study(stage.folder);
   }
   study.stage = std::move(stage);
   return study;

@@ -13,6 +13,7 @@
 #include "run/folder.h"
 #include "run/manifest.h"
 #include "run/shell_word.h"
+#include "run/stage_files.h"
 #include "run/stored_model.h"
 
 namespace trainlab::cli {
@@ -39,7 +40,7 @@ class Look {
   void files() {
     std::vector<StageRecord> stages;
     note([&] { read_manifest(run_); });
-    note([&] { has_ended_ = is_finished(read_summary(run_)); });
+    note([&] { read_summary(run_); });
     note([&] { stages = read_stages(run_); });
     note([&] { report::report_text(run_); });
     for (const StageRecord& stage : stages) {
@@ -48,6 +49,7 @@ class Look {
     }
     has_report_ = damages_.empty();
     for (const StageRecord& stage : stages) {
+      for (const Error& damage : damages_of_stage(folder_of(stage), stage.kind)) keep(damage);
       note([&] {
         for (const StoredModel& model : kept_models(stage, folder_of(stage))) weights(model.folder);
       });
@@ -73,51 +75,72 @@ class Look {
  private:
   fs::path folder_of(const StageRecord& stage) const { return (run_ / stage.folder).lexically_normal(); }
 
-  // Keeps the error of `look`, unless that file was told before.
   template <class F>
   void note(const F& look) {
     try {
       look();
     } catch (const Error& error) {
-      if (std::ranges::find(damages_, error.message(), &Error::message) == damages_.end()) damages_.push_back(error);
+      keep(error);
     }
+  }
+
+  // A file may be told by several looks at it: the first of them counts.
+  void keep(const Error& damage) {
+    if (std::ranges::find(damages_, damage.message(), &Error::message) == damages_.end()) damages_.push_back(damage);
   }
 
   void weights(const fs::path& model) {
     const fs::path folder = model / "checkpoints";
-    const std::vector<fs::path> all = commits(folder);
-    if (all.empty()) {
-      if (has_ended_ && fs::exists(model / "model.json")) lose(run_error("there are no weights in " + folder.string()));
-      return;
-    }
+    Value summary;
+    note([&] { summary = read_summary(model); });
     note([&] { read_json(model / "model.json"); });
+    note([&] { report::read_rows(model); });
+    bool is_passed_over = false;
     try {
-      verified_commit(folder, all.front(), /*with_best=*/true);
+      const std::optional<Commit> kept = kept_commit(folder, summary, [&](const Error& damage) {
+        is_passed_over = true;
+        keep(damage);
+      });
+      if (!kept) return;
       ++verified_;
-      return;
+      if (!is_passed_over) return;
+      add_whole(folder, kept->best);
     } catch (const Error& error) {
-      lose(error);
+      keep(error);
+      ++lost_;
     }
-    for (const fs::path& path : all) {
+    list_whole(folder, !is_passed_over);
+  }
+
+  // The best weights as the newest commit names them, and the tensors of each commit, as far as they are whole.
+  void list_whole(const fs::path& folder, bool wants_best) {
+    for (const fs::path& path : commits(folder)) {
       try {
-        const Commit commit = verified_commit(folder, path, /*with_best=*/false);
-        whole_.push_back(report::shown_path(folder / commit.info["file"].string()));
+        const Value info = read_commit(path);
+        if (const Value& best = info["best_weights"]; best.is_string() && std::exchange(wants_best, false))
+          add_whole(folder, verified_tensors(folder, best.string()));
+      } catch (const Error&) {
+        // Its own tensors may be whole.
+      }
+      try {
+        add_whole(folder, verified_tensors(folder, path.stem().string()));
       } catch (const Error&) {
         // An older one may be whole.
       }
     }
   }
 
-  void lose(const Error& error) {
-    damages_.push_back(error);
-    ++lost_;
+  void add_whole(const fs::path& folder, const Value& info) {
+    const std::string file = report::shown_path(folder / info["file"].string());
+    if (std::ranges::find(whole_, file) == whole_.end()) whole_.push_back(file);
   }
 
   std::vector<std::string> usable() const {
     std::vector<std::string> all;
     if (has_report_)
       all.push_back("the summary and `trainlab report " + shell_word(report::shown_path(run_)) + "` are whole");
-    if (lost_ == 0 && verified_ > 0) all.emplace_back("the weights are whole");
+    if (lost_ == 0 && verified_ > 0)
+      all.emplace_back(whole_.empty() ? "the weights are whole" : "the best weights, which predict, are whole");
     if (!whole_.empty()) all.push_back("init.weights and tensor.load can read " + joined(whole_));
     return all;
   }
@@ -126,7 +149,7 @@ class Look {
   std::vector<Error> damages_;
   std::vector<std::string> whole_;  // files of weights that can be used in place of damaged ones
   int verified_ = 0, lost_ = 0;     // models whose weights are whole, and are not
-  bool has_ended_ = false, has_report_ = false;
+  bool has_report_ = false;
 };
 
 }  // namespace

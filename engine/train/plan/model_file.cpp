@@ -8,6 +8,7 @@
 #include "data/data_hashes.h"
 #include "objective/head.h"
 #include "run/folder.h"
+#include "run/stage_files.h"
 #include "tensor/names.h"
 
 namespace trainlab {
@@ -166,6 +167,7 @@ ModelFile read_model(const fs::path& stage_folder, const std::optional<std::stri
   const fs::path path = stage_folder / "model.json";
   const Value content = read_json(path);
   if (content.is_nil()) {
+    check_model(stage_folder);
     throw usage_error("there is no trained model in " + stage_folder.string())
         .hint("only a fit that has begun has one");
   }

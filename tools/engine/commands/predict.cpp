@@ -55,6 +55,7 @@ std::string predicted_text(const Registry& registry, const Request& request, con
                            const std::shared_ptr<const Spec>& stage) {
   return with_torch_errors([&] {
     const StagePredictor predictor(registry, folder_of(request), parse_device(device), stage, model_of(request));
+    warn(predictor.warnings());
     const std::string text = text_of(predictor, request);
     // The output of a model of bytes may be no valid text. Only a file can hold such bytes unchanged.
     const Value& output = request.options["output"];

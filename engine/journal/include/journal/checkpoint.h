@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 
+#include "core/error.h"
 #include "core/value.h"
 #include "tensor/safetensors.h"
 
@@ -76,6 +77,11 @@ class CheckpointFolder {
   // The newest complete checkpoint of `folder`, read without writing or setting aside any file. nullopt if there is
   // none; Error{recipe} naming the file if the newest checkpoint is damaged.
   static std::optional<Checkpoint> read_newest(const std::filesystem::path& folder);
+
+  // The checkpoint with the weights that the fit in `stage_folder` keeps, found by kept_commit() of run/stage_files.h;
+  // nullopt if there are none yet. Error{run} naming the file if these weights are damaged or missing.
+  static std::optional<Checkpoint> read_kept(const std::filesystem::path& stage_folder,
+                                             const std::function<void(const Error&)>& pass_over);
 
   // Writes checkpoints/NAME.safetensors with its .json: weights that a recipe asked to keep.
   void save(const std::string& name, const NamedTensors& tensors, const Value& info) const;

@@ -21,11 +21,13 @@ class Predictor {
  public:
   // Takes the weights of read_kept. `stage`: the fit's spec as the recipe gives it, for a model with functions. `name`:
   // the name of one of several models. Error{usage} if there are no weights, if functions are needed and missing, or if
-  // there is no model of this name; Error{recipe} for damaged files.
+  // there is no model of this name; Error{run} for damaged files.
   Predictor(const Registry& registry, const std::filesystem::path& stage_folder, at::Device device,
             std::shared_ptr<const Spec> stage = nullptr, const std::optional<std::string>& name = {});
 
   const ModelFile& file() const { return file_; }
+  // KeptWeights::warning.
+  const std::string& warning() const { return warning_; }
   // DataParts::state of the training data.
   const NamedTensors& data() const { return data_; }
   const Model& model() const { return *model_; }
@@ -51,6 +53,7 @@ class Predictor {
   ModelFile file_;
   at::Device device_;
   NamedTensors data_;
+  std::string warning_;
   std::shared_ptr<const Model> model_;
   ModelState state_;
 };

@@ -27,6 +27,9 @@ class StagePredictor {
   // The model, where the stage has a single one. Error{usage} for the members of an ensemble.
   const Predictor& only() const;
 
+  // The warnings of the models, one for each damaged checkpoint that does not matter for them.
+  std::vector<std::string> warnings() const;
+
   // The mean of the models' predictions in the sense of their outputs: probabilities for a classification, values for a
   // regression. A member that an ensemble counts twice weighs twice; the standard deviation is that of the members
   // themselves (divided by their number). `inputs` gives the inputs for a model, which brings the values of its own

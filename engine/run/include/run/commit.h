@@ -4,6 +4,7 @@
 // (journal/checkpoint.h); whether they are those that were written can be told without LibTorch.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -11,6 +12,11 @@
 #include "core/value.h"
 
 namespace trainlab {
+
+// The name of the files of a checkpoint, without their endings: "last-000000092". `kind` is last or best.
+std::string commit_stem(const char* kind, std::int64_t step);
+// The step in the name of such a file; -1 for another name.
+std::int64_t step_of_commit(const std::filesystem::path& path);
 
 // Commits of `last`, newest first: the names sort by step. None where there is no folder. Raises Error{run} for a
 // folder that cannot be listed: whoever took its checkpoints for none would begin again, or remove what they need.
@@ -29,6 +35,9 @@ struct Commit {
   std::string stem;
   Value info, best;
 };
+
+// Reads the commit STEM.json and the bytes of its own tensors. Error{recipe} naming the file that is damaged.
+Value verified_tensors(const std::filesystem::path& folder, const std::string& stem);
 
 // Reads the commit at `path` in `folder` and the bytes of all files for which it vouches. Error{recipe} naming the file
 // that is damaged.

@@ -15,7 +15,8 @@ struct Rows {
 };
 
 // The rows in a stage's folder; empty if there is no file. A last row that was cut off when the run was killed is left
-// out. Raises Error{recipe} with the line of any other damaged row.
+// out. Raises damaged_file (run/folder.h) with the line of any other damaged row, and where a stage that has ended
+// lacks rows that it has written.
 Rows read_rows(const std::filesystem::path& folder);
 
 // A number of a row, NaN if the row does not have it.
