@@ -354,7 +354,11 @@ class Finished(Compare):
         for seed, time in times.items():
             path = self.folder / folder / str(seed) / "metrics.jsonl"
             rows = [{**row, "seconds": time * row["epoch"]} for row in self.rows(path.parent)]
-            path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+            self.replace_rows(path, "\n".join(json.dumps(row) for row in rows))
+
+    def replace_rows(self, path, text):
+        """The rows of a run that has ended may become others here, but not shorter than its checkpoint counts."""
+        path.write_text(text.ljust(path.stat().st_size - 1) + "\n")
 
     def test_known_times(self):
         seeds = range(1, 7)
@@ -426,13 +430,13 @@ class Finished(Compare):
         self.assert_said(self.run_program("compare", "a", "b", *TARGET, code=2), "the run in b/3 has not ended",
                          "trainlab resume b/3")
         summary.write_text(kept)
-        rows.write_text("")
-        self.assert_said(self.run_program("compare", "a", "b", *TARGET, code=2),
-                         "there are no rows in b/3/metrics.jsonl")
-        rows.write_text('{"seconds": 2, "val.loss": 1}\n{"seconds": 1, "val.loss": 1}\n')
+        self.replace_rows(rows, '{"seconds": 2, "val.loss": 1}\n{"seconds": 1, "val.loss": 1}')
         self.assert_said(self.run_program("compare", "a", "b", *TARGET, code=3), "b/3/metrics.jsonl is damaged")
-        rows.write_text('{"seconds": 2, "val.lost": 1}\n')
+        self.replace_rows(rows, '{"seconds": 2, "val.lost": 1}')
         self.assert_said(self.run_program("compare", "a", "b", *TARGET, code=2), "the rows of b/3 have no val.loss")
+        rows.write_text("")
+        self.assert_said(self.run_program("compare", "a", "b", *TARGET, code=3),
+                         "b/3/metrics.jsonl is damaged: it is empty")
 
     def test_a_run_that_failed_by_something_else(self):
         """A failure that is no loss that is not finite does not count as one."""
