@@ -144,7 +144,8 @@ void check_rows(const fs::path& folder) {
 }
 
 void check_model(const fs::path& folder) {
-  if (is_finished(read_summary(folder))) check_model_file(folder);
+  const Value summary = read_summary(folder);
+  if (is_finished(summary) && !is_of_task(summary)) check_model_file(folder);
 }
 
 void check_study(const fs::path& folder) {

@@ -106,6 +106,11 @@ TEST_CASE("the list of runs, oldest first") {
   const fs::path second = make_run(base, "digits/002", "2026-03-02T00:00:00Z");
   const fs::path first = make_run(base, "mnist/001", "2026-03-01T00:00:00Z");
   fs::create_directories(base / "runs/mnist/notes");
+  write_stages(second, {{"digits", "fit", "."}});
+  fs::create_directories(second / "checkpoints");
+  for (const char* name : {"checkpoints/last-000000391.json", "checkpoints/last-000000391.safetensors", "model.json"})
+    write_atomic(second / name, "{}");
+  write_atomic(second / "metrics.jsonl", "{}\n");
   write_atomic(second / "summary.json", summary_json);
   CHECK(list_text(runs) ==
         "run                      status      started               best\n"
@@ -139,6 +144,8 @@ TEST_CASE("the report of a run") {
       "\n"
       R"({"epoch":4,"lr")");
   CHECK_THAT(report_text(run), Contains("unfinished: it was killed") && Contains("To continue: trainlab resume"));
+  const std::string rows = read_file(run / "metrics.jsonl");
+  write_atomic(run / "metrics.jsonl", rows.substr(0, rows.rfind('\n') + 1));
   write_atomic(run / "summary.json", summary_json);
   const std::string text = report_text(run);
   CHECK_THAT(text, Contains("digits.lua, begun 2026-03-01T00:00:00Z") && Contains("--lr 0.003"));
