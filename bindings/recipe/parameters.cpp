@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "core/article.h"
 #include "core/printable.h"
 #include "core/value.h"
 
@@ -52,7 +53,7 @@ std::string choices_text(const std::vector<std::string>& choices) {
 std::string expected_text(const Rule& rule) {
   if (rule.type == "choice") return choices_text(rule.choices);
   if (rule.type == "boolean") return "true or false";
-  return (rule.type == "integer" ? "an integer" : "a " + rule.type) + range_text(rule);
+  return with_article(rule.type) + range_text(rule);
 }
 
 bool fits(const Rule& rule, const Value& value) {
@@ -179,10 +180,10 @@ Value Parameters::declare(const Value& options, const LuaPosition& at) {
   rule.min = options["min"];
   rule.max = options["max"];
   if (!numeric && !(rule.min.is_nil() && rule.max.is_nil()))
-    throw wrong("min and max belong to numbers, this is a " + rule.type);
+    throw wrong("min and max belong to numbers, this is " + with_article(rule.type));
   if ((rule.type == "choice") != !rule.choices.empty()) {
     throw wrong(rule.choices.empty() ? "a choice without choices"
-                                     : "choices belong to type = \"choice\", this is a " + rule.type);
+                                     : "choices belong to type = \"choice\", this is " + with_article(rule.type));
   }
   if (!fallback.is_nil() && !fits(rule, fallback)) {
     throw wrong("expected " + expected_text(rule) + " as default, found " + fallback.brief());

@@ -8,6 +8,7 @@
 #include "bindings/lua_object.h"
 #include "bindings/marshal.h"
 #include "call_arguments.h"
+#include "core/article.h"
 #include "core/printable.h"
 #include "entry_table.h"
 #include "namespaces.h"
@@ -61,7 +62,7 @@ int construct(lua_State* L, const Entry& entry, const LuaPosition& position) {
   if (method) {
     const Entry* self = lua_gettop(L) > 0 ? entry_of(L, 1) : nullptr;
     if (!self || self->kind != receiver) {
-      throw recipe_error("expected a " + receiver + " before the colon, found " +
+      throw recipe_error("expected " + with_article(receiver) + " before the colon, found " +
                          (lua_gettop(L) > 0 ? type_text(L, 1) : "nothing"))
           .in(entry.name)
           .hint("write value:" + entry.name.substr(receiver.size() + 1) + " { … }");

@@ -4,6 +4,7 @@
 #include <new>
 #include <stdexcept>
 
+#include "core/article.h"
 #include "core/error.h"
 #include "entry_table.h"
 #include "sandbox/weak_table.h"
@@ -74,7 +75,7 @@ std::shared_ptr<Object> to_object(lua_State* L, int index) {
 Object& check_object(lua_State* L, int index, std::string_view type) {
   const std::shared_ptr<Object>* object = handle(L, index);
   if (!object || !*object || (*object)->type_name() != type) {
-    throw recipe_error("expected a " + std::string(type) + " object, found " + type_text(L, index))
+    throw recipe_error("expected " + with_article(type) + " object, found " + type_text(L, index))
         .hint("methods are called with a colon: " + std::string(type) + ":name(…)");
   }
   return **object;

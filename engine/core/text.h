@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/article.h"
 #include "core/wrap.h"
 
 namespace trainlab {
@@ -16,9 +17,6 @@ std::size_t columns(std::string_view text);
 // "abc" in double quotes, control characters and bytes that are not UTF-8 escaped as Lua does it. A text longer than
 // `width` columns is cut and ends in "…".
 std::string quoted(std::string_view text, std::size_t width = static_cast<std::size_t>(-1));
-
-// "a number", "an integer": with the article, unless the text begins with one, with a quote or with "any".
-std::string with_article(std::string_view text);
 
 // ASCII letters in lower case.
 std::string lower(std::string_view text);

@@ -124,6 +124,14 @@ Error torch_error(const c10::Error& error) {
                       text.find("can't allocate memory") != std::string::npos;
   if (!memory) {
     if (std::optional<Error> too_large = size_error(text)) return *too_large;
+    if (text.find("backward through the graph a second time") != std::string::npos) {
+      return recipe_error(
+                 "the gradients of an operator are asked for again, and a backward pass before has freed what they "
+                 "need")
+          .hint(
+              "one pass for all losses: (a + b):backward(); t:detach() keeps a tensor of an earlier step out of the "
+              "pass; the first of two passes keeps what they share: a:backward({ retain_graph = true })");
+    }
     Error plain = recipe_error(with_dtype_names(own_words(text)));
     if (text.find("leaf Variable that requires grad is being used in an in-place operation") != std::string::npos)
       plain.hint("lab.no_grad(function() … end) changes weights without recording it; t:clone() is a tensor to change");

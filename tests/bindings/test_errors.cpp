@@ -359,6 +359,8 @@ TEST_CASE("what other languages write is answered with what Lua and recipes writ
       {"lab.tensor{1}:sum():backward(true)", "expected a gradient and a table of options, found true",
        "retain_graph = true"},
       {"lab.tensor{1}:sum():backward(nil, { retain_graph = true })", "found a table", "retain_graph = true"},
+      {"local l = lab.tensor({ 2 }, { requires_grad = true }):pow(2):sum() l:backward() l:backward()",
+       "a backward pass before has freed what they need", "a:backward({ retain_graph = true })"},
       {"local a = trainer.fit(1)", "'trainer' is not defined", "return lab.fit { … }"},
       {"local a = tensor.zeros(3)", "'tensor' is not defined", "did you mean lab.tensor?"},
       {"local a = ops.relu(3)", "'ops' is not defined", "did you mean lab.ops?"},

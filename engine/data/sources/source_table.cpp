@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/article.h"
 #include "core/callable.h"
 #include "set/arrays.h"
 #include "set/sources.h"
@@ -103,7 +104,7 @@ DataParts make_tensors(const Options& spec, const DataContext& context) {
       const std::string what = "result " + std::to_string(i + 1) + " of the function at " + load->where();
       if (!tensor) {
         throw recipe_error(what + ": expected a tensor, found " +
-                           (object ? "a " + std::string((*object)->type_name()) : std::get<Value>(results[i]).brief()))
+                           (object ? with_article((*object)->type_name()) : std::get<Value>(results[i]).brief()))
             .hint("lab.tensor { … } makes one of lists of numbers");
       }
       // A copy: the recipe may change its own.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/article.h"
 #include "core/error.h"
 #include "run/folder.h"
 
@@ -76,7 +77,8 @@ std::vector<StoredModel> models_behind(const fs::path& stage_folder) {
     throw damaged_file(stage_folder / "summary.json", "its best trial or its members cannot be read");
   }
   if (kind.is_string() && kind.string() != "fit") {
-    throw usage_error("a " + kind.string() + " keeps no model: only a fit, a sweep and an ensemble of fits have one");
+    throw usage_error(with_article(kind.string()) +
+                      " keeps no model: only a fit, a sweep and an ensemble of fits have one");
   }
   return {{.folder = stage_folder}};
 }
