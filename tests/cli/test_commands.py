@@ -152,6 +152,16 @@ class Line(CliTest):
         self.assert_said(self.run_program("r.lua", "--device", "gpu", code=2), 'expected a device, found "gpu"',
                          "hint: the devices are auto, cpu, cuda and cuda:N")
 
+    def test_flags_of_a_finished_run_are_looked_at(self):
+        self.recipe()
+        self.train("--out", "run", "--quiet")
+        self.refused(["resume", "run", "--device", "foo"], 'expected a device, found "foo"')
+        self.refused(["resume", "run", "--device", "foo:1"], 'expected a device, found "foo:1"')
+        self.refused(["resume", "run", "--workers", "x"], "--workers: expected a whole number from 1 to 4096, found "
+                                                          '"x"')
+        for device in ("auto", "cpu"):
+            self.run_program("resume", "run", "--device", device)
+
     def test_completion(self):
         for shell, last in (
             ("bash", "complete -o filenames -F _trainlab trainlab"),

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/device_plugin_file.h"
 #include "cpu_device.h"
 #include "meta_device.h"
 #include "plugins.h"
@@ -59,13 +60,6 @@ std::optional<DeviceKind> automatic_kind() {
   return found == kinds().end() ? std::nullopt : std::optional(*found);
 }
 
-Error unknown_device(std::string_view text, const std::optional<DeviceName>& name) {
-  std::string hint = "the devices are auto, cpu, cuda and cuda:N with N counted from 0";
-  if (const auto plugin = name ? device_plugin(name->kind) : std::filesystem::path(); !plugin.empty())
-    hint += "; another kind needs its plugin, " + plugin.string();
-  return usage_error("expected a device, found \"" + std::string(text) + "\"").hint(hint);
-}
-
 }  // namespace
 
 void add_device_kind(DeviceKind kind) {
@@ -91,7 +85,7 @@ at::Device parse_device(std::string_view text) {
   const auto name = read_name(text);
   if (name) load_device_plugin(name->kind);
   const auto kind = name ? known_kind(name->kind, &DeviceKind::name) : std::nullopt;
-  if (!kind) throw unknown_device(text, name);
+  if (!kind) throw unknown_device(text, name ? device_plugin(name->kind) : std::filesystem::path());
   const int there = kind->count();
   if (name->index >= there) {
     const std::filesystem::path plugin = device_plugin(name->kind);

@@ -3,13 +3,13 @@
 #include <dlfcn.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "core/device_plugin_file.h"
 #include "core/error.h"
 #include "tensor/device_plugin.h"
 #include "tensor/types.h"
@@ -20,25 +20,15 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::string_view file_begin = "trainlab-", file_end = ".so";
-
-fs::path plugin_folder() {
-  const char* const given = std::getenv("TRAINLAB_DEVICES");
-  return given != nullptr && *given != '\0' ? fs::path(given) : fs::read_symlink("/proc/self/exe").parent_path();
-}
+fs::path folder_of_engine() { return fs::read_symlink("/proc/self/exe").parent_path(); }
 
 // Raises unless the folder of plugins exists, if the user has named a folder.
 void check_plugin_folder() {
   std::error_code ignored;
-  const fs::path folder = plugin_folder();
+  const fs::path folder = device_plugin_folder(folder_of_engine());
   if (fs::is_directory(folder, ignored)) return;
   throw usage_error("TRAINLAB_DEVICES: there is no folder " + folder.string())
       .hint("unset TRAINLAB_DEVICES, or let it name the folder with the device plugins");
-}
-
-bool can_name_kind(std::string_view name) {
-  return !name.empty() &&
-         std::ranges::all_of(name, [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; });
 }
 
 Error refused(const fs::path& file, const std::string& why) {
@@ -79,10 +69,7 @@ std::optional<Error> failure_of(const fs::path& file) {
 
 }  // namespace
 
-fs::path device_plugin(std::string_view kind) {
-  if (!can_name_kind(kind)) return {};
-  return plugin_folder() / (std::string(file_begin) + std::string(kind) + std::string(file_end));
-}
+fs::path device_plugin(std::string_view kind) { return device_plugin_file(kind, folder_of_engine()); }
 
 void load_device_plugin(std::string_view kind) {
   static std::mutex mutex;
@@ -101,10 +88,11 @@ std::vector<Error> load_device_plugins() {
   check_plugin_folder();
   std::vector<std::string> names;
   std::error_code unreadable;
-  for (const fs::directory_entry& entry : fs::directory_iterator(plugin_folder(), unreadable)) {
+  for (const fs::directory_entry& entry :
+       fs::directory_iterator(device_plugin_folder(folder_of_engine()), unreadable)) {
     std::string name = entry.path().filename();
-    if (!name.starts_with(file_begin) || !name.ends_with(file_end)) continue;
-    name.erase(name.size() - file_end.size()).erase(0, file_begin.size());
+    if (!name.starts_with(device_plugin_begin) || !name.ends_with(device_plugin_end)) continue;
+    name.erase(name.size() - device_plugin_end.size()).erase(0, device_plugin_begin.size());
     names.push_back(std::move(name));
   }
   std::ranges::sort(names);

@@ -3,12 +3,14 @@
 #include "cli/arguments.h"
 #include "cli/ending.h"
 #include "cli/requests.h"
+#include "core/device_plugin_file.h"
 #include "core/error.h"
 #include "core/printable.h"
 #include "damage.h"
 #include "report/texts.h"
 #include "run/budget.h"
 #include "run/folder.h"
+#include "run/supervisor.h"
 
 namespace trainlab::cli {
 
@@ -23,6 +25,15 @@ auto whole(const std::filesystem::path& run, const Read& read) {
     if (error.kind() == ErrorKind::run) check_files(run);
     throw;
   }
+}
+
+// The engine, which knows the devices, does not start for a finished run.
+void check_device(const std::string& device) {
+  const std::string kind = device.substr(0, device.find(':'));
+  if (kind == "auto" || kind == "cpu" || kind == "cuda") return;
+  const std::filesystem::path plugin = device_plugin_file(kind, Supervisor::find_engine().parent_path());
+  std::error_code ignored;
+  if (!std::filesystem::exists(plugin, ignored)) throw unknown_device(device, plugin);
 }
 
 }  // namespace
@@ -66,6 +77,7 @@ Command resume_command() {
             }
             if (!finished) return supervise(request_for_run(given, run, manifest), given, std::move(held));
             check_files(run);
+            if (given.has("device")) check_device(given.flags["device"].string());
             if (pause)
               std::fputs(("trainlab: " + printable(pause->text(report::shown_path(run))) + "\n").c_str(), stderr);
             return tell_summary(run, summary, given.has("json"));
