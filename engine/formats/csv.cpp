@@ -143,8 +143,18 @@ CsvText read_csv(std::string_view text, char delimiter, const std::string& name)
     csv.lines.push_back(splitter.row_line());
     const std::size_t found = csv.fields.size() - (csv.lines.size() - 1) * width;
     if (found != width) {
-      throw splitter.wrong(splitter.row_line(),
-                           "expected " + counted(width, "field") + " as in the header, found " + std::to_string(found));
+      Error error = splitter.wrong(splitter.row_line(), "expected " + counted(width, "field") +
+                                                            " as in the header, found " + std::to_string(found));
+      const std::size_t other = width == 1 ? csv.header[0].find_first_of(";\t|,") : std::string::npos;
+      if (other != std::string::npos) {
+        const char c = csv.header[0][other];
+        error.hint("is the delimiter another one? delimiter = " +
+                   (c == '\t' ? "\"\\t\"" : "\"" + std::string(1, c) + "\""));
+      } else if (found > width) {
+        error.hint(std::string("a field that holds a \"") + delimiter +
+                   "\" stands between double quotes, and a number has a decimal point");
+      }
+      throw error;
     }
   }
   if (csv.lines.empty()) throw recipe_error(name + ": the file has a header but no rows");

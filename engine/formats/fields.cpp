@@ -20,6 +20,14 @@ std::optional<double> number_in(std::string_view field) {
   return number;
 }
 
+std::optional<std::string> with_decimal_point(std::string_view field) {
+  const std::size_t comma = field.find(',');
+  if (comma == std::string_view::npos) return {};
+  std::string text(field);
+  text[comma] = '.';
+  return number_in(text) ? std::optional(text) : std::nullopt;
+}
+
 std::string in_quotes(std::string_view field) {
   constexpr std::size_t most = 40;
   return "\"" + std::string(field.substr(0, most)) + (field.size() > most ? "…\"" : "\"");

@@ -98,6 +98,74 @@ class BadData(CliTest):
         result = self.csv("a,y\n1,2\nx,3\n", 'data.path: {folder}/t.csv:3: column "a": expected a number, found "x"')
         self.assert_said(result, "hint: ", "categorical")
 
+    def test_csv_with_decimal_commas(self):
+        for text, delimiter, place, message, hint in (
+            ("a;y\n0,5;1\n7;2\n", ";", 2, 'column "a": expected a decimal point, found a comma: "0,5"',
+             "write the numbers of the file as 0.5; a column of categories is named in `categorical`"),
+            ("a;y\n1;2,5\n2;3,5\n", ";", 2, 'column "y": expected a decimal point, found a comma: "2,5"',
+             "write the numbers of the file as 2.5"),
+            ("a;y\n1;2\n1,5;3\n", ";", 3, 'column "a": expected a number, found "1,5"',
+             "a number has a decimal point: 1.5"),
+            ("a;y\n0,5;1,5\n", ",", 2, "expected 1 field as in the header, found 3",
+             'is the delimiter another one? delimiter = ";"'),
+            ("a\ty\n0,5\t1\n", ",", 2, "expected 1 field as in the header, found 2",
+             'is the delimiter another one? delimiter = "\\t"'),
+            ("a,y\n0,5,1,5\n", ",", 2, "expected 2 fields as in the header, found 4",
+             'a field that holds a "," stands between double quotes, and a number has a decimal point'),
+        ):
+            with self.subTest(text):
+                self.write("t.csv", text)
+                self.recipe(data=f'lab.data.csv {{ "t.csv", target = "y", delimiter = "{delimiter}" }}', **REGRESSION)
+                self.assert_said(self.refused(f"data.path: {{folder}}/t.csv:{place}: {message}"), "hint: " + hint)
+        self.write("t.csv", "a;y\n0,5;1\n1,5;2\n0,5;3\n1,5;4\n")
+        self.recipe(data='lab.data.csv { "t.csv", target = "y", delimiter = ";", categorical = { "a" } }', batch="2",
+                    **REGRESSION)
+        self.train("--quiet")
+
+    def appended(self, content, message, hint, options=""):
+        self.write("one.csv", "a,b,kind,y\n1,2,u,red\n2,3,v,blue\n3,4,u,red\n4,5,v,blue\n")
+        self.write("two.csv", content)
+        self.recipe(data=f'lab.data.csv {{ "one.csv", target = "y" }}:append(lab.data.csv {{ "two.csv", target = "y"'
+                         f"{options} }})")
+        result = self.refused(f"data.data: {{folder}}/two.csv{message}")
+        self.assert_said(result, "hint: " + hint)
+        self.assertNotIn("categorical = {", result.err)
+
+    def test_a_table_that_is_appended_is_read_as_the_first_one_is(self):
+        first = "the first table decides what its columns are used for"
+        for content, message, hint, options in (
+            ("a,b,kind,y\n1,2,u,red\nx,3,v,blue\n", ':3: column "a": expected a number, as in training, found "x"',
+             "a value that is not known is an empty field", ""),
+            ("a,b,kind,y\nx,2,u,red\n", ':2: column "a": expected a number, as in training, found "x"',
+             "a value that is not known is an empty field", ""),
+            ("a;b;kind;y\n1;2,5;u;red\n", ':2: column "b": expected a number, as in training, found "2,5"',
+             "a number has a decimal point: 2.5", ', delimiter = ";"'),
+            ("a,b,kind,y\n1,2,u,red\n1,2,u,bleu\n1,2,u,blue\n",
+             ':3: column "y": its target has the class "bleu", which the data here lacks', 'did you mean "blue"?', ""),
+            ("a,b,kind,y\n1,2,u,green\n",
+             ':2: column "y": its target has the class "green", which the data here lacks',
+             'the classes here are "blue", "red"', ""),
+            ("a,b,kind,y\n1,2,u,red\n", ': `exclude` names "b", which is an input of the data here', first,
+             ', exclude = { "b" }'),
+            ("a,b,kind,y\n1,2,u,red\n", ': `columns` lacks "kind", which is an input of the data here', first,
+             ', columns = { "a", "b" }'),
+            ("a,b,kind,y\n1,2,u,red\n", ': `more` names "b", which `more` does not name there', first,
+             ', more = { "b" }'),
+        ):
+            with self.subTest(message):
+                self.appended(content, message, hint, options)
+        with self.subTest("categorical"):
+            self.write("two.csv", "a,b,kind,y\n1,2,u,red\n")
+            self.recipe(data='lab.data.csv { "one.csv", target = "y" }:append(lab.data.csv { "two.csv", target = "y", '
+                             'categorical = { "a" } })')
+            self.refused('data.data: {folder}/two.csv: `categorical` names "a", which holds numbers in the data here')
+        # What the first table does not use may be named, and what it says may be repeated.
+        self.write("one.csv", "a,b,y\n1,2,red\n2,3,blue\n3,4,red\n")
+        self.write("two.csv", "a,b,c,y\n1,2,9,red\n")
+        self.recipe(data='lab.data.csv { "one.csv", target = "y", exclude = { "b" } }:append(lab.data.csv { "two.csv", '
+                         'target = "y", exclude = { "b", "c" } })', model="nn.Linear(2)", batch="2")
+        self.train("--quiet")
+
     def test_csv_without_rows(self):
         self.csv("a,y\n", "data.path: {folder}/t.csv: the file has a header but no rows")
         self.csv("", "data.path: {folder}/t.csv: the file is empty; a line with the columns' names was expected")

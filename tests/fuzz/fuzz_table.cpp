@@ -15,7 +15,8 @@ void fuzz(std::string_view bytes) {
   if (bytes[0] & 4) options.more = {csv.header.back()};
   if (bytes[0] & 8) options.task = Task::classification;
   if (bytes[0] & 16) options.length = 3;
-  const Table table = read_table(csv, "fuzz.csv", options);
+  Table table = read_table(csv, "fuzz.csv", options);
+  read_inputs(table, csv, options);
   for (const std::string& column : csv.header) read_column(csv, "fuzz.csv", column);
   Dataset all;
   all.size = table.rows;

@@ -155,7 +155,9 @@ Draws shared_draws(double share, std::int64_t own, std::int64_t more) {
 
 DataParts append(const Options& spec, const DataContext& context) {
   DataParts parts = open_source(spec.child("source"), context);
-  DataParts other = open_source(spec.child("data"), context);
+  DataContext of_other = context;
+  of_other.is_appended = true;
+  DataParts other = open_source(spec.child("data"), of_other);
   check_order(spec, parts, other);
   settle(parts);
   const std::shared_ptr<const Dataset> own = parts.train.data, more = samples_of(spec, parts, other);
@@ -211,8 +213,9 @@ void register_append(Registry& registry) {
                 ":normalize, :augment and :weighted come after it, and change all samples. Both have the same columns, "
                 "of one type and shape in a batch, and the same classes. An epoch has as many samples as both have "
                 "together. A table is encoded by the columns, categories and fill values of the first table's training "
-                "part: of the second one only path, target, task and delimiter count, and a column that the first one "
-                "does not use is ignored. Columns that are not decoded from files are copied, so both data sets are in "
+                "part: of the second one only path, target, task and delimiter count, other options may not say "
+                "otherwise, and a column that the first one does not use is ignored. Columns that are not decoded from "
+                "files are copied, so both data sets are in "
                 "memory together."),
       DataFactory{append});
 }

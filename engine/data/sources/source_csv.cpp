@@ -58,7 +58,7 @@ struct CsvFile {
       : path(its_path), text(csv_text_of(path)), csv(read_csv(text, delimiter, path)) {}
 };
 
-DataParts make_csv(const Options& spec, const DataContext&) {
+DataParts make_csv(const Options& spec, const DataContext& context) {
   const TableOptions options = read_options(spec);
   const char delimiter = read_delimiter(spec);
   const LongReading reading(spec.string("path"));
@@ -67,6 +67,7 @@ DataParts make_csv(const Options& spec, const DataContext&) {
   const auto table = placed_at(spec, "path", [&] {
     Table read = read_table(file->csv, file->path, options);
     read.delimiter = delimiter;
+    if (!context.is_appended) read_inputs(read, file->csv, options);
     return std::make_shared<const Table>(std::move(read));
   });
 
@@ -77,13 +78,19 @@ DataParts make_csv(const Options& spec, const DataContext&) {
   unsettled.classes = static_cast<std::int64_t>(table->classes.size());
   unsettled.columns = {{"y", table->y, {}, {}}};
   parts.train = whole(std::move(unsettled));
-  parts.settle = [table](DataParts& all) {
-    all.train.data = std::make_shared<const Dataset>(encode(*table, all.train, all.state));
+  parts.settle = [spec, context, options, file, table](DataParts& all) {
+    std::shared_ptr<const Table> whole_table = table;
+    if (context.is_appended) {
+      Table read = *table;
+      placed_at(spec, "path", [&] { read_inputs(read, file->csv, options); });
+      whole_table = std::make_shared<const Table>(std::move(read));
+    }
+    all.train.data = std::make_shared<const Dataset>(encode(*whole_table, all.train, all.state));
     if (all.val) all.val->data = all.train.data;
     if (all.test) all.test->data = all.train.data;
   };
-  parts.encode_as = [file, table](const NamedTensors& state, std::vector<std::string>& warnings) {
-    return encode_like(*table, file->csv, state, warnings);
+  parts.encode_as = [options, file, table](const NamedTensors& state, std::vector<std::string>& warnings) {
+    return encode_like(*table, options, file->csv, state, warnings);
   };
   parts.lookup = [file](const std::string& column) { return read_column(file->csv, file->path, column); };
   return parts;

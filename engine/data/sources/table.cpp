@@ -30,31 +30,20 @@ class TableReader {
     table.file = file_;
     table.rows = csv_.rows();
     table.targets = options_.targets;
-    std::vector<std::size_t> taken;  // columns that are no features of x
-    const auto take = [&](const std::vector<std::string>& names, const char* option) {
-      std::vector<std::size_t> places;
-      for (const std::string& name : names) {
-        places.push_back(place_of(name, option));
-        if (std::find(taken.begin(), taken.end(), places.back()) != taken.end())
-          throw recipe_error(file_ + ": `" + option + "` names " + in_quotes(name) + ", which is used already");
-        taken.push_back(places.back());
-      }
-      return places;
-    };
-    const std::vector<std::size_t> targets = take(options_.targets, "target");
-    for (const std::string& name : options_.categorical) place_of(name, "categorical");
-    for (const std::size_t column : take(options_.more, "more")) table.more.push_back(input(column));
-    if (options_.text.empty()) {
-      for (const std::size_t column : inputs(taken)) table.inputs.push_back(input(column));
+    const Places of = places();
+    if (of.targets.size() == 1) {
+      read_target(table, of.targets.front());
     } else {
-      read_text(table, take({options_.text}, "text").front());
-    }
-    if (targets.size() == 1) {
-      read_target(table, targets.front());
-    } else {
-      read_targets(table, targets);
+      read_targets(table, of.targets);
     }
     return table;
+  }
+
+  void read_inputs(Table& table) {
+    const Places of = places();
+    for (const std::size_t column : of.more) table.more.push_back(input(column));
+    for (const std::size_t column : of.inputs) table.inputs.push_back(input(column));
+    if (!options_.text.empty()) read_text(table, of.text);
   }
 
   at::Tensor column(std::size_t place) const {
@@ -72,6 +61,36 @@ class TableReader {
   }
 
  private:
+  struct Places {
+    std::vector<std::size_t> targets, more, inputs;
+    std::size_t text = 0;  // where the option `text` is given
+  };
+
+  // Where the columns stand that the options name.
+  Places places() const {
+    Places all;
+    std::vector<std::size_t> taken;  // columns that are no features of x
+    const auto take = [&](const std::vector<std::string>& names, const char* option) {
+      std::vector<std::size_t> found;
+      for (const std::string& name : names) {
+        found.push_back(place_of(name, option));
+        if (std::find(taken.begin(), taken.end(), found.back()) != taken.end())
+          throw recipe_error(file_ + ": `" + option + "` names " + in_quotes(name) + ", which is used already");
+        taken.push_back(found.back());
+      }
+      return found;
+    };
+    all.targets = take(options_.targets, "target");
+    for (const std::string& name : options_.categorical) place_of(name, "categorical");
+    all.more = take(options_.more, "more");
+    if (options_.text.empty()) {
+      all.inputs = inputs(taken);
+    } else {
+      all.text = take({options_.text}, "text").front();
+    }
+    return all;
+  }
+
   std::size_t place_of(const std::string& name, const std::string& option) const {
     const auto found = std::find(csv_.header.begin(), csv_.header.end(), name);
     if (found != csv_.header.end()) return static_cast<std::size_t>(found - csv_.header.begin());
@@ -115,22 +134,39 @@ class TableReader {
                         in_quotes(csv_.header[column]) + ": " + text);
   }
 
-  // A column is one of numbers when the first value that is not missing is a number.
-  bool looks_numeric(std::size_t column) const {
+  // A column is one of numbers when the first value that is not missing is a number. `is_named`: the recipe says that
+  // the column holds categories.
+  bool looks_numeric(std::size_t column, bool is_named = false) const {
     for (std::int64_t row = 0; row < csv_.rows(); ++row)
-      if (const std::string_view field = csv_.field(row, column); !is_missing(field))
+      if (const std::string_view field = csv_.field(row, column); !is_missing(field)) {
+        if (!is_named) refuse_decimal_commas(row, column);
         return number_in(field).has_value();
+      }
     throw recipe_error(file_ + ": column " + in_quotes(csv_.header[column]) + " has no values at all")
         .hint("name it in `exclude`");
+  }
+
+  // A column of such numbers would be taken for one of categories. `first`: the first row that is not missing.
+  void refuse_decimal_commas(std::int64_t first, std::size_t column) const {
+    const std::optional<std::string> meant = with_decimal_point(csv_.field(first, column));
+    if (!meant) return;
+    for (std::int64_t row = first; row < csv_.rows(); ++row) {
+      const std::string_view field = csv_.field(row, column);
+      if (!is_missing(field) && !number_in(field) && !with_decimal_point(field)) return;
+    }
+    throw wrong(first, column, "expected a decimal point, found a comma: " + in_quotes(csv_.field(first, column)))
+        .hint("write the numbers of the file as " + *meant + "; a column of categories is named in `categorical`");
   }
 
   double number(std::int64_t row, std::size_t column) const {
     const std::string_view field = csv_.field(row, column);
     const std::optional<double> number = number_in(field);
     if (!number) {
+      const std::optional<std::string> meant = with_decimal_point(field);
       throw wrong(row, column, "expected a number, found " + in_quotes(field))
-          .hint("the column's first value is a number; `categorical = { \"" + csv_.header[column] +
-                "\" }` makes it one of categories");
+          .hint(meant ? "a number has a decimal point: " + *meant
+                      : "the column's first value is a number; `categorical = { \"" + csv_.header[column] +
+                            "\" }` makes it one of categories");
     }
     if (!(std::fabs(*number) <= std::numeric_limits<float>::max()))
       throw wrong(row, column, in_quotes(field) + " is not finite or too large for float32");
@@ -175,13 +211,17 @@ class TableReader {
     TableColumn result;
     result.name = csv_.header[column];
     const auto& named = options_.categorical;
-    const bool numeric = looks_numeric(column) && std::find(named.begin(), named.end(), result.name) == named.end();
-    if (numeric) {
+    const bool is_named = std::find(named.begin(), named.end(), result.name) != named.end();
+    if (looks_numeric(column, is_named) && !is_named) {
       result.numbers = numbers(column);
     } else {
       categories(column, result.values, result.codes);
     }
     return result;
+  }
+
+  static bool all_are_numbers(const std::vector<std::string>& values) {
+    return std::ranges::all_of(values, [](const std::string& value) { return number_in(value).has_value(); });
   }
 
   void require_all(std::size_t column) const {
@@ -221,21 +261,23 @@ class TableReader {
 
   void read_target(Table& table, std::size_t column) const {
     require_all(column);
-    const bool numeric = looks_numeric(column);
+    const bool named = std::find(options_.categorical.begin(), options_.categorical.end(), options_.targets.front()) !=
+                       options_.categorical.end();
+    const bool is_class = options_.task == Task::classification || (named && options_.task == Task::automatic);
+    const bool numeric = !is_class && looks_numeric(column);
     if (options_.task == Task::regression && !numeric) {
       throw wrong(0, column, "a regression's target is a number, found " + in_quotes(csv_.field(0, column)))
           .hint("task = \"classification\" takes text");
     }
-    const bool named = std::find(options_.categorical.begin(), options_.categorical.end(), options_.targets.front()) !=
-                       options_.categorical.end();
-    if (options_.task == Task::classification || !numeric || (named && options_.task == Task::automatic)) {
+    if (!numeric) {
       std::vector<std::int32_t> codes;
       categories(column, table.classes, codes);
       if (std::ssize(table.classes) > most_classes) {
         throw recipe_error(file_ + ": column " + in_quotes(csv_.header[column]) + ": " +
                            std::to_string(table.classes.size()) + " different targets, expected at most " +
                            std::to_string(most_classes) + " classes")
-            .hint(numeric ? "task = \"regression\" takes numbers" : "is another column the target?");
+            .hint(all_are_numbers(table.classes) ? "task = \"regression\" takes numbers"
+                                                 : "is another column the target?");
       }
       table.y = at::empty({table.rows}, at::kLong);
       std::copy(codes.begin(), codes.end(), table.y.mutable_data_ptr<std::int64_t>());
@@ -342,6 +384,10 @@ void put_text(std::vector<std::int32_t> tokens, std::int32_t* row, std::int64_t 
 
 Table read_table(const CsvText& csv, const std::string& file, const TableOptions& options) {
   return TableReader(csv, file, options).read();
+}
+
+void read_inputs(Table& table, const CsvText& csv, const TableOptions& options) {
+  TableReader(csv, table.file, options).read_inputs(table);
 }
 
 at::Tensor read_column(const CsvText& csv, const std::string& file, const std::string& column) {

@@ -49,9 +49,13 @@ struct Table {
   std::int64_t rows = 0;
 };
 
+// The rows and the targets of a file, without its inputs, which another table decides where this one is appended to it.
 // Error{recipe} names file, line and column: an unknown column (with a suggestion), a column named twice, text or
-// infinity in a column of numbers, a missing or infinite target, a target of text in a regression, an empty text.
+// infinity in a column of numbers, a missing or infinite target, a target of text in a regression, an empty text, a
+// column whose numbers have a decimal comma.
 Table read_table(const CsvText& csv, const std::string& file, const TableOptions& options);
+// Adds the inputs: `inputs`, `more` and the text. Errors as above.
+void read_inputs(Table& table, const CsvText& csv, const TableOptions& options);
 
 // Any column as float64 [N]: numbers, or the codes of its distinct values; NaN where missing. Undefined where there is
 // no such column. Errors as above.
@@ -84,9 +88,10 @@ Dataset encode_new(const CsvText& csv, const std::string& file, const NamedTenso
                    std::vector<std::string>& warnings);
 
 // The rows of a table, with its targets, encoded as encode() has encoded another table, whose state this is. Categories
-// that the other table lacks count as in encode(). Error{recipe} and `warnings` are those of encode_new(); there is an
-// Error{recipe} for other targets, and for a class that the other table lacks, too.
-Dataset encode_like(const Table& table, const CsvText& csv, const NamedTensors& state,
+// that the other table lacks count as in encode(). `options` are the table's own. Error{recipe} and `warnings` are
+// those of encode_new(); there is an Error{recipe} for other targets, for a class that the other table lacks, and for
+// an option that contradicts what the other table does with its columns, too.
+Dataset encode_like(const Table& table, const TableOptions& options, const CsvText& csv, const NamedTensors& state,
                     std::vector<std::string>& warnings);
 
 }  // namespace trainlab

@@ -60,13 +60,63 @@ class NewRows {
     return dataset;
   }
 
+  // Raises an error where the options of these rows say otherwise than the other table what a column is used for.
+  void refuse_other_uses(const TableOptions& options) const {
+    const std::vector<std::string> inputs = names_in("inputs"), more = names_in("more");
+    const std::string text = table_["text"].is_nil() ? "" : table_["text"]["name"].string();
+    const auto is_in = [](const std::vector<std::string>& names, const std::string& name) {
+      return std::ranges::find(names, name) != names.end();
+    };
+    const auto refuse = [this](const char* option, const std::string& what) {
+      throw recipe_error(file_ + ": `" + option + "` " + what)
+          .hint(
+              "the first table decides what its columns are used for: the option belongs there, or has to say the "
+              "same here");
+    };
+    for (const std::string& name : options.exclude) {
+      if (is_in(inputs, name) || is_in(more, name) || name == text)
+        refuse("exclude", "names " + in_quotes(name) + ", which is an input of the data here");
+    }
+    for (const std::string& name : options.columns)
+      if (!is_in(inputs, name)) refuse("columns", "names " + in_quotes(name) + ", which is no input of the data here");
+    for (const std::string& name : inputs) {
+      if (!options.columns.empty() && !is_in(options.columns, name))
+        refuse("columns", "lacks " + in_quotes(name) + ", which is an input of the data here");
+    }
+    for (const std::string& name : options.more)
+      if (!is_in(more, name)) refuse("more", "names " + in_quotes(name) + ", which `more` does not name there");
+    for (const std::string& name : options.categorical)
+      if (is_number(name)) refuse("categorical", "names " + in_quotes(name) + ", which holds numbers in the data here");
+    if (!options.text.empty() && options.text != text) refuse("text", "is another column than in the data here");
+    if (options.length > 0 && options.length != table_["text"]["length"].integer())
+      refuse("length", "is another one than in the data here");
+  }
+
+  std::string where(std::int64_t row, const std::string& column) const {
+    return file_ + ":" + std::to_string(csv_.lines[static_cast<std::size_t>(row)]) + ": column " + in_quotes(column);
+  }
+
  private:
-  void require_columns() const {
-    std::vector<std::string> wanted, missing;
+  std::vector<std::string> names_in(const char* group) const {
+    std::vector<std::string> names;
+    if (!table_[group].is_list()) return names;
+    for (const Value& column : table_[group].list()) names.push_back(column["name"].string());
+    return names;
+  }
+
+  // Whether the other table takes the column for numbers.
+  bool is_number(const std::string& name) const {
     for (const char* group : {"inputs", "more"}) {
       if (!table_[group].is_list()) continue;
-      for (const Value& column : table_[group].list()) wanted.push_back(column["name"].string());
+      for (const Value& column : table_[group].list())
+        if (column["name"] == Value(name) && !column["fill"].is_nil()) return true;
     }
+    return false;
+  }
+
+  void require_columns() const {
+    std::vector<std::string> wanted = names_in("inputs"), missing;
+    for (const std::string& name : names_in("more")) wanted.push_back(name);
     if (!table_["text"].is_nil()) wanted.push_back(table_["text"]["name"].string());
     for (const std::string& name : wanted)
       if (std::find(csv_.header.begin(), csv_.header.end(), name) == csv_.header.end()) missing.push_back(name);
@@ -91,16 +141,13 @@ class NewRows {
     return static_cast<std::size_t>(std::find(csv_.header.begin(), csv_.header.end(), name) - csv_.header.begin());
   }
 
-  std::string where(std::int64_t row, const std::string& column) const {
-    return file_ + ":" + std::to_string(csv_.lines[static_cast<std::size_t>(row)]) + ": column " + in_quotes(column);
-  }
-
   double number(std::int64_t row, const std::string& name, std::string_view field, double fill) const {
     if (is_missing(field)) return fill;
     const std::optional<double> number = number_in(field);
     if (!number) {
+      const std::optional<std::string> meant = with_decimal_point(field);
       throw recipe_error(where(row, name) + ": expected a number, as in training, found " + in_quotes(field))
-          .hint("a value that is not known is an empty field");
+          .hint(meant ? "a number has a decimal point: " + *meant : "a value that is not known is an empty field");
     }
     if (!(std::fabs(*number) <= std::numeric_limits<float>::max()))
       throw recipe_error(where(row, name) + ": " + in_quotes(field) + " is not finite or too large for float32");
@@ -205,9 +252,10 @@ std::vector<std::string> stored_targets(const Value& table) {
   return names;
 }
 
-Dataset encode_like(const Table& table, const CsvText& csv, const NamedTensors& state,
+Dataset encode_like(const Table& table, const TableOptions& options, const CsvText& csv, const NamedTensors& state,
                     std::vector<std::string>& warnings) {
   NewRows rows(csv, table.file, state, warnings);
+  rows.refuse_other_uses(options);
   Dataset dataset = rows.encode();
   const std::vector<std::string> names = stored_targets(rows.table());
   std::vector<std::string> classes;
@@ -227,9 +275,14 @@ Dataset encode_like(const Table& table, const CsvText& csv, const NamedTensors& 
     std::vector<std::int64_t> places;
     for (const std::string& name : table.classes) {
       const auto found = std::find(classes.begin(), classes.end(), name);
-      if (found == classes.end())
-        throw recipe_error(table.file + ": its target has the class " + in_quotes(name) +
-                           ", which the data here lacks");
+      if (found == classes.end()) {
+        const std::int64_t* first = std::find(own, own + table.rows, std::ssize(places));
+        const std::string close = Registry::closest(name, classes);
+        throw recipe_error(rows.where(first - own, names.front()) + ": its target has the class " + in_quotes(name) +
+                           ", which the data here lacks")
+            .hint(close.empty() ? "the classes here are " + joined_start(classes, 20, in_quotes)
+                                : "did you mean \"" + close + "\"?");
+      }
       places.push_back(found - classes.begin());
     }
     for (std::int64_t row = 0; row < table.rows; ++row) given[row] = places[static_cast<std::size_t>(own[row])];

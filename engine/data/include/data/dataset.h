@@ -131,7 +131,8 @@ struct DataParts {
 };
 
 struct DataContext {
-  std::int64_t seed = 1;  // default of every `seed` option
+  std::int64_t seed = 1;     // default of every `seed` option
+  bool is_appended = false;  // the data are appended to others, which decide what the columns of a table are used for
 };
 
 // Opens a data entry. Error{recipe} names the file and what is wrong (missing, truncated, lying header, labels out of
