@@ -105,9 +105,9 @@ Dataset join(const Options& spec, const Dataset& first, const Dataset& second) {
 void check_order(const Options& spec, const DataParts& parts, const DataParts& other) {
   if (parts.cut || other.cut)
     throw spec.error("data", "texts are cut into windows, which cannot be joined").hint("join the text files");
-  if (parts.train.draws || other.train.draws)
+  if ((parts.train.draws || other.train.draws) && !spec.given("share"))
     throw spec.error(parts.train.draws ? "source" : "data", "its training samples are drawn with replacement already")
-        .hint("write :append before :weighted, and a share in the last :append");
+        .hint("give this :append a share too, or write it before :weighted and before an :append with a share");
   if (parts.train.augmentation || other.train.augmentation || !other.train.transforms.empty())
     throw spec.error(parts.train.augmentation ? "source" : "data", "it is augmented or transformed already")
         .hint("write :append before such methods: they then change all samples alike");
@@ -142,14 +142,23 @@ std::shared_ptr<const Dataset> samples_of(const Options& spec, DataParts& parts,
   return other.train.data;
 }
 
-// Each sample of the first `own` with equal probability, each of the `more` after them too.
-Draws shared_draws(double share, std::int64_t own, std::int64_t more) {
-  Draws draws{own + more, {}};
-  for (std::int64_t i = 0; i < own + more; ++i) {
-    const std::int64_t before = std::min(i + 1, own), after = i + 1 - before;
-    draws.cumulative.push_back((1 - share) * static_cast<double>(before) / static_cast<double>(own) +
-                               share * static_cast<double>(after) / static_cast<double>(more));
-  }
+// The weights of the first i + 1 samples of a part together; each weighs 1 where all are drawn alike.
+double weight_until(const Part& part, std::int64_t i) {
+  const bool is_alike = !part.draws || part.draws->cumulative.empty();
+  return is_alike ? static_cast<double>(i + 1) : part.draws->cumulative[static_cast<std::size_t>(i)];
+}
+
+// The samples of the first part and then those of the other, each part with its own draws and its share of the whole.
+Draws shared_draws(double share, const Part& own, const Part& more) {
+  Draws draws{own.epoch_size() + more.epoch_size(), {}};
+  const auto add = [&](double of_part, const Part& part) {
+    const double before = draws.cumulative.empty() ? 0 : draws.cumulative.back();
+    const double all = weight_until(part, part.size() - 1);
+    for (std::int64_t i = 0; i < part.size(); ++i)
+      draws.cumulative.push_back(before + of_part * weight_until(part, i) / all);
+  };
+  add(1 - share, own);
+  add(share, more);
   return draws;
 }
 
@@ -168,8 +177,7 @@ DataParts append(const Options& spec, const DataContext& context) {
   for (std::int64_t i = 0; i < parts.train.size(); ++i) rows.push_back(parts.train.row(i));
   for (std::int64_t i = 0; i < other.train.size(); ++i) rows.push_back(own->size + other.train.row(i));
   if (spec.given("share"))
-    parts.train.draws =
-        std::make_shared<const Draws>(shared_draws(spec.number("share"), parts.train.size(), other.train.size()));
+    parts.train.draws = std::make_shared<const Draws>(shared_draws(spec.number("share"), parts.train, other.train));
   parts.train.rows = std::make_shared<const std::vector<std::int64_t>>(std::move(rows));
   // The parts of one data set stay parts of one, so that the memory of the columns is there once.
   for (Part* part : {&parts.train, parts.val ? &*parts.val : nullptr, parts.test ? &*parts.test : nullptr})
@@ -202,7 +210,8 @@ void register_append(Registry& registry) {
                     .positional())
           .with(Option("share",
                        "share of an epoch's samples that come from the other data; the samples of an epoch are then "
-                       "drawn with replacement (default: each sample of both, once)")
+                       "drawn with replacement, and data that are drawn so already keep their proportions in the rest "
+                       "(default: each sample of both, once)")
                     .number()
                     .more_than(0)
                     .less_than(1))

@@ -83,6 +83,27 @@ TEST_CASE("append: with a share, an epoch draws that share from the other data")
   CHECK(std::abs(static_cast<double>(of_other) - 40'000) < 5 * std::sqrt(100'000 * 0.4 * 0.6));
 }
 
+TEST_CASE("append: a share of data that are drawn already leaves their proportions as they are") {
+  const Value two = appended(blobs(30, 1), blobs(10, 2), {{"share", 0.4}});
+  const DataParts three = open(appended(two, blobs(20, 3), {{"share", 0.25}}));
+  CHECK(three.train.size() == 60);
+  CHECK(three.train.draws->count == 60);
+  const std::vector<double>& until = three.train.draws->cumulative;
+  REQUIRE(until.size() == 60);
+  CHECK(until[29] == Approx(0.75 * 0.6));
+  CHECK(until[39] == Approx(0.75));
+  CHECK(until[49] == Approx(0.75 + 0.25 / 2));
+  CHECK(until.back() == Approx(1));
+
+  const DataParts nested = open(appended(blobs(20, 3), two, {{"share", 0.5}}));
+  CHECK(nested.train.draws->cumulative[49] == Approx(0.5 + 0.5 * 0.6));
+  const Value weighted =
+      method("weighted", table("w2.csv", "a,w,y\n1,1,2\n2,3,3\n", {{"exclude", "w"}}), {{"column", "w"}});
+  const DataParts mixed = open(appended(weighted, table("v2.csv", "a,y\n3,4\n"), {{"share", 0.2}}));
+  CHECK(mixed.train.draws->cumulative[0] == Approx(0.8 / 4));
+  CHECK(mixed.train.draws->cumulative[1] == Approx(0.8));
+}
+
 TEST_CASE("append: a table takes the categories, fill values and classes of the first one's training part") {
   const Value today = table("today.csv", "age,city,y\n10,Rome,no\n30,Oslo,yes\n50,Bonn,no\n");
   const Value before = table("before.csv", "city,y,age,more\nBonn,yes,,1\nRome,no,7,2\nLima,yes,9,3\n");
@@ -131,6 +152,9 @@ TEST_CASE("append: what is refused") {
   CHECK(contains(message(appended(blobs(9, 1), method("weighted", blobs(9, 1), {{"balanced", true}}))),
                  "drawn with replacement already"));
   CHECK(refused(appended(blobs(9, 1), blobs(9, 1), {{"share", 1}})).path() == "fit.data.share");
+  const Error without = refused(appended(appended(blobs(9, 1), blobs(9, 1), {{"share", 0.5}}), blobs(9, 1)));
+  CHECK(contains(without.message(), "drawn with replacement already"));
+  CHECK(contains(without.hint(), "give this :append a share too"));
 
   const std::string one = "a,y\n1,u\n2,v\n";
   const Value first = table("one.csv", one);
