@@ -108,6 +108,26 @@ OptimizerObject::OptimizerObject(const Options& spec, std::vector<OptimizedParam
 
 void OptimizerObject::zero_grad() {
   for (OptimizedParameter& parameter : parameters_) parameter.value.mutable_grad().reset();
+  ++deletions_;
+  used_gradients_ = 0;
+}
+
+namespace {
+// LibTorch counts the writes to each tensor.
+std::uint64_t writes_to(const at::Tensor& tensor) {
+  return tensor.unsafeGetTensorImpl()->version_counter().current_version();
+}
+}  // namespace
+
+// A backward pass adds to a gradient that is there by a write.
+OptimizerObject::Uses OptimizerObject::uses() const {
+  Uses all{.steps = steps_, .deletions = deletions_};
+  for (const OptimizedParameter& parameter : parameters_) {
+    all.weights += writes_to(parameter.value);
+    const at::Tensor& gradient = parameter.value.grad();
+    if (gradient.defined()) all.gradients += 1 + writes_to(gradient);
+  }
+  return all;
 }
 
 void OptimizerObject::step(const std::function<at::Tensor()>& again) {
@@ -141,8 +161,11 @@ void OptimizerObject::step(const std::function<at::Tensor()>& again) {
     return Evaluation{std::move(loss), gradients};
   };
   if (again) inputs.reevaluate = &reevaluate;
+  if (used_gradients_ > 0 && uses().gradients > used_gradients_) ++steps_on_used_gradients_;
+  ++steps_;
   const Span span(Phase::optimizer);
   optimizer_->step(gradients, inputs);
+  used_gradients_ = uses().gradients;
 }
 
 NamedTensors OptimizerObject::tensors() const {

@@ -193,14 +193,13 @@ Value Run::attempt(const Options& stage, const StageRecord& record, bool resumed
       save_failure(record, "failed", error.headline(), before, elapsed(), late->summary());
       error = repeatable(std::move(error));
     } else if (const auto* saved = dynamic_cast<const SavedError*>(&exception)) {
-      save_failure(record, "failed", error.headline(), before, elapsed());
-      const std::string step = "the run is saved up to step " + std::to_string(saved->step()) +
-                               (saved->without().empty() ? "" : " without " + saved->without());
+      Value work;
+      if (saved->failed_after()) work.set(failed_after_key, *saved->failed_after());
+      save_failure(record, "failed", error.headline(), before, elapsed(), work);
       if (error.kind() == ErrorKind::recipe) {
-        error =
-            mendable(std::move(error), step + ", where it calls this function again; to go on with a mended recipe: ");
+        error = mendable(std::move(error), saved->kept() + "; to go on with a mended recipe: ");
       } else if (error.hint().empty()) {
-        error.hint(step + ": trainlab resume " + shell_word(*folder_) + " calls this function again");
+        error.hint(saved->kept() + ": trainlab resume " + shell_word(*folder_));
       }
     } else {
       save_failure(record, "failed", error.headline(), before, elapsed());

@@ -1,6 +1,8 @@
-// An error that a callback raises between two steps: the steps that are done are saved, and a resume calls the callback
+// An error that a function of the recipe raises: the steps that are done are saved, and a resume calls the function
 // again.
 #include <exception>
+#include <optional>
+#include <string>
 
 #include "loop.h"
 
@@ -8,21 +10,37 @@ namespace trainlab {
 
 bool FitLoop::breaks_off_in_validation() const {
   const std::optional<std::string>& callback = members_.front()->broken_off();
-  return !is_group_ && callback && (callback == "validate" || callback == "epoch") &&
+  return !is_group_ && callback && (callback == "validate" || callback == "epoch" || callback == "stop") &&
          members_.front()->validated_step() == position_.step;
 }
 
-// All that the step has changed is whole. What the callback itself has changed before its error, as in run.state, is
-// saved too, and happens again when the callback is called again (docs/guide.md).
-bool FitLoop::save_broken_off() {
+// What the function itself has changed before its error, as in run.state, is saved too, and happens again when the
+// function is called again (docs/guide.md).
+std::optional<SavedError> FitLoop::saved(const Error& error) {
+  const Member& member = *members_.front();
   const bool is_of_trial = fits_.front().context.manifest == nullptr;
-  if (is_of_trial || !members_.front()->broken_off()) return false;
+  const bool is_between_steps = member.broken_off().has_value();
+  if (is_of_trial || position_.step == 0 || member.failure()) return std::nullopt;
+  if (!is_between_steps && error.kind() != ErrorKind::recipe) return std::nullopt;
+
+  const std::string done = std::to_string(position_.step);
+  std::string kept;
   try {
-    commit_all();
-    return true;
+    if (is_in_step_ && !trained_->take_back_step()) {
+      kept = "the step after step " + done + " had changed the model before its error, so the run goes on from " +
+             (committed_step_ > 0 ? "its checkpoint of step " + std::to_string(committed_step_) : "the first step");
+    } else {
+      if (!is_ending_) commit_all();
+      const std::string without = member.left_out();
+      kept = "the run is saved up to step " + done + (without.empty() ? "" : " without " + without) +
+             ", where it calls this function again";
+    }
   } catch (const std::exception&) {
-    return false;  // the error of the callback says more
+    return std::nullopt;  // the error of the function says more
   }
+  // The other functions that are called between steps may always be others in a mended recipe.
+  const bool is_of_training = !is_between_steps || member.broken_off() == "validation";
+  return SavedError(error, kept, is_of_training ? std::optional(position_.step) : std::nullopt);
 }
 
 void FitLoop::go_on_from_callback() {

@@ -112,6 +112,7 @@ void FitLoop::resume() {
   if (std::any_of(steps.begin(), steps.end(), [&](std::int64_t step) { return step != steps.front(); })) {
     throw run_error("the members of this group were interrupted at different steps");
   }
+  committed_step_ = position_.step;
 }
 
 // In a group what a function of the recipe raises for one member ends that one. Alone it is the error of the stage.
@@ -223,6 +224,7 @@ void FitLoop::train_step() {
   StepInputs inputs{.rates = rates_, .momentum = momentum_, .weight_decay = weight_decay_};
   if (axis_ > 0) inputs.active = active_;
   const std::int64_t at_a_time = trained_->micro_batch().samples;
+  is_in_step_ = true;
   try {
     within_limit([&] { trained_->step(batches_, position_.step, inputs); },
                  [&](TensorMemoryLimit& error) { memory_.explain_step(error, rates_.size()); });
@@ -230,6 +232,7 @@ void FitLoop::train_step() {
     batches_.clear();
     throw;
   }
+  is_in_step_ = false;
   batches_.clear();
   position_.step += 1;
   if (trained_->micro_batch().samples != at_a_time) tell_micro_batch();
@@ -280,7 +283,14 @@ void FitLoop::validate(bool ends_epoch) {
   const double begin = steady_seconds();
   std::vector<MetricMap> metrics(rates_.size());
   const bool is_measured = breaks_off_in_validation();
-  if (validation_ && !is_measured) metrics = measure(*validation_);
+  if (validation_ && !is_measured) {
+    try {
+      metrics = measure(*validation_);
+    } catch (const Error&) {
+      members_.front()->break_off("validation");
+      throw;
+    }
+  }
   for (std::size_t m = 0; m < members_.size(); ++m) {
     Member& member = *members_[m];
     if (member.failure()) continue;
@@ -333,6 +343,7 @@ void FitLoop::commit(std::span<const std::size_t> members) {
   } else {
     for (std::int64_t i = 0; i < std::ssize(gathered); ++i) write(i);
   }
+  committed_step_ = position_.step;
   span.reset();
   for (const auto& observer : company_.observers) observer->committed(position_.step);
 }
@@ -400,8 +411,8 @@ std::vector<Value> FitLoop::run() {
   } catch (const LateError&) {
     throw;
   } catch (const Error& error) {
-    if (!save_broken_off()) throw;
-    throw SavedError(error, position_.step, members_.front()->left_out());
+    if (const std::optional<SavedError> kept = saved(error)) throw SavedError(*kept);
+    throw;
   }
 }
 
@@ -476,6 +487,7 @@ void FitLoop::end(std::span<const std::size_t> members, bool interrupted) {
 Value FitLoop::speed() const { return speed_.to_value(steady_seconds(), device_at(plan_.device).memory().peak); }
 
 std::vector<Value> FitLoop::end_all(bool interrupted) {
+  is_ending_ = true;
   std::vector<std::size_t> all(members_.size());
   std::iota(all.begin(), all.end(), std::size_t{0});
   end(all, interrupted);

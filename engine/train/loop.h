@@ -38,9 +38,9 @@ class FitLoop {
   void train_step();
   // What comes after a step: callbacks, a validation, a checkpoint.
   void end_step();
-  // After an error of the recipe: saves the steps that are done, if it was a callback between two steps that raised the
-  // error; else false.
-  bool save_broken_off();
+  // After an error of the recipe: saves the steps that are done, as far as they are whole. Nothing where a resume would
+  // find no more than a new run has.
+  std::optional<SavedError> saved(const Error& error);
   // The rest of the step at which the last attempt broke off.
   void go_on_from_callback();
   bool breaks_off_in_validation() const;
@@ -99,6 +99,9 @@ class FitLoop {
   bool commits_now_ = false;  // a checkpoint is due: another start might not choose the same micro-batch
   SpeedMeter speed_;
   double last_commit_ = 0;
+  std::int64_t committed_step_ = 0;  // of the newest checkpoint; 0 without one
+  bool is_in_step_ = false;          // from the begin of a step of `trained_` until the step is done
+  bool is_ending_ = false;           // all is committed, and the weights are those that are kept
 };
 
 }  // namespace trainlab

@@ -200,6 +200,7 @@ void Member::validated(const Position& position, MetricMap metrics, Value report
 }
 
 void Member::conclude_validation(const Position& position, bool ends_epoch) {
+  if (broken_off_ == "stop") return ask_rules(position);
   if (broken_off_ != "epoch") {
     call("validate", position);
     take_logged(metrics_);  // since the row before
@@ -243,8 +244,21 @@ void Member::conclude_validation(const Position& position, bool ends_epoch) {
   row.set("lr", view.rate);
   record_.append(to_json(row) + "\n");
   for (const auto& observer : record_.observers()) observer->validated(view);
-  for (const auto& rule : stop_rules_) {
-    if (auto reason = rule->validated(progress(position))) stop(std::move(*reason));
+  ask_rules(position);
+}
+
+void Member::ask_rules(const Position& position) {
+  std::vector<Value> before;
+  for (const auto& rule : stop_rules_) before.push_back(rule->state());
+  try {
+    for (const auto& rule : stop_rules_) {
+      if (auto reason = rule->validated(progress(position))) stop(std::move(*reason));
+    }
+  } catch (...) {
+    // All rules are asked again, and a rule must not count this validation twice.
+    for (std::size_t i = 0; i < stop_rules_.size(); ++i) stop_rules_[i]->restore(before[i]);
+    broken_off_ = "stop";
+    throw;
   }
   // A rule or a callback that stops the run at a loss that is not finite is the recipe's own answer to such a loss.
   const auto loss = metrics_.find("val.loss");

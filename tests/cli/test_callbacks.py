@@ -566,6 +566,81 @@ class Mended(CliTest):
                 self.train("--out", whole, "--quiet", recipe="mended.lua")
                 self.assert_same_end(run, whole)
 
+    LOSS = """function(out, batch, run)
+    %s
+    return lab.ops.cross_entropy_loss(out, batch.y)
+  end"""
+    STEP = """  step = function(run, batch)
+    local loss = lab.ops.cross_entropy_loss(run.model:forward(batch.x), batch.y)
+    run.optim:zero_grad(); loss:backward()
+    %s
+    run.optim:step()
+    return { loss = loss }
+  end,
+"""
+
+    def test_an_error_in_a_function_of_the_training_loses_no_step(self):
+        """The steps until then are saved, though no checkpoint was due, and a mended function goes on after them."""
+        fails = "if run.step == 6 then error('oh') end"
+        ends = "if run.epoch == 2 then error('oh') end"
+        data = "lab.data.blobs { samples = 120 }:split { train = 0.5, val = 0.5 }"
+        calls = "local calls = 0\n"
+        statistics = "nn.Sequential { nn.Linear(8), nn.BatchNorm1d(), nn.Linear(3) }"
+        for name, step, wrong, options in (
+            ("step", 6, fails, {"more": self.STEP}),
+            ("step with statistics", 6, fails, {"more": self.STEP, "model": statistics}),
+            ("loss", 6, fails, {"loss": self.LOSS}),
+            ("measured loss", 8, ends, {"loss": self.LOSS}),
+            ("metric", 8, ends, {"more": "  metrics = { function(out, batch, run) %s return batch.size end },\n"}),
+            ("stop", 8, ends, {"more": "  stop = { lab.stop.patience { patience = 2 }, function(run) %s end },\n"}),
+            ("transform", 6, "calls = calls + 1 if calls == 7 then error('oh') end",
+             {"data": data + ":transform(function(batch) %s return batch end)"}),
+        ):
+            with self.subTest(name):
+                def recipe(text):
+                    made = {key: value % text if "%s" in value else value for key, value in options.items()}
+                    return calls + fit(**made).replace(f'"{made.get("loss")}"', made.get("loss", "nil"))
+                run, whole = self.folder / f"run {name}", self.folder / f"whole {name}"
+                self.write("r.lua", recipe(wrong))
+                result = self.train("--out", run, code=1)
+                self.assert_said(result, "oh\n", f"the run is saved up to step {step}, where it calls this function "
+                                                 "again; to go on with a mended recipe: trainlab resume ")
+                self.write("mended.lua", recipe(""))
+                summary = self.run_program("resume", run, "--recipe", "mended.lua", "--json").json()
+                self.assertEqual(set(summary["resumed"]), {step})
+                self.train("--out", whole, "--quiet", recipe="mended.lua")
+                self.assert_same_end(run, whole)
+
+    def test_a_step_that_has_changed_the_model_cannot_be_taken_back(self):
+        late = self.STEP.replace("run.optim:step()", "run.optim:step()\n    if run.step == 6 then error('oh') end")
+        adds_up = self.STEP.replace("run.optim:zero_grad()", "if run.step % 4 == 0 then run.optim:zero_grad() end")
+        for name, text, more, where in (
+            ("begins anew", late, "", "the first step"),
+            ("goes back", late, '  checkpoint = "5 steps",\n', "its checkpoint of step 5"),
+            ("sums", adds_up, '  checkpoint = "3 steps",\n', "its checkpoint of step 6"),
+        ):
+            with self.subTest(name):
+                run, whole = self.folder / f"run {name}", self.folder / f"whole {name}"
+                wrong = "" if text == late else "if run.step == 6 then error('oh') end"
+                self.write("r.lua", fit(more=more + text.replace("%s", wrong)))
+                said = ("the step after step 6 had changed the model before its error, so the run goes on from "
+                        f"{where}; to go on with a mended recipe: trainlab resume ")
+                self.assert_said(self.train("--out", run, code=1), said)
+                self.write("mended.lua", (self.folder / "r.lua").read_text().replace("error('oh')", "run.state.a = 1"))
+                self.run_program("resume", run, "--recipe", "mended.lua", "--quiet")
+                self.train("--out", whole, "--quiet", recipe="mended.lua")
+                self.assert_same_end(run, whole)
+
+    def test_what_a_mended_recipe_may_change_after_an_error_in_the_training(self):
+        good = fit(more=self.STEP % "local x = 1")
+        self.write("r.lua", good.replace("local x = 1", "if run.step == 6 then error('oh') end"))
+        self.train("--out", "run", code=1)
+        self.write("mended.lua", good.replace("epochs = 3", "epochs = 4"))
+        self.assert_said(self.run_program("resume", "run", "--recipe", "mended.lua", code=2), "epochs: was 3, is 4")
+        self.write("mended.lua", good)
+        self.run_program("resume", "run", "--recipe", "mended.lua", "--quiet")
+        self.assertNotIn("function_failed_after", self.summary(self.folder / "run"))
+
     def test_an_error_in_the_last_validation_of_a_stopped_fit(self):
         """The validation of a fit that was stopped between two validations is not lost with the error."""
         run = self.folder / "run"

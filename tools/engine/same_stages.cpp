@@ -32,25 +32,25 @@ void compare(const std::string& path, const Value& before, const Value& now, std
 
 }  // namespace
 
-Value comparable_value(const Spec& spec, const Value& value) {
+Value comparable_value(const Spec& spec, const Value& value, FunctionTexts texts) {
   if (value.is_list()) {
     Value::List list;
-    for (const Value& one : value.list()) list.push_back(comparable_value(spec, one));
+    for (const Value& one : value.list()) list.push_back(comparable_value(spec, one, texts));
     return list;
   }
   if (!value.is_map()) return value;
   if (const std::shared_ptr<Callable> function = spec.function(value)) {
-    return Value::Map{{"@", "function"}, {"text", function->text()}};
+    return Value::Map{{"@", "function"}, {"text", texts == FunctionTexts::ignored ? Value() : function->text()}};
   }
   Value::Map map;
   for (const auto& [name, one] : value.map()) {
-    if (!name.starts_with("@at")) map.emplace(name, comparable_value(spec, one));
+    if (!name.starts_with("@at")) map.emplace(name, comparable_value(spec, one, texts));
   }
   return map;
 }
 
-Value comparable_stage(const Registry& registry, const Spec& stage) {
-  Value all = comparable_value(stage, stage.value);
+Value comparable_stage(const Registry& registry, const Spec& stage, FunctionTexts texts) {
+  Value all = comparable_value(stage, stage.value, texts);
   const Entry* entry = registry.find(all["@"].string());
   std::erase_if(all.map(), [&](const auto& one) {
     const Option* option = entry->find(one.first);

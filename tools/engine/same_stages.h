@@ -10,12 +10,15 @@
 
 namespace trainlab {
 
-// A value of a spec without positions in the file. A function stands as its text and the values that it uses.
-Value comparable_value(const Spec& spec, const Value& value);
+// How functions are compared: by their text and the values that they use, or not at all.
+enum class FunctionTexts { compared, ignored };
+
+// A value of a spec without positions in the file.
+Value comparable_value(const Spec& spec, const Value& value, FunctionTexts texts = FunctionTexts::compared);
 
 // A stage without what a mended recipe may change: positions in the file, and options that are mendable. Functions
 // stand as in comparable_value.
-Value comparable_stage(const Registry& registry, const Spec& stage);
+Value comparable_stage(const Registry& registry, const Spec& stage, FunctionTexts texts = FunctionTexts::compared);
 
 // A line for each difference of two such values: "optim.lr: was 0.01, is 0.1".
 std::vector<std::string> stage_differences(const Value& before, const Value& now);

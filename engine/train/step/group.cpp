@@ -320,6 +320,7 @@ void Group::step(std::span<const Batch> batches, std::int64_t step, const StepIn
       kept.emplace_back(own, own.clone());
     }
   }
+  has_changed_ = fused_ != nullptr || !state_.buffers.empty();
   StepInputs all = inputs;
   if (fused_) fused_->begin(inputs);
   all.loss = evaluate(batches, step, true);
@@ -332,6 +333,7 @@ void Group::step(std::span<const Batch> batches, std::int64_t step, const StepIn
     return Evaluation{.loss = evaluate(batches, step, false), .gradients = gradients_};
   };
   all.reevaluate = &again;
+  has_changed_ = true;
   const at::NoGradGuard no_gradients;
   if (any_steps() && !fused_) optimize(all);
   leave_gradients();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/scalar_tensor.h>
 
 #include "core/argument_table.h"
@@ -77,24 +78,52 @@ void OwnStep::step(std::span<const Batch> batches, std::int64_t step, const Step
   Batch moved = batch;
   device_at(plan_.device).take(moved.columns);
   const std::vector<Argument> arguments{run_.lock(), batch_object(*plan_.data.train.data, std::move(moved))};
-  const std::uint64_t writes_before = has_moved_ ? 0 : writes();
+  remember();
   const std::vector<Argument> results = [&] {
     const Span span(Phase::callback, "own step");
     return plan_.step->call(arguments);
   }();
   ++steps_;
-  has_moved_ = has_moved_ || writes() != writes_before;
+  has_moved_ = has_moved_ || has_written_weights();
+  before_.statistics.clear();
   if (!results.empty()) measure(results.front(), batch.size);
 }
 
-// How many times parameters have been written to, which LibTorch counts.
-std::uint64_t OwnStep::writes() const {
-  std::uint64_t all = 0;
+void OwnStep::remember() {
+  before_ = {};
+  for (const auto& [name, optimizer] : optimizers_) before_.optimizers.emplace(name, optimizer->uses());
+  const at::NoGradGuard no_gradients;
   for (const auto& [name, model] : models_) {
-    for (const OptimizedParameter& one : model->parameters())
-      all += one.value.unsafeGetTensorImpl()->version_counter().current_version();
+    for (const at::Tensor& buffer : model->state().buffers) before_.statistics.emplace_back(buffer, buffer.clone());
   }
-  return all;
+}
+
+bool OwnStep::has_written_weights() const {
+  return std::ranges::any_of(optimizers_, [this](const auto& one) {
+    return one.second->uses().weights != before_.optimizers.at(one.first).weights;
+  });
+}
+
+bool OwnStep::take_back_step() {
+  if (has_written_weights()) return false;
+  for (const auto& [name, optimizer] : optimizers_) {
+    const OptimizerObject::Uses now = optimizer->uses();
+    const OptimizerObject::Uses& before = before_.optimizers.at(name);
+    if (now.steps != before.steps) return false;
+    // Gradients that the step was to add to cannot be had back, and gradients that the step has deleted are not needed.
+    const bool is_added_to = now.gradients != before.gradients && now.deletions == before.deletions;
+    if (is_added_to && before.gradients > 0) return false;
+    if (is_added_to) optimizer->zero_grad();
+  }
+  const at::NoGradGuard no_gradients;
+  for (auto& [buffer, copy] : before_.statistics) buffer.copy_(copy);
+  return true;
+}
+
+std::int64_t OwnStep::steps_on_used_gradients() const {
+  std::int64_t most = 0;
+  for (const auto& [name, optimizer] : optimizers_) most = std::max(most, optimizer->steps_on_used_gradients());
+  return most;
 }
 
 void OwnStep::begin_evaluation() {

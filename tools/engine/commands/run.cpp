@@ -31,7 +31,12 @@ class RunExecution final : public Execution {
     quiet.print = {};
     const auto record = [&](const Spec& stage, bool returned) {
       Spec full = set.apply(registry(), stage, returned);
-      recorded_.push_back(comparable_stage(registry(), full));
+      FunctionTexts texts = FunctionTexts::compared;
+      if (recorded_.size() < records.size()) {
+        const Value summary = read_summary(folder / records[recorded_.size()].folder);
+        if (!summary[failed_after_key].is_nil()) texts = FunctionTexts::ignored;
+      }
+      recorded_.push_back({comparable_stage(registry(), full, texts), texts});
       return std::make_shared<const Spec>(std::move(full));
     };
     std::map<std::string, StageResult> results;
@@ -90,20 +95,27 @@ class RunExecution final : public Execution {
 
   void require_same(const Spec& stage) {
     if (stages_ >= recorded_.size() || !asked_.insert(stage_key(registry(), stage.value)).second) return;
-    const std::vector<std::string> lines = stage_differences(recorded_[stages_], comparable_stage(registry(), stage));
+    const auto& [recorded, texts] = recorded_[stages_];
+    const std::vector<std::string> lines = stage_differences(recorded, comparable_stage(registry(), stage, texts));
     if (!lines.empty()) {
       std::string message = "stage " + std::to_string(stages_ + 1) + " of the mended recipe is another than the run's:";
       for (const std::string& line : lines) message += "\n  " + line;
       throw usage_error(message).hint(
-          "a mended recipe may change callbacks, metrics and stop rules of a fit, stages that have not begun, and code "
-          "after the stages; for anything else begin a new run");
+          "a mended recipe may change callbacks, metrics and stop rules of a fit, all functions of a fit that ended "
+          "with "
+          "an error in a function with which it trains, stages that have not begun, and code after the stages; for "
+          "anything else begin a new run");
     }
     if (++stages_ == recorded_.size()) run().replace_recipe();
   }
 
-  std::vector<Value> recorded_;  // the run's recorded stages, see comparable_stage
-  std::size_t stages_ = 0;       // stages of the edited recipe so far
-  std::set<std::string> asked_;  // names of the stages so far
+  struct Recorded {
+    Value stage;  // see comparable_stage
+    FunctionTexts texts;
+  };
+  std::vector<Recorded> recorded_;  // the run's stages
+  std::size_t stages_ = 0;          // stages of the edited recipe so far
+  std::set<std::string> asked_;     // names of the stages so far
 };
 
 }  // namespace

@@ -49,8 +49,9 @@ Command resume_command() {
       .flags = {{.name = "recipe",
                  .type = file_type("FILE"),
                  .help = "execute FILE, a mended recipe: callbacks, metrics and stop rules of\n"
-                         "fits, stages that have not begun and code after the stages may differ\n"
-                         "from the run's recipe"},
+                         "fits, all functions of a fit in which one of them has failed, stages\n"
+                         "that have not begun and code after the stages may differ from the\n"
+                         "run's recipe"},
                 common_flag("within", "a new budget of time for the whole run, in which the time used so far counts")},
       .works = Command::Works::with_engine,
       .trains = true,
@@ -76,8 +77,8 @@ Command resume_command() {
                   .hint("trainlab extend with a longer total takes --within too");
             }
             if (!finished) return supervise(request_for_run(given, run, manifest), given, std::move(held));
-            check_files(run);
             if (given.has("device")) check_device(given.flags["device"].string());
+            check_files(run);
             if (pause)
               std::fputs(("trainlab: " + printable(pause->text(report::shown_path(run))) + "\n").c_str(), stderr);
             return tell_summary(run, summary, given.has("json"));

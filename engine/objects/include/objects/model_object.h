@@ -77,6 +77,18 @@ class OptimizerObject final : public Stateful {
   // `again` the present gradients are used; Error{recipe} for an optimizer that evaluates more than once.
   void step(const std::function<at::Tensor()>& again = {});
 
+  // What has been done with the optimizer and its parameters, to compare two moments.
+  struct Uses {
+    std::int64_t steps = 0;       // taken
+    std::int64_t deletions = 0;   // calls of zero_grad()
+    std::uint64_t weights = 0;    // grows with each write to a parameter
+    std::uint64_t gradients = 0;  // grows with each write to a gradient; 0: there are no gradients
+  };
+  Uses uses() const;
+  // The steps that were taken with the gradients of the step before and others added to them, as happens where
+  // zero_grad() was forgotten.
+  std::int64_t steps_on_used_gradients() const { return steps_on_used_gradients_; }
+
   // Its state, and the rate as "lr".
   NamedTensors tensors() const override;
   void restore(const NamedTensors& tensors) override;
@@ -85,6 +97,8 @@ class OptimizerObject final : public Stateful {
   std::string name_;
   std::vector<OptimizedParameter> parameters_;
   std::unique_ptr<Optimizer> optimizer_;
+  std::int64_t steps_ = 0, deletions_ = 0, steps_on_used_gradients_ = 0;
+  std::uint64_t used_gradients_ = 0;  // of Uses, after the latest step; 0 after zero_grad()
 };
 
 // run.optim in a fit that takes the optimizer's steps itself.

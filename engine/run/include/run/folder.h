@@ -74,6 +74,8 @@ Value read_summary(const std::filesystem::path& folder);
 // The same of a stage, for a recipe that goes on with the stage's result: `out` is the folder as given, because the run
 // may have been moved since the stage ended.
 Value read_stage_summary(const std::filesystem::path& folder);
+// The member of a stage's summary that holds SavedError::failed_after().
+constexpr const char* failed_after_key = "function_failed_after";
 // Whether a stored summary says that its stage has ended for good: done or stopped.
 bool is_finished(const Value& summary);
 // Whether a loss, or gradients, that were not finite have ended the fit of this summary, and not an error.

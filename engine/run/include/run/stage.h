@@ -116,19 +116,19 @@ class LateError : public Error {
   Value summary_;
 };
 
-// Raised when a function of the recipe that is called between two steps goes wrong: all steps until then are saved, and
-// a resume calls the function again. `without`: what the function has left in run.state and cannot be saved, by its
-// path.
+// Raised when a function of the recipe goes wrong in a training of which a resume can use something. `kept` says in
+// words what a resume goes on from. `failed_after`: the steps that were done, where the function is one with which the
+// stage trains or measures; a mended recipe may then change such functions.
 class SavedError : public Error {
  public:
-  SavedError(Error error, std::int64_t step, std::string without)
-      : Error(std::move(error)), step_(step), without_(std::move(without)) {}
-  std::int64_t step() const { return step_; }
-  const std::string& without() const { return without_; }
+  SavedError(Error error, std::string kept, std::optional<std::int64_t> failed_after)
+      : Error(std::move(error)), kept_(std::move(kept)), failed_after_(failed_after) {}
+  const std::string& kept() const { return kept_; }
+  const std::optional<std::int64_t>& failed_after() const { return failed_after_; }
 
  private:
-  std::int64_t step_;
-  std::string without_;
+  std::string kept_;
+  std::optional<std::int64_t> failed_after_;
 };
 
 // The parts of a stage that `trainlab check` also tries out.

@@ -47,7 +47,8 @@ struct FitCompany {
 // on several rows. Failed members have status "failed": their loss is not finite, or a function of their own has raised
 // an error. Errors that concern all members (a full disk, an error in a shared function or in a gradient pass) are
 // raised, and the checkpoints stay as they are; but where a callback of a fit that trains alone raises an error between
-// two steps, the steps that are done are saved, and the error is a SavedError.
+// two steps, or one that has changed nothing yet within a step, the steps that are done are saved, and the error is a
+// SavedError.
 std::vector<Value> run_fits(const FitPlan& plan, std::span<const FitMember> members, bool axis,
                             const FitCompany& company = {});
 

@@ -39,6 +39,7 @@ class Group final : public Trained {
   void add_passes(std::span<const std::shared_ptr<GradientPass>> passes, std::vector<std::size_t> places);
 
   void step(std::span<const Batch> batches, std::int64_t step, const StepInputs& inputs) override;
+  bool take_back_step() override { return !has_changed_; }
   void set_total(std::int64_t total_steps) override;
   const MicroBatch& micro_batch() const override { return micro_batch_; }
   void shrink_micro_batch(std::int64_t samples) override;
@@ -118,6 +119,7 @@ class Group final : public Trained {
   // The model that a member's functions have seen since the latest step; what they switch holds until the next step.
   std::map<std::size_t, std::shared_ptr<ModelObject>> views_;
   std::vector<std::size_t> places_;  // by row
+  bool has_changed_ = false;         // whether the present step has changed more than gradients
   bool may_skip_ = false;            // whether passes may leave rows out
   std::vector<std::uint8_t> steps_;  // by row: 1 where the present step is taken
 };

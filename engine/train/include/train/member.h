@@ -65,11 +65,13 @@ class Member {
   void validated(const Position& position, MetricMap metrics, Value reports, bool ends_epoch);
   // The rest of a validation whose metrics are there: callbacks, the row, the stop rules.
   void conclude_validation(const Position& position, bool ends_epoch);
-  // The callback in which the last attempt broke off after a step that was saved; empty otherwise. The callback and
-  // what comes after it at this step are still to come.
+  // Where the last attempt broke off after a step that was saved; empty otherwise: a callback by its name, "stop" for
+  // the stop rules, "validation" for the measuring before them. It and what comes after it at this step are still to
+  // come.
   const std::optional<std::string>& broken_off() const { return broken_off_; }
   // Calls on.step, in which the last attempt broke off.
   void repeat_step_callback() { call("step", position_); }
+  void break_off(const char* where) { broken_off_ = where; }
   void went_on() { broken_off_.reset(); }  // past the callback
   // The path of what cannot be saved in run.state, and is missing in checkpoints; empty where all is saved.
   std::string left_out() const;
@@ -157,6 +159,8 @@ class Member {
   void write_saves(const Position& position);
   // Tells the record what survives a resume.
   void list_parts();
+  // Asks the stop rules after a validation, as if for the first time where one of them has raised an error before.
+  void ask_rules(const Position& position);
   // Calls the callback, if there is one, and raises what was seen in run.state that cannot be saved.
   void call(const char* callback, const Position& position);
   // Moves what was logged into the metrics.

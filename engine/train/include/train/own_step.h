@@ -25,6 +25,7 @@ class OwnStep final : public Trained {
   // averaged by sample. Rates come from the schedules; an optimizer without a schedule keeps the rate that the function
   // set.
   void step(std::span<const Batch> batches, std::int64_t step, const StepInputs& inputs) override;
+  bool take_back_step() override;
   void set_total(std::int64_t total_steps) override;
   void validated(double value, bool minimize) override;
 
@@ -47,10 +48,12 @@ class OwnStep final : public Trained {
   RunHandle::Objects optimizers() const override { return optimizer_objects_; }
   void begin_evaluation() override;
   std::int64_t still_steps() const override { return has_moved_ ? 0 : steps_; }
+  std::int64_t steps_on_used_gradients() const override;
 
  private:
   void measure(const Argument& result, std::int64_t samples);
-  std::uint64_t writes() const;
+  void remember();
+  bool has_written_weights() const;  // since remember()
 
   const FitPlan& plan_;
   Key key_;
@@ -63,6 +66,12 @@ class OwnStep final : public Trained {
   std::map<std::string, Scheduled> schedules_;  // of optimizers that have one
   RunHandle::Objects model_objects_, optimizer_objects_;
   std::map<std::string, LossMeter> meters_;
+  // What tells after a step, or after an error in it, what the step has changed. Of the statistics of models, which
+  // each forward pass changes, there is a copy beside each tensor.
+  struct Before {
+    std::map<std::string, OptimizerObject::Uses> optimizers;
+    std::vector<std::pair<at::Tensor, at::Tensor>> statistics;
+  } before_;
   std::int64_t steps_ = 0;  // of this process
   bool has_moved_ = false;  // whether one of them, or of those before a resume, has changed a weight
 };

@@ -47,6 +47,10 @@ class Trained {
   // Takes at most this many samples at a time, a checkpoint's number; a smaller size stays.
   virtual void shrink_micro_batch(std::int64_t samples) { (void)samples; }
 
+  // After an error in step(): takes back what the step has changed of that which a checkpoint holds. False where it
+  // cannot, because weights, an optimizer's state or sums of gradients are others than before.
+  virtual bool take_back_step() = 0;
+
   // Sets the total number of steps, which a time budget leaves open until it is estimated.
   virtual void set_total(std::int64_t total_steps) { (void)total_steps; }
 
@@ -89,6 +93,9 @@ class Trained {
   // The number of steps from the beginning of the fit that have changed no weight, as those of a step function do that
   // does not call its optimizer; 0 once a step has changed one, and in a fit that was resumed.
   virtual std::int64_t still_steps() const { return 0; }
+  // The number of optimizer steps of a step function in this process that were taken with gradients to which those of
+  // the step before still belonged.
+  virtual std::int64_t steps_on_used_gradients() const { return 0; }
 
   // The value of run.model for a member.
   virtual RunHandle::Objects models(std::size_t member) = 0;
