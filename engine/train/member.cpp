@@ -175,6 +175,8 @@ void Member::start(const Position& position) {
 void Member::stepped(const Position& position, double rate) {
   position_ = position;
   last_rate_ = rate;
+  constexpr std::int64_t few = 3;  // a single step may be meant so
+  say_that_gradients_add_up(few);
   for (const auto& observer : record_.observers()) {
     if (!observer->wants_step(position.step)) continue;
     observer->stepped({.step = position.step,
@@ -196,6 +198,8 @@ void Member::validated(const Position& position, MetricMap metrics, Value report
   metrics_ = std::move(metrics);
   reports_ = std::move(reports);
   metrics_.merge(trained_->metrics(index_));
+  // A fit that leaves nothing was to show its first steps, and may end here.
+  if (!record_.is_kept()) say_that_no_weight_moves(1);
   conclude_validation(position, ends_epoch);
 }
 
@@ -291,8 +295,7 @@ void Member::all_validated() {
 void Member::epoch_ended(const Position& position) {
   if (epoch_step_ == position.step) return;
   epoch_step_ = position.step;
-  constexpr std::int64_t accumulated = 10;  // gradients of fewer steps may still add up to a step of the optimizer
-  say_that_no_weight_moves(accumulated);
+  say_that_no_weight_moves(accumulated_steps);
   call("epoch", position);
 }
 

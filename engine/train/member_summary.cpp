@@ -108,10 +108,29 @@ void Member::say_that_no_weight_moves(std::int64_t least) {
   const std::int64_t steps = trained_->still_steps();
   if (has_said_that_no_weight_moves_ || steps < least) return;
   has_said_that_no_weight_moves_ = true;
-  context_.warn(plan_.options.error("step", "after " + std::to_string(steps) + " steps no weight has changed")
-                    .hint("the function takes the optimizer's steps itself: run.optim:zero_grad(); loss:backward(); "
-                          "run.optim:step()")
-                    .what());
+  say_what_the_step_forgets(
+      "after " + std::to_string(steps) + (steps == 1 ? " step" : " steps") + " no weight has changed",
+      steps < accumulated_steps ? "; gradients may also add up over more steps than these" : "");
+}
+
+void Member::say_that_gradients_add_up(std::int64_t least) {
+  if (has_said_that_gradients_add_up_ || trained_->steps_on_used_gradients() < least) return;
+  has_said_that_gradients_add_up_ = true;
+  say_what_the_step_forgets(
+      "the optimizer steps with gradients to which those of its step before still belong, because they were not "
+      "deleted",
+      "");
+}
+
+void Member::say_what_the_step_forgets(const std::string& fault, const std::string& hint) const {
+  const Error warning =
+      plan_.options.error("step", fault)
+          .hint(
+              "the function takes the optimizer's steps itself: run.optim:zero_grad(); loss:backward(); "
+              "run.optim:step()" +
+              hint);
+  context_.warn(warning.what());
+  for (const auto& observer : record_.observers()) observer->forgot(warning.what());
 }
 
 void Member::finished(Value& summary) {
@@ -122,6 +141,7 @@ void Member::finished(Value& summary) {
   if (!failure_) {
     say_what_the_average_lacks();
     say_that_no_weight_moves(1);
+    say_that_gradients_add_up(1);
   }
   if (validated_step_ != position_.step) logged_.clear();  // of steps after the last row, in a fit that has failed
   if (callbacks_.contains("finish")) restore_kept();

@@ -35,6 +35,19 @@ Value metrics_facts(const Metrics& metrics, double seconds) {
   return Value::Map{{"metrics", Value::Map(metrics.begin(), metrics.end())}, {"seconds", seconds}};
 }
 
+// What a step function forgets, for the text and the facts of a check.
+class Forgotten final : public Observer {
+ public:
+  void forgot(const std::string& warning) override { warnings_.emplace_back(warning); }
+  void add(Checked& checked) const {
+    for (const Value& warning : warnings_) checked.text += "warning: " + warning.string() + "\n";
+    if (!warnings_.empty()) checked.facts.set("warnings", warnings_);
+  }
+
+ private:
+  Value::List warnings_;
+};
+
 // Measures the first step of a fit and the validation after it, and then leaves the fit.
 class FirstStep final : public Observer, public LoopObserver {
  public:
@@ -74,8 +87,11 @@ Checked try_step(FitPlan& plan) {
   // A fit that ends before its first validation would measure the whole test part.
   std::optional<Part> test = std::exchange(plan.data.test, std::nullopt);
   const auto first = std::make_shared<FirstStep>();
-  const FitMember member{
-      .options = plan.options, .context = silent_context(plan.options), .observers = {first}, .shows_progress = false};
+  const auto forgotten = std::make_shared<Forgotten>();
+  const FitMember member{.options = plan.options,
+                         .context = silent_context(plan.options),
+                         .observers = {first, forgotten},
+                         .shows_progress = false};
   Value end;
   try {
     end = run_fits(plan, {&member, 1}, false, {.observers = {first}, .passes = {}}).front()["reason"];
@@ -89,6 +105,7 @@ Checked try_step(FitPlan& plan) {
     tried.text += "the fit would end here: " + end.string() + "\n";
     tried.facts.set("end", end);
   }
+  forgotten->add(tried);
   return tried;
 }
 
@@ -132,17 +149,22 @@ Checked try_callbacks(FitPlan plan) {
   plan.validate_every = plan.length.steps_per_epoch;
   StageContext context = silent_context(plan.options);
   context.is_rehearsal = true;
-  const FitMember member{
-      .options = plan.options, .context = std::move(context), .rules = {std::make_shared<EndsTrial>()}};
+  const auto forgotten = std::make_shared<Forgotten>();
+  const FitMember member{.options = plan.options,
+                         .context = std::move(context),
+                         .rules = {std::make_shared<EndsTrial>()},
+                         .observers = {forgotten}};
   const Value summary = run_fits(plan, {&member, 1}, false).front();
   if (summary["status"] == Value("failed")) {
     return {.text = "the functions of the recipe were called on a few samples, and the fit would fail there: " +
                     summary["reason"].string() + "\n",
             .facts = Value::Map{{"failed", summary["reason"]}}};
   }
-  return {.text = fmt::format("{:<20} {}: called on {} training samples without an error\n", "functions",
-                              function_names(plan.options), plan.data.train.size()),
-          .facts = Value::Map{{"samples", plan.data.train.size()}}};
+  Checked called{.text = fmt::format("{:<20} {}: called on {} training samples without an error\n", "functions",
+                                     function_names(plan.options), plan.data.train.size()),
+                 .facts = Value::Map{{"samples", plan.data.train.size()}}};
+  forgotten->add(called);
+  return called;
 }
 
 }  // namespace trainlab

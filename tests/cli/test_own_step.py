@@ -175,6 +175,31 @@ class OwnStep(CliTest):
         self.write("r.lua", ONE.replace("run.optim:step()", "").replace("epochs = 4", "steps = 3"))
         self.assert_said(self.run_program("r.lua", "--quiet"), "step: after 3 steps no weight has changed")
 
+    def test_check_tells_that_a_step_forgets_its_optimizer(self):
+        self.write("r.lua", ONE.replace("run.optim:step()", ""))
+        for flag, steps in (("--step", "1 step"), ("--callbacks", "2 steps")):
+            with self.subTest(flag):
+                result = self.run_program("check", "r.lua", flag, "--threads", "1")
+                self.assertEqual(result.out.count(f"step: after {steps} no weight has changed"), 1, result)
+                facts = self.run_program("check", "r.lua", flag, "--threads", "1", "--json").json()
+                self.assertIn("no weight has changed", facts["stages"][0][flag[2:]]["warnings"][0], facts)
+        self.write("r.lua", ONE)
+        self.assertNotIn("no weight", self.run_program("check", "r.lua", "--step", "--callbacks").out)
+
+    def test_a_step_that_forgets_to_delete_gradients(self):
+        forgotten = "step: the optimizer steps with gradients to which those of its step before still belong"
+        self.write("r.lua", ONE.replace("run.optim:zero_grad(); ", ""))
+        result = self.run_program("r.lua", "--quiet")
+        self.assertEqual(result.err.count(forgotten), 1, result)
+        self.assert_said(result, "hint: the function takes the optimizer's steps itself: run.optim:zero_grad(); ")
+        self.assertIn(forgotten, self.run_program("check", "r.lua", "--callbacks").out)
+        self.write("r.lua", TWO.replace("run.optim.g:zero_grad(); ", ""))
+        self.assert_said(self.run_program("r.lua", "--quiet"), forgotten)
+        for right in (ONE, ADDS_UP, TWO, ONE.replace("run.optim:zero_grad(); loss:backward(); run.optim:step()",
+                                                     "loss:backward(); run.optim:step(); run.optim:zero_grad()")):
+            self.write("r.lua", right)
+            self.assertNotIn(forgotten, self.run_program("r.lua").err)
+
     def test_gradients_that_add_up_over_steps_survive(self):
         self.write("r.lua", ADDS_UP)
         self.run_program("r.lua", "--threads", "1", "--out", "whole", "--quiet")

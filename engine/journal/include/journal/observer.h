@@ -66,6 +66,8 @@ class Observer {
   // Called after each validation; in a task at the end of an epoch, of a durable loop of steps and of the task, if rows
   // were written since the call before.
   virtual void validated(const ValidationView&) {}
+  // Called with the warning of a call that a step function of the recipe has forgotten, once for each such call.
+  virtual void forgot(const std::string& warning) { (void)warning; }
   // Adds to the summary what the observer has found, under a name of its own. Called whenever a summary is made.
   virtual void add_to(Value& summary) { (void)summary; }
   // Called at the end, also at a request to stop (status "interrupted"). An error that leaves the fit or the task is

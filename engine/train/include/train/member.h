@@ -36,6 +36,9 @@ struct Position {
   std::int64_t samples() const { return epoch() * samples_per_epoch + in_epoch(); }
 };
 
+// Gradients of fewer steps than these may still add up to a step of the optimizer.
+constexpr std::int64_t accumulated_steps = 10;
+
 class FinishedCurves;
 struct Efficiency;
 class FitHandle;
@@ -149,6 +152,10 @@ class Member {
   void say_what_the_average_lacks() const;
   // Once, where at least this many steps of a step function have left all weights as they were.
   void say_that_no_weight_moves(std::int64_t least);
+  // Once, where at least this many optimizer steps of a step function were taken with gradients of the step before.
+  void say_that_gradients_add_up(std::int64_t least);
+  // A warning of a call that the step function has forgotten.
+  void say_what_the_step_forgets(const std::string& fault, const std::string& hint) const;
   Value part_sizes() const;
   void check_data(const Checkpoint& checkpoint) const;
   void say_changed_data(const Value& before, const char* since, const char* so) const;
@@ -184,7 +191,7 @@ class Member {
   Value reports_;                         // of metrics in it, by full name; nil without
   std::map<std::string, Logged> logged_;  // run:log since the latest validation
   NotFiniteValues not_finite_;
-  bool has_said_that_no_weight_moves_ = false;
+  bool has_said_that_no_weight_moves_ = false, has_said_that_gradients_add_up_ = false;
   std::optional<Best> best_;
   LearningCurve curve_;  // of the monitored metric
   std::unique_ptr<FinishedCurves> kept_curves_;
