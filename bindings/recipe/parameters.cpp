@@ -5,9 +5,9 @@
 #include <cmath>
 #include <utility>
 
-#include "core/article.h"
 #include "core/printable.h"
 #include "core/value.h"
+#include "core/words.h"
 
 namespace trainlab {
 

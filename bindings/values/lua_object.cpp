@@ -4,8 +4,8 @@
 #include <new>
 #include <stdexcept>
 
-#include "core/article.h"
 #include "core/error.h"
+#include "core/words.h"
 #include "entry_table.h"
 #include "sandbox/weak_table.h"
 #include "tensor/lua_tensor.h"

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/article.h"
+#include "core/words.h"
 #include "core/wrap.h"
 
 namespace trainlab {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/article.h"
 #include "core/callable.h"
+#include "core/words.h"
 #include "set/arrays.h"
 #include "set/sources.h"
 #include "tensor/tensor_object.h"

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "core/article.h"
 #include "core/error.h"
+#include "core/words.h"
 #include "run/folder.h"
 
 namespace trainlab {

@@ -1,4 +1,4 @@
-// Texts that are put together from several, and cut.
+// Texts that are put together from several, and cut; the article of a word.
 #pragma once
 
 #include <cstddef>
@@ -58,6 +58,9 @@ std::string joined_and_more(const List& list, std::size_t most) {
   }
   return text;
 }
+
+// "a number", "an integer": with the article, unless the text begins with one, with a quote or with "any".
+std::string with_article(std::string_view text);
 
 // The text without `spaces` at its ends.
 inline std::string_view trimmed(std::string_view text, std::string_view spaces = " \t") {
