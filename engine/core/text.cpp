@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "core/value.h"
+#include "core/words.h"
 
 namespace trainlab {
 

@@ -6,7 +6,6 @@
 #include <string_view>
 #include <vector>
 
-#include "core/words.h"
 #include "core/wrap.h"
 
 namespace trainlab {

@@ -617,6 +617,19 @@ class Running(CliTest):
         self.assertIn("the run is saved up to step 8, where it calls this function again", error.pop("hint"))
         self.assertEqual(error, {"file": "r.lua", "line": line, "path": "", "message": "no luck"})
 
+    def test_an_error_in_a_task_says_where_its_checkpoint_is(self):
+        self.write("r.lua", '''return lab.task { name = "t", run = function(ctx)
+  local model = lab.build(lab.nn.Linear(1), { input = { 2 } })
+  for step in ctx:steps(4, { save = { model }, checkpoint = "1 steps" }) do
+    ctx:log("a", step)
+    if step == 3 then error("no luck") end
+  end
+end }
+''')
+        result = self.train(code=1)
+        self.assert_message(result, "r.lua:5: no luck")
+        self.assert_said(result, "everything saved until then is in runs/r/001\n")
+
     def test_error_in_a_stop_rule_and_a_schedule(self):
         self.recipe(more="  stop = function(run)\n    return run.metrics['val.los'] > 1\n  end,\n")
         result = self.train(code=1)

@@ -78,7 +78,7 @@ class Losses(CliTest):
         self.assert_status(run, "failed")
         self.assertEqual([row["epoch"] for row in self.rows(run)], [1, 2])
         self.assertTrue(list((run / "checkpoints").glob("last-000000008.safetensors")))
-        self.assert_said(result, "everything saved until then is in")
+        self.assert_said(result, "the run is saved up to step 8, where it calls this function again")
         # A process of its own counts anew, and does not come to the ninth call.
         self.run_program("resume", run)
         self.assert_status(run, "done")

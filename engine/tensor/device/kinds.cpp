@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "core/device_plugin_file.h"
+#include "core/devices/plugin_file.h"
 #include "cpu_device.h"
 #include "meta_device.h"
 #include "plugins.h"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "core/device_plugin_file.h"
+#include "core/devices/plugin_file.h"
 #include "core/error.h"
 #include "tensor/device_plugin.h"
 #include "tensor/types.h"

@@ -3,7 +3,7 @@
 #include "cli/arguments.h"
 #include "cli/ending.h"
 #include "cli/requests.h"
-#include "core/device_plugin_file.h"
+#include "core/devices/plugin_file.h"
 #include "core/error.h"
 #include "core/printable.h"
 #include "damage.h"

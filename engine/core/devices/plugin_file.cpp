@@ -1,4 +1,4 @@
-#include "core/device_plugin_file.h"
+#include "core/devices/plugin_file.h"
 
 #include <algorithm>
 #include <cstdlib>
