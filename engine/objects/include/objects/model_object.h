@@ -2,6 +2,7 @@
 // run.model and run.optim in a step of the recipe's own). Used by the recipe's thread only.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
