@@ -4,6 +4,7 @@
 #include <ATen/ops/index_select.h>
 
 #include <algorithm>
+#include <functional>
 #include <mutex>
 #include <span>
 #include <utility>
@@ -21,10 +22,6 @@ std::int64_t spread(std::int64_t i, std::int64_t count, std::int64_t size) {
   return static_cast<std::int64_t>(static_cast<double>(i) * static_cast<double>(size) / static_cast<double>(count));
 }
 
-std::string_view bytes_of_rows(const at::Tensor& rows) {
-  return {static_cast<const char*>(rows.const_data_ptr()), rows.nbytes()};
-}
-
 // A row that cannot be made has the hash of zeros: the batch that needs the row says what is wrong.
 void make_row(const RowSource& source, std::int64_t row, std::span<char> bytes) {
   try {
@@ -35,12 +32,29 @@ void make_row(const RowSource& source, std::int64_t row, std::span<char> bytes) 
   }
 }
 
-// The places, spread over `size` rows of this size, of the rows that count: all of them within most_hashed bytes.
-at::Tensor hashed_places(std::int64_t size, std::int64_t row_bytes) {
-  const std::int64_t count = std::min(size, std::max<std::int64_t>(most_hashed / row_bytes, 1));
-  const at::Tensor places = at::empty({count}, at::kLong);
-  for (std::int64_t i = 0; i < count; ++i) places.mutable_data_ptr<std::int64_t>()[i] = spread(i, count, size);
-  return places;
+// The number of rows that count, of `size` rows of this size: all of them within most_hashed bytes.
+std::int64_t hashed_rows(std::int64_t size, std::int64_t row_bytes) {
+  return std::min(size, std::max<std::int64_t>(most_hashed / row_bytes, 1));
+}
+
+// The bytes of the rows that count, spread over `size` rows of a column; row i lies at place_of(i). They are gathered
+// in small pieces, because a training may be given hardly more memory for tensors than its steps take. `convert`
+// changes a piece before its bytes are taken.
+template <class PlaceOf, class Convert>
+std::string bytes_of_rows(const Column& column, std::int64_t size, std::int64_t row_bytes, const PlaceOf& place_of,
+                          const Convert& convert) {
+  constexpr std::int64_t piece_bytes = std::int64_t{64} << 10;
+  const std::int64_t count = hashed_rows(size, row_bytes);
+  const std::int64_t at_once = std::max<std::int64_t>(piece_bytes / std::max<std::int64_t>(row_bytes, 8), 1);
+  std::string bytes;
+  for (std::int64_t begin = 0; begin < count; begin += at_once) {
+    const at::Tensor places = at::empty({std::min(at_once, count - begin)}, at::kLong);
+    for (std::int64_t i = 0; i < places.numel(); ++i)
+      places.mutable_data_ptr<std::int64_t>()[i] = place_of(spread(begin + i, count, size));
+    const at::Tensor rows = convert(at::index_select(column.values, 0, places));
+    bytes.append(static_cast<const char*>(rows.const_data_ptr()), rows.nbytes());
+  }
+  return bytes;
 }
 
 std::string hash_of(const Column& column, std::int64_t size) {
@@ -59,11 +73,12 @@ std::string hash_of(const Column& column, std::int64_t size) {
     }
     return hash_bytes(head + bytes);
   }
-  const bool is_small = size <= most_hashed / row_bytes;
-  const at::Tensor rows =
-      is_small ? column.values.contiguous() : at::index_select(column.values, 0, hashed_places(size, row_bytes));
-  const std::string_view parts[] = {head, bytes_of_rows(rows)};
-  return hash_parts(parts);
+  if (hashed_rows(size, row_bytes) == size) {
+    const at::Tensor all = column.values.contiguous();
+    const std::string_view parts[] = {head, {static_cast<const char*>(all.const_data_ptr()), all.nbytes()}};
+    return hash_parts(parts);
+  }
+  return hash_bytes(head + bytes_of_rows(column, size, row_bytes, std::identity(), std::identity()));
 }
 
 Value::Map hashes_of(const Dataset& data) {
@@ -103,12 +118,11 @@ Value data_hashes(const DataParts& parts) {
 std::string hash_of_rows(const Column& column, std::span<const std::int64_t> rows) {
   constexpr std::int64_t value_bytes = sizeof(double);  // in whatever type the values are stored
   const std::int64_t row_bytes = std::max<std::int64_t>(element_count(column.sample_shape()) * value_bytes, 1);
-  const at::Tensor places = hashed_places(static_cast<std::int64_t>(rows.size()), row_bytes);
-  auto* const place = places.mutable_data_ptr<std::int64_t>();
-  std::transform(place, place + places.numel(), place,
-                 [&](std::int64_t i) { return rows[static_cast<std::size_t>(i)]; });
-  const at::Tensor values = at::index_select(column.values, 0, places);
-  return hash_bytes(bytes_of_rows(at::isFloatingType(values.scalar_type()) ? values.to(at::kDouble) : values));
+  const auto row_at = [&](std::int64_t i) { return rows[static_cast<std::size_t>(i)]; };
+  const auto in_doubles = [](const at::Tensor& values) {
+    return at::isFloatingType(values.scalar_type()) ? values.to(at::kDouble) : values;
+  };
+  return hash_bytes(bytes_of_rows(column, std::ssize(rows), row_bytes, row_at, in_doubles));
 }
 
 std::string changed_columns(const Value& before, const Value& now) {
