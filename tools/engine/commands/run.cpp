@@ -102,9 +102,8 @@ class RunExecution final : public Execution {
       for (const std::string& line : lines) message += "\n  " + line;
       throw usage_error(message).hint(
           "a mended recipe may change callbacks, metrics and stop rules of a fit, all functions of a fit that ended "
-          "with "
-          "an error in a function with which it trains, stages that have not begun, and code after the stages; for "
-          "anything else begin a new run");
+          "with an error in a function with which it trains, stages that have not begun, and code after the stages; "
+          "for anything else begin a new run");
     }
     if (++stages_ == recorded_.size()) run().replace_recipe();
   }
