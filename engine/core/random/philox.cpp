@@ -24,11 +24,11 @@ constexpr std::size_t kWords = 4 * kBlocks;
 // Each 64-bit lane holds one word of one block; what stands in its upper half is ignored by the multiplication.
 __attribute__((target("avx2"))) void fill_groups(std::uint64_t key, std::uint64_t first_block, std::uint32_t* out,
                                                  std::size_t groups) {
-  constexpr int kVectors = kBlocks / 4;
+  constexpr std::ptrdiff_t kVectors = kBlocks / 4;
   const __m256i multiply0 = _mm256_set1_epi64x(philox::multiply0), multiply1 = _mm256_set1_epi64x(philox::multiply1);
   for (std::size_t group = 0; group < groups; ++group, first_block += kBlocks, out += kWords) {
     __m256i c0[kVectors], c1[kVectors], c2[kVectors], c3[kVectors];
-    for (int v = 0; v < kVectors; ++v) {
+    for (std::ptrdiff_t v = 0; v < kVectors; ++v) {
       const __m256i first = _mm256_set1_epi64x(static_cast<long long>(first_block) + 4 * v);
       c0[v] = _mm256_add_epi64(first, _mm256_set_epi64x(3, 2, 1, 0));
       c1[v] = _mm256_srli_epi64(c0[v], 32);
@@ -37,7 +37,7 @@ __attribute__((target("avx2"))) void fill_groups(std::uint64_t key, std::uint64_
     std::uint32_t k0 = low(key), k1 = high(key);
     for (int round = 0; round < philox::rounds; ++round, k0 += philox::weyl0, k1 += philox::weyl1) {
       const __m256i key0 = _mm256_set1_epi64x(k0), key1 = _mm256_set1_epi64x(k1);
-      for (int v = 0; v < kVectors; ++v) {
+      for (std::ptrdiff_t v = 0; v < kVectors; ++v) {
         const __m256i p0 = _mm256_mul_epu32(c0[v], multiply0), p1 = _mm256_mul_epu32(c2[v], multiply1);
         c0[v] = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64(p1, 32), c1[v]), key0);
         c1[v] = p1;
@@ -45,7 +45,7 @@ __attribute__((target("avx2"))) void fill_groups(std::uint64_t key, std::uint64_
         c3[v] = p0;
       }
     }
-    for (int v = 0; v < kVectors; ++v) {
+    for (std::ptrdiff_t v = 0; v < kVectors; ++v) {
       const __m256i words01 = _mm256_blend_epi32(c0[v], _mm256_slli_epi64(c1[v], 32), 0xAA);
       const __m256i words23 = _mm256_blend_epi32(c2[v], _mm256_slli_epi64(c3[v], 32), 0xAA);
       const __m256i blocks02 = _mm256_unpacklo_epi64(words01, words23);
