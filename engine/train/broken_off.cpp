@@ -14,7 +14,16 @@ bool FitLoop::breaks_off_in_validation() const {
          members_.front()->validated_step() == position_.step;
 }
 
-// What the function itself has changed before its error, as in run.state, is saved too, and happens again when the
+std::vector<MetricMap> FitLoop::measure_validation() {
+  try {
+    return measure(*validation_);
+  } catch (const Error&) {
+    members_.front()->break_off("validation");
+    throw;
+  }
+}
+
+// Changes that the function made before its error, in run.state for example, are saved too, and are made again when the
 // function is called again (docs/guide.md).
 std::optional<SavedError> FitLoop::saved(const Error& error) {
   const Member& member = *members_.front();

@@ -283,14 +283,7 @@ void FitLoop::validate(bool ends_epoch) {
   const double begin = steady_seconds();
   std::vector<MetricMap> metrics(rates_.size());
   const bool is_measured = breaks_off_in_validation();
-  if (validation_ && !is_measured) {
-    try {
-      metrics = measure(*validation_);
-    } catch (const Error&) {
-      members_.front()->break_off("validation");
-      throw;
-    }
-  }
+  if (validation_ && !is_measured) metrics = measure_validation();
   for (std::size_t m = 0; m < members_.size(); ++m) {
     Member& member = *members_[m];
     if (member.failure()) continue;

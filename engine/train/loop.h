@@ -51,6 +51,8 @@ class FitLoop {
   // `ends_epoch`: an epoch has ended with the present step.
   void validate(bool ends_epoch);
   std::vector<MetricMap> measure(Evaluator& evaluator);
+  // The same on the validation part; a run whose recipe raises an error there is saved as broken off at this place.
+  std::vector<MetricMap> measure_validation();
   // Does what concerns one member only.
   template <class F>
   void of_one(Member& member, F&& work);

@@ -28,11 +28,7 @@ Rows read_rows(const std::filesystem::path& folder) {
   Rows result;
   const std::filesystem::path path = folder / "metrics.jsonl";
   std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) {
-    check_rows(folder);
-    return result;
-  }
-  const std::string text = read_file(path);
+  const std::string text = std::filesystem::exists(path, ignored) ? read_file(path) : "";
   static const std::set<std::string> counters = {"step", "epoch", "samples", "seconds", "lr"};
   std::set<std::string> names;
   int line = 0;

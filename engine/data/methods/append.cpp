@@ -224,8 +224,7 @@ void register_append(Registry& registry) {
                 "together. A table is encoded by the columns, categories and fill values of the first table's training "
                 "part: of the second one only path, target, task and delimiter count, other options may not say "
                 "otherwise, and a column that the first one does not use is ignored. Columns that are not decoded from "
-                "files are copied, so both data sets are in "
-                "memory together."),
+                "files are copied, so both data sets are in memory together."),
       DataFactory{append});
 }
 

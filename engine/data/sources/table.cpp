@@ -134,6 +134,10 @@ class TableReader {
                         in_quotes(csv_.header[column]) + ": " + text);
   }
 
+  bool is_categorical(std::size_t column) const {
+    return std::ranges::find(options_.categorical, csv_.header[column]) != options_.categorical.end();
+  }
+
   // A column is one of numbers when the first value that is not missing is a number. `is_named`: the recipe says that
   // the column holds categories.
   bool looks_numeric(std::size_t column, bool is_named = false) const {
@@ -210,8 +214,7 @@ class TableReader {
   TableColumn input(std::size_t column) const {
     TableColumn result;
     result.name = csv_.header[column];
-    const auto& named = options_.categorical;
-    const bool is_named = std::find(named.begin(), named.end(), result.name) != named.end();
+    const bool is_named = is_categorical(column);
     if (looks_numeric(column, is_named) && !is_named) {
       result.numbers = numbers(column);
     } else {
@@ -261,9 +264,8 @@ class TableReader {
 
   void read_target(Table& table, std::size_t column) const {
     require_all(column);
-    const bool named = std::find(options_.categorical.begin(), options_.categorical.end(), options_.targets.front()) !=
-                       options_.categorical.end();
-    const bool is_class = options_.task == Task::classification || (named && options_.task == Task::automatic);
+    const bool is_class =
+        options_.task == Task::classification || (options_.task == Task::automatic && is_categorical(column));
     const bool numeric = !is_class && looks_numeric(column);
     if (options_.task == Task::regression && !numeric) {
       throw wrong(0, column, "a regression's target is a number, found " + in_quotes(csv_.field(0, column)))

@@ -38,10 +38,9 @@ Value newest_readable(const fs::path& folder) {
 }
 
 // Error{recipe} where a fit that has ended lacks the checkpoint that it wrote at its end. The members of a group are
-// saved together, some of them at a later step than that at which they have stopped.
-void check_last(const fs::path& folder, const Value& summary) {
+// saved together, some of them at a later step than that at which they have stopped. `all`: commits(folder).
+void check_last(const fs::path& folder, const Value& summary, const std::vector<fs::path>& all) {
   if (!is_finished(summary) || is_of_task(summary) || !summary["steps"].is_integer()) return;
-  const std::vector<fs::path> all = commits(folder);
   const std::int64_t expected = summary["steps"].integer();
   const std::int64_t found = all.empty() ? 0 : step_of_commit(all.front());
   if (found >= expected) return;
@@ -52,8 +51,8 @@ void check_last(const fs::path& folder, const Value& summary) {
 
 // The last checkpoint by its name, and its tensors. Whoever needs to know what it says of other files reads it.
 void check_last_is_there(const fs::path& folder, const Value& summary) {
-  check_last(folder, summary);
   const std::vector<fs::path> all = commits(folder);
+  check_last(folder, summary, all);
   if (all.empty()) return;
   fs::path tensors = all.front();
   if (!is_there(tensors.replace_extension(".safetensors"))) throw lost_file(tensors);
@@ -169,8 +168,9 @@ std::optional<Commit> kept_commit(const fs::path& folder, const Value& summary,
     if (error.kind() != ErrorKind::recipe) throw error;
     if (!damage) damage = error;
   };
+  const std::vector<fs::path> all = commits(folder);
   try {
-    check_last(folder, summary);
+    check_last(folder, summary, all);
   } catch (const Error& error) {
     note(error);
   }
@@ -181,7 +181,7 @@ std::optional<Commit> kept_commit(const fs::path& folder, const Value& summary,
     return is_known ? commit_stem("best", step.integer()) : info["best_weights"].string();
   };
   Value best;
-  for (const fs::path& path : commits(folder)) {
+  for (const fs::path& path : all) {
     Value info;
     try {
       info = read_commit(path);
@@ -215,8 +215,9 @@ void check_goes_on(const fs::path& stage, const std::string& kind) {
   const Value summary = read_summary(stage);
   if (kind != "fit" || !is_finished(summary)) return;
   const fs::path folder = stage / "checkpoints";
+  const std::vector<fs::path> all = commits(folder);
   std::optional<Error> damage;
-  for (const fs::path& path : commits(folder)) {
+  for (const fs::path& path : all) {
     try {
       verified_commit(folder, path, /*with_best=*/true);
       return;
@@ -227,7 +228,7 @@ void check_goes_on(const fs::path& stage, const std::string& kind) {
   }
   try {
     if (damage) throw Error(*damage);
-    check_last(folder, summary);
+    check_last(folder, summary, all);
   } catch (const Error& error) {
     throw damaged_weights(stage, error);
   }

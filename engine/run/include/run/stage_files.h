@@ -37,10 +37,10 @@ void check_trial(const std::filesystem::path& folder, const std::filesystem::pat
 // can be read): `best` of the result where the fit keeps the best weights, else the tensors of the result itself. Their
 // bytes have been compared with their hashes. nullopt if there are none yet.
 //
-// What a prediction takes from the last checkpoint beside best weights, the state of the data, is the same in all
-// checkpoints of a fit. So where the last one is damaged and the best weights are whole, the result is the checkpoint
-// before with these best weights, and `pass_over` receives the damage. Error{recipe} naming a file that is damaged or
-// missing if the kept weights are.
+// Beside best weights a prediction takes the state of the data from the last checkpoint, and this state is the same in
+// all checkpoints of a fit. So where the last one is damaged and the best weights are whole, the result is the
+// checkpoint before with these best weights, and `pass_over` receives the damage. Error{recipe} naming a file that is
+// damaged or missing if the kept weights are.
 std::optional<Commit> kept_commit(const std::filesystem::path& folder, const Value& summary,
                                   const std::function<void(const Error&)>& pass_over);
 

@@ -67,8 +67,8 @@ class OwnStep final : public Trained {
   std::map<std::string, Scheduled> schedules_;  // of optimizers that have one
   RunHandle::Objects model_objects_, optimizer_objects_;
   std::map<std::string, LossMeter> meters_;
-  // What tells after a step, or after an error in it, what the step has changed. Of the statistics of models, which
-  // each forward pass changes, there is a copy beside each tensor.
+  // The state before a step, by which one sees afterwards what the step has changed. Each forward pass changes the
+  // statistics of a model, so a copy of them stands beside each tensor.
   struct Before {
     std::map<std::string, OptimizerObject::Uses> optimizers;
     std::vector<std::pair<at::Tensor, at::Tensor>> statistics;
