@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <regex>
 
 namespace trainlab {
 
@@ -20,12 +21,19 @@ std::optional<double> number_in(std::string_view field) {
   return number;
 }
 
-std::optional<std::string> with_decimal_point(std::string_view field) {
+std::optional<std::string> without_commas(std::string_view field) {
   const std::size_t comma = field.find(',');
   if (comma == std::string_view::npos) return {};
-  std::string text(field);
-  text[comma] = '.';
-  return number_in(text) ? std::optional(text) : std::nullopt;
+  std::optional<std::string> decimal = std::string(field), grouped;
+  (*decimal)[comma] = '.';
+  if (!number_in(*decimal)) decimal.reset();
+  static const std::regex thousands(R"([+-]?\d{1,3}(,\d{3})+(\.\d*)?)");
+  if (std::regex_match(field.begin(), field.end(), thousands)) {
+    grouped = std::string(field);
+    std::erase(*grouped, ',');
+  }
+  if (decimal && grouped) return *grouped + ", or as " + *decimal + " if the comma is a decimal one";
+  return grouped ? grouped : decimal;
 }
 
 std::string in_quotes(std::string_view field) {

@@ -139,6 +139,7 @@ std::shared_ptr<const Dataset> samples_of(const Options& spec, DataParts& parts,
     return encoded;
   }
   settle(other);
+  parts.warnings.insert(parts.warnings.end(), other.warnings.begin(), other.warnings.end());
   return other.train.data;
 }
 

@@ -143,7 +143,7 @@ class TableReader {
   bool looks_numeric(std::size_t column, bool is_named = false) const {
     for (std::int64_t row = 0; row < csv_.rows(); ++row)
       if (const std::string_view field = csv_.field(row, column); !is_missing(field)) {
-        if (!is_named) refuse_decimal_commas(row, column);
+        if (!is_named) refuse_commas(row, column);
         return number_in(field).has_value();
       }
     throw recipe_error(file_ + ": column " + in_quotes(csv_.header[column]) + " has no values at all")
@@ -151,24 +151,24 @@ class TableReader {
   }
 
   // A column of such numbers would be taken for one of categories. `first`: the first row that is not missing.
-  void refuse_decimal_commas(std::int64_t first, std::size_t column) const {
-    const std::optional<std::string> meant = with_decimal_point(csv_.field(first, column));
+  void refuse_commas(std::int64_t first, std::size_t column) const {
+    const std::optional<std::string> meant = without_commas(csv_.field(first, column));
     if (!meant) return;
     for (std::int64_t row = first; row < csv_.rows(); ++row) {
       const std::string_view field = csv_.field(row, column);
-      if (!is_missing(field) && !number_in(field) && !with_decimal_point(field)) return;
+      if (!is_missing(field) && !number_in(field) && !without_commas(field)) return;
     }
-    throw wrong(first, column, "expected a decimal point, found a comma: " + in_quotes(csv_.field(first, column)))
-        .hint("write the numbers of the file as " + *meant + "; a column of categories is named in `categorical`");
+    throw wrong(first, column, "expected numbers without commas, found " + in_quotes(csv_.field(first, column)))
+        .hint("this one is written as " + *meant + "; a column of categories is named in `categorical`");
   }
 
   double number(std::int64_t row, std::size_t column) const {
     const std::string_view field = csv_.field(row, column);
     const std::optional<double> number = number_in(field);
     if (!number) {
-      const std::optional<std::string> meant = with_decimal_point(field);
+      const std::optional<std::string> meant = without_commas(field);
       throw wrong(row, column, "expected a number, found " + in_quotes(field))
-          .hint(meant ? "a number has a decimal point: " + *meant
+          .hint(meant ? "write it as " + *meant
                       : "the column's first value is a number; `categorical = { \"" + csv_.header[column] +
                             "\" }` makes it one of categories");
     }

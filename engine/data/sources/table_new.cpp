@@ -147,9 +147,9 @@ class NewRows {
     if (is_missing(field)) return fill;
     const std::optional<double> number = number_in(field);
     if (!number) {
-      const std::optional<std::string> meant = with_decimal_point(field);
+      const std::optional<std::string> meant = without_commas(field);
       throw recipe_error(where(row, name) + ": expected a number, as in training, found " + in_quotes(field))
-          .hint(meant ? "a number has a decimal point: " + *meant : "a value that is not known is an empty field");
+          .hint(meant ? "write it as " + *meant : "a value that is not known is an empty field");
     }
     if (!(std::fabs(*number) <= std::numeric_limits<float>::max()))
       throw recipe_error(where(row, name) + ": " + in_quotes(field) + " is not finite or too large for float32");
