@@ -11,6 +11,11 @@
 namespace trainlab {
 namespace {
 
+// LibTorch counts the writes to each tensor.
+std::uint64_t writes_to(const at::Tensor& tensor) {
+  return tensor.unsafeGetTensorImpl()->version_counter().current_version();
+}
+
 // Copies each target's value from `from`; nothing is copied when one does not fit.
 void copy_back(const NamedTensors& targets, const NamedTensors& from) {
   for (const auto& [name, target] : targets) {
@@ -40,6 +45,12 @@ std::vector<OptimizedParameter> ModelObject::parameters() const {
     if (!info.trains) continue;
     all.push_back({.name = info.name, .value = state_.parameters[i], .decays = info.decays});
   }
+  return all;
+}
+
+std::uint64_t ModelObject::writes() const {
+  std::uint64_t all = 0;
+  for (const at::Tensor& parameter : state_.parameters) all += writes_to(parameter);
   return all;
 }
 
@@ -112,18 +123,10 @@ void OptimizerObject::zero_grad() {
   used_gradients_ = 0;
 }
 
-namespace {
-// LibTorch counts the writes to each tensor.
-std::uint64_t writes_to(const at::Tensor& tensor) {
-  return tensor.unsafeGetTensorImpl()->version_counter().current_version();
-}
-}  // namespace
-
 // A backward pass adds to a gradient that is there by a write.
 OptimizerObject::Uses OptimizerObject::uses() const {
   Uses all{.steps = steps_, .deletions = deletions_};
   for (const OptimizedParameter& parameter : parameters_) {
-    all.weights += writes_to(parameter.value);
     const at::Tensor& gradient = parameter.value.grad();
     if (gradient.defined()) all.gradients += 1 + writes_to(gradient);
   }

@@ -65,6 +65,7 @@ OwnStep::OwnStep(const FitPlan& plan, Key key) : plan_(plan), key_(key) {
 }
 
 void OwnStep::step(std::span<const Batch> batches, std::int64_t step, const StepInputs&) {
+  remember();
   const Batch& batch = batches.front();
   for (auto& [name, scheduled] : schedules_) {
     OptimizerObject& optimizer = *optimizers_.at(name);
@@ -78,19 +79,18 @@ void OwnStep::step(std::span<const Batch> batches, std::int64_t step, const Step
   Batch moved = batch;
   device_at(plan_.device).take(moved.columns);
   const std::vector<Argument> arguments{run_.lock(), batch_object(*plan_.data.train.data, std::move(moved))};
-  remember();
   const std::vector<Argument> results = [&] {
     const Span span(Phase::callback, "own step");
     return plan_.step->call(arguments);
   }();
   ++steps_;
-  has_moved_ = has_moved_ || has_written_weights();
-  before_.statistics.clear();
+  has_moved_ = has_moved_ || writes() != before_.writes;
   if (!results.empty()) measure(results.front(), batch.size);
+  before_.statistics.clear();
 }
 
 void OwnStep::remember() {
-  before_ = {};
+  before_ = {.writes = writes(), .optimizers = {}, .statistics = {}};
   for (const auto& [name, optimizer] : optimizers_) before_.optimizers.emplace(name, optimizer->uses());
   const at::NoGradGuard no_gradients;
   for (const auto& [name, model] : models_) {
@@ -98,14 +98,14 @@ void OwnStep::remember() {
   }
 }
 
-bool OwnStep::has_written_weights() const {
-  return std::ranges::any_of(optimizers_, [this](const auto& one) {
-    return one.second->uses().weights != before_.optimizers.at(one.first).weights;
-  });
+std::uint64_t OwnStep::writes() const {
+  std::uint64_t all = 0;
+  for (const auto& [name, model] : models_) all += model->writes();
+  return all;
 }
 
 bool OwnStep::take_back_step() {
-  if (has_written_weights()) return false;
+  if (writes() != before_.writes) return false;
   for (const auto& [name, optimizer] : optimizers_) {
     const OptimizerObject::Uses now = optimizer->uses();
     const OptimizerObject::Uses& before = before_.optimizers.at(name);
@@ -143,14 +143,16 @@ void OwnStep::measure(const Argument& result, std::int64_t samples) {
     throw function_error(*plan_.step, "expected step(run, batch) to return a table such as { loss = loss }, found " +
                                           found_text(result));
   }
+  std::vector<std::pair<std::string, at::Tensor>> scalars;
   for (const auto& [name, one] : values) {
-    const at::Tensor scalar = scalar_of(one);
-    if (!scalar.defined()) {
+    scalars.emplace_back("train." + name, scalar_of(one));
+    if (!scalars.back().second.defined()) {
       throw function_error(*plan_.step, "step(run, batch): expected a number or a tensor of one element as " + name +
                                             ", found " + found_text(one));
     }
-    meters_.try_emplace("train." + name, 0).first->second.add(LossValue{{.value = scalar, .weight = {}}}, samples);
   }
+  for (const auto& [name, scalar] : scalars)
+    meters_.try_emplace(name, 0).first->second.add(LossValue{{.value = scalar, .weight = {}}}, samples);
 }
 
 const ModelState& OwnStep::state() const {

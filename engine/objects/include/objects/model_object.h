@@ -46,6 +46,8 @@ class ModelObject final : public Stateful {
   // The parameters that train, with the names and the decay flags that a fit's optimizer would see. They share memory
   // with the model.
   std::vector<OptimizedParameter> parameters() const;
+  // Grows with each write to a parameter, frozen ones included.
+  std::uint64_t writes() const;
   // "2.weight", buffers included. Tensors of parameters have the gradients that the parameters have now.
   NamedTensors tensors() const override;
   // Adds "@grad.2.weight" for each existing gradient, and "@training".
@@ -82,7 +84,6 @@ class OptimizerObject final : public Stateful {
   struct Uses {
     std::int64_t steps = 0;       // taken
     std::int64_t deletions = 0;   // calls of zero_grad()
-    std::uint64_t weights = 0;    // grows with each write to a parameter
     std::uint64_t gradients = 0;  // grows with each write to a gradient; 0: there are no gradients
   };
   Uses uses() const;

@@ -54,7 +54,7 @@ class OwnStep final : public Trained {
  private:
   void measure(const Argument& result, std::int64_t samples);
   void remember();
-  bool has_written_weights() const;  // since remember()
+  std::uint64_t writes() const;  // to the weights of all models
 
   const FitPlan& plan_;
   Key key_;
@@ -70,6 +70,7 @@ class OwnStep final : public Trained {
   // The state before a step, by which one sees afterwards what the step has changed. Each forward pass changes the
   // statistics of a model, so a copy of them stands beside each tensor.
   struct Before {
+    std::uint64_t writes = 0;
     std::map<std::string, OptimizerObject::Uses> optimizers;
     std::vector<std::pair<at::Tensor, at::Tensor>> statistics;
   } before_;
