@@ -164,9 +164,14 @@ Error Run::repeatable(Error error) const {
 }
 
 Error Run::mendable(Error error, const std::string& what) const {
+  error = resumable(std::move(error), what);
+  error.hint(error.hint() + " --recipe MENDED.lua");
+  return error;
+}
+
+Error Run::resumable(Error error, const std::string& what) const {
   const std::string before = error.hint();
-  error.hint((before.empty() ? "" : before + "; ") + what + "trainlab resume " + shell_word(*folder_) +
-             " --recipe MENDED.lua");
+  error.hint((before.empty() ? "" : before + "; ") + what + "trainlab resume " + shell_word(*folder_));
   return error;
 }
 

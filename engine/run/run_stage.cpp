@@ -196,11 +196,8 @@ Value Run::attempt(const Options& stage, const StageRecord& record, bool resumed
       Value work;
       if (saved->failed_after()) work.set(failed_after_key, *saved->failed_after());
       save_failure(record, "failed", error.headline(), before, elapsed(), work);
-      if (error.kind() == ErrorKind::recipe) {
-        error = mendable(std::move(error), saved->kept() + "; to go on with a mended recipe: ");
-      } else if (error.hint().empty()) {
-        error.hint(saved->kept() + ": trainlab resume " + shell_word(*folder_));
-      }
+      error = saved->is_of_function() ? mendable(std::move(error), saved->kept() + "; to go on with a mended recipe: ")
+                                      : resumable(std::move(error), saved->kept() + ": ");
     } else {
       save_failure(record, "failed", error.headline(), before, elapsed());
     }
@@ -345,6 +342,7 @@ Value Run::complete(Value summary, const StageRecord& record, const Value& befor
   if (status != "interrupted" && status != "failed" && !is_finished(summary)) {
     throw std::logic_error("stage kind " + record.kind + " ended with status " + status);
   }
+  if (!is_finished(summary)) keep_failed_after(summary, before);
   return as_stored(summary);
 }
 

@@ -1,5 +1,5 @@
-// An error that a function of the recipe raises: the steps that are done are saved, and a resume calls the function
-// again.
+// An error that a function of the recipe raises, or what the recipe reads: the steps that are done are saved, and a
+// resume calls the function, or reads, again.
 #include <exception>
 #include <optional>
 #include <string>
@@ -29,6 +29,11 @@ std::optional<SavedError> FitLoop::saved(const Error& error) {
   const Member& member = *members_.front();
   const bool is_of_trial = fits_.front().context.manifest == nullptr;
   const bool is_between_steps = member.broken_off().has_value();
+  // What a fit reads may go wrong in a step and in a validation: such an error names the option. That of a function
+  // has its line alone.
+  const bool is_callback = is_between_steps && member.broken_off() != "validation";
+  const bool is_of_function =
+      error.kind() == ErrorKind::recipe && (is_callback || (error.line() > 0 && error.path().empty()));
   if (is_of_trial || position_.step == 0 || member.failure()) return std::nullopt;
   if (!is_between_steps && error.kind() != ErrorKind::recipe) return std::nullopt;
 
@@ -42,14 +47,14 @@ std::optional<SavedError> FitLoop::saved(const Error& error) {
       if (!is_ending_) commit_all();
       const std::string without = member.left_out();
       kept = "the run is saved up to step " + done + (without.empty() ? "" : " without " + without) +
-             ", where it calls this function again";
+             (is_of_function ? ", where it calls this function again" : "");
     }
   } catch (const std::exception&) {
     return std::nullopt;  // the error of the function says more
   }
   // The other functions that are called between steps may always be others in a mended recipe.
-  const bool is_of_training = !is_between_steps || member.broken_off() == "validation";
-  return SavedError(error, kept, is_of_training ? std::optional(position_.step) : std::nullopt);
+  const bool is_of_training = is_of_function && !is_callback;
+  return SavedError(error, kept, is_of_function, is_of_training ? std::optional(position_.step) : std::nullopt);
 }
 
 void FitLoop::go_on_from_callback() {

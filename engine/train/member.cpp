@@ -254,9 +254,10 @@ void Member::conclude_validation(const Position& position, bool ends_epoch) {
 void Member::ask_rules(const Position& position) {
   std::vector<Value> before;
   for (const auto& rule : stop_rules_) before.push_back(rule->state());
+  std::vector<std::string> reasons;
   try {
     for (const auto& rule : stop_rules_) {
-      if (auto reason = rule->validated(progress(position))) stop(std::move(*reason));
+      if (auto reason = rule->validated(progress(position))) reasons.push_back(std::move(*reason));
     }
   } catch (...) {
     // All rules are asked again, and a rule must not count this validation twice.
@@ -264,6 +265,7 @@ void Member::ask_rules(const Position& position) {
     broken_off_ = "stop";
     throw;
   }
+  for (std::string& reason : reasons) stop(std::move(reason));
   // A rule or a callback that stops the run at a loss that is not finite is the recipe's own answer to such a loss.
   const auto loss = metrics_.find("val.loss");
   if (active() && loss != metrics_.end() && !std::isfinite(loss->second)) {

@@ -315,7 +315,13 @@ std::int64_t Member::resume() {
   const std::optional<Checkpoint> found =
       is_short_of_memory ? newest_in_file(record_, context_.folder, otherwise) : record_.newest(otherwise);
   if (!found) {
-    say_changed_data(hashes_at_begin(context_.folder), "this fit began", "it begins again, with the data as it is now");
+    Value hashes;
+    try {
+      hashes = hashes_at_begin(context_.folder);
+    } catch (const Error& damage) {
+      context_.say_damage("damage: " + damage.message() + "; the fit begins again and writes this file anew");
+    }
+    say_changed_data(hashes, "this fit began", "it begins again, with the data as it is now");
     return 0;
   }
   check_data(*found);

@@ -631,6 +631,75 @@ class Mended(CliTest):
                 self.train("--out", whole, "--quiet", recipe="mended.lua")
                 self.assert_same_end(run, whole)
 
+    def mended_end(self, wrong, good, *said):
+        """The run of a wrong recipe says this, and ends with a mended recipe as a run of the mended recipe alone."""
+        self.write("r.lua", wrong)
+        self.assert_said(self.train("--out", "run", code=1), *said)
+        self.write("mended.lua", good)
+        self.run_program("resume", "run", "--recipe", "mended.lua", "--quiet")
+        self.train("--out", "whole", "--quiet", recipe="mended.lua")
+        self.assert_same_end(self.folder / "run", self.folder / "whole")
+
+    def test_a_step_with_a_wrong_result_is_taken_back(self):
+        """Statistics and averages too, which the step had changed by then."""
+        step = """  step = function(run, batch)
+    local loss = lab.ops.cross_entropy_loss(run.model:forward(batch.x), batch.y)
+    loss:backward()
+    if run.step % 2 == 1 then run.optim:step() run.optim:zero_grad() end
+    return { first = loss, loss = RESULT }
+  end,
+"""
+        recipe = fit(more=step, model="nn.Sequential { nn.Linear(8), nn.BatchNorm1d(), nn.Linear(3) }")
+        self.mended_end(recipe.replace("RESULT", "run.step == 6 and 'x' or loss"), recipe.replace("RESULT", "loss"),
+                        'r.lua:', 'expected a number or a tensor of one element as loss, found "x"',
+                        "the run is saved up to step 6, where it calls this function again")
+
+    def test_a_write_to_frozen_weights_is_not_done_twice(self):
+        step = self.STEP.replace("run.optim:zero_grad()", "lab.no_grad(function() run.model:tensors()['1.weight']"
+                                 ":mul_(0.99) end) run.optim:zero_grad()")
+        recipe = fit(more=step + '  freeze = { "1.*" },\n  checkpoint = "4 steps",\n',
+                     model="nn.Sequential { nn.Linear(8), nn.Linear(3) }")
+        self.mended_end(recipe % "if run.step == 6 then error('oh') end", recipe % "",
+                        "the step after step 6 had changed the model before its error, so the run goes on from its "
+                        "checkpoint of step 4")
+
+    def test_an_error_in_a_schedule_loses_no_step(self):
+        """The factors of 1,000 steps are asked for together."""
+        for name, step in (("declared", ""), ("own", self.STEP % "")):
+            with self.subTest(name):
+                shutil.rmtree(self.folder / "run", ignore_errors=True)
+                shutil.rmtree(self.folder / "whole", ignore_errors=True)
+                recipe = fit(more=step + "  schedule = function(step) %s return 0.1 end,\n"
+                             '  checkpoint = "300 steps",\n').replace("epochs = 3", "epochs = 300")
+                saved = "the run is saved up to step 1000, where it calls this function again"
+                wrong = recipe % "if step == 1000 then error('oh') end"
+                self.write("r.lua", wrong)
+                self.train("--out", "again", code=1)
+                self.assert_said(self.run_program("resume", "again", code=1), saved)  # in its first step
+                self.mended_end(wrong, recipe % "", saved)
+                shutil.rmtree(self.folder / "again")
+
+    def test_a_resume_that_does_not_begin_may_still_be_mended(self):
+        good = fit(more=self.STEP % "local x = 1")
+        self.write("r.lua", good.replace("local x = 1", "if run.step == 6 then error('oh') end"))
+        self.train("--out", "run", code=1)
+        self.write("mended.lua", good)
+        for name, number, code in (("engine", signal.SIGKILL, 3), ("program", signal.SIGTERM, 143)):
+            with self.subTest(name):
+                running = self.start("resume", "run")
+                engine = running.engine()
+                os.kill(engine if name == "engine" else running.process.pid, number)
+                self.end(running, code)
+                self.assertEqual(self.summary(self.folder / "run")["function_failed_after"], 6)
+        self.run_program("resume", "run", "--recipe", "mended.lua", "--quiet")
+
+    def test_a_rule_that_fails_takes_back_what_other_rules_have_said(self):
+        stop = ("  stop = {{ function(run) if run.epoch == 2 then return {first} end end, "
+                "function(run) if run.epoch == 2 then {second} end end }},\n")
+        self.mended_end(fit(more=stop.format(first="'enough'", second="error('oh')")),
+                        fit(more=stop.format(first="nil", second="")), "the run is saved up to step 8")
+        self.assertEqual(self.summary(self.folder / "run")["status"], "done")
+
     def test_what_a_mended_recipe_may_change_after_an_error_in_the_training(self):
         good = fit(more=self.STEP % "local x = 1")
         self.write("r.lua", good.replace("local x = 1", "if run.step == 6 then error('oh') end"))

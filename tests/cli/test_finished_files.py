@@ -64,6 +64,23 @@ class FinishedFiles(CliTest):
                 self.assertEqual(self.run_program("report", "run", "--json").json(), self.summary(run))
                 self.run_program(*PREDICT.split())
 
+    def test_a_folder_in_the_place_of_rows(self):
+        run = self.finished()
+        (run / "metrics.jsonl").unlink()
+        (run / "metrics.jsonl").mkdir()
+        self.assertEqual(self.listed(), "damaged")
+        self.assert_told(("resume run",), f"trainlab: cannot read {run}/metrics.jsonl: Is a directory\n")
+
+    def test_a_model_file_is_written_again_by_a_fit_that_begins_again(self):
+        self.write("r.lua", RECIPE.replace("return lab.fit {", "return lab.fit { on = { start = function() "
+                                           "error('oh') end },"))
+        self.run_program("r.lua", "--out", "run", "--threads", "1", code=1)
+        cut(self.folder / "run/model.json")
+        self.write("mended.lua", RECIPE.replace("return lab.fit {", "return lab.fit { on = { start = print },"))
+        result = self.run_program("resume", "run", "--recipe", "mended.lua", "--quiet")
+        self.assert_said(result, "damage: ", "run/model.json is damaged", "begins again and writes this file anew")
+        json.loads((self.folder / "run/model.json").read_text())
+
     def test_rows_of_a_task(self):
         run = self.finished('return lab.task { name = "t", run = function(ctx) ctx:log("a", 1) end }\n')
         self.run_program("resume", "run")

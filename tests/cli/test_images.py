@@ -113,6 +113,21 @@ class Images(CliTest):
             self.assertTrue(error["path"].startswith("data") and error["path"].endswith("path"), error)
             self.assertIn("set/dark/3.png: damaged PNG", error["message"])
 
+    def test_an_image_that_was_damaged_costs_no_step(self):
+        """The first validation meets the image; the steps until then are saved, and a resume reads the image again."""
+        recipe = self.write("images.lua", (RECIPE % ("", 2, 0)).replace(':pack("set.pack")', "")
+                            .replace(":normalize()", "").replace("batch = 6", "batch = 1"))
+        self.run_program(recipe, "--quiet", "--threads", "1", "--out", "whole")
+        path = self.folder / "set" / "dark" / "9.png"
+        content = path.read_bytes()
+        path.write_bytes(content[:60])
+        result = self.run_program(recipe, "--quiet", "--threads", "1", "--out", "run", code=1)
+        self.assertRegex(result.err, r"hint: .*the run is saved up to step 24: trainlab resume \S+/run\n", result)
+        self.assertNotIn("function_failed_after", self.summary(self.folder / "run"))
+        path.write_bytes(content)
+        self.run_program("resume", "run", "--quiet")
+        self.assertEqual(self.weights("run"), self.weights("whole"))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 import sqlite3
 import unittest
 
@@ -123,11 +124,18 @@ class Schedulers(CliTest):
         self.run_program("r.lua", "--out", "run")
         file = self.folder / "run/study.db"
         rows = (self.folder / "run/trials/0001/seed-1/metrics.jsonl").read_bytes()
-        for lose in (file.unlink, lambda: file.write_bytes(b"")):
+        for lose, code, said in (
+            (file.unlink, 3, ("study.db is gone, which held the trials of this sweep",)),
+            (lambda: file.write_bytes(b""), 2, ("study.db: expected the study whose trials lie in ", "found none")),
+        ):
             lose()
-            result = self.run_program("extend", "run", "--trials", "4", code=2)
-            self.assert_said(result, "study.db: expected the study whose trials lie in ", "found none", "hint: put the")
+            self.assert_said(self.run_program("extend", "run", "--trials", "4", code=code), *said, "hint: ")
             self.assertEqual((self.folder / "run/trials/0001/seed-1/metrics.jsonl").read_bytes(), rows)
+        file.unlink()
+        shutil.rmtree(self.folder / "run/trials")
+        summary = self.summary(self.folder / "run")
+        self.run_program("extend", "run", "--trials", "4", code=3)
+        self.assertEqual(self.summary(self.folder / "run"), summary)
 
     def test_a_study_that_cannot_be_used_is_told(self):
         self.sweep(trials="trials = 3,")

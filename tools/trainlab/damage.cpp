@@ -51,7 +51,10 @@ class Look {
     for (const StageRecord& stage : stages) {
       for (const Error& damage : damages_of_stage(folder_of(stage), stage.kind)) keep(damage);
       note([&] {
-        for (const StoredModel& model : kept_models(stage, folder_of(stage))) weights(model.folder);
+        for (const StoredModel& model : kept_models(stage, folder_of(stage))) {
+          if (model.folder != folder_of(stage)) files_of_trial(model.folder);
+          weights(model.folder);
+        }
       });
     }
   }
@@ -89,12 +92,15 @@ class Look {
     if (std::ranges::find(damages_, damage.message(), &Error::message) == damages_.end()) damages_.push_back(damage);
   }
 
+  void files_of_trial(const fs::path& folder) {
+    note([&] { read_json(folder / "model.json"); });
+    note([&] { report::read_rows(folder); });
+  }
+
   void weights(const fs::path& model) {
     const fs::path folder = model / "checkpoints";
     Value summary;
     note([&] { summary = read_summary(model); });
-    note([&] { read_json(model / "model.json"); });
-    note([&] { report::read_rows(model); });
     bool is_passed_over = false;
     try {
       const std::optional<Commit> kept = kept_commit(folder, summary, [&](const Error& damage) {

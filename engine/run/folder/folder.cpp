@@ -1,6 +1,7 @@
 #include "run/folder.h"
 
 #include "core/files.h"
+#include "run/commit.h"
 #include "run/latest.h"
 #include "run/manifest.h"
 #include "run/shell_word.h"
@@ -113,6 +114,18 @@ bool has_diverged(const Value& summary) {
   // in front.
   const std::string& text = reason.string();
   return text.starts_with("the ") && text.find(" not finite") != std::string::npos;
+}
+
+void keep_failed_after(Value& summary, const Value& before) {
+  const Value& step = before[failed_after_key];
+  if (!step.is_nil() && summary[failed_after_key].is_nil()) summary.set(failed_after_key, step);
+}
+
+bool may_change_functions(const fs::path& stage) {
+  const Value step = read_summary(stage)[failed_after_key];
+  if (!step.is_integer()) return false;
+  const std::vector<fs::path> saved = commits(stage / "checkpoints");
+  return saved.empty() || step_of_commit(saved.front()) <= step.integer();
 }
 
 std::vector<StageRecord> read_stages(const fs::path& run) {

@@ -17,6 +17,14 @@ bool is_there(const fs::path& file) {
   return fs::exists(file, ignored);
 }
 
+// Error{run} for what is no file.
+std::int64_t size_of_file(const fs::path& file) {
+  std::error_code failed;
+  const std::uintmax_t bytes = fs::file_size(file, failed);
+  if (failed) throw run_error("cannot read " + file.string() + ": " + failed.message());
+  return static_cast<std::int64_t>(bytes);
+}
+
 bool is_of_task(const Value& summary) { return summary["kind"] == Value("task"); }
 
 bool ends_with_line(const fs::path& file) {
@@ -64,7 +72,7 @@ void check_end_of_rows(const fs::path& folder, const Value& summary) {
   const fs::path rows = folder / "metrics.jsonl";
   if (!is_there(rows)) {
     if (has_metrics) throw lost_file(rows);
-  } else if (fs::file_size(rows) == 0) {
+  } else if (size_of_file(rows) == 0) {
     if (has_metrics) throw damaged_file(rows, "it is empty");
   } else if (!ends_with_line(rows)) {
     throw damaged_file(rows, "its last row is cut off");
@@ -136,7 +144,7 @@ void check_rows(const fs::path& folder) {
   const Value counted = newest_readable(folder / "checkpoints")["metrics_bytes"];
   if (!counted.is_integer()) return;  // of a task without a loop that saves
   const fs::path rows = folder / "metrics.jsonl";
-  const std::int64_t bytes = is_there(rows) ? static_cast<std::int64_t>(fs::file_size(rows)) : 0;
+  const std::int64_t bytes = is_there(rows) ? size_of_file(rows) : 0;
   if (bytes >= counted.integer()) return;
   throw damaged_file(rows, "expected the " + std::to_string(counted.integer()) +
                                " bytes that the last checkpoint counts, found " + std::to_string(bytes));
@@ -212,6 +220,8 @@ Error damaged_weights(const fs::path& folder, const Error& damage) {
 }
 
 void check_goes_on(const fs::path& stage, const std::string& kind) {
+  // A study in a database is there without its copy.
+  if (kind == "sweep" && !is_there(stage / "database.json")) return check_study(stage);
   const Value summary = read_summary(stage);
   if (kind != "fit" || !is_finished(summary)) return;
   const fs::path folder = stage / "checkpoints";

@@ -75,7 +75,7 @@ void record(const fs::path& run, const Error& error) {
   const bool finished = same && is_finished(before);
   if (finished && last.folder == ".") return;
 
-  const Value summary = Value::Map{
+  Value summary = Value::Map{
       {"name", last.name},
       {"kind", last.kind},
       {"status", error.kind() == ErrorKind::interrupted ? "interrupted" : "failed"},
@@ -84,6 +84,7 @@ void record(const fs::path& run, const Error& error) {
       {"seconds", same ? before["seconds"] : Value()},
       {"resumed", same && before["resumed"].is_list() ? before["resumed"] : Value(Value::List{})},
   };
+  if (same) keep_failed_after(summary, before);
   const std::string text = to_json(summary, 2) + "\n";
   if (!finished) write_atomic(folder / "summary.json", text);
   if (last.folder != ".") write_atomic(run / "summary.json", text);

@@ -76,6 +76,11 @@ Value read_summary(const std::filesystem::path& folder);
 Value read_stage_summary(const std::filesystem::path& folder);
 // The member of a stage's summary that holds SavedError::failed_after().
 constexpr const char* failed_after_key = "function_failed_after";
+// The summary of a stage that has not gone on: keeps this member of the summary before.
+void keep_failed_after(Value& summary, const Value& before);
+// Whether a mended recipe may change the functions with which this stage trains: one of them has raised an error, and
+// the stage has saved no later step since.
+bool may_change_functions(const std::filesystem::path& stage);
 // Whether a stored summary says that its stage has ended for good: done or stopped.
 bool is_finished(const Value& summary);
 // Whether a loss, or gradients, that were not finite have ended the fit of this summary, and not an error.

@@ -201,6 +201,8 @@ class Run {
   Error repeatable(Error error) const;
   // The error with the command that goes on with a mended recipe; `what` says what the command does.
   Error mendable(Error error, const std::string& what) const;
+  // The same for the recipe as it is.
+  Error resumable(Error error, const std::string& what) const;
   Error after_stages(const Error& error);
 
   std::filesystem::path folder_of(const StageRecord& record) const;

@@ -116,18 +116,21 @@ class LateError : public Error {
   Value summary_;
 };
 
-// Raised when a function of the recipe goes wrong in a training of which a resume can use something. `kept` says in
-// words what a resume goes on from. `failed_after`: the steps that were done, where the function is one with which the
-// stage trains or measures; a mended recipe may then change such functions.
+// Raised when a function of the recipe, or what the recipe reads, goes wrong in a training of which a resume can use
+// something. `kept` says in words what a resume goes on from. `is_of_function`: a mended recipe may help.
+// `failed_after`: the steps that were done, where a function went wrong with which the stage trains or measures; a
+// mended recipe may then change such functions.
 class SavedError : public Error {
  public:
-  SavedError(Error error, std::string kept, std::optional<std::int64_t> failed_after)
-      : Error(std::move(error)), kept_(std::move(kept)), failed_after_(failed_after) {}
+  SavedError(Error error, std::string kept, bool is_of_function, std::optional<std::int64_t> failed_after)
+      : Error(std::move(error)), kept_(std::move(kept)), is_of_function_(is_of_function), failed_after_(failed_after) {}
   const std::string& kept() const { return kept_; }
+  bool is_of_function() const { return is_of_function_; }
   const std::optional<std::int64_t>& failed_after() const { return failed_after_; }
 
  private:
   std::string kept_;
+  bool is_of_function_;
   std::optional<std::int64_t> failed_after_;
 };
 

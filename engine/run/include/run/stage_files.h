@@ -48,8 +48,8 @@ std::optional<Commit> kept_commit(const std::filesystem::path& folder, const Val
 Error damaged_weights(const std::filesystem::path& folder, const Error& damage);
 
 // Before a stage of this kind that has ended goes on: Error{run} unless a fit has a checkpoint that is whole, with its
-// best weights. Without one it would begin again, and replace what it has. Compares bytes. The storage of a study
-// refuses by itself to begin anew beside trials.
+// best weights, and a sweep its study. Without these a stage would begin again, and replace what it has. Compares the
+// bytes of a fit.
 void check_goes_on(const std::filesystem::path& folder, const std::string& kind);
 
 }  // namespace trainlab
