@@ -12,6 +12,7 @@ import subprocess
 import tempfile
 import unittest
 
+from browser import BROWSER, told_in_browser
 from program import SLOW, SLOW_INPUT, SLOW_TRANSFORM, SOURCE, CliTest, fit, small_sweep, tensors
 
 NODE = shutil.which("node")
@@ -273,6 +274,37 @@ class Profile(CliTest):
         for row, remedy in zip(remedies[0]["rows"] if remedies else [], profile["remedies"]):
             self.assertEqual(row[0], remedy["name"])
             self.assertEqual(row[-1], remedy["result"] or f"not tried: {remedy['reason']}")
+
+    @unittest.skipUnless(BROWSER, "there is no chromium")
+    def test_a_page_in_a_browser(self):
+        """Each chart is drawn, rows of the timeline lie below each other, a click on a head sorts, and clicks on the
+        timeline zoom in and out."""
+        profile, text = self.once(self.of_a_small_fit), (self.shared / "p.html").read_text()
+        told = told_in_browser(self, text, """
+          const button = [...document.querySelectorAll("th button")].find(one => one.textContent === "forward ms");
+          button.click(); button.click();
+          const first = button.closest("table").tBodies[0].rows[0].cells[0].innerText;
+          const canvases = [...document.querySelectorAll("canvas")];
+          const missing = canvases.filter(one => !Chart.getChart(one) || one.width === 0).length;
+          const timeline = canvases.map(one => Chart.getChart(one)).find(one => one.options.onClick);
+          const shown = () => (timeline.scales.x.max - timeline.scales.x.min).toFixed(6);
+          const act = timeline.options.onClick;
+          const clicked = (x, y) => new Promise(done => {  // Chart.js takes events when it draws
+            timeline.options.onClick = (...event) => { act(...event); done(shown()); };
+            const place = timeline.canvas.getBoundingClientRect();
+            const at = {clientX: place.left + x, clientY: place.top + y, bubbles: true};
+            timeline.canvas.dispatchEvent(new MouseEvent("click", at));
+          });
+          const whole = shown();
+          const bar = timeline.getDatasetMeta(0).data[0];
+          const near = await clicked((bar.base + bar.x) / 2, bar.y);
+          const far = await clicked(timeline.chartArea.left + 9, timeline.scales.y.getPixelForValue(-0.65));
+          const y = timeline.scales.y, overlaps = y.getPixelForValue(1) - y.getPixelForValue(0) < bar.height;
+          const zooms = [Number(near) < Number(whole), far === whole].join(" ");
+          told(`${missing} missing, overlaps ${overlaps}, first ${first}, ${zooms}`);
+        """)
+        first = max(profile["layers"], key=lambda row: row["forward"])["path"]
+        self.assertEqual(told, f"0 missing, overlaps false, first {first}, true true")
 
     def test_text_of_a_recipe_cannot_break_a_page(self):
         evil = "</script><script>alert(1)</script><!--"

@@ -14,11 +14,11 @@ import sqlite3
 import subprocess
 import unittest
 
+from browser import BROWSER, told_in_browser
 from program import CliTest
 
 MAKE_STUDY = os.environ["MAKE_STUDY"]
 HOST = socket.gethostname()
-BROWSER = shutil.which("chromium")
 NODE = shutil.which("node")
 RUN_PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "run_page.js")
 
@@ -352,23 +352,16 @@ class ReportSweep(CliTest):
         """Every chart is drawn, nothing fails, and a click on a column sorts."""
         self.report(self.two_stages(), "--html", "page.html")
         text = (self.folder / "page.html").read_text()
-        probe = """<script>
+        told = told_in_browser(self, text, """
           const button = [...document.querySelectorAll("th button")].find(one => one.textContent === "val.accuracy");
           button.click(); button.click();
           const first = button.closest("table").tBodies[0].rows[0].cells[0].innerText;
           const canvases = [...document.querySelectorAll("canvas")];
           const missing = canvases.filter(one => !Chart.getChart(one)).length;
-          document.title = `${canvases.length} charts, ${missing} missing, first ${first}`;
-        </script></body>"""
-        page = self.write("probe.html", text.replace("</body>", probe))
-        done = subprocess.run(
-            [BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={self.folder}/browser",
-             "--virtual-time-budget=5000", "--enable-logging=stderr", "--dump-dom", f"file://{page}"],
-            capture_output=True, text=True, timeout=100, check=True)
-        self.assertNotIn("CONSOLE", done.stderr)
+          told(`${canvases.length} charts, ${missing} missing, first ${first}`);
+        """)
         # The sweep: values, parameters together, curves, seeds, four parameters. The ensemble: two metrics, values.
-        title = re.search("<title>(.*?)</title>", done.stdout).group(1)
-        self.assertEqual(title, "11 charts, 0 missing, first 2")
+        self.assertEqual(told, "11 charts, 0 missing, first 2")
 
     def test_labels_cannot_break_the_page(self):
         evil = "</script><script>alert(1)</script>"

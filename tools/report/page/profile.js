@@ -134,6 +134,7 @@ function flame() {
         x: axis('ms', {type: 'linear', min: 0, max: seconds * 1e3}),
         y: {
           type: 'linear',
+          offset: false,  // of bars by default, which would leave a part of the height to no row
           min: -0.75,
           max: rows,
           reverse: true,
