@@ -23,7 +23,58 @@ std::size_t widest(const auto& rows, auto name) {
   return width;
 }
 
+// Lines of a table of operators whose first column is `width` wide; `step` in seconds.
+class OperatorLines {
+ public:
+  OperatorLines(std::size_t width, double step) : width_(width), step_(step) {
+    text_ = fmt::format("{:<{}} {:>9} {:>6} {:>8} {:>9} {:>9}\n", "operator", width_, "ms", "%", "calls", "GFLOP/s",
+                        "GB/s");
+  }
+
+  void add(const std::string& name, const OperatorCost& cost) {
+    text_ += fmt::format("{:<{}} {:>9.3f} {:>6.1f} {:>8} {:>9} {:>9}\n", name, width_, 1e3 * cost.seconds,
+                         100 * cost.seconds / step_, shown(cost.calls), shown_rate(cost.flops, cost.seconds),
+                         shown_rate(cost.bytes, cost.seconds));
+  }
+
+  // A layer with its operators, the slowest first; those of less than a hundredth of the step share a line.
+  void add(const LayerCost& row) {
+    text_ +=
+        fmt::format("{:<{}} {:>9.3f} {:>6.1f}\n", row.path, width_, 1e3 * row.seconds(), 100 * row.seconds() / step_);
+    std::vector<OperatorCost> all = row.operators;
+    std::ranges::stable_sort(all, std::greater<>(), &OperatorCost::seconds);
+    OperatorCost rest;
+    std::size_t others = 0;
+    for (const OperatorCost& one : all) {
+      if (one.seconds >= 0.01 * step_) {
+        add("  " + one.name, one);
+      } else {
+        rest += one;
+        ++others;
+      }
+    }
+    if (others > 0) add(fmt::format("  {} other{}", others, others == 1 ? "" : "s"), rest);
+  }
+
+  void blank() { text_ += '\n'; }
+
+  std::string take() { return std::move(text_); }
+
+ private:
+  std::size_t width_;
+  double step_;
+  std::string text_;
+};
+
 }  // namespace
+
+OperatorCost& OperatorCost::operator+=(const OperatorCost& other) {
+  seconds += other.seconds;
+  calls += other.calls;
+  bytes += other.bytes;
+  flops += other.flops;
+  return *this;
+}
 
 std::optional<double> LayerTable::known_overhead() const {
   constexpr std::int64_t fewest = 3;
@@ -36,10 +87,7 @@ std::vector<OperatorCost> LayerTable::operators() const {
     for (const OperatorCost& one : row.operators) {
       OperatorCost& sum = by_name[one.name];
       sum.name = one.name;
-      sum.seconds += one.seconds;
-      sum.calls += one.calls;
-      sum.bytes += one.bytes;
-      sum.flops += one.flops;
+      sum += one;
     }
   }
   std::vector<OperatorCost> all;
@@ -89,15 +137,11 @@ Value LayerTable::to_value() const {
 std::string LayerTable::text(LayerView view) const {
   if (view == LayerView::operators) {
     const std::vector<OperatorCost> all = operators();
-    const std::size_t width = widest(all, &OperatorCost::name);
-    std::string text =
-        fmt::format("{:<{}} {:>9} {:>6} {:>8} {:>9} {:>9}\n", "operator", width, "ms", "%", "calls", "GFLOP/s", "GB/s");
-    for (const OperatorCost& one : all) {
-      text += fmt::format("{:<{}} {:>9.3f} {:>6.1f} {:>8} {:>9} {:>9}\n", one.name, width, 1e3 * one.seconds,
-                          100 * one.seconds / step_seconds, shown(one.calls), shown_rate(one.flops, one.seconds),
-                          shown_rate(one.bytes, one.seconds));
-    }
-    return text;
+    OperatorLines lines(std::max(widest(all, &OperatorCost::name) + 2, widest(rows, &LayerCost::path)), step_seconds);
+    for (const OperatorCost& one : all) lines.add(one.name, one);
+    lines.blank();
+    for (const LayerCost& row : rows) lines.add(row);
+    return lines.take();
   }
   const std::size_t width = widest(rows, &LayerCost::path);
   std::string text = fmt::format("{:<{}} {:>10} {:>11} {:>6} {:>8} {:>9} {:>9} {:>7} {:>9}\n", "layer", width,

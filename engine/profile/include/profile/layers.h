@@ -20,6 +20,8 @@ struct OperatorCost {
   double calls = 0;
   double bytes = 0;  // bytes that the operator itself reads and writes, not in operators that it calls
   double flops = 0;  // operations of matrix products and convolutions, from the shapes of operands
+
+  OperatorCost& operator+=(const OperatorCost& other);  // keeps the name
 };
 
 struct LayerCost {
