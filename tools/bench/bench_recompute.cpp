@@ -130,6 +130,7 @@ void print(const std::string& fit, std::vector<std::unique_ptr<Way>>& ways) {
 void measure_recompute(const std::string& name, const std::string& spec, const std::vector<int>& sizes) {
   std::vector<std::unique_ptr<Way>> ways;
   ways.push_back(std::make_unique<Way>("plain", spec, ""));
+  ways.push_back(std::make_unique<Way>("cheap", spec, R"({"recompute": "cheap"})"));
   for (const int size : sizes) {
     const std::string every = "every " + std::to_string(size);
     ways.push_back(std::make_unique<Way>(every, spec, R"({"recompute": ")" + every + "\"}"));
