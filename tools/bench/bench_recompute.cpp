@@ -88,7 +88,7 @@ class Way {
   }
   double weight_bytes() const { return static_cast<double>(peak()) / static_cast<double>(plan_.parameter_count()); }
   double arithmetic() const { return arithmetic_.bytes; }
-  std::int64_t predicted() const { return predict_memory(plan_).memory.step(); }
+  std::int64_t predicted() const { return predict_memory(plan_).memory.training(); }
 
   std::vector<double> seconds;
 
@@ -134,8 +134,8 @@ void measure_recompute(const std::string& name, const std::string& spec, const s
   for (const int size : sizes) {
     const std::string every = "every " + std::to_string(size);
     ways.push_back(std::make_unique<Way>(every, spec, R"({"recompute": ")" + every + "\"}"));
-    // The plan for the memory of these segments.
-    const std::int64_t budget = ways.back()->predicted();
+    // The plan for the memory of these segments. The loaders of the other ways may still fill their buffers.
+    const std::int64_t budget = ways.back()->predicted() + (std::int64_t{1} << 20);
     ways.push_back(std::make_unique<Way>("auto for the memory of " + every, spec,
                                          R"({"recompute": "auto", "budget": ")" + std::to_string(budget) + " B\"}"));
   }
