@@ -391,7 +391,7 @@ const ArgumentRule* argument_rule(std::string_view operator_name, std::string_vi
       {{"unsafe_split", "split_size"}, &pieces},
       {{"vsplit", "sections"}, &parts},
   };
-  if (operator_name.starts_with("upsample_") && parameter.starts_with("scale")) return &scale;
+  if (operator_name.find("upsample_") != std::string_view::npos && parameter.starts_with("scale")) return &scale;
   if (operator_name.find("_polynomial_") != std::string_view::npos && parameter == "x") return &no_nan;
   if (operator_name.starts_with("new_") && parameter == "self") return &written_self;
   if (parameter == "layout" && !operator_name.starts_with("sparse_") && !operator_name.starts_with("to"))
