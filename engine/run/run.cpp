@@ -186,7 +186,7 @@ void Run::warn(const std::string& text) {
 }
 
 void Run::say_inexact(const std::string& line) {
-  say("not byte-exact: " + line);
+  say_damage("not byte-exact: " + line);
   manifest_.continued.push_back(wall_text() + " " + line);
   manifest_.exact = false;
   write_manifest(*folder_, manifest_);

@@ -6,6 +6,7 @@
 #include "core/clock.h"
 #include "core/host.h"
 #include "core/printable.h"
+#include "run/commit.h"
 #include "run/run.h"
 #include "run/shell_word.h"
 #include "run/stage_files.h"
@@ -196,8 +197,14 @@ Value Run::attempt(const Options& stage, const StageRecord& record, bool resumed
       Value work;
       if (saved->failed_after()) work.set(failed_after_key, *saved->failed_after());
       save_failure(record, "failed", error.headline(), before, elapsed(), work);
+      if (saved->kept().empty()) throw error;
       error = saved->is_of_function() ? mendable(std::move(error), saved->kept() + "; to go on with a mended recipe: ")
                                       : resumable(std::move(error), saved->kept() + ": ");
+    } else if (record.kind == "task" && is_raised_by_function(error)) {
+      const std::vector<fs::path> all = commits(folder / "checkpoints");
+      const std::int64_t step = all.empty() ? 0 : step_of_commit(all.front());
+      save_failure(record, "failed", error.headline(), before, elapsed(), Value::Map{{failed_after_key, step}});
+      if (step > 0) error = mendable(std::move(error), "the loops are saved; to go on with a mended recipe: ");
     } else {
       save_failure(record, "failed", error.headline(), before, elapsed());
     }

@@ -29,13 +29,13 @@ std::optional<SavedError> FitLoop::saved(const Error& error) {
   const Member& member = *members_.front();
   const bool is_of_trial = fits_.front().context.manifest == nullptr;
   const bool is_between_steps = member.broken_off().has_value();
-  // What a fit reads may go wrong in a step and in a validation: such an error names the option. That of a function
-  // has its line alone.
+  // What a fit reads may go wrong in a step and in a validation too.
   const bool is_callback = is_between_steps && member.broken_off() != "validation";
-  const bool is_of_function =
-      error.kind() == ErrorKind::recipe && (is_callback || (error.line() > 0 && error.path().empty()));
-  if (is_of_trial || position_.step == 0 || member.failure()) return std::nullopt;
+  const bool is_of_function = is_raised_by_function(error) || (is_callback && error.kind() == ErrorKind::recipe);
+  if (is_of_trial || member.failure()) return std::nullopt;
   if (!is_between_steps && error.kind() != ErrorKind::recipe) return std::nullopt;
+  if (position_.step == 0)
+    return is_of_function && !is_callback ? std::optional(SavedError(error, "", true, 0)) : std::nullopt;
 
   const std::string done = std::to_string(position_.step);
   std::string kept;

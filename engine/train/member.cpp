@@ -6,6 +6,7 @@
 
 #include "core/printable.h"
 #include "core/trace.h"
+#include "core/words.h"
 #include "finished_curves.h"
 #include "fit_handle.h"
 #include "journal/reporters.h"
@@ -87,6 +88,13 @@ void Member::fail(std::string reason) {
 double Member::metric(const std::string& name) const {
   if (const auto found = metrics_.find(name); found != metrics_.end()) return found->second;
   plan_.check_watched(name);
+  // Only its calls tell what a step of the recipe returns.
+  if (plan_.step && name.starts_with("train.") && !metrics_.empty()) {
+    const std::string returned = joined(metrics_, ", ", [](const auto& one) { return one.first; });
+    throw plan_.options.error(
+        name == plan_.monitor ? "monitor" : "",
+        "no step has returned \"" + name + "\" until the first validation, whose names are " + returned);
+  }
   return std::nan("");
 }
 

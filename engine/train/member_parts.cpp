@@ -257,15 +257,19 @@ Value Member::part_sizes() const {
 
 // The data must be what the run began with: its sizes, and what was measured on it.
 void Member::check_data(const Checkpoint& checkpoint) const {
-  bool same = checkpoint.info["data"] == part_sizes();
+  const auto other = [&](const std::string& found) {
+    return record_.misfit("the data differs from the data of the run so far: " + found,
+                          "put the files back as they were, or begin a new run");
+  };
+  const Value sizes = part_sizes();
+  if (const Value& before = checkpoint.info["data"]; before != sizes)
+    throw other("found parts of " + to_json(sizes) + ", other than " + to_json(before));
   for (const auto& [name, tensor] : plan_.data.state) {
     const auto found = checkpoint.tensors.find("data." + name);
-    same = same && found != checkpoint.tensors.end() && at::equal(found->second, tensor);
+    if (found != checkpoint.tensors.end() && at::equal(found->second, tensor)) continue;
+    const std::string changed = changed_columns(checkpoint.info["data_hashes"], data_hashes(plan_.data));
+    throw other("found another " + name + (changed.empty() ? "" : "; what has changed: " + changed));
   }
-  if (same) return;
-  throw record_.misfit("the data differs from the data of the run so far: found parts of " + to_json(part_sizes()) +
-                           ", or their statistics, other than " + to_json(checkpoint.info["data"]),
-                       "put the files back as they were, or begin a new run");
 }
 
 // `before`: the hashes that the data had at `since`, nil in a run of an earlier version.
@@ -273,7 +277,8 @@ void Member::say_changed_data(const Value& before, const char* since, const char
   if (before.is_nil() || !context_.clone_of.empty()) return;  // a clone may have other data
   const std::string changed = changed_columns(before, data_hashes(plan_.data));
   if (changed.empty()) return;
-  context_.say("not byte-exact: the data has changed since " + std::string(since) + " (" + changed + "); " + so);
+  const std::string line = "the data has changed since " + std::string(since) + " (" + changed + "); " + so;
+  context_.say_inexact ? context_.say_inexact(line) : context_.say("not byte-exact: " + line);
 }
 
 // `before`: the steps that the run was to have when the checkpoint was written.

@@ -679,6 +679,56 @@ class Mended(CliTest):
                 self.mended_end(wrong, recipe % "", saved)
                 shutil.rmtree(self.folder / "again")
 
+    def test_an_error_of_an_operator_in_a_function_is_one_of_the_function(self):
+        wrong = "if run.step == 6 then local x = batch.x:reshape({ 7, 7 }) end"
+        layer = """nn.Sequential { nn.Linear(8), nn.Module {
+    forward = function(self, x)
+      calls = calls + 1
+      %s
+      return x
+    end }, nn.Linear(3) }"""
+        for name, options, bad in (("step", {"more": self.STEP}, wrong), ("loss", {"loss": self.LOSS}, wrong),
+                                   ("layer", {"model": layer}, "if calls == 11 then x:reshape({ 7, 7 }) end")):
+            with self.subTest(name):
+                def recipe(text):
+                    made = {key: value % text if "%s" in value else value for key, value in options.items()}
+                    return "local calls = 0\n" + fit(**made).replace(f'"{made.get("loss")}"', made.get("loss", "nil"))
+                for folder in ("run", "whole"):
+                    shutil.rmtree(self.folder / folder, ignore_errors=True)
+                self.mended_end(recipe(bad), recipe(""), "where it calls this function again; to go on with a mended "
+                                "recipe: trainlab resume ", " --recipe MENDED.lua")
+
+    def test_an_error_before_the_first_step_is_mended_without_a_new_run(self):
+        recipe = fit(more="  schedule = function(step) %s return 0.1 end,\n")
+        self.write("r.lua", recipe % "if step == 5 then error('oh') end")
+        result = self.train("--out", "run", code=1)
+        self.assertNotIn("--recipe", result.err)  # nothing is there that a new run would lose
+        self.write("mended.lua", recipe % "")
+        self.run_program("resume", "run", "--recipe", "mended.lua", "--quiet")
+        self.train("--out", "whole", "--quiet", recipe="mended.lua")
+        self.assert_same_end(self.folder / "run", self.folder / "whole")
+
+    def test_an_error_in_a_task(self):
+        """Loops that save begin where they were, and the others anew."""
+        task = """local data = lab.data.digits():split { train = 0.8, val = 0.2 }
+return lab.task { name = "t", run = function(ctx)
+  local model = lab.build(lab.nn.Sequential { lab.nn.Flatten(), lab.nn.Linear(10) }, { input = { 1, 8, 8 } })
+  local opt = lab.optimizer(lab.optim.SGD { lr = 0.1 }, model:parameters())
+  for batch in ctx:batches(data.train, { size = 64, epochs = 2, save = { model, opt }, checkpoint = "4 steps" }) do
+    if ctx.step == 30 then WRONG end
+    opt:zero_grad(); lab.ops.cross_entropy_loss(model:forward(batch.x), batch.y):backward(); opt:step()
+  end
+  return { sum = model:tensors()["2.weight"]:sum():item() }
+end }
+"""
+        self.write("r.lua", task.replace("WRONG", "local x = batch.siz + 1"))
+        said = self.train("--out", "run", code=1)
+        self.assert_said(said, "r.lua:6: ", "the loops are saved; to go on with a mended recipe: trainlab resume ")
+        self.write("mended.lua", task.replace("WRONG", "local x = batch.size + 1"))
+        mended = self.run_program("resume", "run", "--recipe", "mended.lua", "--json").json()
+        whole = self.train("--out", "whole", "--json", recipe="mended.lua").json()
+        self.assertEqual(mended["metrics"], whole["metrics"])
+
     def test_a_resume_that_does_not_begin_may_still_be_mended(self):
         good = fit(more=self.STEP % "local x = 1")
         self.write("r.lua", good.replace("local x = 1", "if run.step == 6 then error('oh') end"))

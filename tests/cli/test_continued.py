@@ -321,9 +321,21 @@ class ChangedData(CliTest):
 
     def test_labels(self):
         self.change_labels(self.interrupted())
-        result = self.run_program("resume", "run")
-        self.assert_said(result, "not byte-exact: the data has changed since the last checkpoint (train.y)")
+        result = self.run_program("resume", "run", "--quiet")
+        self.assert_said(result, "not byte-exact: stage f: the data has changed since the last checkpoint (train.y)")
         self.assertIn("the data has changed", (self.folder / "run/log.txt").read_text())
+        self.assertIn("exact = false", (self.folder / "run/manifest.toml").read_text())
+
+    def test_statistics(self):
+        rows = self.rows_and_recipe(**SLOW)
+        self.write("r.lua", (self.folder / "r.lua").read_text().replace("val = 0.2 }", "val = 0.2 }:normalize()"))
+        running = self.start("r.lua", "--threads", "1", "--out", "run", "--quiet")
+        running.until_rows(self.folder / "run", 2)
+        running.send(signal.SIGTERM)
+        self.end(running, 143)
+        self.write("t.csv", "\n".join(["a,y", *["1" + row for row in rows]]) + "\n")
+        self.assert_said(self.run_program("resume", "run", code=2), "the data differs from the data of the run so far: ",
+                         "found another ", "; what has changed: train.x", "hint: put the files back as they were")
 
     def test_labels_before_the_first_checkpoint(self):
         rows = self.rows_and_recipe(more="  on = { start = function() error('no luck') end },\n")
@@ -331,7 +343,7 @@ class ChangedData(CliTest):
         self.assertNotIn("not byte-exact", self.run_program("resume", "run", code=1).err)
         self.change_labels(rows)
         result = self.run_program("resume", "run", code=1)
-        self.assert_said(result, "not byte-exact: the data has changed since this fit began (train.y); "
+        self.assert_said(result, "not byte-exact: stage f: the data has changed since this fit began (train.y); "
                                  "it begins again, with the data as it is now")
 
     def test_the_same_bytes_again(self):

@@ -165,6 +165,16 @@ class OwnStep(CliTest):
                 self.assert_said(result, message)
                 self.assertEqual(list(self.folder.iterdir()), [self.folder / "r.lua"], "check left something behind")
 
+    def test_a_name_that_the_step_never_returns(self):
+        for more, code, place in (('monitor = "train.los", goal = "min",', 1, "monitor: "),
+                                  ('stop = lab.stop.patience { metric = "train.los", patience = 1 },', 1, "")):
+            with self.subTest(more):
+                self.write("r.lua", ONE.replace("epochs = 4", more + " epochs = 4"))
+                said = (place + 'no step has returned "train.los" until the first validation, whose names are ',
+                        "train.loss")
+                self.assert_said(self.run_program("r.lua", "--quiet", code=code), *said)
+                self.assert_said(self.run_program("check", "r.lua", "--step", "--quiet", code=code), *said)
+
     def test_a_step_that_forgets_its_optimizer(self):
         self.write("r.lua", ONE.replace("run.optim:step()", ""))
         result = self.run_program("r.lua", "--quiet")

@@ -101,9 +101,10 @@ class RunExecution final : public Execution {
       std::string message = "stage " + std::to_string(stages_ + 1) + " of the mended recipe is another than the run's:";
       for (const std::string& line : lines) message += "\n  " + line;
       throw usage_error(message).hint(
-          "a mended recipe may change callbacks, metrics and stop rules of a fit, all functions of a fit that ended "
-          "with an error in a function with which it trains, stages that have not begun, and code after the stages; "
-          "for anything else begin a new run");
+          "a mended recipe may change callbacks, metrics and stop rules of a fit, all functions of a fit or a task "
+          "that "
+          "ended with an error in one of them, stages that have not begun, and code after the stages; for anything "
+          "else begin a new run");
     }
     if (++stages_ == recorded_.size()) run().replace_recipe();
   }

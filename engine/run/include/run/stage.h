@@ -116,10 +116,17 @@ class LateError : public Error {
   Value summary_;
 };
 
+// Whether a function of the recipe has raised this error: it has the function's calls, or the function's line and no
+// option.
+inline bool is_raised_by_function(const Error& error) {
+  const bool has_line_alone = error.line() > 0 && error.path().empty();
+  return error.kind() == ErrorKind::recipe && (has_line_alone || !error.traceback().empty());
+}
+
 // Raised when a function of the recipe, or what the recipe reads, goes wrong in a training of which a resume can use
-// something. `kept` says in words what a resume goes on from. `is_of_function`: a mended recipe may help.
-// `failed_after`: the steps that were done, where a function went wrong with which the stage trains or measures; a
-// mended recipe may then change such functions.
+// something. `kept` says in words what a resume goes on from; empty before the first step. `is_of_function`: a mended
+// recipe may help. `failed_after`: the steps that were done, where a function went wrong with which the stage trains or
+// measures; a mended recipe may then change such functions.
 class SavedError : public Error {
  public:
   SavedError(Error error, std::string kept, bool is_of_function, std::optional<std::int64_t> failed_after)
