@@ -44,6 +44,9 @@ bool is_scale(const Stack& arguments, std::size_t place) {
   return std::ranges::all_of(given.toDoubleVector(), holds);
 }
 bool is_filled(const Stack& arguments, std::size_t place) { return arguments[place].toTensor().numel() > 0; }
+bool has_first_size(const Stack& arguments, std::size_t place) {
+  return arguments[place].toTensor().sizes() == arguments[0].toTensor().sizes();
+}
 bool is_positive(const Stack& arguments, std::size_t place) { return arguments[place].toInt() >= 1; }
 bool sets_its_pivots(const Stack& arguments, std::size_t place) {
   return arguments[place].isNone() || arguments[place].toStringView() != "gelsy";
@@ -270,6 +273,7 @@ bool are_few_matrices(const Stack& arguments, std::size_t place) {
 constexpr ArgumentRule finite{"elements that are neither NaN nor infinite", is_finite};
 constexpr ArgumentRule no_nan{"no NaN, for which LibTorch computes nothing and returns what memory holds", is_no_nan};
 constexpr ArgumentRule filled{"at least one element", is_filled};
+constexpr ArgumentRule first_size{"a tensor of the size of the first one", has_first_size};
 constexpr ArgumentRule dense{"a dense tensor", is_dense};
 constexpr ArgumentRule indices{"a sparse tensor with as many sparse dimensions as the first one has",
                                has_alike_indices};
@@ -328,6 +332,7 @@ const ArgumentRule* argument_rule(std::string_view operator_name, std::string_vi
       {{"add", "other"}, &layout},
       {{"add_", "other"}, &layout},
       {{"arange", "step"}, &step},
+      {{"binary_cross_entropy", "target"}, &first_size},
       {{"cartesian_prod", "tensors"}, &dims},
       {{"chain_matmul", "matrices"}, &matrices},
       {{"chunk", "chunks"}, &chunks},

@@ -292,6 +292,8 @@ TEST_CASE("arguments with which LibTorch would end the process are refused") {
   refused("_upsample_nearest_exact3d", {at::ones({1, 1, 3, 3, 3}), std::vector<double>{5, 5, 5}, 1.5, 1.5, 1e-300},
           "argument 5 (scales_w): expected a factor from 0.000001 to 1000000, found 1e-300");
   CHECK(Call("upsample_bicubic2d", {images, size, false, 2.5, 2.5}).tensor().sizes() == at::IntArrayRef({1, 4, 5, 5}));
+  refused("binary_cross_entropy", {at::ones({}), at::ones({1, 2, 0})},
+          "argument 2 (target): expected a tensor of the size of the first one, found a tensor float32 [1, 2, 0]");
   refused("soft_margin_loss", {x, x, 4}, R"(argument 3 (reduction): expected "none", "mean" or "sum", found 4)");
   for (const char* loss : {"multi_margin_loss", "multilabel_margin_loss", "multilabel_margin_loss_forward"}) {
     std::vector<Given> arguments{at::ones({0, 3}), at::zeros({0, 3}, at::kLong)};
