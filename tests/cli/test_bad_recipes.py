@@ -21,6 +21,22 @@ class Options(CliTest):
         self.recipe(more="  epoch = 3,\n")
         self.refused(LINES["fit"], "fit: there is no option 'epoch'", "did you mean 'epochs'?")
 
+    def test_a_last_batch_of_one_sample_has_no_variance(self):
+        norm = "nn.Sequential { nn.Linear(4), nn.BatchNorm1d(), nn.Linear(3) }"
+        for batch, model, more, is_refused in (
+            ("20", norm, "", True), ("20", norm, "  loader = { drop_last = true },\n", False), ("19", norm, "", False),
+            ("20", norm, '  freeze = { "2.*" },\n', False), ("20", norm.replace("BatchNorm1d", "LayerNorm"), "", False),
+        ):
+            with self.subTest(batch=batch, model=model, more=more):
+                self.recipe(data="lab.data.blobs { samples = 61 }", model=model, batch=batch, more=more)
+                if is_refused:
+                    said = ("batch: the last batch of an epoch has one sample (61 in batches of 20), of which "
+                            "model[2].BatchNorm1d has no variance", "hint: loader = { drop_last = true }, or another")
+                    self.assert_said(self.run_program("check", "r.lua", code=1), *said)
+                    self.assert_said(self.train(code=1), *said)
+                else:
+                    self.train("--quiet")
+
     def test_unknown_entry(self):
         self.recipe(model="nn.Sequential { nn.Linaer(3) }")
         self.refused(LINES["model"], "lab.nn has no 'Linaer'", "did you mean lab.nn.Linear?")

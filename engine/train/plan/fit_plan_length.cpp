@@ -6,6 +6,7 @@
 #include "core/time_in_seconds.h"
 #include "core/value.h"
 #include "fit_plan_parts.h"
+#include "model/layer.h"
 #include "needed_batches.h"
 
 namespace trainlab {
@@ -117,6 +118,34 @@ double FitPlan::steps_within(double flops) const {
 }
 
 // Exactly one of epochs, steps and flops; `time` bounds each, or stands alone.
+namespace {
+
+// The first layer that takes a variance over the batch of a single value of each sample; nullptr where there is none.
+const Layer* layer_over_samples(const Layer& layer, const Model& model) {
+  const bool has_one_value = !layer.output.empty() && element_count(layer.output) == layer.output.front();
+  const bool changes =
+      std::ranges::all_of(layer.buffer_slots, [&](std::size_t slot) { return model.buffers()[slot].changes; });
+  if (layer.traits.is_over_batch && has_one_value && changes) return &layer;
+  for (const Layer* child : layer.children())
+    if (const Layer* found = layer_over_samples(*child, model)) return found;
+  return nullptr;
+}
+
+// A last batch of one sample would end the training at the end of the first epoch.
+void check_last_batch(const FitPlan& plan) {
+  const std::int64_t samples = plan.data.train.epoch_size(), batch = plan.loader.batch;
+  const bool is_met = plan.length.total_steps == 0 || plan.length.total_steps >= plan.length.steps_per_epoch;
+  if (!plan.model || plan.loader.drop_last || batch == 1 || samples % batch != 1 || !is_met) return;
+  if (const Layer* layer = layer_over_samples(plan.model->root(), *plan.model)) {
+    throw plan.options
+        .error("batch", "the last batch of an epoch has one sample (" + std::to_string(samples) + " in batches of " +
+                            std::to_string(batch) + "), of which " + layer->path + " has no variance")
+        .hint("loader = { drop_last = true }, or another batch");
+  }
+}
+
+}  // namespace
+
 void plan_length(FitPlan& plan, const RunSettings& settings) {
   const Options& fit = plan.options;
   plan.accumulate = micro_batches_of(plan);
@@ -151,6 +180,7 @@ void plan_length(FitPlan& plan, const RunSettings& settings) {
   } else if (flops) {
     plan.length.total_steps = steps_of_flops(plan);
   }
+  check_last_batch(plan);
 }
 
 void plan_intervals(FitPlan& plan) {
