@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <utility>
 
 #include "core/clock.h"
@@ -27,6 +28,26 @@ NamedTensors copies(const NamedTensors& tensors) {
   NamedTensors all;
   for (const auto& [name, tensor] : tensors) all.emplace(name, tensor.detach().clone());
   return all;
+}
+
+// Whether a loop that saves this saves an optimizer without the weights that the optimizer trains.
+bool leaves_weights_out(const std::vector<Saved>& saved) {
+  std::set<const void*> kept;
+  for (const Saved& one : saved) {
+    if (const auto* tensor = std::get_if<at::Tensor>(&one)) {
+      kept.insert(tensor->const_data_ptr());
+    } else {
+      for (const auto& [name, each] : std::get<std::shared_ptr<Stateful>>(one)->tensors())
+        kept.insert(each.const_data_ptr());
+    }
+  }
+  return std::ranges::any_of(saved, [&](const Saved& one) {
+    const auto* object = std::get_if<std::shared_ptr<Stateful>>(&one);
+    const auto* optimizer = object ? dynamic_cast<const OptimizerObject*>(object->get()) : nullptr;
+    return optimizer && std::ranges::any_of(optimizer->parameters(), [&](const OptimizedParameter& parameter) {
+             return !kept.contains(parameter.value.const_data_ptr());
+           });
+  });
 }
 
 }  // namespace
@@ -210,6 +231,12 @@ std::shared_ptr<TaskLoop> TaskContext::loop(TaskLoopOptions options) {
   if (options.save.empty()) {
     return std::shared_ptr<TaskLoop>(new TaskLoop(*this, std::move(options), 0, key_.fold("loop")));
   }
+  if (leaves_weights_out(options.save))
+    warn_(
+        recipe_error("save: an optimizer is saved without all of the weights that it trains, so that a resume goes on "
+                     "with other weights")
+            .hint("save = { model, opt }")
+            .what());
   between_steps([this] {
     if (loop_) loop_->leave();
     end_row();

@@ -198,6 +198,22 @@ end }
                 (stage,) = self.run_program("check", "t.lua", "--callbacks", "--json").json()["stages"]
                 self.assertEqual(len(stage["warnings"]), 1 if warning else 0)
 
+    def test_an_optimizer_without_its_weights_is_warned_of(self):
+        task = """return lab.task { name = "t", run = function(ctx)
+  local model, w = lab.build(lab.nn.Linear(2), { input = { 3 } }), lab.tensor({ 1, 2 }, { requires_grad = true })
+  local of_model = lab.optimizer(lab.optim.SGD { lr = 0.1 }, model:parameters())
+  local of_tensor = lab.optimizer(lab.optim.SGD { lr = 0.1 }, { w })
+  for step in ctx:steps(2, { save = { SAVED } }) do end
+end }
+"""
+        said = "save: an optimizer is saved without all of the weights that it trains"
+        for saved, is_warned in (("of_model", True), ("w, of_model", True), ("model, of_tensor", True),
+                                 ("of_model, model", False), ("w, model, of_tensor, of_model", False)):
+            with self.subTest(saved):
+                self.write("t.lua", task.replace("SAVED", saved))
+                self.assertEqual(said in self.run_program("t.lua", "--quiet").err, is_warned)
+                self.assertEqual(said in self.run_program("check", "t.lua", "--callbacks").out, is_warned)
+
     def test_batches_in_the_type_of_a_model_of_float64(self):
         self.write("t.lua", """local data = lab.data.tensors(function()
   return lab.tensor({ { 1 / 3 }, { 2 / 3 } }, { dtype = "float64" }), lab.tensor({ { 1 / 7 }, { 2 / 7 } },

@@ -91,6 +91,8 @@ class OptimizerObject final : public Stateful {
   // zero_grad() was forgotten.
   std::int64_t steps_on_used_gradients() const { return steps_on_used_gradients_; }
 
+  const std::vector<OptimizedParameter>& parameters() const { return parameters_; }
+
   // Its state, and the rate as "lr".
   NamedTensors tensors() const override;
   void restore(const NamedTensors& tensors) override;
