@@ -28,15 +28,17 @@ std::int64_t whole_number(lua_State* L, int index, const std::string& what) {
   return n;
 }
 
-at::Tensor select(const at::Tensor& tensor, std::int64_t axis, std::int64_t i) {
-  if (axis >= tensor.dim()) throw recipe_error("too many indices for " + tensor_kind(tensor));
-  const std::int64_t n = tensor.size(axis);
+// Element `i` of an axis of the view, which is `axis_of_whole` of the tensor `whole`.
+at::Tensor select(const at::Tensor& view, std::int64_t axis, std::int64_t i, const at::Tensor& whole,
+                  std::int64_t axis_of_whole) {
+  if (axis >= view.dim()) throw recipe_error("too many indices for " + tensor_kind(whole));
+  const std::int64_t n = view.size(axis);
   if (i < -n || i >= n) {
-    throw recipe_error("index " + std::to_string(i) + " is outside of axis " + std::to_string(axis) + ", which has " +
-                       std::to_string(n) + " elements")
-        .hint("indices count from 0; the shape is " + shape_text(tensor.sizes()));
+    throw recipe_error("index " + std::to_string(i) + " is outside of axis " + std::to_string(axis_of_whole) +
+                       ", which has " + std::to_string(n) + " elements")
+        .hint("indices count from 0; the shape is " + shape_text(whole.sizes()));
   }
-  return tensor.select(axis, i);
+  return view.select(axis, i);
 }
 
 // { from, to, step } at stack index `range`.
@@ -71,7 +73,7 @@ Place find_place(lua_State* L, const at::Tensor& tensor) {
   Place place;
   place.view = tensor;
   if (lua_type(L, 2) == LUA_TNUMBER) {
-    place.view = select(tensor, 0, whole_number(L, 2, "a whole number as index"));
+    place.view = select(tensor, 0, whole_number(L, 2, "a whole number as index"), tensor, 0);
     return place;
   }
   if (to_tensor(L, 2)) {
@@ -80,13 +82,14 @@ Place find_place(lua_State* L, const at::Tensor& tensor) {
   }
   const bool plain = lua_istable(L, 2) && !entry_of(L, 2);
   if (!plain) throw recipe_error("expected an index, found " + type_text(L, 2));
-  std::int64_t axis = 0;
+  std::int64_t axis = 0, selected = 0;  // numbers take their axes out of the view
   const auto count = static_cast<int>(lua_objlen(L, 2));
   for (int i = 1; i <= count; ++i) {
     lua_rawgeti(L, 2, i);
     const int value = lua_gettop(L);
     if (lua_type(L, value) == LUA_TNUMBER) {
-      place.view = select(place.view, axis, whole_number(L, value, "a whole number as index"));
+      const std::int64_t number = whole_number(L, value, "a whole number as index");
+      place.view = select(place.view, axis, number, tensor, axis + selected++);
     } else if (to_tensor(L, value)) {
       const at::Tensor& index = check_tensor(L, value);
       add_tensor(place, axis, index);

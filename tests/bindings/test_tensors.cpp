@@ -256,7 +256,10 @@ TEST_CASE("errors name the operator, the argument, shapes and dtypes") {
       Row{"T.emptyy()", "lab.tensor has no 'emptyy'"}, Row{"T.x = 1", "lab.tensor cannot be changed"},
       Row{"return t[2]",
           "index 2 is outside of axis 0, which has 2 elements\n  hint: indices count from 0; the shape is [2, 3]"},
-      Row{"return t[{0, 0, 0}]", "too many indices for float32 []"},
+      Row{"return lab.tensor.zeros { 6, 1, 2, 4 }[{ 0, {}, 2, 0 }]",
+          "index 2 is outside of axis 2, which has 2 elements\n  hint: indices count from 0; the shape is [6, 1, 2, "
+          "4]"},
+      Row{"return t[{0, 0, 0}]", "too many indices for float32 [2, 3]"},
       Row{"return t[0.5]", "expected a whole number as index, found the number 0.5"},
       Row{"return t[{ {1, 2, -1} }]", "expected a step of at least 1, found -1"},
       Row{"return t[T { 0.5 }]", "expected indices (int64) or a mask (bool)"},

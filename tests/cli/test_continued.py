@@ -334,8 +334,9 @@ class ChangedData(CliTest):
         running.send(signal.SIGTERM)
         self.end(running, 143)
         self.write("t.csv", "\n".join(["a,y", *["1" + row for row in rows]]) + "\n")
-        self.assert_said(self.run_program("resume", "run", code=2), "the data differs from the data of the run so far: ",
-                         "found another ", "; what has changed: train.x", "hint: put the files back as they were")
+        result = self.run_program("resume", "run", code=2)
+        self.assert_said(result, "the data differs from the data of the run so far: found another ",
+                         "; what has changed: train.x", "hint: put the files back as they were")
 
     def test_labels_before_the_first_checkpoint(self):
         rows = self.rows_and_recipe(more="  on = { start = function() error('no luck') end },\n")
