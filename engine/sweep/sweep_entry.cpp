@@ -207,7 +207,8 @@ Entry sweep_entry() {
           "All trials share initial weights, data order and dropout masks; the repeats of a trial (its seeds) differ "
           "in all three. If all repeats of a trial so far are worse than all repeats of the best trial, and chance "
           "would do that in less than one of ten cases, the trial ends without its other repeats. A trial that raises "
-          "an error or whose loss is not a number has failed; the sweep continues, up to `max_failures`. If `build` "
+          "an error, needs more memory than is free, or whose loss is not a number has failed; the sweep continues, up "
+          "to `max_failures`. If `build` "
           "raises an error before any trial could be built, the sweep ends: then the recipe is wrong, not a trial.");
 }
 

@@ -198,7 +198,7 @@ std::vector<LeasedTrial> Worker::ask() {
   try {
     stack = plans_.stack_of(trials.front());
   } catch (const Error& error) {
-    if (error.kind() != ErrorKind::recipe) throw;  // the trial will fail by it
+    if (!is_of_trial(error)) throw;  // the trial will fail by it
   }
   const std::int64_t all = std::min(plan_.terms().trials, study_.study().scheduler()
                                                               ? plan_.terms().trials

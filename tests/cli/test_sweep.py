@@ -515,6 +515,36 @@ class Sweep(CliTest):
         whole = trials(self.folder / "whole")
         self.assertEqual(rows[:2] + rows[3:], whole[:2] + whole[3:])
 
+    def widths(self, widths, more=""):
+        """A sweep over two rates and these widths of the first layer."""
+        text = sweep(space=f", width = lab.space.choice {{ {widths} }}", lr="lab.space.choice { 0.1, 0.2 }", trials="",
+                     sampler="grid()", more=more)
+        self.write("r.lua", text.replace("nn.Linear(8)", "nn.Linear(hp.width)"))
+
+    def test_a_trial_too_large_for_the_memory_fails_alone(self):
+        # 2^48 bytes of weights: more than a process can address.
+        for name, options, more in (("alone", (), "stack = false,"), ("workers", ("--workers", 2), ""),
+                                    ("stacks", (), "seeds = 2, stack = 4,")):
+            with self.subTest(name):
+                self.widths("2^45, 8, 9", more)
+                summary = self.run_program("r.lua", "--out", name, "--json", *options).json()
+                self.assertEqual((summary["trials"]["complete"], summary["trials"]["failed"]), (4, 2))
+                self.assertRegex(summary["failures"]["reason"],
+                                 r"^r\.lua:\d+: model\[3\]\.Linear: out of memory: expected at most the ")
+        self.widths("2^45")
+        result = self.run_program("r.lua", code=3)
+        self.assertRegex(result.out, "no trial is complete: 2 of 2 trials failed, all of them with: .* out of memory")
+
+    def test_a_task_too_large_for_the_memory_fails_alone(self):
+        self.write("r.lua", "return lab.sweep { name = 's', space = { width = lab.space.choice { 2^45, 8 } },\n"
+                   "  metric = 'val.loss', sampler = lab.sampler.grid(), build = function(hp)\n"
+                   "    return lab.task { name = 't', run = function(ctx)\n"
+                   "      lab.build(lab.nn.Linear(hp.width), { input = { 2 }, seed = 1 })\n"
+                   "      ctx:log('val.loss', 1)\n    end }\n  end }\n")
+        summary = self.run_program("r.lua", "--json").json()
+        self.assertEqual((summary["trials"]["complete"], summary["trials"]["failed"]), (1, 1))
+        self.assertIn("out of memory", summary["failures"]["reason"])
+
     def test_seeds_that_are_spared_do_not_depend_on_the_workers(self):
         found = []
         for workers in (1, 2, 8):

@@ -65,6 +65,10 @@ const DataParts* OpenedData::open(const Options& fit, const RunSettings& setting
   return &opened_.emplace(key, open_data(spec, {.seed = settings.seed})).first->second;
 }
 
+bool is_of_trial(const Error& error) {
+  return error.kind() == ErrorKind::recipe || (error.kind() == ErrorKind::run && error.lacks_memory());
+}
+
 double mean_of_repeats(const std::vector<double>& values) {
   if (values.empty()) return std::nan("");
   double sum = 0;
@@ -144,7 +148,7 @@ void StudyPlan::find_directions() {
       example_ = build(point, example_trial_, 1);
       if (!runs_tasks()) plan.emplace(plan_fit(*example_));
     } catch (const Error& error) {
-      if (error.kind() != ErrorKind::recipe) throw;
+      if (!is_of_trial(error)) throw;
       if (!first) first = error;
       continue;
     }

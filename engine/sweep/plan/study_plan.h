@@ -42,6 +42,10 @@ class OpenedData {
 // The strings of a list option; empty if the option has no value.
 std::vector<std::string> strings(const Options& stage, const char* option);
 
+// Whether an error of a trial is the trial's own, after which other trials may go on: what its parameters make is
+// wrong, or needs more memory than there is.
+bool is_of_trial(const Error& error);
+
 // NaN for no values.
 double mean_of_repeats(const std::vector<double>& values);
 

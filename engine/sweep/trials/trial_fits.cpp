@@ -65,7 +65,7 @@ BuiltTrial TrialFits::build(LeasedTrial& trial) {
       built.fits.push_back(std::move(fit));
     }
   } catch (const Error& error) {
-    if (error.kind() != ErrorKind::recipe) throw;
+    if (!is_of_trial(error)) throw;
     built.failure = error.headline();
   }
   return built;
@@ -142,7 +142,7 @@ void TrialFits::train_stacks(std::list<BuiltTrial>& trials) {
             .emplace_back(&trial, &fit);
       }
     } catch (const Error& error) {
-      if (error.kind() != ErrorKind::recipe) throw;
+      if (!is_of_trial(error)) throw;
       trial.failure = error.headline();
     }
   }
@@ -278,7 +278,7 @@ void TrialFits::run_alone(const Member& task) {
     keep(task, std::move(summary), 1);
     --open_;
   } catch (const Error& error) {
-    if (error.kind() == ErrorKind::recipe) {
+    if (is_of_trial(error)) {
       trial->failure = error.headline();
     } else if (error.kind() == ErrorKind::interrupted && stop_requested()) {
       fit->summary = Value::Map{{"status", "interrupted"}, {"metrics", Value::Map{}}, {"seconds", 0.0}};
@@ -319,21 +319,24 @@ void TrialFits::train(std::span<const Member> members, bool axis) {
   } catch (const LeaseLost&) {
     throw;
   } catch (const Error& error) {
-    const bool is_recipe = error.kind() == ErrorKind::recipe;
-    if (!is_recipe && error.kind() != ErrorKind::run) throw;
-    if (members.size() == 1 && !is_recipe) throw;
-    // An error of a shared function ends each trial, and a damaged checkpoint sets back its own fit only: so trials are
-    // trained apart, then the fits of one trial.
+    const bool is_own = is_of_trial(error);
+    if (!is_own && error.kind() != ErrorKind::run) throw;
+    if (members.size() == 1 && !is_own) throw;
+    // An error of a shared function ends each trial, a damaged checkpoint sets back its own fit only, and memory may
+    // suffice for fewer fits: so trials are trained apart, then the fits of one trial.
     const auto is_same = [](const Member& a, const Member& b) { return a.first == b.first; };
     std::size_t end = 1;
     while (end < members.size() && is_same(members[0], members[end])) ++end;
     BuiltTrial& first = *members.front().first;
-    if (is_recipe && end == members.size()) {
+    const bool may_fit_apart = error.lacks_memory() && members.size() > 1;
+    if (is_own && end == members.size() && !may_fit_apart) {
       first.failure = error.headline();
       return;
     }
-    if (end == members.size()) end = 1;
+    const bool is_one_trial = end == members.size();
+    if (is_one_trial) end = 1;
     train_again(members.first(end), axis);
+    if (is_one_trial && !first.failure.empty()) return;
     train_again(members.subspan(end), axis);
   }
 }

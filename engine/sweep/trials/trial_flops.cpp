@@ -71,7 +71,7 @@ double planned_flops(const StudyPlan& plan, const SharedStudy& study, TrialPlans
       sum += steps > 0 ? fit.flops_until(steps) : std::numeric_limits<double>::infinity();
     }
   } catch (const Error& error) {
-    if (error.kind() != ErrorKind::recipe) throw;
+    if (!is_of_trial(error)) throw;
     return 0;  // the trial will fail by it
   }
   const Value before = segment.parent ? study.stored(*segment.parent).info["flops"] : Value();
