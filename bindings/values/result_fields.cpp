@@ -242,13 +242,14 @@ void of_studies(Registry& registry) {
                    .with(Option("pruned", "stopped early by the pruner").integer())
                    .with(Option("failed", "ended by an error, or without a value").integer())
                    .returns("table"));
-  registry.add(Entry("result.failures", "field", "Of a sweep: why trials failed, if some did.")
+  registry.add(Entry("result.failures", "field", "Of a sweep or an ensemble: why trials failed, if some did.")
                    .with(Option("count", "trials that failed").integer())
                    .with(Option("ended", "trials that have ended").integer())
                    .with(Option("alike", "failed trials with the commonest reason").integer())
                    .with(Option("reason", "this reason, with … in place of numbers that differ").string())
                    .with(Option("trial", "number of one of these trials").integer())
-                   .with(Option("folder", "its folder below that of the sweep, if it has left a summary").string())
+                   .with(Option("folder", "its folder below that of the stage, if it has left a summary").string())
+                   .with(Option("trials", "of an ensemble: numbers of the trials that failed").integer().many())
                    .returns("table"));
   registry.add(
       Entry("result.confirmed", "field",

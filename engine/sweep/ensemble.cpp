@@ -4,11 +4,14 @@
 #include <cmath>
 #include <numeric>
 
+#include "core/words.h"
 #include "predict/kept_weights.h"
 #include "predict/mean_prediction.h"
 #include "predict/side_by_side.h"
 #include "run/folder.h"
+#include "study/failures.h"
 #include "study/place.h"
+#include "study_summary.h"
 #include "tensor/types.h"
 #include "trials/trial_folder.h"
 #include "worker.h"
@@ -146,6 +149,25 @@ Candidate candidate(const fs::path& stage, std::int64_t trial, std::int64_t repe
   return one;
 }
 
+// Names the members that have failed, with a warning. Nil if none has.
+Value failures_of_members(const StageContext& context, const SharedStudy& study) {
+  const std::optional<Failures> failures = failures_of(study.stored());
+  if (!failures) return {};
+  Value::List numbers;
+  std::vector<std::string> names;
+  for (const StoredTrial& trial : study.stored()) {
+    if (trial.state != TrialState::failed) continue;
+    numbers.emplace_back(trial.number);
+    names.push_back(std::to_string(trial.number));
+  }
+  const bool is_one = names.size() == 1;
+  context.warn(context.name + ": the member" + (is_one ? "" : "s") + " of trial" + (is_one ? " " : "s ") +
+               listed(names, "and") + " failed and " + (is_one ? "is" : "are") + " left out: " + failures->reason);
+  Value value = failures_value(*failures, context.folder);
+  value.set("trials", std::move(numbers));
+  return value;
+}
+
 }  // namespace
 
 Value seed_ensemble(const StudyPlan& plan, const StageContext& context, const SharedStudy& study,
@@ -157,7 +179,8 @@ Value seed_ensemble(const StudyPlan& plan, const StageContext& context, const Sh
       all.push_back(candidate(context.folder, trial, 1, plan.repeat_seed(trial + 1)));
   }
   if (all.empty()) throw run_error("no member was trained" + (stopped ? ": " + *stopped : ""));
-  Members members(plan, plan.build({}, 0, 1), context.folder);
+  const Value failures = failures_of_members(context, study);
+  Members members(plan, plan.build({}, all.front().trial, 1), context.folder);
   std::ranges::stable_sort(all, [&](const Candidate& a, const Candidate& b) {
     return members.better(members.value(a.metrics), members.value(b.metrics));
   });
@@ -171,6 +194,7 @@ Value seed_ensemble(const StudyPlan& plan, const StageContext& context, const Sh
   return with_torch_errors([&] {
     members.show(chosen);
     Value summary = members.summary(chosen, stage.given("params") ? stage.get("params") : Value::Map{});
+    if (!failures.is_nil()) summary.set("failures", failures);
     if (stopped) {
       summary.set("status", "stopped");
       summary.set("reason", *stopped);

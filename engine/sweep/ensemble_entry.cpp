@@ -20,8 +20,8 @@ Entry ensemble_entry() {
               .any())
       .with(Option("seeds", "number of members that are trained").integer().at_least(1).at_most(100000).or_default(8))
       .with(Option("keep",
-                   "number of members that are kept, the best by the metric (default: all); with `from`, number of "
-                   "members that are chosen")
+                   "number of members that are kept, the best by the metric (default: all); as long as this many are "
+                   "complete, members that fail are left out. With `from`, number of members that are chosen")
                 .integer()
                 .at_least(1))
       .with(Option("metric", "metric by which members are kept").string().many().or_default(Value::List{"val.loss"}))

@@ -38,6 +38,8 @@ Value::List pareto(const StudyPlan& plan, const SharedStudy& study) {
   return front;
 }
 
+}  // namespace
+
 // With one of the trials that failed alike, if there is one whose training has left a summary to look at.
 Value failures_value(const Failures& failures, const fs::path& folder) {
   Value::Map map{{"count", failures.count},
@@ -54,8 +56,6 @@ Value failures_value(const Failures& failures, const fs::path& folder) {
   }
   return map;
 }
-
-}  // namespace
 
 Value::List stored_warnings(const SharedStudy& study) {
   Value::List all;

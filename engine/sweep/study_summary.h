@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "study/failures.h"
 #include "worker.h"
 
 namespace trainlab {
@@ -22,5 +23,8 @@ double own_flops(const SharedStudy& study, const StoredTrial& trial);
 // `folder`: of the stage.
 Value sweep_summary(const StudyPlan& plan, const SharedStudy& study, const std::optional<std::string>& stopped,
                     const std::filesystem::path& folder);
+
+// Why trials failed, as a summary has it.
+Value failures_value(const Failures& failures, const std::filesystem::path& folder);
 
 }  // namespace trainlab

@@ -896,6 +896,46 @@ class Ensemble(CliTest):
         # The logarithm is concave: a mean of probabilities is never worse than the mean of the members.
         self.assertLess(summary["ensemble"]["test.loss"], summary["mean_member"]["test.loss"])
 
+    def members(self, fails, how, more="keep = 2,"):
+        """An ensemble of four, where members for which `fails` is true fail by `how`."""
+        before = f"local fails = {fails}"
+        fit = "on = { epoch = function() if fails then error('no such luck') end end }," if how == "callback" else ""
+        if how == "build":
+            before += "\n  if fails then error('no such luck') end"
+        text = sweep(before=before, fit=fit).split("return lab.sweep")[0]
+        text = text.replace("hp.lr", "fails and 1e38 or 0.1" if how == "loss" else "0.1")
+        self.write("r.lua", text + "return lab.ensemble { name = 'e', seeds = 4, build = build, " + more + " }\n")
+
+    def test_members_that_fail_are_left_out(self):
+        for how, reason in (("callback", "no such luck"), ("build", "no such luck"), ("loss", "is not finite")):
+            for workers in (1, 2):
+                with self.subTest(how, workers=workers):
+                    self.members("hp.trial < 2", how)
+                    run = f"{how}-{workers}"
+                    result = self.run_program("r.lua", "--out", run, "--json", "--workers", workers)
+                    summary = result.json()
+                    self.assertEqual(summary["status"], "done")
+                    self.assertEqual(sorted(member["trial"] for member in summary["members"]), [2, 3])
+                    failures = summary["failures"]
+                    self.assertEqual((failures["count"], failures["ended"], failures["trials"]), (2, 4, [0, 1]))
+                    self.assertIn(reason, failures["reason"])
+                    self.assert_said(result, "warning: e: the members of trials 0 and 1 failed and are left out: ",
+                                     reason)
+                    report = self.run_program("report", run).out
+                    self.assertIn("  failed 2 of 4 trials, all of them with: ", report)
+
+    def test_too_few_members_are_complete(self):
+        for fails, more, text in (
+            ("hp.trial == 1", "", "the member of trial 1 failed: "),
+            ("hp.trial > 0", "keep = 2,",
+             "3 of 4 members failed, so that keep = 2 cannot be met; the member of trial 1 failed: "),
+        ):
+            with self.subTest(text):
+                self.members(fails, "callback", more)
+                run = self.folder / ("some" if more else "all")
+                self.assert_said(self.run_program("r.lua", "--out", run, code=3), text, "no such luck")
+                self.assert_said(self.run_program("resume", run, code=3), text, "no such luck")
+
     def test_members_are_chosen_from_a_sweep(self):
         self.write("r.lua", sweep(run="local found = lab.run(") .replace("\n}\n", "\n})\n") +
                    "return lab.ensemble { name = 'e', from = found, keep = 3, metric = 'val.loss', build = build }\n")

@@ -76,10 +76,17 @@ void EnsemblePlan::check_example(const FitPlan& fit, const Study&) const {
   if (!options().given("from")) check_stack(fit);
 }
 
-std::int64_t EnsemblePlan::most_failures() const { return 0; }
+// Members that have failed are left out as long as enough others may be kept.
+std::int64_t EnsemblePlan::most_failures() const {
+  const bool may_fail = options().given("keep") && !options().given("from");
+  return may_fail ? terms().trials - options().integer("keep") : 0;
+}
 
 std::string EnsemblePlan::failure(const Failures& failures) const {
-  return fmt::format("the member of trial {} failed: {}", failures.alike.front(), failures.reason);
+  const std::string one = fmt::format("the member of trial {} failed: {}", failures.alike.front(), failures.reason);
+  if (failures.count == 1) return one;
+  return fmt::format("{} of {} members failed, so that keep = {} cannot be met; {}", failures.count, terms().trials,
+                     options().integer("keep"), one);
 }
 
 std::string EnsemblePlan::text() const { return fmt::format("{} members\n", terms().trials); }
