@@ -10,6 +10,15 @@ namespace trainlab {
 
 namespace {
 
+constexpr const char* mends_may_change =
+    "a mended recipe may change callbacks, metrics and stop rules of a fit, all functions of a fit or a task that ended "
+    "with an error in one of them, stages that have not begun, and code after the stages; for anything else begin a new "
+    "run";
+constexpr const char* build_may_not_change =
+    "the build of a sweep or an ensemble that has begun may not change, and neither may the callbacks and other "
+    "functions in it: the trials that have ended would not be comparable with those to come; begin a new run with the "
+    "mended recipe";
+
 // Executes a new run, continues a run, or helps with a run.
 class RunExecution final : public Execution {
  public:
@@ -96,15 +105,12 @@ class RunExecution final : public Execution {
   void require_same(const Spec& stage) {
     if (stages_ >= recorded_.size() || !asked_.insert(stage_key(registry(), stage.value)).second) return;
     const auto& [recorded, texts] = recorded_[stages_];
-    const std::vector<std::string> lines = stage_differences(recorded, comparable_stage(registry(), stage, texts));
+    const Value now = comparable_stage(registry(), stage, texts);
+    const std::vector<std::string> lines = stage_differences(recorded, now);
     if (!lines.empty()) {
       std::string message = "stage " + std::to_string(stages_ + 1) + " of the mended recipe is another than the run's:";
       for (const std::string& line : lines) message += "\n  " + line;
-      throw usage_error(message).hint(
-          "a mended recipe may change callbacks, metrics and stop rules of a fit, all functions of a fit or a task "
-          "that "
-          "ended with an error in one of them, stages that have not begun, and code after the stages; for anything "
-          "else begin a new run");
+      throw usage_error(message).hint(recorded["build"] != now["build"] ? build_may_not_change : mends_may_change);
     }
     if (++stages_ == recorded_.size()) run().replace_recipe();
   }
