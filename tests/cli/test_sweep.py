@@ -711,6 +711,24 @@ class Sweep(CliTest):
                 self.assert_said(result, path, text)
                 self.assertFalse((self.folder / "runs").exists(), result)
 
+    def test_what_a_fit_takes_from_its_study_is_told_of_the_study(self):
+        ensemble = sweep().split("return lab.sweep")[0].replace("hp.lr", "0.1")
+        for options, message in (
+            ('metric = "val.nothing",', 'metric: there is no metric "val.nothing"'),
+            ('metric = "val.nothing", goal = "max",', 'metric: there is no metric "val.nothing"'),
+            ('metric = "val.loss", goal = "max",', "goal: val.loss is better when smaller, found goal = \"max\""),
+        ):
+            stages = {"sweep": sweep().replace('metric = "val.loss",', options),
+                      "ensemble": f"{ensemble}return lab.ensemble {{\n  name = 'e', {options} build = build,\n}}\n"}
+            for stage, text in stages.items():
+                with self.subTest(message, stage=stage):
+                    self.write("r.lua", text)
+                    line = text[: text.index(f"lab.{stage}")].count("\n") + 1
+                    self.assert_said(self.run_program("r.lua", code=1), f"r.lua:{line}: {message}")
+        # What a fit says itself is told of the fit.
+        self.sweep(fit='monitor = "val.other",')
+        self.assert_said(self.run_program("r.lua", code=1), 'r.lua:5: monitor: there is no metric "val.other"')
+
     def test_a_metric_of_the_recipe_needs_a_goal(self):
         text = sweep(metric="val.metric_1").replace('metrics = { "accuracy" }',
                                                     "metrics = { function(out, batch) return 0.5 end }")

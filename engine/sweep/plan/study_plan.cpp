@@ -371,7 +371,23 @@ FitPlan StudyPlan::plan_fit(const Options& fit) const {
                              "\": its trials would depend on the memory that is free at the time")
         .hint("budget = \"2 GB\"");
   }
-  return trainlab::plan_fit(fit, settings_, data_->open(fit, settings_));
+  try {
+    return trainlab::plan_fit(fit, settings_, data_->open(fit, settings_));
+  } catch (const Error& error) {
+    const std::string option = option_behind(fit, error);
+    if (option.empty()) throw;
+    Error own = options_.error(option, error.message());
+    throw own.hint(error.hint());
+  }
+}
+
+// The option of the stage from which a fit has taken the option of an error: see build_with(). Empty where it has not.
+std::string StudyPlan::option_behind(const Options& fit, const Error& error) const {
+  if (error.kind() != ErrorKind::recipe || !fit.given("monitor") || fit.string("monitor") != objectives_.front().metric)
+    return {};
+  if (error.path() == "monitor") return "metric";
+  if (error.path() != "goal" || fit.given("goal") != options_.given("goal")) return {};
+  return !fit.given("goal") || fit.string("goal") == strings(options_, "goal").front() ? "goal" : "";
 }
 
 }  // namespace trainlab

@@ -143,6 +143,7 @@ class StudyPlan {
   virtual void settle(StudySettings& settings) const { (void)settings; }
 
  private:
+  std::string option_behind(const Options& fit, const Error& error) const;
   std::int64_t trainings_together(const Study& study) const;
   void plan_time_budget(const RunSettings& settings);
   void plan_objectives();
