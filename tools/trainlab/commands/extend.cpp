@@ -4,6 +4,9 @@
 #include "core/error.h"
 #include "core/value.h"
 #include "run/folder.h"
+#include "run/stage_files.h"
+#include "study/place.h"
+#include "study/reader.h"
 
 namespace trainlab::cli {
 
@@ -36,10 +39,29 @@ void check_last_stage(const Arguments& given, const std::filesystem::path& run) 
   }
 }
 
+// Raises Error{run} if the study of the last stage, a sweep or an ensemble, is gone or damaged: without its trials
+// there is nothing to extend. A study in a database is there without its copy.
+void check_last_study(const std::filesystem::path& run) {
+  const std::vector<StageRecord> stages = read_stages(run);
+  if (stages.empty() || stages.back().kind == "fit") return;
+  const std::filesystem::path folder = stage_path(run, stages.back().folder), trials = folder / "trials";
+  std::error_code ignored;
+  if (std::filesystem::exists(folder / "database.json", ignored)) return;
+  check_goes_on(folder, stages.back().kind);
+  const StudyPlace place = StudyPlace::of_stage(folder);
+  if (place.exists()) {
+    place.read([](StudyReader& study) { study.trials(/*with_info=*/false); });
+  } else if (std::filesystem::exists(trials, ignored) && !std::filesystem::is_empty(trials, ignored)) {
+    throw run_error(place.text() + ": expected the study whose trials lie in " + trials.string() + ", found none")
+        .hint("put the file back, or begin a new run");
+  }
+}
+
 int run_extend(const Program&, const Arguments& given) {
   const std::filesystem::path run = find_run(given.words.front());
   RunFolder held = RunFolder::open(run);
   check_last_stage(given, run);
+  check_last_study(run);
   Request request = request_for_run(given, run, read_manifest(run));
   for (const std::string& total : given.command->alternatives.flags) {
     if (!given.has(total)) continue;
