@@ -139,7 +139,7 @@ class ReportSweep(CliTest):
             "     2      4           0.95  0.0125            AdamW    100  as trial 0",
             "     3      0    0.90 ± 0.10   0.001            AdamW     64  stack of 8",
             "  params = { lr = 0.01, optim = \"AdamW\", width = 128 }",
-            "  --lr 0.01 --optim AdamW --width 128",
+            "  --set space.lr=0.01 --set space.optim=AdamW --set space.width=128",
             "importance for val.accuracy: unknown, 4 trials are too few to tell",
             "  trial 3  r.lua:4: build raised: \"too narrow\"",
         ):
@@ -191,7 +191,8 @@ class ReportSweep(CliTest):
         self.assertEqual(value["study"], description())
         self.assertEqual(value["training_seconds"], 5.5)
         self.assertEqual(value["paste"], {"trial": 2, "lua": "{ lr = 0.01, optim = \"AdamW\", width = 128 }",
-                                          "flags": "--lr 0.01 --optim AdamW --width 128"})
+                                          "flags": "--set space.lr=0.01 --set space.optim=AdamW "
+                                                   "--set space.width=128"})
         self.assertEqual(value["importance"][0]["trials"], 4)
         self.assertAlmostEqual(value["spread"]["optimism"], 0.8463 / 3 ** 0.5, places=4)
         self.assertAlmostEqual(value["spread"]["best"]["interval"], 4.302652729911275 * 0.01 / 3 ** 0.5)
@@ -373,7 +374,7 @@ class ReportSweep(CliTest):
         self.assertNotIn(evil, text)
         data = json.loads(re.search(r'id="data">(.*?)</script>', text, re.S).group(1))
         self.assertEqual(data["stages"][0]["rows"][0]["params"]["x"], evil)
-        self.assertIn("--x '</script><script>alert(1)</script>'", self.report(run).out)
+        self.assertIn("--set 'space.x=\"</script><script>alert(1)</script>\"'", self.report(run).out)
 
     def test_before_the_first_trial(self):
         run = self.make(stage())
@@ -427,6 +428,8 @@ class ReportSweep(CliTest):
         self.assertEqual(value["study"]["objectives"], [{"goal": "max", "metric": "value"}])
         sweep = self.report(run, "--json").json()
         del sweep["spread"]["optimism"]  # of a study that a recipe drives, only the recipe knows what was chosen
+        self.assertEqual(sweep["paste"].pop("flags")[:6], "--set ")
+        self.assertEqual(value["paste"].pop("flags"), "")  # there is no recipe whose space could be set
         for part in ("trials", "leaderboard", "rows", "curves", "paste", "spread"):
             self.assertEqual(value[part], sweep[part])
         self.report(file, "--html", "page.html")

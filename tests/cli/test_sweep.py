@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import signal
 import sqlite3
@@ -759,6 +760,22 @@ class Sweep(CliTest):
         self.assert_said(wrong, "hint: did you mean 'lr'?")
         self.assert_message(self.run_program("r.lua", "--set", "metric.epochs=1", code=2),
                             "trainlab: --set metric.epochs=1: metric is a list of 1, which has no option 'epochs'")
+
+    def test_the_flags_of_a_report_fix_the_space(self):
+        space = (', optim = lab.space.choice { "1e3", "nan", "true", "a b" },\n'
+                 '  m = lab.space.uniform(0, 1):when("optim", "a b")')
+        first = sweep(run="local _ = lab.run(", space=space).replace('name = "s"', 'name = "first"')
+        self.write("r.lua", first.rstrip() + ")\n" + sweep(space=space, trials="trials = 4,"))
+        self.run_program("r.lua", "--out", "run")
+        for stage, folder in (("s", ""), ("first", "stages/first")):
+            with self.subTest(stage):
+                best = self.summary(self.folder / "run" / folder)["best"]
+                paste = self.run_program("report", self.folder / "run" / folder, "--json").json()["paste"]
+                self.assertEqual(paste["trial"], best["trial"])
+                out = f"again-{stage}"
+                self.run_program("r.lua", *shlex.split(paste["flags"]), "--out", out)
+                again = self.summary(self.folder / out / folder)["best"]["params"]
+                self.assertEqual(again, best["params"])
 
     def test_a_parameter_of_an_ensemble_is_changed_but_not_added(self):
         build = sweep(run="local _ =")

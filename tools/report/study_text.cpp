@@ -205,7 +205,7 @@ std::string paste_text(const StudyReport& study) {
   std::string table = lua_table(params), indented;
   for (const char c : table) indented += c == '\n' ? "\n  " : std::string(1, c);
   std::string text = "\ntrial " + std::to_string(best.number) + ", to paste\n  params = " + indented + "\n";
-  if (const std::string words = flags(params); !words.empty()) text += "  " + words + "\n";
+  if (const std::string words = space_flags(params, study.stage); !words.empty()) text += "  " + words + "\n";
   return text;
 }
 

@@ -121,7 +121,9 @@ Value study_value(const StudyReport& study) {
   if (!study.best.empty() && study.space.size() > 0) {
     const StoredTrial& first = study.winner();
     const Value::Map params = study.space.params(first.point);
-    value.set("paste", Value::Map{{"trial", first.number}, {"lua", lua_table(params)}, {"flags", flags(params)}});
+    value.set(
+        "paste",
+        Value::Map{{"trial", first.number}, {"lua", lua_table(params)}, {"flags", space_flags(params, study.stage)}});
   }
   value.set("importance", importance_of(study));
   value.set("spread", spread_of(study));
