@@ -644,7 +644,8 @@ end }
 ''')
         result = self.train(code=1)
         self.assert_message(result, "r.lua:5: no luck")
-        self.assert_said(result, "everything saved until then is in runs/r/001\n")
+        self.assert_said(result, "hint: the loops are saved; to go on with a mended recipe: trainlab resume ",
+                         "runs/r/001 --recipe MENDED.lua\n")
 
     def test_error_in_a_stop_rule_and_a_schedule(self):
         self.recipe(more="  stop = function(run)\n    return run.metrics['val.los'] > 1\n  end,\n")
