@@ -874,7 +874,7 @@ class Sweep(CliTest):
         self.assert_said(self.run_program("resume", "run", code=3), "study.db", "not a database", "hint: ")
         summary = self.summary(self.folder / "run")
         (self.folder / "run/summary.json").write_text(json.dumps({**summary, "status": "done"}))
-        self.assert_said(self.run_program("extend", "run", "--trials", 99, code=2), "not a database")
+        self.assert_said(self.run_program("extend", "run", "--trials", 99, code=3), "not a database")
         self.assertEqual(self.summary(self.folder / "run")["status"], "done")
         (self.folder / "run/summary.json").write_text(json.dumps(summary))
         study.write_bytes(good)
