@@ -195,6 +195,10 @@ class FinishedFiles(CliTest):
             self.assert_told(("resume run",), f"{run}/{name} is ")
             self.assertEqual(self.listed(), "damaged")
         run = self.finished(text)
+        os.truncate(run / "study.db", 0)
+        self.assert_told(("resume run", "report run", "extend run --trials 9"), f"{run}/study.db is damaged: it is empty")
+        self.assertEqual(self.listed(), "damaged")
+        run = self.finished(text)
         shutil.rmtree(run / "trials")
         self.assert_told(("resume run", PREDICT), f"trainlab: {run}/{best}/summary.json is missing")
 

@@ -126,7 +126,7 @@ class Schedulers(CliTest):
         rows = (self.folder / "run/trials/0001/seed-1/metrics.jsonl").read_bytes()
         for lose, said in (
             (file.unlink, ("study.db is gone, which held the trials of this sweep",)),
-            (lambda: file.write_bytes(b""), ("study.db: expected the study whose trials lie in ", "found none")),
+            (lambda: file.write_bytes(b""), ("study.db is damaged: it is empty",)),
         ):
             lose()
             result = self.run_program("extend", "run", "--trials", "4", code=3)

@@ -158,7 +158,11 @@ void check_model(const fs::path& folder) {
 void check_study(const fs::path& folder) {
   const Value summary = read_summary(folder);
   const fs::path study = folder / "study.db";
-  if (!is_finished(summary) || !summary["trials"].is_map() || is_there(study)) return;
+  if (!is_finished(summary) || !summary["trials"].is_map()) return;
+  if (is_there(study)) {
+    if (size_of_file(study) == 0) throw damaged_file(study, "it is empty");
+    return;
+  }
   throw run_error(study.string() + " is gone, which held the trials of this sweep")
       .hint("summary.json has its best trial, and the trials' folders are in " + (folder / "trials").string());
 }
