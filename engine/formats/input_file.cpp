@@ -66,6 +66,8 @@ Error missing_file(const fs::path& path) {
   check_reading(path);  // the hint lists what is there
   Error missing = recipe_error("no such file or folder: " + path.string());
   std::error_code error;
+  if (fs::is_symlink(fs::symlink_status(path, error)))
+    return missing.hint("it is a link that leads nowhere: to " + fs::read_symlink(path, error).string());
   fs::path folder = path.parent_path();
   if (!fs::is_directory(folder, error)) {
     while (folder.has_relative_path() && !fs::exists(folder.parent_path(), error)) folder = folder.parent_path();

@@ -113,6 +113,13 @@ class Images(CliTest):
             self.assertTrue(error["path"].startswith("data") and error["path"].endswith("path"), error)
             self.assertIn("set/dark/3.png: damaged PNG", error["message"])
 
+    def test_a_link_that_leads_nowhere(self):
+        (self.folder / "set" / "dark" / "0.png").symlink_to("gone.png")
+        recipe = self.write("images.lua", RECIPE % ("", 1, 0))
+        result = self.run_program(recipe, "--quiet", code=1)
+        self.assert_said(result, f"no such file or folder: {self.folder}/set/dark/0.png\n  hint: it is a link that "
+                         "leads nowhere: to gone.png")
+
     def test_an_image_that_was_damaged_costs_no_step(self):
         """The first validation meets the image; the steps until then are saved, and a resume reads the image again."""
         recipe = self.write("images.lua", (RECIPE % ("", 2, 0)).replace(':pack("set.pack")', "")
