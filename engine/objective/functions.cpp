@@ -47,7 +47,10 @@ at::Tensor BatchFunction::scalar(const Argument& result, const std::string& what
     throw error("expected " + what + ", found " + found_text(result));
   }
   const at::Tensor& t = tensor->tensor;
-  if (t.numel() != 1) throw error("expected " + what + ", found " + found_text(result)).hint("add :mean()");
+  if (t.numel() != 1) {
+    throw error("expected " + what + ", found " + found_text(result))
+        .hint(t.is_floating_point() ? "add :mean()" : "add :to(\"float32\"):mean()");
+  }
   const bool real = t.scalar_type() == at::kFloat || t.scalar_type() == at::kDouble;
   return real ? t.reshape({}) : t.reshape({}).to(at::kDouble);
 }

@@ -80,6 +80,13 @@ class Options(CliTest):
         self.assertIn("r.lua:2: metrics[1].accuracy: expected targets from 0 to 1, found ", result.err)
         self.assertIn('hint: of numbers, metrics are "mae", "rmse" and "r2"', result.err)
 
+    def test_metric_of_booleans(self):
+        metric = "  metrics = { function(out, batch) return out:argmax(1):eq(batch.y)%s end },\n"
+        self.recipe(more=metric % "")
+        self.assert_said(self.train(code=1), "metric", 'hint: add :to("float32"):mean()')
+        self.recipe(more=metric % ':to("float32"):mean()')
+        self.train("--quiet")
+
     def test_lists_as_in_python(self):
         for line, hint in (("list.append(3)", "a list grows by list[#list + 1] = x"),
                            ("list:append(3)", "a list grows by list[#list + 1] = x"),
