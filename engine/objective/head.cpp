@@ -36,7 +36,23 @@ ClassAxis axis_of(const Head& head) {
           .first = first && !(last && positions.size() == 1)};
 }
 
-std::string classes_text(const Head& head) { return "the data has " + std::to_string(head.classes) + " classes"; }
+// The lowest label in the training part, where it is known.
+std::optional<std::int64_t> lowest_class(const Head& head) {
+  if (!head.training_labels || head.target_column >= head.columns.size() || !is_label(head.target_type)) return {};
+  try {
+    const at::Tensor labels = head.training_labels(head.target_column);
+    if (labels.numel() > 0) return labels.min().item<std::int64_t>();
+  } catch (const Error&) {  // they are made for each batch
+  }
+  return {};
+}
+
+std::string classes_text(const Head& head) {
+  const std::string text = "the data has " + std::to_string(head.classes) + " classes";
+  const std::optional<std::int64_t> lowest = lowest_class(head);
+  if (!lowest || *lowest <= 0) return text;
+  return text + ", because labels count from 0 (the lowest in the training part is " + std::to_string(*lowest) + ")";
+}
 
 }  // namespace
 

@@ -98,6 +98,12 @@ class BadData(CliTest):
         result = self.csv("a,y\n1,2\nx,3\n", 'data.path: {folder}/t.csv:3: column "a": expected a number, found "x"')
         self.assert_said(result, "hint: ", "categorical")
 
+    def test_labels_that_do_not_count_from_0(self):
+        self.write("r.lua", fit(data="lab.data.table { x = { {1}, {2}, {3} }, y = { 1, 2, 3 }, task = 'classification'"
+                                " }", model="nn.Linear(3)", batch="2"))
+        self.assert_said(self.train(code=1), "hint: the data has 4 classes, because labels count from 0 (the lowest in "
+                         "the training part is 1); end the model with nn.Linear(4)")
+
     def test_csv_with_decimal_commas(self):
         for text, delimiter, place, message, hint in (
             ("a;y\n0,5;1\n7;2\n", ";", 2, 'column "a": expected numbers without commas, found "0,5"',
