@@ -80,6 +80,15 @@ class Options(CliTest):
         self.assertIn("r.lua:2: metrics[1].accuracy: expected targets from 0 to 1, found ", result.err)
         self.assertIn('hint: of numbers, metrics are "mae", "rmse" and "r2"', result.err)
 
+    def test_init_of_a_parameter_that_is_not_there(self):
+        for name, hint in (("wight", 'hint: did you mean "weight"?'), ("v", "")):
+            with self.subTest(name):
+                self.recipe(model="nn.Module { params = { weight = { 3, 2 }, b = { 3 } }, init = { b = "
+                            f"lab.init.constant(1), {name} = lab.init.constant(1) }}, forward = function(self, x) "
+                            "return x:matmul(self.weight:t()) + self.b end }")
+                self.assert_said(self.run_program("check", "r.lua", code=1), f"r.lua:{LINES['model']}: model", "init: "
+                                 f'there is no parameter "{name}"; the parameters are b, weight', hint)
+
     def test_metric_of_booleans(self):
         metric = "  metrics = { function(out, batch) return out:argmax(1):eq(batch.y)%s end },\n"
         self.recipe(more=metric % "")

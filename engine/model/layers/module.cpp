@@ -2,10 +2,12 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/zeros.h>
 
+#include <algorithm>
 #include <limits>
 #include <optional>
 
 #include "core/function_error.h"
+#include "core/words.h"
 #include "init.h"
 #include "model/initial.h"
 #include "model/layer.h"
@@ -72,6 +74,7 @@ class Module final : public Layer {
                           options.get("params").brief());
     }
     const Options sizes = options.keyed("params");
+    if (options.is_keyed("init")) refuse_other_names(options.keyed("init"), sizes.names(), context);
     for (const std::string& name : sizes.names()) {
       const Shape shape = sizes.integers(name);
       std::int64_t fan_in = 1;
@@ -87,6 +90,17 @@ class Module final : public Layer {
       slots_.push_back(context.parameter(name, shape, initial, shape.size() > 1));
       names_.push_back(name);
       shapes_.push_back(shape);
+    }
+  }
+
+  static void refuse_other_names(const Options& inits, const std::vector<std::string>& names,
+                                 const LayerContext& context) {
+    for (const std::string& name : inits.names()) {
+      if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+      Error error = context.error("init: there is no parameter \"" + name + "\"; the parameters are " + joined(names));
+      const std::string close = Registry::closest(name, names);
+      if (!close.empty()) error.hint("did you mean \"" + close + "\"?");
+      throw error;
     }
   }
 
