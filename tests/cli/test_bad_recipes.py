@@ -89,6 +89,33 @@ class Options(CliTest):
                 self.assert_said(self.run_program("check", "r.lua", code=1), f"r.lua:{LINES['model']}: model", "init: "
                                  f'there is no parameter "{name}"; the parameters are b, weight', hint)
 
+    def test_embedding_with_too_few_rows(self):
+        self.write("t.txt", "abcde" * 40)
+        data = 'lab.data.text { "t.txt", context = 8 }:split { val = 0.2 }'
+        message = "model[1].Embedding: expected num_embeddings of at least 5, found 4"
+        self.recipe(data=data, model="nn.Sequential { nn.Embedding(4, 8), nn.Linear(5) }")
+        self.assert_said(self.run_program("check", "r.lua", code=1), f"r.lua:{LINES['model']}: {message}",
+                         "hint: the data has integers from 0 to 4")
+        self.recipe(data=data, model='nn.Sequential { nn.Input "x", nn.Embedding(4, 8), nn.Linear(5) }')
+        self.run_program("check", "r.lua", code=1)
+        self.recipe(data=data, model="nn.Sequential { nn.Embedding(5, 8), nn.Linear(5) }")
+        self.run_program("check", "r.lua")
+        self.write("t.csv", "s,y\n" + "abc,1\nbde,2\n" * 20)
+        model = "nn.Sequential { nn.Embedding(%d, 8), nn.Flatten(), nn.Linear(1) }"
+        csv = 'lab.data.csv { "t.csv", target = "y", text = "s" }'
+        self.recipe(data=csv, model=model % 5, loss="mse")  # 0 fills up
+        self.assert_said(self.run_program("check", "r.lua", code=1), "expected num_embeddings of at least 6, found 5")
+        self.recipe(data=csv, model=model % 6, loss="mse")
+        self.train("--quiet")
+
+    def test_integers_that_an_embedding_lacks(self):
+        self.recipe(data='lab.data.tensors { load = function() return lab.tensor({ {0, 1}, {2, 7} }, { dtype = "int64" '
+                         '}), lab.tensor { {1}, {2} } end, columns = { "x", "y" } }', loss="mse",
+                    model="nn.Sequential { nn.Embedding(4, 8), nn.Flatten(), nn.Linear(1) }", batch="2")
+        self.run_program("check", "r.lua")
+        self.assert_said(self.train(code=1), "model[1].Embedding: expected integers from 0 to 3, found 7",
+                         "hint: num_embeddings is 4; this integer needs 8 rows")
+
     def test_metric_of_booleans(self):
         metric = "  metrics = { function(out, batch) return out:argmax(1):eq(batch.y)%s end },\n"
         self.recipe(more=metric % "")

@@ -2,6 +2,7 @@
 #include <ATen/ops/add.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/embedding.h>
+#include <c10/util/Exception.h>
 
 #include "init.h"
 #include "model/layer.h"
@@ -26,6 +27,11 @@ class Embedding final : public Layer {
               "hold integers");
     }
     output = context.any_input();
+    if (const std::int64_t needed = context.incoming().integers_below; needed > count_) {
+      throw context
+          .error("expected num_embeddings of at least " + std::to_string(needed) + ", found " + std::to_string(count_))
+          .hint("the data has integers from 0 to " + std::to_string(needed - 1));
+    }
     output.push_back(size_);
     if (options.given("padding_idx")) {
       padding_ = options.integer("padding_idx");
@@ -46,14 +52,12 @@ class Embedding final : public Layer {
 
   at::Tensor forward(const at::Tensor& x, const Pass& pass) const override {
     const at::Tensor ids = x.scalar_type() == at::kLong || x.scalar_type() == at::kInt ? x : x.to(at::kLong);
-    const at::Tensor weight = pass.parameter(weight_);
-    const std::int64_t members = pass.members();
-    if (members == 0) return at::embedding(weight, ids, padding_);
-    // The members' tables one under the other.
-    Shape steps(static_cast<std::size_t>(x.dim()), 1);
-    steps.front() = members;
-    const at::Tensor offset = at::arange(0, members * count_, count_, ids.options()).view(steps);
-    return at::embedding(weight.reshape({members * count_, size_}), at::add(ids, offset));
+    try {
+      return rows(pass.parameter(weight_), ids, pass.members());
+    } catch (const c10::IndexError&) {
+      require_rows(ids);
+      throw;
+    }
   }
 
   // The operator knows one padding row, not one for each member.
@@ -61,6 +65,26 @@ class Embedding final : public Layer {
   void count_kept(KeptMemory& memory) const override { memory.produce(output); }
 
  private:
+  at::Tensor rows(const at::Tensor& weight, const at::Tensor& ids, std::int64_t members) const {
+    if (members == 0) return at::embedding(weight, ids, padding_);
+    // The members' tables one under the other.
+    Shape steps(static_cast<std::size_t>(ids.dim()), 1);
+    steps.front() = members;
+    const at::Tensor offset = at::arange(0, members * count_, count_, ids.options()).view(steps);
+    return at::embedding(weight.reshape({members * count_, size_}), at::add(ids, offset));
+  }
+
+  void require_rows(const at::Tensor& ids) const {
+    const std::int64_t low = ids.min().item<std::int64_t>(), high = ids.max().item<std::int64_t>();
+    if (low >= 0 && high < count_) return;
+    throw recipe_error("expected integers from 0 to " + std::to_string(count_ - 1) + ", found " +
+                       std::to_string(low < 0 ? low : high))
+        .in(path)
+        .hint(low < 0 ? "rows count from 0"
+                      : "num_embeddings is " + std::to_string(count_) + "; this integer needs " +
+                            std::to_string(high + 1) + " rows");
+  }
+
   std::int64_t count_, size_, padding_ = -1;
   std::size_t weight_ = 0;
 };

@@ -13,6 +13,7 @@ class Input final : public Layer {
     source_ = source;
     output = signal.shape;
     integers = signal.integers;
+    integers_below = signal.integers_below;
     context.replace_incoming(signal);
   }
   at::Tensor forward(const at::Tensor&, const Pass& pass) const override { return pass.named(source_); }
@@ -30,6 +31,7 @@ class Branch final : public Layer {
         slot_(context.name_branch(options.string("name"), chain_.last().outgoing())) {
     output = context.incoming().shape;
     integers = context.incoming().integers;
+    integers_below = context.incoming().integers_below;
   }
   at::Tensor forward(const at::Tensor& x, const Pass& pass) const override {
     pass.branches[slot_] = chain_.forward(x, pass);

@@ -13,6 +13,7 @@ class Moves : public Layer {
   explicit Moves(LayerContext& context) {
     output = context.any_input();
     integers = context.incoming().integers;
+    integers_below = context.incoming().integers_below;
   }
   bool stackable() const final { return true; }
   void count_kept(KeptMemory&) const final {}

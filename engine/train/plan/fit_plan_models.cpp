@@ -1,6 +1,7 @@
 // The models of a fit: one, or several that a training step of the recipe's own trains.
 #include <algorithm>
 
+#include "data/tokenizer.h"
 #include "fit_plan_parts.h"
 #include "model/initial.h"
 #include "objective/loss.h"
@@ -16,11 +17,21 @@ std::size_t column_index(const Dataset& data, std::string_view name) {
   throw recipe_error("the data has no column \"" + std::string(name) + "\"");
 }
 
-Signals signals_of(const Dataset& data) {
+// All tokens of text are below this number; 0: not known. Bytes of a text are seldom all there are.
+std::int64_t number_of_tokens(const DataParts& data, const Column& column) {
+  if (column.name != "x" || !column.as_int64 || !data.state.contains("tokenizer") || !data.train.transforms.empty())
+    return 0;
+  const Tokenizer tokenizer = Tokenizer::load(data.state);
+  if (tokenizer.is_bytes()) return 0;
+  return tokenizer.size() + (data.state.contains("table") ? 1 : 0);  // in a table 0 fills up
+}
+
+Signals signals_of(const DataParts& data) {
   Signals signals;
-  for (const Column& column : data.columns) {
+  for (const Column& column : data.train.data->columns) {
     signals[column.name] = {.shape = column.sample_shape(),
-                            .integers = c10::isIntegralType(column.batch_type(), /*includeBool=*/true)};
+                            .integers = c10::isIntegralType(column.batch_type(), /*includeBool=*/true),
+                            .integers_below = number_of_tokens(data, column)};
   }
   return signals;
 }
@@ -69,7 +80,7 @@ void require_functions(const Options& fit) {
 void plan_own_step(FitPlan& plan) {
   const Options& fit = plan.options;
   plan.step = fit.function("step");
-  const Signals columns = signals_of(*plan.data.train.data);
+  const Signals columns = signals_of(plan.data);
   for (const char* option : {"ema", "accumulate", "effective"}) {
     if (fit.given(option))
       throw fit.error(option, "a fit with a step of its own has no such option; the step can do it");
@@ -136,7 +147,7 @@ void plan_models(FitPlan& plan) {
             .hint("step = function(run, batch) … end");
       }
     }
-    plan.model = only_model(plan, signals_of(data));
+    plan.model = only_model(plan, signals_of(plan.data));
   }
   if (plan.model) {
     for (const std::string& column : plan.model->columns()) plan.inputs.push_back(column_index(data, column));

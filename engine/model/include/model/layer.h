@@ -144,10 +144,11 @@ inline at::Tensor in_type_of(const at::Tensor& x, const at::Tensor& y) {
 
 // The description of a tensor that passes from one layer to the next.
 struct Signal {
-  Shape shape = {};             // of one sample: no batch and no member axis
-  bool integers = false;        // token ids, labels, counts; otherwise numbers of the model's floating type
-  bool needs_gradient = false;  // depends on parameters
-  bool nothing = false;         // true before an nn.Input if the data has no column "x"
+  Shape shape = {};                 // of one sample: no batch and no member axis
+  bool integers = false;            // token ids, labels, counts; otherwise numbers of the model's floating type
+  bool needs_gradient = false;      // depends on parameters
+  bool nothing = false;             // true before an nn.Input if the data has no column "x"
+  std::int64_t integers_below = 0;  // all integers are below this; 0: not known
 };
 // The columns of a batch that a model may read, by name.
 using Signals = std::map<std::string, Signal, std::less<>>;
@@ -342,11 +343,12 @@ class Layer {
   virtual bool changes_values() const { return false; }
 
   // The output, for the layer after this one.
-  Signal outgoing() const { return {output, integers, needs_gradient}; }
+  Signal outgoing() const { return {output, integers, needs_gradient, /*nothing=*/false, integers_below}; }
 
   // Set by the layer's constructor.
-  Shape output;           // of one sample
-  bool integers = false;  // the output holds integers
+  Shape output;                     // of one sample
+  bool integers = false;            // the output holds integers
+  std::int64_t integers_below = 0;  // see Signal
 
   // Set by Model when the layer was built.
   Shape input_shape;
