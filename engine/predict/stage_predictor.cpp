@@ -2,12 +2,44 @@
 
 #include <ATen/core/grad_mode.h>
 
+#include <algorithm>
+
 #include "run/folder.h"
 #include "run/stage_files.h"
 
 namespace trainlab {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+// Words on the values of a sample that normalisation makes too large for float32, as it does 3e38 where the deviation
+// is 0.01; empty where there are none.
+std::string beyond_float(const Part& part, std::int64_t sample) {
+  for (const Column& column : part.data->columns) {
+    if (!column.values.defined() || !column.scale.defined() || !column.shift.defined()) continue;
+    const at::Tensor values = column.values.select(0, part.row(sample));
+    const at::Tensor wrong = values.mul(column.scale).add(column.shift).to(at::kFloat).isfinite().logical_not();
+    const auto count = wrong.sum().item<std::int64_t>();
+    if (count > 0)
+      return "; there normalisation makes " + std::to_string(count) + " of " + std::to_string(wrong.numel()) +
+             " values of " + column.name + " too large for float32";
+  }
+  return "";
+}
+
+// A sentence on the rows whose outputs are no numbers.
+std::optional<std::string> warning_of_outputs(const at::Tensor& outputs, const NewInputs& inputs) {
+  const at::Tensor wrong = outputs.reshape({outputs.size(0), -1}).isfinite().all(1).logical_not();
+  const auto count = wrong.sum().item<std::int64_t>();
+  if (count == 0) return {};
+  const auto first = wrong.to(at::kByte).argmax().item<std::int64_t>();
+  return inputs.from + ": the outputs of " + std::to_string(count) + " of " + std::to_string(outputs.size(0)) +
+         " rows are not finite (NaN or infinity), first those of index " + std::to_string(first) +
+         beyond_float(inputs.part, first);
+}
+
+}  // namespace
 
 StagePredictor::StagePredictor(const Registry& registry, const fs::path& stage_folder, at::Device device,
                                const std::shared_ptr<const Spec>& stage, const std::optional<std::string>& name)
@@ -46,10 +78,13 @@ Prediction StagePredictor::predict(const std::function<NewInputs(const Predictor
   for (const Predictor& predictor : predictors_) {
     NewInputs own = inputs(predictor);
     outputs.push_back(predictor.predict(own, batch));
+    const std::optional<std::string> warning = warning_of_outputs(outputs.back(), own);
     if (outputs.size() == 1) {
       result.names = std::move(own.names);
       result.warnings = std::move(own.warnings);
     }
+    if (warning && std::ranges::find(result.warnings, *warning) == result.warnings.end())
+      result.warnings.push_back(*warning);
     const ModelFile &file = predictor.file(), &other = first().file();
     const std::string of_member =
         "the members of an ensemble predict alike, and the member in " + models_[outputs.size() - 1].folder.string();

@@ -68,6 +68,15 @@ class PredictTest(CliTest):
 
 
 class Predict(PredictTest):
+    def test_inputs_too_large_once_they_are_normalised(self):
+        self.train_table()
+        self.write("new.csv", "size,colour\n0.5,red\n3e38,red\n0.5,blue\n-3e38,red\n")
+        result = self.predict("runs/r/001", "--input", "new.csv")
+        self.assert_said(result, "new.csv: the outputs of 2 of 4 rows are not finite (NaN or infinity), first those of "
+                         "index 1; there normalisation makes 1 of 4 values of x too large for float32\n")
+        self.write("new.csv", "size,colour\n0.5,red\n")
+        self.assertEqual(self.predict("runs/r/001", "--input", "new.csv").err, "")
+
     def test_a_table_gives_a_value_for_each_row(self):
         self.train_table()
         self.write("new.csv", "extra,colour,size\nx,red,0.5\ny,blue,\nz,purple,0.5\n,NA,0.5\n")
