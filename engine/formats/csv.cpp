@@ -15,6 +15,7 @@ class Splitter {
   Splitter(std::string_view text, char delimiter, const std::string& name, CsvText& out)
       : text_(text), delimiter_(delimiter), name_(name), out_(out) {
     if (text_.substr(0, 3) == "\xef\xbb\xbf") at_ = 3;  // a byte order mark
+    lone_returns_ = text_.find('\r') != std::string_view::npos && text_.find('\n') == std::string_view::npos;
   }
 
   // Appends the next row's fields to `row`; false at the end of the text.
@@ -39,7 +40,7 @@ class Splitter {
 
  private:
   bool skip_line_end() {
-    const std::size_t length = text_[at_] == '\n' ? 1 : text_.substr(at_, 2) == "\r\n" ? 2 : 0;
+    const std::size_t length = is_line_end(text_[at_]) ? 1 : text_.substr(at_, 2) == "\r\n" ? 2 : 0;
     if (length == 0) return false;
     at_ += length;
     ++line_;
@@ -47,8 +48,10 @@ class Splitter {
   }
 
   bool at_field_end() const {
-    return at_ == text_.size() || text_[at_] == delimiter_ || text_[at_] == '\n' || text_.substr(at_, 2) == "\r\n";
+    return at_ == text_.size() || text_[at_] == delimiter_ || is_line_end(text_[at_]) || text_.substr(at_, 2) == "\r\n";
   }
+
+  bool is_line_end(char c) const { return c == '\n' || (lone_returns_ && c == '\r'); }
 
   std::string_view plain() {
     const std::size_t begin = at_;
@@ -67,7 +70,7 @@ class Splitter {
     std::size_t copied = begin;
     for (; at_ < text_.size(); ++at_) {
       const char c = text_[at_];
-      if (c == '\n') ++line_;
+      if (is_line_end(c)) ++line_;
       if (c != '"') continue;
       if (text_.substr(at_, 2) == "\"\"") {
         if (!copy) copy.emplace();
@@ -92,6 +95,7 @@ class Splitter {
   char delimiter_;
   const std::string& name_;
   CsvText& out_;
+  bool lone_returns_ = false;  // lines end in CR alone
   std::size_t at_ = 0;
   std::int64_t line_ = 1, row_line_ = 1;
 };
@@ -106,12 +110,15 @@ void check_csv_start(std::string_view start, bool is_whole, const std::string& n
   const auto wrong = [&](std::int64_t line, const std::string& text) {
     return recipe_error(name + ":" + std::to_string(line) + ": " + text);
   };
+  const bool has_mark = start.starts_with("\xff\xfe") || start.starts_with("\xfe\xff");
+  if (has_mark || (start.size() > 1 && (start[0] == '\0') != (start[1] == '\0')))
+    throw wrong(1, "expected text in UTF-8, found UTF-16").hint("save the file as UTF-8");
   const std::size_t zero = start.find('\0');
   if (zero != std::string_view::npos) {
     const std::string_view before = start.substr(0, zero);
     throw wrong(1 + std::count(before.begin(), before.end(), '\n'), "a zero byte: this is not a text file");
   }
-  if (!is_whole && start.find('\n') == std::string_view::npos)
+  if (!is_whole && start.find_first_of("\r\n") == std::string_view::npos)
     throw wrong(1, "expected a line with the columns' names, found " + std::to_string(start.size()) +
                        " bytes without an end of line");
 }

@@ -98,6 +98,31 @@ class BadData(CliTest):
         result = self.csv("a,y\n1,2\nx,3\n", 'data.path: {folder}/t.csv:3: column "a": expected a number, found "x"')
         self.assert_said(result, "hint: ", "categorical")
 
+    def test_csv_in_other_encodings(self):
+        hint = "hint: save the file as UTF-8"
+        path = self.write("t.csv", b"a,y\nred,1\nros\xe9,2\n")
+        self.recipe(data='lab.data.csv { "t.csv", target = "y" }', **REGRESSION)
+        message = "data.path: {folder}/t.csv"
+        for content, found in (
+                (b"a,y\nred,1\nros\xe9,2\n", ':3: column "a": expected text in UTF-8, found "ros\ufffd"'),
+                (b"a\xe9,y\n1,1\n2,2\n", ': column 1: expected a name in UTF-8, found "a\ufffd"'),
+                ("a,y\n1,2\n".encode("utf-16"), ":1: expected text in UTF-8, found UTF-16"),
+                ("a,y\n1,2\n".encode("utf-16-be"), ":1: expected text in UTF-8, found UTF-16")):
+            with self.subTest(found):
+                path.write_bytes(content)
+                self.assert_said(self.refused(message + found), hint)
+        path.write_bytes(b"a,b\xe9,y\n1,\xe9,1\n2,\xe9,2\n")
+        self.recipe(data='lab.data.csv { "t.csv", target = "y", columns = "a" }', batch="2", **REGRESSION)
+        self.train("--quiet")
+
+    def test_csv_whose_lines_end_in_returns(self):
+        self.write("t.csv", TABLE)
+        self.recipe(data='lab.data.csv { "t.csv", target = "y" }', **REGRESSION)
+        plain = self.train("--json").json()["metrics"]
+        self.write("t.csv", TABLE.replace("\n", "\r"))
+        self.assertEqual(self.train("--json").json()["metrics"], plain)
+        self.csv('a,b,y\r1,"p\rq",2\rx,p,3\r', 'data.path: {folder}/t.csv:4: column "a": expected a number, found "x"')
+
     def test_labels_that_do_not_count_from_0(self):
         self.write("r.lua", fit(data="lab.data.table { x = { {1}, {2}, {3} }, y = { 1, 2, 3 }, task = 'classification'"
                                 " }", model="nn.Linear(3)", batch="2"))

@@ -210,6 +210,22 @@ class TableReader {
       codes.push_back(is_missing(field) ? -1 : found[field]);
     }
   }
+  // Categories and names are stored with the model as text.
+  Error not_utf8(std::size_t column, std::string_view value) const {
+    std::int64_t row = 0;
+    while (csv_.field(row, column) != value) ++row;
+    return wrong(row, column, "expected text in UTF-8, found " + in_quotes(valid_utf8(value)))
+        .hint("save the file as UTF-8");
+  }
+
+  void require_utf8_name(std::size_t column) const {
+    const std::string& name = csv_.header[column];
+    if (valid_utf8(name) == name) return;
+    throw recipe_error(file_ + ": column " + std::to_string(column + 1) + ": expected a name in UTF-8, found " +
+                       in_quotes(valid_utf8(name)))
+        .hint("save the file as UTF-8");
+  }
+
 
   TableColumn input(std::size_t column) const {
     TableColumn result;
@@ -218,6 +234,7 @@ class TableReader {
     if (looks_numeric(column, is_named) && !is_named) {
       result.numbers = numbers(column);
     } else {
+      if (valid_utf8(value) != value) throw not_utf8(column, value);
       categories(column, result.values, result.codes);
     }
     return result;
@@ -236,6 +253,7 @@ class TableReader {
     table.text_name = options_.text;
     std::size_t longest = 0;
     for (std::int64_t row = 0; row < csv_.rows(); ++row) {
+    require_utf8_name(column);
       const std::string_view field = csv_.field(row, column);
       if (field.empty()) throw wrong(row, column, "the text is empty");
       const auto characters = static_cast<std::size_t>(std::count_if(
@@ -252,6 +270,7 @@ class TableReader {
       throw recipe_error(file_ + ": a classification has one target, found " + std::to_string(columns.size()));
     table.y = at::empty({table.rows, static_cast<std::int64_t>(columns.size())}, at::kDouble);
     auto* y = table.y.mutable_data_ptr<double>();
+    require_utf8_name(column);
     for (const std::size_t column : columns) {
       require_all(column);
       if (!looks_numeric(column))

@@ -24,12 +24,12 @@ struct CsvText {
 };
 
 // What can be told from the first bytes of a file before the rest is read, which may be long. `is_whole`: there are no
-// more bytes. Error{recipe} for a zero byte and for a first line that does not end.
+// more bytes. Error{recipe} for UTF-16, for a zero byte and for a first line that does not end.
 void check_csv_start(std::string_view start, bool is_whole, const std::string& name);
 
-// The first line names the columns; empty lines are skipped; lines end in LF or CRLF. Error{recipe} names the file and
-// the line: no header, no rows, an unnamed or repeated column, a row with another number of fields, a quote that is
-// not closed or is followed by text, a zero byte.
+// The first line names the columns; empty lines are skipped; lines end in LF or CRLF, or all in CR alone.
+// Error{recipe} names the file and the line: no header, no rows, an unnamed or repeated column, a row with another
+// number of fields, a quote that is not closed or is followed by text, a zero byte.
 CsvText read_csv(std::string_view text, char delimiter, const std::string& name);
 
 }  // namespace trainlab
