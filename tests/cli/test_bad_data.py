@@ -98,6 +98,38 @@ class BadData(CliTest):
         result = self.csv("a,y\n1,2\nx,3\n", 'data.path: {folder}/t.csv:3: column "a": expected a number, found "x"')
         self.assert_said(result, "hint: ", "categorical")
 
+    def test_csv_whose_first_value_is_no_number(self):
+        hint = "hint: an unknown value is an empty field or NA; a column of categories is named in `categorical`"
+        for column, start in (("a", "a,y\n,1\n?,0\n"), ("y", "a,y\n\n0,?\n")):
+            text = start + "".join(f"{i},{i}\n" for i in range(40))
+            with self.subTest(column):
+                self.assert_said(self.csv(text, f'data.path: {{folder}}/t.csv:3: column "{column}": expected a number, '
+                                          'as nearly all values below are, found "?"'), hint)
+        self.write("t.csv", "a,y\n?,0\n" + "".join(f"{i % 4},{i}\n" for i in range(40)))
+        self.recipe(data='lab.data.csv { "t.csv", target = "y", categorical = { "a" } }', **REGRESSION)
+        self.train("--quiet")
+        self.write("t.csv", "g,a,y\nA1,0,0\n" + "".join(f"{i // 2},{i},{i}\n" for i in range(40)))
+        self.recipe(data='lab.data.csv { "t.csv", target = "y", exclude = { "g" } }:split { val = 0.3, groups = "g" }',
+                    **REGRESSION)
+        self.train("--quiet")
+        self.write("t.csv", "a,y\nA1,0\n" + "".join(f"{i % 4 if i % 8 else 'B'},{i}\n" for i in range(40)))
+        self.recipe(data='lab.data.csv { "t.csv", target = "y" }', **REGRESSION)
+        self.train("--quiet")
+
+    def test_csv_with_a_category_for_nearly_each_row(self):
+        self.write("t.csv", "id,a,y\n" + "".join(f"r{i},{i},{i}\n" for i in range(60)))
+        said = (f"warning: r.lua:{LINES['data']}: data.path: {self.folder}/t.csv: column \"id\": 60 different values "
+                "in 60 rows become 60 features; name it in `exclude`, or in `categorical` if this is meant\n")
+        for options, warns in (("", True), (', categorical = { "id" }', False), (', exclude = { "id" }', False)):
+            with self.subTest(options):
+                self.recipe(data=f'lab.data.csv {{ "t.csv", target = "y"{options} }}', **REGRESSION)
+                result = self.run_program("check", "r.lua")
+                self.assertEqual(said in result.out + result.err, warns, result)
+        self.write("t.csv", "id,a,y\n" + "".join(f"r{i % 30},{i},{i}\n" for i in range(60)))
+        self.recipe(data='lab.data.csv { "t.csv", target = "y" }', **REGRESSION)
+        result = self.run_program("check", "r.lua")
+        self.assertNotIn("different values", result.out + result.err)
+
     def test_csv_in_other_encodings(self):
         hint = "hint: save the file as UTF-8"
         path = self.write("t.csv", b"a,y\nred,1\nros\xe9,2\n")

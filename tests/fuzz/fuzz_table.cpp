@@ -21,7 +21,8 @@ void fuzz(std::string_view bytes) {
   Dataset all;
   all.size = table.rows;
   NamedTensors state;
-  encode(table, {std::make_shared<const Dataset>(std::move(all)), nullptr}, state);
+  std::vector<std::string> warnings;
+  encode(table, {std::make_shared<const Dataset>(std::move(all)), nullptr}, state, warnings);
 }
 
 }  // namespace trainlab::test

@@ -85,7 +85,9 @@ DataParts make_csv(const Options& spec, const DataContext& context) {
       placed_at(spec, "path", [&] { read_inputs(read, file->csv, options); });
       whole_table = std::make_shared<const Table>(std::move(read));
     }
-    all.train.data = std::make_shared<const Dataset>(encode(*whole_table, all.train, all.state));
+    std::vector<std::string> warnings;
+    all.train.data = std::make_shared<const Dataset>(encode(*whole_table, all.train, all.state, warnings));
+    for (const std::string& text : warnings) all.warnings.emplace_back(spec.error("path", text).what());
     if (all.val) all.val->data = all.train.data;
     if (all.test) all.test->data = all.train.data;
   };
@@ -127,13 +129,16 @@ void register_source_csv(Registry& registry) {
               "x [features] and, in a regression, y [targets] in the type of the fit; y int64 in a classification; "
               "one training part")
           .example("lab.data.csv { \"houses.csv\", target = \"price\" }:split { val = 0.2 }:normalize()")
-          .note("A column holds numbers when its first value that is not missing is a number. Any other column holds "
-                "categories and gives a 0/1 feature for each category, in sorted order. Missing values are empty "
-                "fields, NA and nan: a missing number becomes the mean of its column, and a missing category counts as "
-                "a category of its own. Means and categories are taken from the training part; for a category that the "
-                "training part lacks all features of the column are 0. Classes are the target's distinct values, "
-                "sorted. The distinct characters of `text` in the whole file are sorted and numbered from 1; a shorter "
-                "text is filled up with zeros at its front, a longer text is cut at its end."),
+          .note(
+              "A column holds numbers when its first value that is not missing is a number. Where this value is none, "
+              "and at least nine tenths of the values below it are, the column is refused unless `categorical` names "
+              "it. Any other column holds categories and gives a 0/1 feature for each category, in sorted order. "
+              "Missing values are empty "
+              "fields, NA and nan: a missing number becomes the mean of its column, and a missing category counts as "
+              "a category of its own. Means and categories are taken from the training part; for a category that the "
+              "training part lacks all features of the column are 0. Classes are the target's distinct values, "
+              "sorted. The distinct characters of `text` in the whole file are sorted and numbered from 1; a shorter "
+              "text is filled up with zeros at its front, a longer text is cut at its end."),
       DataFactory{make_csv});
 }
 

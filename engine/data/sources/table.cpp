@@ -162,6 +162,30 @@ class TableReader {
         .hint("this one is written as " + *meant + "; a column of categories is named in `categorical`");
   }
 
+  // looks_numeric() for a column of a batch. A first value that is no number, such as "?", would make a column of
+  // numbers one of categories.
+  bool is_numeric(std::size_t column, bool is_named = false) const {
+    const bool looks = looks_numeric(column, is_named);
+    if (!looks && !is_named) refuse_mark(column);
+    return looks;
+  }
+
+  void refuse_mark(std::size_t column) const {
+    std::int64_t first = 0, others = 0, numbers = 0;
+    while (is_missing(csv_.field(first, column))) ++first;
+    for (std::int64_t row = first + 1; row < csv_.rows(); ++row) {
+      const std::string_view field = csv_.field(row, column);
+      if (is_missing(field)) continue;
+      ++others;
+      if (number_in(field)) ++numbers;
+    }
+    if (numbers == 0 || numbers * 10 < others * 9) return;
+    throw wrong(
+        first, column,
+        "expected a number, as nearly all values below are, found " + in_quotes(valid_utf8(csv_.field(first, column))))
+        .hint("an unknown value is an empty field or NA; a column of categories is named in `categorical`");
+  }
+
   double number(std::int64_t row, std::size_t column) const {
     const std::string_view field = csv_.field(row, column);
     const std::optional<double> number = number_in(field);
@@ -186,30 +210,6 @@ class TableReader {
     return all;
   }
 
-  // Distinct values in order (numbers by value, where all are) and each row's place among them.
-  void categories(std::size_t column, std::vector<std::string>& values, std::vector<std::int32_t>& codes) const {
-    std::map<std::string_view, std::int32_t> found;
-    for (std::int64_t row = 0; row < csv_.rows(); ++row)
-      if (const std::string_view field = csv_.field(row, column); !is_missing(field)) found.emplace(field, 0);
-    std::vector<std::string_view> sorted;
-    bool all_numbers = true;
-    for (const auto& [value, code] : found) {
-      sorted.push_back(value);
-      all_numbers = all_numbers && number_in(value);
-    }
-    if (all_numbers) {
-      std::stable_sort(sorted.begin(), sorted.end(),
-                       [](std::string_view a, std::string_view b) { return *number_in(a) < *number_in(b); });
-    }
-    for (const std::string_view value : sorted) {
-      found[value] = static_cast<std::int32_t>(values.size());
-      values.emplace_back(value);
-    }
-    for (std::int64_t row = 0; row < csv_.rows(); ++row) {
-      const std::string_view field = csv_.field(row, column);
-      codes.push_back(is_missing(field) ? -1 : found[field]);
-    }
-  }
   // Categories and names are stored with the model as text.
   Error not_utf8(std::size_t column, std::string_view value) const {
     std::int64_t row = 0;
@@ -226,15 +226,40 @@ class TableReader {
         .hint("save the file as UTF-8");
   }
 
+  // Distinct values in order (numbers by value, where all are) and each row's place among them.
+  void categories(std::size_t column, std::vector<std::string>& values, std::vector<std::int32_t>& codes) const {
+    std::map<std::string_view, std::int32_t> found;
+    for (std::int64_t row = 0; row < csv_.rows(); ++row)
+      if (const std::string_view field = csv_.field(row, column); !is_missing(field)) found.emplace(field, 0);
+    std::vector<std::string_view> sorted;
+    bool all_numbers = true;
+    for (const auto& [value, code] : found) {
+      if (valid_utf8(value) != value) throw not_utf8(column, value);
+      sorted.push_back(value);
+      all_numbers = all_numbers && number_in(value);
+    }
+    if (all_numbers) {
+      std::stable_sort(sorted.begin(), sorted.end(),
+                       [](std::string_view a, std::string_view b) { return *number_in(a) < *number_in(b); });
+    }
+    for (const std::string_view value : sorted) {
+      found[value] = static_cast<std::int32_t>(values.size());
+      values.emplace_back(value);
+    }
+    for (std::int64_t row = 0; row < csv_.rows(); ++row) {
+      const std::string_view field = csv_.field(row, column);
+      codes.push_back(is_missing(field) ? -1 : found[field]);
+    }
+  }
 
   TableColumn input(std::size_t column) const {
+    require_utf8_name(column);
     TableColumn result;
     result.name = csv_.header[column];
-    const bool is_named = is_categorical(column);
-    if (looks_numeric(column, is_named) && !is_named) {
+    result.is_named = is_categorical(column);
+    if (is_numeric(column, result.is_named) && !result.is_named) {
       result.numbers = numbers(column);
     } else {
-      if (valid_utf8(value) != value) throw not_utf8(column, value);
       categories(column, result.values, result.codes);
     }
     return result;
@@ -245,6 +270,7 @@ class TableReader {
   }
 
   void require_all(std::size_t column) const {
+    require_utf8_name(column);
     for (std::int64_t row = 0; row < csv_.rows(); ++row)
       if (is_missing(csv_.field(row, column))) throw wrong(row, column, "the target is missing");
   }
@@ -253,7 +279,6 @@ class TableReader {
     table.text_name = options_.text;
     std::size_t longest = 0;
     for (std::int64_t row = 0; row < csv_.rows(); ++row) {
-    require_utf8_name(column);
       const std::string_view field = csv_.field(row, column);
       if (field.empty()) throw wrong(row, column, "the text is empty");
       const auto characters = static_cast<std::size_t>(std::count_if(
@@ -270,10 +295,9 @@ class TableReader {
       throw recipe_error(file_ + ": a classification has one target, found " + std::to_string(columns.size()));
     table.y = at::empty({table.rows, static_cast<std::int64_t>(columns.size())}, at::kDouble);
     auto* y = table.y.mutable_data_ptr<double>();
-    require_utf8_name(column);
     for (const std::size_t column : columns) {
       require_all(column);
-      if (!looks_numeric(column))
+      if (!is_numeric(column))
         throw wrong(0, column, "several targets are numbers, found " + in_quotes(csv_.field(0, column)));
     }
     for (std::int64_t row = 0; row < table.rows; ++row)
@@ -285,7 +309,7 @@ class TableReader {
     require_all(column);
     const bool is_class =
         options_.task == Task::classification || (options_.task == Task::automatic && is_categorical(column));
-    const bool numeric = !is_class && looks_numeric(column);
+    const bool numeric = !is_class && is_numeric(column);
     if (options_.task == Task::regression && !numeric) {
       throw wrong(0, column, "a regression's target is a number, found " + in_quotes(csv_.field(0, column)))
           .hint("task = \"classification\" takes text");
@@ -338,10 +362,19 @@ double mean_over(const TableColumn& column, const Part& train, const std::string
   return sum / static_cast<double>(count);
 }
 
+// A sentence on a column in which most values are categories of their own: identifiers, times, numbers with a unit.
+std::optional<std::string> warning_of_categories(const TableColumn& column, std::int64_t rows, std::size_t features) {
+  constexpr std::int64_t fewest_rows = 50;
+  if (column.is_number() || column.is_named || rows < fewest_rows || 2 * std::ssize(column.values) <= rows) return {};
+  return "column " + in_quotes(column.name) + ": " + std::to_string(column.values.size()) + " different values in " +
+         std::to_string(rows) + " rows become " + std::to_string(features) +
+         " features; name it in `exclude`, or in `categorical` if this is meant";
+}
+
 // The columns as one tensor [rows, features]; `described` receives the values that are needed to encode other rows in
 // the same way.
 at::Tensor features_of(std::span<const TableColumn> columns, const Table& table, const Part& train,
-                       std::vector<std::string>& names, Value::List& described) {
+                       std::vector<std::string>& names, Value::List& described, std::vector<std::string>& warnings) {
   std::vector<Feature> features;
   for (const TableColumn& column : columns) {
     if (column.is_number()) {
@@ -360,6 +393,8 @@ at::Tensor features_of(std::span<const TableColumn> columns, const Table& table,
       categories.push_back(value);
     }
     if (missing) features.push_back({column.name + "=(missing)", &column, -1});
+    if (const auto warning = warning_of_categories(column, table.rows, codes.size() + (missing ? 1 : 0)))
+      warnings.push_back(table.file + ": " + *warning);
     described.push_back(Value::Map{{"name", column.name}, {"categories", categories}, {"missing", missing}});
   }
 
@@ -418,7 +453,7 @@ at::Tensor read_column(const CsvText& csv, const std::string& file, const std::s
   return TableReader(csv, file, none).column(static_cast<std::size_t>(found - csv.header.begin()));
 }
 
-Dataset encode(const Table& table, const Part& train, NamedTensors& state) {
+Dataset encode(const Table& table, const Part& train, NamedTensors& state, std::vector<std::string>& warnings) {
   Dataset dataset;
   dataset.size = table.rows;
   dataset.classes = static_cast<std::int64_t>(table.classes.size());
@@ -426,7 +461,8 @@ Dataset encode(const Table& table, const Part& train, NamedTensors& state) {
   Value::Map described;
   if (table.text.empty()) {
     Value::List inputs;
-    dataset.columns.push_back({"x", features_of(table.inputs, table, train, dataset.feature_names, inputs), {}, {}});
+    const at::Tensor x = features_of(table.inputs, table, train, dataset.feature_names, inputs, warnings);
+    dataset.columns.push_back({"x", x, {}, {}});
     described["inputs"] = std::move(inputs);
   } else {
     dataset.columns.push_back(text_column(table, state));
@@ -439,7 +475,7 @@ Dataset encode(const Table& table, const Part& train, NamedTensors& state) {
       throw recipe_error(table.file + ": `more` names a column " + in_quotes(column.name) +
                          ", which a batch has already");
     std::vector<std::string> names;
-    dataset.columns.push_back({column.name, features_of({&column, 1}, table, train, names, more), {}, {}});
+    dataset.columns.push_back({column.name, features_of({&column, 1}, table, train, names, more, warnings), {}, {}});
   }
   if (!more.empty()) described["more"] = std::move(more);
 

@@ -32,6 +32,7 @@ struct TableColumn {
   std::vector<double> numbers;      // NaN: missing
   std::vector<std::string> values;  // the distinct categories of a column, sorted, without missing ones
   std::vector<std::int32_t> codes;  // the category of each row; −1: missing
+  bool is_named = false;            // the option `categorical` names the column
 
   bool is_number() const { return values.empty() && codes.empty(); }
 };
@@ -51,8 +52,9 @@ struct Table {
 
 // The rows and the targets of a file, without its inputs, which another table decides where this one is appended to it.
 // Error{recipe} names file, line and column: an unknown column (with a suggestion), a column named twice, text or
-// infinity in a column of numbers, a missing or infinite target, a target of text in a regression, an empty text, a
-// column whose numbers have a decimal comma.
+// infinity in a column of numbers (also as its first value, where nine tenths of the others are numbers), a missing or
+// infinite target, a target of text in a regression, an empty text, a column whose numbers have a decimal comma,
+// categories that are not UTF-8.
 Table read_table(const CsvText& csv, const std::string& file, const TableOptions& options);
 // Adds the inputs: `inputs`, `more` and the text. Errors as above.
 void read_inputs(Table& table, const CsvText& csv, const TableOptions& options);
@@ -67,8 +69,9 @@ at::Tensor read_column(const CsvText& csv, const std::string& file, const std::s
 // text x is int64 [text_length]: the characters, numbered from 1 in the order of the vocabulary of all rows; a shorter
 // text has zeros before it, a longer text is cut at its end. Adds `table` (and `tokenizer`) to `state`. Error{recipe}
 // for a column of numbers without a single number in `train`. Numbers are stored in float64 where float32 does not hold
-// each of them exactly.
-Dataset encode(const Table& table, const Part& train, NamedTensors& state);
+// each of them exactly. `warnings` receives a sentence for each column of categories in which most of at least 50 rows
+// have a value of their own, unless the option `categorical` names the column.
+Dataset encode(const Table& table, const Part& train, NamedTensors& state, std::vector<std::string>& warnings);
 
 // A text as a row of x. Characters count from 1; a text ends where the row ends, so that the last step of a recurrent
 // layer has seen it all.
