@@ -196,7 +196,8 @@ class FinishedFiles(CliTest):
             self.assertEqual(self.listed(), "damaged")
         run = self.finished(text)
         os.truncate(run / "study.db", 0)
-        self.assert_told(("resume run", "report run", "extend run --trials 9"), f"{run}/study.db is damaged: it is empty")
+        self.assert_told(("resume run", "report run", "extend run --trials 9"),
+                         f"{run}/study.db is damaged: it is empty")
         self.assertEqual(self.listed(), "damaged")
         run = self.finished(text)
         shutil.rmtree(run / "trials")

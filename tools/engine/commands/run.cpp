@@ -11,9 +11,9 @@ namespace trainlab {
 namespace {
 
 constexpr const char* mends_may_change =
-    "a mended recipe may change callbacks, metrics and stop rules of a fit, all functions of a fit or a task that ended "
-    "with an error in one of them, stages that have not begun, and code after the stages; for anything else begin a new "
-    "run";
+    "a mended recipe may change callbacks, metrics and stop rules of a fit, all functions of a fit or a task that "
+    "ended with an error in one of them, stages that have not begun, and code after the stages; for anything else "
+    "begin a new run";
 constexpr const char* build_may_not_change =
     "the build of a sweep or an ensemble that has begun may not change, and neither may the callbacks and other "
     "functions in it: the trials that have ended would not be comparable with those to come; begin a new run with the "
