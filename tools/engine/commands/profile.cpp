@@ -330,7 +330,9 @@ Command profile_command() {
                 seconds_flag("the whole profile with its remedies", ", and less for a stage that\nis short itself"),
                 {.name = "by",
                  .type = choice_type("PART", {"layer", "operator"}),
-                 .help = "shows all rows of the table of layers, or all operators (default: the 8 longest rows)"},
+                 .help =
+                     "shows all rows of the table of layers, or all operators, together and by row (default: the 8\n"
+                     "longest rows)"},
                 {.name = "html",
                  .type = file_type("PAGE"),
                  .help = "also writes a page with charts that needs nothing but a browser"},
