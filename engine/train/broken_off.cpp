@@ -29,7 +29,7 @@ std::optional<SavedError> FitLoop::saved(const Error& error) {
   const Member& member = *members_.front();
   const bool is_of_trial = fits_.front().context.manifest == nullptr;
   const bool is_between_steps = member.broken_off().has_value();
-  // What a fit reads may go wrong in a step and in a validation too.
+  // Data that the fit reads may go wrong in a step and in a validation too.
   const bool is_callback = is_between_steps && member.broken_off() != "validation";
   const bool is_of_function = is_raised_by_function(error) || (is_callback && error.kind() == ErrorKind::recipe);
   if (is_of_trial || member.failure()) return std::nullopt;
