@@ -73,7 +73,7 @@ class Conv final : public Layer {
 
   // Members side by side would be a grouped convolution. That saves time only with images of 8 × 8 and few channels,
   // and for more groups the CPU's library takes another algorithm, so that the bits of a member would depend on the
-  // number of other members in its stack (tools/bench/bench_stacks.cpp measures both).
+  // number of other members in its stack (tools/bench/figures/bench_stacks.cpp measures both).
   bool stackable() const override { return false; }
 
   Flops flops() const override { return {products_, input_needs_gradient_ ? 2 * products_ : products_}; }

@@ -71,7 +71,7 @@ class Recurrent final : public Layer {
   }
 
   // The operators take no member axis, and steps of matrix products that have one are slower than the operators in
-  // stacks of less than eight members (tools/bench/bench_stacks.cpp).
+  // stacks of less than eight members (tools/bench/figures/bench_stacks.cpp).
   bool stackable() const override { return false; }
   Flops flops() const override { return flops_; }
 

@@ -30,7 +30,7 @@ using Matrix = Eigen::MatrixXd;
 
 // The tutorial's constants suit tens of thousands of trials. Of some hundreds, as studies have, more comes with a first
 // step of a seventh instead of a sixth of the range, a generation of one point less, and a covariance that learns
-// faster (tools/bench/bench_quality).
+// faster (tools/bench/figures/bench_quality).
 constexpr double first_sigma = 1.0 / 7;
 constexpr double haste = 1.5;  // of the covariance's learning rates
 
