@@ -96,7 +96,7 @@ def read(root):
     headers, files = {}, {}
     for folder in ("engine", "bindings", "tools"):
         for path in sorted((root / folder).rglob("*")):
-            if path.suffix in (".h", ".cpp") and path.parent.name != "bench":
+            if path.suffix in (".h", ".cpp") and "bench" not in path.relative_to(root).parts:
                 to = headers if path.suffix == ".h" else files
                 to[path.relative_to(root)] = without_comments(path.read_text())
     return headers, files
