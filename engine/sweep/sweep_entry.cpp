@@ -208,8 +208,8 @@ Entry sweep_entry() {
           "in all three. If all repeats of a trial so far are worse than all repeats of the best trial, and chance "
           "would do that in less than one of ten cases, the trial ends without its other repeats. A trial that raises "
           "an error, needs more memory than is free, or whose loss is not a number has failed; the sweep continues, up "
-          "to `max_failures`. If `build` "
-          "raises an error before any trial could be built, the sweep ends: then the recipe is wrong, not a trial.");
+          "to `max_failures`. If `build` raises an error before any trial could be built, the sweep ends: then the "
+          "recipe is wrong, not a trial.");
 }
 
 std::string why_folder(const Options& stage) {

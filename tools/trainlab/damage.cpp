@@ -49,10 +49,11 @@ class Look {
     }
     has_report_ = damages_.empty();
     for (const StageRecord& stage : stages) {
-      for (const Error& damage : damages_of_stage(folder_of(stage), stage.kind)) keep(damage);
+      const fs::path folder = folder_of(stage);
+      for (const Error& damage : damages_of_stage(folder, stage.kind)) keep(damage);
       note([&] {
-        for (const StoredModel& model : kept_models(stage, folder_of(stage))) {
-          if (model.folder != folder_of(stage)) files_of_trial(model.folder);
+        for (const StoredModel& model : kept_models(stage, folder)) {
+          if (model.folder != folder) files_of_trial(model.folder);
           weights(model.folder);
         }
       });

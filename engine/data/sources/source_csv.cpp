@@ -133,12 +133,11 @@ void register_source_csv(Registry& registry) {
               "A column holds numbers when its first value that is not missing is a number. Where this value is none, "
               "and at least nine tenths of the values below it are, the column is refused unless `categorical` names "
               "it. Any other column holds categories and gives a 0/1 feature for each category, in sorted order. "
-              "Missing values are empty "
-              "fields, NA and nan: a missing number becomes the mean of its column, and a missing category counts as "
-              "a category of its own. Means and categories are taken from the training part; for a category that the "
-              "training part lacks all features of the column are 0. Classes are the target's distinct values, "
-              "sorted. The distinct characters of `text` in the whole file are sorted and numbered from 1; a shorter "
-              "text is filled up with zeros at its front, a longer text is cut at its end."),
+              "Missing values are empty fields, NA and nan: a missing number becomes the mean of its column, and a "
+              "missing category counts as a category of its own. Means and categories are taken from the training "
+              "part; for a category that the training part lacks all features of the column are 0. Classes are the "
+              "target's distinct values, sorted. The distinct characters of `text` in the whole file are sorted and "
+              "numbered from 1; a shorter text is filled up with zeros at its front, a longer text is cut at its end."),
       DataFactory{make_csv});
 }
 
