@@ -1,10 +1,14 @@
 """Whatever ends a run, nothing that only a process under way needs is left in its folder: no temporaries, no logs of
 SQLite, no weights that no checkpoint names."""
 
+import contextlib
 import json
 import os
 import select
 import signal
+import sqlite3
+import subprocess
+import sys
 import unittest
 
 from program import LIMIT, CliTest, fit
@@ -123,6 +127,25 @@ class Leftovers(CliTest):
             self.wait_for_end(engine)
             self.run_program("resume", "run", "--quiet")
             self.assert_clean("killed with its supervisor")
+
+    def test_a_process_that_is_killed_once_its_sweep_is_finished(self):
+        self.write("r.lua", RECIPES["sweep"])
+        self.run_program("r.lua", "--threads", "1", "--out", "run", "--quiet")
+        study = self.folder / "run/study.db"
+        before = self.rows(study)
+        subprocess.run([sys.executable, "-c", "import os, sqlite3, sys\nopen_study = sqlite3.connect(sys.argv[1])\n"
+                        "open_study.execute('PRAGMA journal_mode = WAL')\n"
+                        "open_study.execute('UPDATE trials SET state = state')\nopen_study.commit()\nos._exit(0)\n",
+                        study], check=True)
+        self.assertTrue((self.folder / "run/study.db-wal").exists())
+        self.run_program("resume", "run")
+        self.assertEqual(self.strays(self.folder / "run"), [])
+        self.assertEqual(self.rows(study), before)
+
+    @staticmethod
+    def rows(study):
+        with contextlib.closing(sqlite3.connect(study)) as base:
+            return base.execute("SELECT * FROM trials").fetchall()
 
     @staticmethod
     def wait_for_end(process):

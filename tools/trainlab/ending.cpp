@@ -52,19 +52,6 @@ bool has_summary(const fs::path& run) {
 
 bool is_interrupted(const Outcome& outcome) { return outcome.code == 130 || outcome.code == 143; }
 
-// Settles the run's studies: engines that were killed, as helpers are at the end, leave the logs of their studies.
-void settle_studies(const fs::path& run) {
-  if (run.empty()) return;
-  try {
-    for (const StageRecord& stage : read_stages(run)) {
-      const fs::path folder = run / stage.folder;
-      if (fs::exists(folder / "study.db-wal")) StudyPlace::of_stage(folder).settle();
-    }
-  } catch (const std::exception&) {
-    // An unreadable run is reported elsewhere.
-  }
-}
-
 void write_out(const std::string& text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
     throw run_error("cannot write to standard output");
@@ -97,6 +84,18 @@ int supervise(const Request& request, const Arguments& arguments, std::optional<
     // If the end of the terminal stopped the run, nothing can be written to this terminal.
     if (is_interrupted(outcome)) return outcome.code;
     throw;
+  }
+}
+
+void settle_studies(const fs::path& run) {
+  if (run.empty()) return;
+  try {
+    for (const StageRecord& stage : read_stages(run)) {
+      const fs::path folder = run / stage.folder;
+      if (fs::exists(folder / "study.db-wal")) StudyPlace::of_stage(folder).settle();
+    }
+  } catch (const std::exception&) {
+    // An unreadable run is reported elsewhere.
   }
 }
 
