@@ -535,6 +535,72 @@ return lab.sweep { name = "search", space = { lr = lab.space.log(1e-3, 1e-1) }, 
                      "trainlab: expected a lab.fit as the stage of the recipe, found lab.task")
 
 
+class Model(PlanTest):
+    HIDDEN = {**DIGITS, "model": "nn.Sequential { nn.Flatten(), nn.Linear(4), nn.ReLU(), nn.Linear(10) }"}
+
+    def test_a_recipe(self):
+        self.recipe(**self.HIDDEN)
+        result = self.run_program("plan", "model", "r.lua", "--threads", "1", "--json")
+        plan = result.json()
+        self.assertEqual((plan["kind"], plan["metric"], plan["goal"], plan["stage"]),
+                         ("plan_model", "val.loss", "min", "f"))
+        self.assertEqual((plan["seeds"], plan["failed"], plan["left_out"]), (3, 0, []))
+        sizes = plan["sizes"]
+        self.assertEqual([one["factor"] for one in sizes], [0.25, 0.5, 1, 2, 4])
+        self.assertEqual([one["set"] for one in sizes[-2:]], [["model[2].out_features=8"], ["model[2].out_features=16"]])
+        self.assertEqual([one["parameters"] for one in sizes], [75 * units + 10 for units in (1, 2, 4, 8, 16)])
+        own, four = sizes[2], sizes[4]
+        self.assertEqual((own["difference"], own["verdict"]), (None, None))
+        differences = [a - b for a, b in zip(four["values"], own["values"])]
+        self.assertAlmostEqual(four["difference"]["mean"], statistics.mean(differences))
+        half = 4.302652729749464 * statistics.stdev(differences) / 3 ** 0.5  # Student's quantile, 2 degrees of freedom
+        self.assertAlmostEqual(four["difference"]["high"] - four["difference"]["low"], 2 * half)
+        self.assertEqual(four["verdict"], "better")
+        self.assertFalse((self.folder / "runs").exists())
+        # The recipe's own size and the first seed: the training of the recipe itself.
+        self.train("--out", "run", "--quiet")
+        self.assertAlmostEqual(self.summary(self.folder / "run")["metrics"]["val.loss"], own["values"][0], 5)
+        # The largest size: that of the recipe with the change.
+        self.train("--out", "large", "--quiet", "--set", four["set"][0])
+        self.assertAlmostEqual(self.summary(self.folder / "large")["metrics"]["val.loss"], four["values"][0], 5)
+
+        text = self.run_program("plan", "model", "r.lua", "--threads", "1", "--quiet").out
+        for part in ("val.loss by the features of hidden layers, with 3 seeds\n", "the recipe's own", "), better",
+                     "\n  took     "):
+            self.assertIn(part, text)
+        self.assertTrue(all(line == line.rstrip() for line in text.splitlines()), text)
+
+    def test_sizes_that_cannot_be_planned(self):
+        self.recipe(**{**self.HIDDEN, "model": "nn.Sequential { nn.Reshape { 8, 8 }, nn.Linear(8), "
+                                               "nn.TransformerEncoderLayer(4), nn.Flatten(), nn.Linear(10) }", "epochs": "1"})
+        plan = self.plan("model", "r.lua", "--threads", "1", "--quiet")
+        self.assertEqual([one["factor"] for one in plan["sizes"]], [0.5, 1, 2, 4])
+        self.assertRegex(plan["left_out"][0], r"^0\.25 times the features: .*TransformerEncoderLayer")
+
+    def test_a_search_within_a_time(self):
+        self.write("r.lua", fit(**{**self.HIDDEN, "epochs": "1"}).replace(
+            "return lab.fit {", "local function build(hp) return lab.fit {").rstrip() + """ end
+return lab.sweep { name = "search", space = { lr = lab.space.log(1e-3, 1e-1) }, metric = "val.loss", trials = 2,
+                   build = build }
+""")
+        plan = self.plan("model", "r.lua", "--threads", "1", "--quiet", "--within", "1 h")
+        self.assertRegex(plan["note"], r"^trial 0 of sweep search \(lr = [\d.e-]+\)$")
+        self.assertEqual(plan["seeds"], 10)
+        self.assertEqual(plan["sizes"][-1]["parameters"], 75 * 16 + 10)
+        result = self.run_program("plan", "model", "r.lua", "--threads", "1", "--quiet", "--within", "0.001 s", code=2)
+        self.assert_said(result, "trainlab: --within: two seeds do not fit")
+
+    def test_questions_without_an_answer(self):
+        self.refused(["model"], "trainlab: `trainlab plan model` takes one recipe")
+        self.recipe(**DIGITS)
+        self.refused(["model", "r.lua", "--threads", "1"],
+                     "r.lua:2: model: expected a hidden layer with a number of features, found none", code=1)
+        self.recipe(**{**self.HIDDEN, "data": "lab.data.digits()"})
+        self.refused(["model", "r.lua", "--threads", "1"],
+                     "r.lua:2: monitor: expected a metric of a validation part, found train.loss, which says nothing "
+                     "about new samples", code=1)
+
+
 class Sweep(PlanTest):
     def setUp(self):
         super().setUp()

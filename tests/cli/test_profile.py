@@ -568,6 +568,17 @@ end }
             self.assertEqual(remedy["tried"], remedy["pairs"] is not None, remedy)
             self.assertIsInstance(remedy["set"], list)
 
+    def test_a_smaller_model_is_tried(self):
+        wide = "nn.Sequential { nn.Linear(512), nn.GELU(), nn.Linear(512), nn.GELU(), nn.Linear(3) }"
+        self.recipe(model=wide, batch="64", data="lab.data.blobs { samples = 1024 }:split { val = 0.25 }")
+        profile = self.profile("r.lua", seconds="60")
+        halves = [one for one in profile["remedies"] if one["name"] == "half the features of hidden layers"]
+        self.assertEqual([one["set"] for one in halves],
+                         [["model[1].out_features=256", "model[3].out_features=256"]], profile["verdict"])
+        self.assertEqual((halves[0]["reason"], halves[0]["result"]), (None, "changes the result"))
+        self.assertGreater(halves[0]["ratio"]["median"], 1.2)
+        self.assertGreater(halves[0]["bytes"], 0)
+
     def test_the_seconds_are_those_of_the_remedies_too(self):
         """What is not tried for want of time says so, with the seconds that would be enough."""
         profile = self.once(self.of_a_small_fit)

@@ -142,4 +142,10 @@ std::string digits_fit(const std::string& more) {
          more + "}";
 }
 
+std::string digits_fit_with_layers(const std::string& layers, const std::string& more) {
+  std::string text = digits_fit(more);
+  const std::size_t begin = text.find("[{\"@\": \"nn.Flatten\"}"), end = text.find("]}", begin);
+  return text.replace(begin, end - begin, "[" + layers);
+}
+
 }  // namespace trainlab::test

@@ -52,5 +52,7 @@ std::string rows_without_seconds(const std::filesystem::path& folder);
 
 // The fit that most tests use, with `more` put before its closing brace: `, "epochs": 3`.
 std::string digits_fit(const std::string& more);
+// The same with other layers.
+std::string digits_fit_with_layers(const std::string& layers, const std::string& more = "");
 
 }  // namespace trainlab::test

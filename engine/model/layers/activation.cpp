@@ -201,8 +201,9 @@ void add(Registry& registry, Entry entry, LayerKind flags = {}) {
 }
 
 template <class T>
-void add(Registry& registry, Entry entry, Nonlinearity nonlinearity) {
-  add<T>(registry, std::move(entry), LayerKind{.traits = {.nonlinearity = nonlinearity}});
+void add(Registry& registry, Entry entry, Nonlinearity nonlinearity, bool has_exponential = false) {
+  add<T>(registry, std::move(entry),
+         LayerKind{.traits = {.nonlinearity = nonlinearity, .has_exponential = has_exponential}});
 }
 
 Option softmax_dim(std::string doc =
@@ -216,14 +217,14 @@ Option softmax_dim(std::string doc =
 void register_activation(Registry& registry) {
   add<Plain<relu, Keeps::output>>(registry, Entry("nn.ReLU", "layer", "max(0, x).").example("nn.ReLU()"),
                                   Nonlinearity::rectifier);
-  add<Plain<sigmoid, Keeps::output>>(registry,
-                                     Entry("nn.Sigmoid", "layer", "1 / (1 + exp(−x)).").example("nn.Sigmoid()"),
-                                     {.applies = "sigmoid", .traits = {.nonlinearity = Nonlinearity::sigmoid}});
+  add<Plain<sigmoid, Keeps::output>>(
+      registry, Entry("nn.Sigmoid", "layer", "1 / (1 + exp(−x)).").example("nn.Sigmoid()"),
+      {.applies = "sigmoid", .traits = {.nonlinearity = Nonlinearity::sigmoid, .has_exponential = true}});
   add<Plain<silu, Keeps::input>>(registry,
                                  Entry("nn.SiLU", "layer", "x·sigmoid(x), also called swish.").example("nn.SiLU()"),
-                                 Nonlinearity::other);
+                                 Nonlinearity::other, true);
   add<Plain<tanh, Keeps::output>>(registry, Entry("nn.Tanh", "layer", "Hyperbolic tangent.").example("nn.Tanh()"),
-                                  Nonlinearity::tanh);
+                                  Nonlinearity::tanh, true);
 
   add<Softsign>(registry, Entry("nn.Softsign", "layer", "x / (1 + |x|).").example("nn.Softsign()"));
   add<Hardtanh>(registry,
@@ -241,7 +242,7 @@ void register_activation(Registry& registry) {
            Entry("nn.ELU", "layer", "x where positive, else alpha·(exp(x) − 1).")
                .with(Option("alpha", "the output approaches −alpha for x → −∞").number().or_default(1.0).positional())
                .example("nn.ELU()"),
-           Nonlinearity::other);
+           Nonlinearity::other, true);
   add<GELU>(
       registry,
       Entry("nn.GELU", "layer", "x·Φ(x) with the normal distribution function Φ.")
@@ -250,7 +251,7 @@ void register_activation(Registry& registry) {
                     .or_default("none"))
           .example("nn.GELU { approximate = \"tanh\" }")
           .note("Hendrycks and Gimpel 2016."),
-      Nonlinearity::other);
+      Nonlinearity::other, true);
   add<Softplus>(registry,
                 Entry("nn.Softplus", "layer", "log(1 + exp(beta·x)) / beta, a smooth max(0, x).")
                     .with(Option("beta", "sharpness").number().more_than(0).or_default(1.0).positional())
@@ -259,16 +260,16 @@ void register_activation(Registry& registry) {
                               .or_default(20.0)
                               .positional())
                     .example("nn.Softplus()"),
-                Nonlinearity::other);
+                Nonlinearity::other, true);
   add<Plain<mish, Keeps::input>>(
       registry, Entry("nn.Mish", "layer", "x·tanh(softplus(x)).").example("nn.Mish()").note("Misra 2019."),
-      Nonlinearity::other);
+      Nonlinearity::other, true);
   add<Plain<selu, Keeps::output>>(registry,
                                   Entry("nn.SELU", "layer", "Scaled ELU that keeps mean 0 and variance 1.")
                                       .example("nn.SELU()")
                                       .note("Goes with init.kaiming_normal { nonlinearity = \"linear\" } and "
                                             "nn.AlphaDropout. Klambauer et al. 2017."),
-                                  Nonlinearity::other);
+                                  Nonlinearity::other, true);
   add<Plain<hardswish, Keeps::input>>(
       registry, Entry("nn.Hardswish", "layer", "x·min(max(x + 3, 0), 6) / 6.").example("nn.Hardswish()"));
   add<Plain<hardsigmoid, Keeps::input>>(
@@ -278,13 +279,15 @@ void register_activation(Registry& registry) {
   add<Plain<log_sigmoid, Keeps::input>>(
       registry, Entry("nn.LogSigmoid", "layer", "log(1 / (1 + exp(−x))).").example("nn.LogSigmoid()"),
       {.applies = "sigmoid"});
-  add<CELU>(registry, Entry("nn.CELU", "layer", "max(0, x) + min(0, alpha·(exp(x / alpha) − 1)).")
-                          .with(Option("alpha", "the output approaches −alpha for x → −∞")
-                                    .number()
-                                    .more_than(0)
-                                    .or_default(1.0)
-                                    .positional())
-                          .example("nn.CELU()"));
+  add<CELU>(registry,
+            Entry("nn.CELU", "layer", "max(0, x) + min(0, alpha·(exp(x / alpha) − 1)).")
+                .with(Option("alpha", "the output approaches −alpha for x → −∞")
+                          .number()
+                          .more_than(0)
+                          .or_default(1.0)
+                          .positional())
+                .example("nn.CELU()"),
+            Nonlinearity::other, true);
   add<GLU>(registry, Entry("nn.GLU", "layer", "The first half of an axis times sigmoid of the second half.")
                          .with(softmax_dim("the axis that is halved, counted from the end: -1 is the last (features)"))
                          .example("nn.GLU()")

@@ -142,7 +142,7 @@ void register_branches(Registry& registry) {
           .with(Option("times", "number of copies").integer().at_least(1).at_most(10000).positional().required())
           .with(Option("layer", "the layer").entry("layer").positional().required())
           .example("nn.Repeat(4, nn.Residual { nn.Linear(64), nn.ReLU() })"),
-      layer_kind<Repeat>());
+      layer_kind<Repeat>({.repeats = "times"}));
 }
 
 }  // namespace trainlab

@@ -234,7 +234,7 @@ void add(Registry& registry) {
           .example("nn.Conv" + d + "(32, 3, { padding = 1 })")
           .note("The number of input channels is inferred. Weights and biases start uniform in ±1/√(inputs of one "
                 "output), as PyTorch's do."),
-      layer_kind<Conv<axes, false>>({.traits = convolution}));
+      layer_kind<Conv<axes, false>>({.width = "out_channels", .traits = convolution}));
   registry.add(
       conv("nn.ConvTranspose" + d, "Transposed convolution of " + axes_text(axes) + "; a stride enlarges the output.",
            axes)
@@ -244,7 +244,7 @@ void add(Registry& registry) {
                     .or_default(each(0, axes)))
           .example("nn.ConvTranspose" + d + "(16, 4, { stride = 2, padding = 1 })")
           .note("A size n becomes (n − 1)·stride − 2·padding + dilation·(kernel_size − 1) + output_padding + 1."),
-      layer_kind<Conv<axes, true>>({.outputs_axis = 1, .traits = convolution}));
+      layer_kind<Conv<axes, true>>({.width = "out_channels", .outputs_axis = 1, .traits = convolution}));
 }
 
 }  // namespace
@@ -259,7 +259,7 @@ void register_conv(Registry& registry) {
           .with(bias_option())
           .example("nn.SeparableConv2d(64, 3, { padding = \"same\" })")
           .note("Has far fewer weights and products than nn.Conv2d. Chollet 2017."),
-      layer_kind<SeparableConv2d>({.traits = convolution}));
+      layer_kind<SeparableConv2d>({.width = "out_channels", .traits = convolution}));
 }
 
 }  // namespace trainlab

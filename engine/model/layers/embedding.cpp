@@ -136,7 +136,7 @@ void register_embedding(Registry& registry) {
           .with(init_option())
           .example("nn.Embedding(65, 128, { init = lab.init.normal(0.02) })")
           .note("Vectors start as normal draws of deviation 1, as PyTorch's do."),
-      layer_kind<Embedding>());
+      layer_kind<Embedding>({.width = "embedding_dim"}));
   registry.add(
       Entry("nn.PositionalEmbedding", "layer", "Adds a learned vector to each position of [length, features].")
           .with(init_option())

@@ -71,7 +71,7 @@ void register_linear(Registry& registry) {
           .with(init_option())
           .example("nn.Linear(64)")
           .note("The input's size is inferred. Weights and biases start uniform in ±1/√(input size), as PyTorch's do."),
-      layer_kind<LinearLayer>());
+      layer_kind<LinearLayer>({.width = "out_features"}));
 }
 
 }  // namespace trainlab

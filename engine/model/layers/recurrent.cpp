@@ -150,16 +150,16 @@ void register_recurrent(Registry& registry) {
                    .example("nn.LSTM(64, { num_layers = 2, output = \"last\" })")
                    .note("Weights start uniform in ±1/√hidden_size and states at 0, as PyTorch's do. The last state of "
                          "the backward direction is its state at the first step. Hochreiter and Schmidhuber 1997."),
-               layer_kind<Recurrent<Cell::lstm>>());
+               layer_kind<Recurrent<Cell::lstm>>({.width = "hidden_size"}));
   registry.add(recurrent("nn.GRU", "Gated recurrent units over [length, features].")
                    .example("nn.GRU(64, { bidirectional = true })")
                    .note("Weights start uniform in ±1/√hidden_size and states at 0, as PyTorch's do. Cho et al. 2014."),
-               layer_kind<Recurrent<Cell::gru>>());
+               layer_kind<Recurrent<Cell::gru>>({.width = "hidden_size"}));
   registry.add(recurrent("nn.RNN", "A plain recurrent layer over [length, features]: h ← f(W·x + b + U·h + c).")
                    .with(Option("nonlinearity", "the function f").choice({"tanh", "relu"}).or_default("tanh"))
                    .example("nn.RNN(64, { nonlinearity = \"relu\" })")
                    .note("Weights start uniform in ±1/√hidden_size and states at 0, as PyTorch's do. Elman 1990."),
-               layer_kind<Recurrent<Cell::plain>>());
+               layer_kind<Recurrent<Cell::plain>>({.width = "hidden_size"}));
 }
 
 }  // namespace trainlab

@@ -119,16 +119,16 @@ void register_recurrent_cell(Registry& registry) {
                    .note("For loops written by hand: lab.build(nn.LSTMCell(64, { state = \"s\", output = \"state\" }), "
                          "{ input = { x = { 8 }, s = { 128 } } }):forward(x, s). " +
                          sources),
-               layer_kind<RecurrentCell<Step::lstm>>());
+               layer_kind<RecurrentCell<Step::lstm>>({.width = "hidden_size"}));
   registry.add(cell_entry("nn.GRUCell", "One step of nn.GRU: [features] becomes [hidden_size].", "[hidden_size]")
                    .example("nn.GRUCell(64, { state = \"h\" })")
                    .note(sources),
-               layer_kind<RecurrentCell<Step::gru>>());
+               layer_kind<RecurrentCell<Step::gru>>({.width = "hidden_size"}));
   registry.add(cell_entry("nn.RNNCell", "One step of nn.RNN: [features] becomes [hidden_size].", "[hidden_size]")
                    .with(Option("nonlinearity", "the function of a step").choice({"tanh", "relu"}).or_default("tanh"))
                    .example("nn.RNNCell(64, { state = \"h\" })")
                    .note(sources),
-               layer_kind<RecurrentCell<Step::plain>>());
+               layer_kind<RecurrentCell<Step::plain>>({.width = "hidden_size"}));
 }
 
 }  // namespace trainlab

@@ -177,7 +177,7 @@ void register_transformer(Registry& registry) {
           .example("nn.Repeat(4, nn.TransformerEncoderLayer(4, { causal = true }))")
           .note("Vaswani et al. 2017; pre-norm: Xiong et al. 2020. With pre-norm, an nn.LayerNorm follows the last "
                 "block."),
-      layer_kind<TransformerEncoderLayer>());
+      layer_kind<TransformerEncoderLayer>({.width = "dim_feedforward"}));
   registry.add(
       transformer("nn.TransformerDecoderLayer",
                   "Causal self-attention, attention to a memory, and a feed-forward net on [positions, features].")
@@ -186,7 +186,7 @@ void register_transformer(Registry& registry) {
                     .required())
           .example("nn.Repeat(2, nn.TransformerDecoderLayer(4, { memory = \"source\" }))")
           .note("Vaswani et al. 2017. nn.Branch { name = \"source\", … } gives the memory its name."),
-      layer_kind<TransformerDecoderLayer>());
+      layer_kind<TransformerDecoderLayer>({.width = "dim_feedforward"}));
 }
 
 }  // namespace trainlab

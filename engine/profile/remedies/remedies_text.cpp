@@ -71,6 +71,13 @@ Value quality_value(const RemedyQuality& quality) {
       {"reason", is_judged ? Value() : Value(quality.reason)}};
 }
 
+// The words of a line: the first few, because a large model has a change for each layer.
+std::string some_words_of(const std::vector<std::string>& set) {
+  constexpr std::size_t shown = 3;
+  if (set.size() <= shown) return words_of(set);
+  return words_of({set.begin(), set.begin() + shown}) + fmt::format(" and {} more, see --json", set.size() - shown);
+}
+
 }  // namespace
 
 std::string words_of(const std::vector<std::string>& set, const std::string& between) {
@@ -81,7 +88,7 @@ std::string remedies_text(const TriedRemedies& remedies) {
   if (remedies.all.empty()) return "";
   std::string text = "\nremedies (speed with to speed without, 95 % interval)\n";
   for (const Remedy& one : remedies.all) {
-    text += fmt::format("  {:<34} {:<30} ", one.name, words_of(one.set));
+    text += fmt::format("  {:<34} {:<30} ", one.name, some_words_of(one.set));
     if (one.has_ratio()) {
       const std::string few = one.has_interval() ? "" : fmt::format(" in {} pairs", one.pairs);
       text += fmt::format("{}, {}{}\n", ratio_text(one.ratio, few), one.result, bytes_text(one.bytes));

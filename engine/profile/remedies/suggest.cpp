@@ -6,6 +6,7 @@
 #include <functional>
 #include <iterator>
 
+#include "core/words.h"
 #include "profile/remedies.h"
 
 namespace trainlab {
@@ -96,6 +97,20 @@ class Suggestions {
       add(in_code("another layout of the data", "samples lie in memory, each in one piece"));
     }
   }
+  void fewer_features() {
+    if (!facts_.model) return add(in_code("a smaller model", "the recipe has several models, or a loop of its own"));
+    const std::vector<std::string> half = facts_.model->features(0.5);
+    if (half.empty()) return add({.name = "a smaller model", .reason = "no hidden layer has a number of features"});
+    add({.name = "half the features of hidden layers", .set = half});
+  }
+  void fewer_layers() {
+    if (!facts_.model || facts_.model->half_repeats().empty()) return;
+    add({.name = "half as many repeated layers", .set = facts_.model->half_repeats()});
+  }
+  void cheaper_activation() {
+    if (!facts_.model || facts_.model->rectifiers().empty()) return;
+    add({.name = "ReLU in place of " + listed(facts_.model->replaced(), "and"), .set = facts_.model->rectifiers()});
+  }
   void threads(int count) {
     if (count == facts_.threads) {
       add({.name = "other threads of operators",
@@ -174,18 +189,22 @@ std::vector<Remedy> remedies_for(Bottleneck verdict, const FitFacts& facts) {
       suggestions.threads(facts.cores);
       suggestions.precision();
       suggestions.layout_of_images();
-      suggestions.add(in_code("a smaller model", "it is another model"));
+      suggestions.fewer_features();
+      suggestions.fewer_layers();
       break;
     case Bottleneck::bandwidth:
       suggestions.smaller_batch();  // whose tensors may fit the caches
       suggestions.batch(2);
       suggestions.precision();
       suggestions.layout_of_images();
-      suggestions.add(in_code("a cheaper activation, or fewer of them", "it is another model"));
+      suggestions.cheaper_activation();
+      suggestions.fewer_features();
+      suggestions.fewer_layers();
       break;
     case Bottleneck::optimizer:
       suggestions.batch(2);
       suggestions.accumulate();
+      suggestions.fewer_features();
       break;
     case Bottleneck::evaluation:
       suggestions.validate();

@@ -244,6 +244,7 @@ bool keeps_much(const FitPlan& plan, const MemoryPrediction* predicted) {
 }
 
 FitFacts facts_of(const Profile& profile, const FitPlan& plan, const StageOfTraining& stage, int threads) {
+  const Options& fit = plan.options;
   const std::int64_t stack = plan.step ? 1 : stack_size(plan, threads);
   return {.batch = plan.loader.batch,
           .accumulate = plan.accumulate,
@@ -259,6 +260,7 @@ FitFacts facts_of(const Profile& profile, const FitPlan& plan, const StageOfTrai
           .drops_last = plan.loader.drop_last,
           .decodes_files = decodes_files(plan.data.train),
           .has_convolutions = plan.model && has_convolutions(plan.model->root()),
+          .model = fit.is_entry("model") ? std::optional<ModelChanges>(fit) : std::nullopt,
           .keeps_much = keeps_much(plan, stage.predicted),
           .chain = plan.model ? std::ssize(plan.model->chain()) : 1,
           .stack = stack > 1 ? stack : few_fits,

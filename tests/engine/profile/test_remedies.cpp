@@ -95,6 +95,32 @@ TEST_CASE("another layout is named with the reason why there is none to try") {
   CHECK(reason(Bottleneck::input, images) == "no option: data:pack stands in the recipe");
 }
 
+TEST_CASE("where the passes or the optimizer take the time, smaller models are tried") {
+  const auto with = [](const std::string& layers) {
+    FitFacts all = facts();
+    all.model.emplace(parse_options(digits_fit_with_layers(layers)));
+    return all;
+  };
+  const auto has = [](const std::vector<Remedy>& remedies, const std::string& name) {
+    return std::ranges::count_if(remedies, [&](const Remedy& one) { return one.name == name && one.is_tried(); }) == 1;
+  };
+  const FitFacts mlp = with(R"({"@": "nn.Flatten"}, {"@": "nn.Linear", "out_features": 25}, {"@": "nn.GELU"},
+      {"@": "nn.Linear", "out_features": 10})");
+  for (const Bottleneck verdict : {Bottleneck::compute, Bottleneck::bandwidth, Bottleneck::optimizer}) {
+    CHECK(has(remedies_for(verdict, mlp), "half the features of hidden layers"));
+    CHECK(has(remedies_for(verdict, mlp), "ReLU in place of GELU") == (verdict == Bottleneck::bandwidth));
+    CHECK_FALSE(has(remedies_for(verdict, mlp), "half as many repeated layers"));
+  }
+  const FitFacts deep = with(R"({"@": "nn.Repeat", "times": 4, "layer": {"@": "nn.Linear", "out_features": 8}},
+      {"@": "nn.Flatten"}, {"@": "nn.Linear", "out_features": 10})");
+  CHECK(has(remedies_for(Bottleneck::compute, deep), "half as many repeated layers"));
+  CHECK(has(remedies_for(Bottleneck::bandwidth, deep), "half as many repeated layers"));
+  const FitFacts linear = with(R"({"@": "nn.Flatten"}, {"@": "nn.Linear", "out_features": 10})");
+  CHECK(remedies_for(Bottleneck::compute, linear).back().reason == "no hidden layer has a number of features");
+  CHECK(remedies_for(Bottleneck::compute, facts()).back().reason ==
+        "no option: the recipe has several models, or a loop of its own");
+}
+
 TEST_CASE("remedies for which no time is left are named with the time that would be enough") {
   const Options fit = parse_options(digits_fit(R"(, "steps": 40)"));
   const RunSettings settings = cpu_settings();

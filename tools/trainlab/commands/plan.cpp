@@ -73,7 +73,7 @@ PlanQuestion plan_question(const Arguments& given) {
 }
 
 const std::vector<PlanTopic>& topics() {
-  static const std::vector<PlanTopic> all = {fit_topic(), seeds_topic(), data_topic(), sweep_topic()};
+  static const std::vector<PlanTopic> all = {fit_topic(), seeds_topic(), data_topic(), model_topic(), sweep_topic()};
   return all;
 }
 
@@ -151,11 +151,13 @@ Command plan_command() {
           "differs from seed to seed, and how many seeds a difference takes. `plan data` trains a recipe on an "
           "eighth,\n"
           "a quarter, a half and all of its training data, and says what 2 and 4 times the data would bring.\n"
+          "`plan model` trains a recipe with a quarter to four times the features of its hidden layers, and says\n"
+          "what a larger model brings and costs.\n"
           "`plan sweep` trains models of several sizes for --flops in all, and fits the law to these runs.\n"
           "All numbers are estimates. More: docs/planning.md\n",
       .words = {.operand = "RECIPE.lua | fit FILE.csv | fit RUN | seeds RECIPE.lua | seeds RUN | data RECIPE.lua | "
-                           "sweep RECIPE.lua",
-                .what = "a recipe, flags, or fit, seeds, data or sweep with what they take",
+                           "model RECIPE.lua | sweep RECIPE.lua",
+                .what = "a recipe, flags, or fit, seeds, data, model or sweep with what they take",
                 .most = Words::any,
                 .names = FlagType::Names::files},
       .flags =
@@ -164,7 +166,8 @@ Command plan_command() {
            {.name = "money", .type = text_type("AMOUNT"), .help = "the budget in money, as \"500 EUR\"; with --prices"},
            {.name = "within",
             .type = time_type(),
-            .help = "the budget in time, as \"24 h\"; with seeds and data: begin no training that would end later"},
+            .help =
+                "the budget in time, as \"24 h\"; with seeds, data and model: begin no training that would end\nlater"},
            {.name = "difference",
             .type = number_type("D", 1e-300, 1e300, "above 0"),
             .help = "with seeds: how many it takes to detect a difference of the metric between two recipes"},

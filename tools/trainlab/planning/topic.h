@@ -23,6 +23,7 @@ struct PlanTopic {
 PlanTopic fit_topic();
 PlanTopic seeds_topic();
 PlanTopic data_topic();
+PlanTopic model_topic();
 PlanTopic sweep_topic();
 
 }  // namespace trainlab::cli

@@ -310,9 +310,10 @@ enum class Nonlinearity { none, other, rectifier, sigmoid, tanh };
 // What those who watch layers must know of a kind of layer.
 struct LayerTraits {
   Nonlinearity nonlinearity = Nonlinearity::none;
-  bool is_norm = false;         // its output has a mean and a variance that the layer sets
-  bool is_over_batch = false;   // of a norm: in training, mean and variance are those of the batch
-  bool is_convolution = false;  // its own operator is a convolution
+  bool is_norm = false;          // its output has a mean and a variance that the layer sets
+  bool is_over_batch = false;    // of a norm: in training, mean and variance are those of the batch
+  bool is_convolution = false;   // its own operator is a convolution
+  bool has_exponential = false;  // of an activation: computes an exponential or an error function of each element
 };
 
 class Layer {
@@ -371,8 +372,10 @@ struct LayerKind {
   // the function itself (LossKind::applies) wants no such layer before it.
   std::string_view applies = {};
   std::string_view chain =
-      {};                // the option with the layers whose last makes the output, of a layer that only joins them
-  int outputs_axis = 0;  // the axis of its parameter "weight" that counts outputs
+      {};  // the option with the layers whose last makes the output, of a layer that only joins them
+  std::string_view width = {};    // the option with the number of features that the layer computes
+  std::string_view repeats = {};  // the option with the number of copies of the layer inside
+  int outputs_axis = 0;           // the axis of its parameter "weight" that counts outputs
   LayerTraits traits = {};
 };
 

@@ -11,6 +11,7 @@
 #include "profile/profile.h"
 #include "train/fit_plan.h"
 #include "train/memory_prediction.h"
+#include "train/model_changes.h"
 
 namespace trainlab {
 
@@ -26,6 +27,7 @@ struct FitFacts {
   bool drops_last = false;     // whether an epoch leaves out its last samples, which are others with another batch
   bool decodes_files = false;  // whether samples are read from files of images, again in each epoch
   bool has_convolutions = false;
+  std::optional<ModelChanges> model = {};  // of a fit with one model
   // Whether activations are most of what a step takes, and the training takes much of the memory that it may take.
   bool keeps_much = false;
   std::int64_t chain = 1;      // layers that a pass goes through one after the other
@@ -112,9 +114,6 @@ struct StageOfTraining {
   // The prediction of the memory that the profiled training takes; null: not known.
   const MemoryPrediction* predicted = nullptr;
 };
-
-// Returns the training of the stage with these further texts of --set. Raises Error where the stage has no such option.
-using WithSet = std::function<Options(const std::vector<std::string>& set)>;
 
 // The speed with these changes divided by the speed without any, or with others; nullopt where they cannot be together.
 using RatioOfChanges = std::function<std::optional<Interval>(const std::vector<std::string>& without,
