@@ -49,14 +49,7 @@ SharedStudy open_study(const StudyPlan& plan, const StageContext& context, const
   Study study = plan.study();
   Value description = plan.description(study);
   if (home.is_in_database) description.set("run", run_description(context));
-  // Without this check the trials would begin again from the first, in the folders of those that have ended.
-  const std::filesystem::path trials = context.folder / "trials";
-  std::error_code ignored;
-  if (!home.is_in_database && !place.exists() && std::filesystem::exists(trials, ignored) &&
-      !std::filesystem::is_empty(trials, ignored)) {
-    throw usage_error(place.text() + ": expected the study whose trials lie in " + trials.string() + ", found none")
-        .hint("put the file back, or begin a new run with another --out");
-  }
+  if (!home.is_in_database) StudyPlace::check_not_lost(context.folder);
   std::unique_ptr<Storage> storage, copy;
   try {
     Waiting waiting = waiting_of(context);

@@ -883,6 +883,16 @@ class Sweep(CliTest):
         newer.close()
         self.assert_said(self.run_program("resume", "run", code=2), "newer trainlab")
 
+    def test_a_study_that_is_gone_is_told(self):
+        self.sweep()
+        self.run_program("r.lua", "--out", "run", "--quiet")
+        (self.folder / "run/study.db").unlink()
+        self.assert_said(self.run_program("extend", "run", "--trials", 99, code=3), "study.db is gone")
+        (self.folder / "run/summary.json").unlink()
+        for again in (["resume", "run"], ["extend", "run", "--trials", 99]):
+            self.assert_said(self.run_program(*again, code=3), "study.db: expected the study whose trials lie in",
+                             "found none", "hint: put the file back")
+
     def test_a_study_is_worked_on_by_one_machine(self):
         self.sweep()
         self.run_program("r.lua", "--out", "run")

@@ -44,17 +44,13 @@ void check_last_stage(const Arguments& given, const std::filesystem::path& run) 
 void check_last_study(const std::filesystem::path& run) {
   const std::vector<StageRecord> stages = read_stages(run);
   if (stages.empty() || stages.back().kind == "fit") return;
-  const std::filesystem::path folder = stage_path(run, stages.back().folder), trials = folder / "trials";
+  const std::filesystem::path folder = stage_path(run, stages.back().folder);
   std::error_code ignored;
   if (std::filesystem::exists(folder / "database.json", ignored)) return;
   check_goes_on(folder, stages.back().kind);
+  StudyPlace::check_not_lost(folder);
   const StudyPlace place = StudyPlace::of_stage(folder);
-  if (place.exists()) {
-    place.read([](StudyReader& study) { study.trials(/*with_info=*/false); });
-  } else if (std::filesystem::exists(trials, ignored) && !std::filesystem::is_empty(trials, ignored)) {
-    throw run_error(place.text() + ": expected the study whose trials lie in " + trials.string() + ", found none")
-        .hint("put the file back, or begin a new run");
-  }
+  if (place.exists()) place.read([](StudyReader& study) { study.trials(/*with_info=*/false); });
 }
 
 int run_extend(const Program&, const Arguments& given) {

@@ -26,6 +26,10 @@ class StudyPlace {
   // in a database.
   static StudyPlace of_stage(const std::filesystem::path& folder) { return StudyPlace(folder / "study.db"); }
 
+  // Raises Error{run} where the folder of a stage has trials and the file of their study is gone: the trials would
+  // begin again from the first, in the folders of those that have ended.
+  static void check_not_lost(const std::filesystem::path& folder);
+
   // For messages; of a file its name.
   std::string text() const;
   // Whether there is a file with a study. SQLite takes an empty file for a database without tables; such a file is no

@@ -4,11 +4,21 @@
 #include <cstdint>
 #include <system_error>
 
+#include "core/error.h"
 #include "sqlite.h"
 
 namespace trainlab {
 
 std::string StudyPlace::text() const { return database_ ? database_->text() + ", study " + study_ : file_.string(); }
+
+void StudyPlace::check_not_lost(const std::filesystem::path& folder) {
+  const StudyPlace place = of_stage(folder);
+  const std::filesystem::path trials = folder / "trials";
+  std::error_code ignored;
+  if (place.exists() || !std::filesystem::exists(trials, ignored) || std::filesystem::is_empty(trials, ignored)) return;
+  throw run_error(place.text() + ": expected the study whose trials lie in " + trials.string() + ", found none")
+      .hint("put the file back, or begin a new run with another --out");
+}
 
 bool StudyPlace::exists() const {
   std::error_code error;
