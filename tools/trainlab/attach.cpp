@@ -143,7 +143,10 @@ std::optional<Value> await_answer(const Asking& asking, const fs::path& run, con
 
 void take_trace(const fs::path& from, const fs::path& to) {
   std::error_code failed;
-  if (!fs::exists(from, failed)) throw run_error("--trace: the training ended before steps were recorded");
+  if (!fs::exists(from, failed)) {
+    throw run_error("--trace: the training ended before steps were recorded")
+        .hint("another training of the run may be longer: ask again");
+  }
   fs::rename(from, to, failed);
   if (failed) write_atomic(to, read_file(from));  // on another disk
 }

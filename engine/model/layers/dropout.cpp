@@ -31,6 +31,8 @@ class Multiplied final : public torch::autograd::Node {
  public:
   explicit Multiplied(Multipliers multipliers) : multipliers_(std::move(multipliers)) {}
 
+  std::string name() const override { return "KeyedDropoutBackward"; }  // in profiles
+
   torch::autograd::variable_list apply(torch::autograd::variable_list&& upstream) override {
     return {multiplied(upstream[0], multipliers_)};
   }

@@ -147,6 +147,7 @@ class SoftmaxCosts final : public torch::autograd::Node {
                bool is_mean)
       : scores_(scores, false), labels_(labels, false), norms_(norms, false), ignored_(ignored), is_mean_(is_mean) {}
 
+  std::string name() const override { return "SoftmaxCostsBackward"; }  // in profiles
   variable_list apply(variable_list&& upstream) override {
     const at::Tensor scores = scores_.unpack(), labels = labels_.unpack(), norms = norms_.unpack();
     const std::int64_t rows = scores.size(0), classes = scores.size(1);
