@@ -33,11 +33,11 @@ std::function<void()> wait_for(at::Device place) {
 Profile profile_of_steps(const FitPlan& plan, StepFigures measured) {
   Profile profile;
   set_names(profile, plan.options);
-  profile.samples = plan.length.batch;
+  profile.samples = plan.step_samples();
   profile.is_synchronous = device_at(plan.device).is_synchronous();
   if (!plan.step) {
     const Flops flops = plan.model->flops();
-    const double all = (flops.forward + flops.backward) * static_cast<double>(plan.length.batch);
+    const double all = (flops.forward + flops.backward) * profile.samples;
     if (std::isfinite(all) && all > 0) profile.flops = all;
   }
   profile.steps = std::move(measured);

@@ -26,8 +26,8 @@ std::string bar(double share) {
 std::optional<Interval> samples_per_second(const Profile& profile) {
   const Interval& step = profile.steps.step;
   if (profile.samples == 0 || step.low <= 0) return std::nullopt;
-  const auto samples = static_cast<double>(profile.samples);
-  return Interval{.median = samples / step.median, .low = samples / step.high, .high = samples / step.low};
+  return Interval{
+      .median = profile.samples / step.median, .low = profile.samples / step.high, .high = profile.samples / step.low};
 }
 
 Value rhythm_value(const Rhythm& rhythm) {

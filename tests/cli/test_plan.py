@@ -547,7 +547,8 @@ class Model(PlanTest):
         self.assertEqual((plan["seeds"], plan["failed"], plan["left_out"]), (3, 0, []))
         sizes = plan["sizes"]
         self.assertEqual([one["factor"] for one in sizes], [0.25, 0.5, 1, 2, 4])
-        self.assertEqual([one["set"] for one in sizes[-2:]], [["model[2].out_features=8"], ["model[2].out_features=16"]])
+        self.assertEqual([one["set"] for one in sizes[-2:]],
+                         [["model[2].out_features=8"], ["model[2].out_features=16"]])
         self.assertEqual([one["parameters"] for one in sizes], [75 * units + 10 for units in (1, 2, 4, 8, 16)])
         own, four = sizes[2], sizes[4]
         self.assertEqual((own["difference"], own["verdict"]), (None, None))
@@ -571,8 +572,9 @@ class Model(PlanTest):
         self.assertTrue(all(line == line.rstrip() for line in text.splitlines()), text)
 
     def test_sizes_that_cannot_be_planned(self):
-        self.recipe(**{**self.HIDDEN, "model": "nn.Sequential { nn.Reshape { 8, 8 }, nn.Linear(8), "
-                                               "nn.TransformerEncoderLayer(4), nn.Flatten(), nn.Linear(10) }", "epochs": "1"})
+        model = ("nn.Sequential { nn.Reshape { 8, 8 }, nn.Linear(8), nn.TransformerEncoderLayer(4), nn.Flatten(), "
+                 "nn.Linear(10) }")
+        self.recipe(**{**self.HIDDEN, "model": model, "epochs": "1"})
         plan = self.plan("model", "r.lua", "--threads", "1", "--quiet")
         self.assertEqual([one["factor"] for one in plan["sizes"]], [0.5, 1, 2, 4])
         self.assertRegex(plan["left_out"][0], r"^0\.25 times the features: .*TransformerEncoderLayer")

@@ -613,6 +613,24 @@ end }
                 if remedy["quality"]:
                     self.assertRegex(row[-1], f"^{remedy['result']}; val.accuracy .* instead of .*: ")
 
+    def test_quality_where_no_change_was_tried(self):
+        self.recipe(data="lab.data.blobs { samples = 120 }:split { val = 0.5 }")
+        self.assertIn("quality: no change that changes the result was tried",
+                      self.profile("r.lua", "--quality", "1 s")["missing"])
+
+    def test_a_step_counts_with_its_mean_number_of_samples(self):
+        # Each epoch has a step of 60 samples and one of 40.
+        self.recipe(data="lab.data.blobs { samples = 125 }:split { val = 0.2 }", batch="60", epochs="200")
+        bench = self.run_program("bench", "r.lua", "--seconds", "0.5", "--threads", "1", "--json").json()
+        self.assertAlmostEqual(bench["samples_per_second"]["median"] / bench["steps_per_second"]["median"], 50)
+        profile = self.profile("r.lua")
+        self.assertAlmostEqual(profile["samples_per_second"]["median"] * profile["step_seconds"]["median"], 50)
+
+    def test_a_budget_that_nothing_fits(self):
+        self.recipe(more='  memory = { budget = "1 KB" },\n')
+        profile = self.profile("r.lua")
+        self.assertEqual((profile["verdict"], profile["allowed_seconds"]), ("capacity", 0.5))
+
     def test_quality_that_cannot_be_judged(self):
         self.recipe(data="lab.data.blobs { samples = 120 }")
         result = self.run_program("profile", "r.lua", "--quality", "10 s", code=2)

@@ -294,7 +294,8 @@ class TooLittle(OfTrials):
         profile = self.profile("r.lua", "--threads", "1")
         self.assertEqual((profile["verdict"], profile["confidence"], profile["steps"]), ("unknown", "none", 0))
         self.assertEqual((profile["evidence"], profile["remedies"]),
-                         (["Only 0 steps could be timed: at least 3 are needed."], []))
+                         (["Only 0 steps could be timed: at least 3 are needed.",
+                           "A longer training has more steps, and more --seconds time more of them."], []))
         for text in missing:
             self.assertTrue(any(text in one for one in profile["missing"]), profile["missing"])
 
@@ -310,9 +311,9 @@ class TooLittle(OfTrials):
         body = "local x = lab.tensor.ones { 64, 64 }\n  for step in ctx:steps(5) do x = x:mm(x):tanh() end"
         self.write("r.lua", f'return lab.task {{ name = "t", run = function(ctx)\n  {body}\nend }}\n')
         profile = self.profile("r.lua", "--threads", "1")
-        self.assertGreater(profile["steps"], 10)
+        self.assertGreater(profile["steps"], 5)  # those of more than one run
         self.assertNotEqual(profile["verdict"], "unknown")
-        self.assertGreater(self.run_program("bench", "r.lua", "--seconds", "0.3", "--json").json()["steps"], 10)
+        self.assertGreater(self.run_program("bench", "r.lua", "--seconds", "0.3", "--json").json()["steps"], 5)
 
     def test_a_loop_of_no_cost(self):
         self.write("r.lua", 'return lab.task { name = "t", run = function(ctx)\n'

@@ -19,7 +19,7 @@ namespace {
 // Figures of the members together: a step of theirs is one of each.
 Profile profile_of_members(const FitPlan& plan, std::int64_t members, StepFigures steps) {
   Profile profile = profile_of_steps(plan, std::move(steps));
-  profile.samples *= members;
+  profile.samples *= static_cast<double>(members);
   if (profile.flops) *profile.flops *= static_cast<double>(members);
   return profile;
 }
@@ -48,7 +48,7 @@ class FitWatch final : public Observer, public LoopObserver {
   FitWatch(const FitPlan& plan, const AttachedTrials& trials, std::optional<OwnProfile> own = {})
       : snapshots_({.stage = trials.stage,
                     .note = trials.names,
-                    .samples = plan.length.batch * trials.count,
+                    .samples = plan.step_samples() * static_cast<double>(trials.count),
                     .wait = wait_for(plan.device),
                     .profile = [&plan, count = trials.count](
                                    StepFigures steps) { return profile_of_members(plan, count, std::move(steps)); },

@@ -42,7 +42,7 @@ LiveSteps::LiveSteps(double seconds, std::function<void()> wait)
   collector_.run_began();
 }
 
-Snapshots::Tracing::Tracing(std::int64_t step_samples, double end)
+Snapshots::Tracing::Tracing(double step_samples, double end)
     : recorder(TimelineLimits().events, step_samples, steady_seconds),
       operators(std::in_place, recorder, false),
       listening(std::in_place, recorder),

@@ -43,7 +43,7 @@ class LiveSteps final : public TraceListener {
 struct SnapshotSubject {
   std::filesystem::path stage = {};  // the folder in which requests lie
   std::string note = {};             // which training of the stage this is; empty: the stage itself
-  std::int64_t samples = 0;          // in a step; 0: unknown
+  double samples = 0;                // in a step; 0: unknown
   bool has_step_spans = true;        // whether its loop opens a span for each step
   std::function<void()> wait = {};   // StepLimits::wait
   std::function<Profile(StepFigures)> profile = {};
@@ -76,7 +76,7 @@ class Snapshots {
     std::optional<Listening> listening;
   };
   struct Tracing {
-    Tracing(std::int64_t step_samples, double end);
+    Tracing(double step_samples, double end);
     // Ends the step under way, and begins the next, where the loop has no spans of steps.
     void next_step();
     TimelineRecorder recorder;

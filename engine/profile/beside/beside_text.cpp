@@ -117,8 +117,7 @@ std::string beside_text(const StagesBeside& stages) {
   if (stages.speed) {
     text += fmt::format("{:<16} {:.3f} ({:.3f} to {:.3f}) times as many with B; A {:.0f}, B {:.0f}\n", "samples/s",
                         stages.speed->median, stages.speed->low, stages.speed->high,
-                        static_cast<double>(stages.a.samples) / stages.a.step.median,
-                        static_cast<double>(stages.b.samples) / stages.b.step.median);
+                        stages.a.samples / stages.a.step.median, stages.b.samples / stages.b.step.median);
   }
   text += fmt::format("{:<16} {} pairs of short runs; 95 % intervals\n", "measured", stages.pairs);
 

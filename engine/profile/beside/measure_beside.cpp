@@ -55,7 +55,7 @@ class Side {
     return seconds;
   }
 
-  StagesBeside::Side described(std::vector<double> steps, std::int64_t samples) const {
+  StagesBeside::Side described(std::vector<double> steps, double samples) const {
     return {.recipe = given_.recipe,
             .note = given_.note,
             .stage = given_.stage.string("name"),
@@ -182,7 +182,7 @@ StagesBeside measure_beside(const StageBeside& given_a, const StageBeside& given
   seconds = run_seconds(rounds, options.seconds);
   Differences differences;
   std::vector<double> steps_a, steps_b, ratios, speeds;
-  std::int64_t samples_a = 0, samples_b = 0;
+  double samples_a = 0, samples_b = 0;
   in_turns(
       rounds, [&] { return measured(a); }, [&] { return measured(b); },
       [&](const Profile& of_a, const Profile& of_b) {
@@ -192,8 +192,7 @@ StagesBeside measure_beside(const StageBeside& given_a, const StageBeside& given
         samples_a = of_a.samples;
         samples_b = of_b.samples;
         if (samples_a > 0 && samples_b > 0) {
-          speeds.push_back(static_cast<double>(samples_b) / of_b.wall() /
-                           (static_cast<double>(samples_a) / of_a.wall()));
+          speeds.push_back(samples_b / of_b.wall() / (samples_a / of_a.wall()));
         }
         differences.add(seconds_of(of_a), seconds_of(of_b));
       });

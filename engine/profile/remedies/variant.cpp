@@ -58,7 +58,7 @@ Profile profile_of_variant(Variant& variant, const StepLimits& limits,
 }
 
 double samples_per_second(const Variant& variant, const Profile& profile) {
-  return static_cast<double>(variant.fits() * profile.samples) / profile.wall();
+  return static_cast<double>(variant.fits()) * profile.samples / profile.wall();
 }
 
 }  // namespace trainlab

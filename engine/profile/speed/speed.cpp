@@ -56,14 +56,13 @@ Value speed_value(const Profile& profile, const Options& stage, const RunSetting
     throw run_error("no step of stage " + profile.stage + " could be timed: it ends after " +
                     std::to_string(profile.steps.cold) + " steps");
   }
-  const auto samples = static_cast<double>(profile.samples);
   return Value::Map{
       {"kind", "bench"},
       {"status", "done"},
       {"stage", profile.stage},
       {"options", fingerprint(stage.value())},
       {"steps_per_second", interval_value(step, 1)},
-      {"samples_per_second", profile.samples > 0 ? interval_value(step, samples) : Value()},
+      {"samples_per_second", profile.samples > 0 ? interval_value(step, profile.samples) : Value()},
       {"has_interval", profile.steps.has_interval},
       {"is_precise", profile.steps.is_precise},
       {"steps", profile.steps.steps},

@@ -113,9 +113,14 @@ class EndsSoon final : public LoopObserver {
 };
 
 // Lowers the number of cold steps to a quarter of the fit's steps, so that a short fit has steps to measure. The first
-// step, before which the fit begins, is no evidence in any fit.
-StepLimits fitting(StepLimits limits, std::int64_t total_steps) {
-  if (total_steps > 0) limits.cold = std::min(limits.cold, std::max<std::int64_t>(total_steps / 4, 1));
+// step, before which the fit begins, is no evidence in any fit. Where an epoch has few steps and the last one of them
+// is smaller, steps are timed by whole epochs.
+StepLimits fitting(StepLimits limits, const FitPlan& plan) {
+  constexpr std::int64_t few = 32;
+  const RunLength& length = plan.length;
+  if (length.total_steps > 0) limits.cold = std::min(limits.cold, std::max<std::int64_t>(length.total_steps / 4, 1));
+  const bool is_uneven = plan.step_samples() < static_cast<double>(length.batch);
+  if (is_uneven && length.steps_per_epoch <= few) limits.cycle = length.steps_per_epoch;
   return limits;
 }
 
@@ -169,7 +174,7 @@ void run_measured_fit(const FitPlan& plan, const Measured& how, const ScratchFol
 }
 
 StepFigures measure_fit(FitPlan& plan, const Measured& how, const StepLimits& limits) {
-  StepCollector collector(fitting(limits, plan.length.total_steps), steady_seconds);
+  StepCollector collector(fitting(limits, plan), steady_seconds);
   const auto length = [&](double step) {
     double seconds = std::numeric_limits<double>::infinity();
     if (plan.length.total_steps > 0) seconds = static_cast<double>(plan.length.total_steps) * step;

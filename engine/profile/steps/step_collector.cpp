@@ -232,13 +232,13 @@ void StepCollector::add_to_block(double seconds) {
   block_steps_ *= 2;
 }
 
-std::vector<double> StepCollector::block_means(double least_seconds) const {
+std::vector<double> StepCollector::block_means(double least_seconds, std::int64_t cycle) const {
   std::vector<double> means;
   Block joined;
   for (const Block& block : blocks_) {
     joined.seconds += block.seconds;
     joined.steps += block.steps;
-    if (joined.seconds < least_seconds) continue;
+    if (joined.seconds < least_seconds || joined.steps % cycle != 0) continue;
     means.push_back(joined.seconds / static_cast<double>(joined.steps));
     joined = {};
   }
@@ -247,7 +247,7 @@ std::vector<double> StepCollector::block_means(double least_seconds) const {
 
 bool StepCollector::is_precise() {
   unchecked_ = 0;
-  const std::vector<double> means = block_means(limits_.block);
+  const std::vector<double> means = block_means(limits_.block, limits_.cycle);
   return means.size() >= least_blocks && median_interval(means).half_width() <= limits_.precision;
 }
 
@@ -272,7 +272,9 @@ StepFigures StepCollector::figures() {
   };
   StepFigures figures;
   // A short measurement has shorter blocks, so that there are enough of them.
-  const std::vector<double> means = block_means(std::min(limits_.block, sum(timed_) / (least_blocks + 1)));
+  const double block = std::min(limits_.block, sum(timed_) / (least_blocks + 1));
+  std::vector<double> means = block_means(block, limits_.cycle);
+  if (means.empty()) means = block_means(block, 1);
   figures.step = median_interval(means);
   figures.mean = mean_of(sum(timed_), timed_steps_);
   for (std::size_t i = 0; i < phase_count; ++i) {

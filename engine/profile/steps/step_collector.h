@@ -20,6 +20,9 @@ struct StepLimits {
   std::int64_t cold = 5;     // steps at the beginning of a run that touch memory and code for the first time
   std::int64_t counted = 8;  // steps whose operators are counted after the timed ones
   double block = 0.05;       // shortest duration of a block of steps, in seconds
+  // Steps of which a block has a multiple, because one of so many steps is smaller: the last of an epoch. Where less
+  // than such a block is timed, blocks have any number.
+  std::int64_t cycle = 1;
   // Waits for a device that works by itself; empty where the device does what it is asked at once. After the counted
   // steps, as many follow in which the device is waited for after each phase.
   std::function<void()> wait = {};
@@ -69,8 +72,9 @@ class StepCollector final : public TraceListener, public TaskStepListener {
   double longest() const;  // the time after which no further step is timed
   void add_to_block(double seconds);
   bool is_precise();
-  // The mean seconds of a step in each block. Neighbouring blocks are joined until each lasts `least_seconds`.
-  std::vector<double> block_means(double least_seconds) const;
+  // The mean seconds of a step in each block. Neighbouring blocks are joined until each lasts `least_seconds` and has a
+  // multiple of `cycle` steps.
+  std::vector<double> block_means(double least_seconds, std::int64_t cycle) const;
   void settle_thread();
 
   StepLimits limits_;

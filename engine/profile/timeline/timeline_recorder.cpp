@@ -7,11 +7,8 @@
 
 namespace trainlab {
 
-TimelineRecorder::TimelineRecorder(std::size_t most_events, std::int64_t step_samples, std::function<double()> now)
-    : most_events_(most_events),
-      step_samples_(static_cast<double>(step_samples)),
-      now_(std::move(now)),
-      begin_(now_()) {
+TimelineRecorder::TimelineRecorder(std::size_t most_events, double step_samples, std::function<double()> now)
+    : most_events_(most_events), step_samples_(step_samples), now_(std::move(now)), begin_(now_()) {
   thread();  // makes the calling thread, which trains, the first in the list
 }
 

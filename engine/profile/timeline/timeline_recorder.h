@@ -21,7 +21,7 @@ class TimelineRecorder final : public TraceListener, public InputListener, publi
  public:
   // Keeps the last `most_events` events. `step_samples`: samples of a training step; 0: unknown. `now` returns the time
   // in seconds.
-  TimelineRecorder(std::size_t most_events, std::int64_t step_samples, std::function<double()> now);
+  TimelineRecorder(std::size_t most_events, double step_samples, std::function<double()> now);
 
   void began(Phase phase, std::string_view name) override;
   void ended(Phase phase, std::string_view name) noexcept override;

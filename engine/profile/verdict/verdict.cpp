@@ -145,6 +145,17 @@ std::string calls_evidence(const Measures& m) {
   return fmt::format("A step calls {:.0f} operators of {:.1f} µs each.", *m.operators, 1e6 * *m.operator_seconds);
 }
 
+// Sentences on the notable parts of a step beside the one that is the verdict.
+std::vector<std::string> other_parts(const Measures& m, Bottleneck verdict) {
+  std::vector<std::string> sentences;
+  for (const Rule& rule : rules) {
+    const double share = share_of(rule.bottleneck, m);
+    if (rule.bottleneck == verdict || share < rule.notable) continue;
+    sentences.push_back("Also " + percent(share) + " of a step: " + rule.what + ".");
+  }
+  return sentences;
+}
+
 // The verdict that follows from the parts of a step.
 StepVerdict by_shares(const Measures& m) {
   StepVerdict verdict;
@@ -184,10 +195,7 @@ StepVerdict by_shares(const Measures& m) {
     verdict.plain = "balanced";
     verdict.evidence.emplace_back("No part of a step is large enough to be called a bottleneck.");
   }
-  for (const Rule& rule : rules) {
-    if (&rule == chosen || share(rule) < rule.notable) continue;
-    verdict.evidence.push_back("Also " + percent(share(rule)) + " of a step: " + rule.what + ".");
-  }
+  for (std::string& other : other_parts(m, verdict.bottleneck)) verdict.evidence.push_back(std::move(other));
   verdict.otherwise = verdict.bottleneck;
   verdict.confidence = words[static_cast<std::size_t>(trusted)];
   verdict.evidence.insert(verdict.evidence.end(), doubts.begin(), doubts.end());
@@ -211,6 +219,7 @@ StepVerdict contention(const Measures& m) {
   verdict.otherwise = parts.bottleneck;
   verdict.evidence.push_back("Apart from that the verdict would be " + std::string(bottleneck_name(parts.bottleneck)) +
                              ": " + parts.evidence.front());
+  for (std::string& other : other_parts(m, parts.bottleneck)) verdict.evidence.push_back(std::move(other));
   return verdict;
 }
 
@@ -243,9 +252,10 @@ StepVerdict judge(const Measures& m) {
   }
   if (m.steps < least_steps) {
     return {.confidence = "none",
-            .plain = "unknown",
+            .plain = "too few steps",
             .evidence = {fmt::format("Only {} step{} could be timed: at least {} are needed.", m.steps,
-                                     m.steps == 1 ? "" : "s", least_steps)}};
+                                     m.steps == 1 ? "" : "s", least_steps),
+                         "A longer training has more steps, and more --seconds time more of them."}};
   }
   return m.run_queue.value_or(0) >= contended ? contention(m) : by_shares(m);
 }

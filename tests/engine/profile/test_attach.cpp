@@ -215,7 +215,7 @@ TEST_CASE("fits that train together answer once, with the samples of all") {
   CHECK(value["note"] == Value("trials 0, 1 and 2 of sweep s"));
   CHECK(value["speed"].is_nil());
   CHECK(value["samples_per_second"]["median"].number() * value["step_seconds"]["median"].number() ==
-        Approx(3.0 * static_cast<double>(plan.length.batch)));
+        Approx(3 * plan.step_samples()));
   CHECK(answer["text"].string().find("\ntrials 0, 1 and 2 of sweep s, measured while") != std::string::npos);
 }
 

@@ -102,6 +102,22 @@ TEST_CASE("what comes between steps is no part of them") {
   CHECK(figures.between == 0);
 }
 
+TEST_CASE("where the last step of an epoch is smaller, a block has whole epochs") {
+  const auto median_of = [](std::int64_t cycle, int steps) {
+    StepLimits limits = each_step();
+    limits.cycle = cycle;
+    StepCollector collector(limits, present_time);
+    collector.run_began();
+    const Listening listening(collector);
+    for (int i = 0; i < steps; ++i) step(i % 3 == 1 ? 0 : 30);  // one of three steps takes 15 s, the others 45 s
+    return collector.figures().step.median;
+  };
+  CHECK(median_of(1, 12) == Approx(45));
+  CHECK(median_of(3, 12) == Approx(35));
+  CHECK(median_of(3, 14) == Approx(35));  // the rest is no block
+  CHECK(median_of(3, 2) == Approx(30));   // less than an epoch
+}
+
 TEST_CASE("the first steps of each run are dropped") {
   StepCollector collector({.seconds = 1e9, .cold = 2, .counted = 0, .block = 1e-9}, present_time);
   const Listening listening(collector);

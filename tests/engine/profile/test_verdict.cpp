@@ -128,6 +128,8 @@ TEST_CASE("a thread without a core is the verdict before all others") {
   CHECK(judge(m).otherwise == Bottleneck::input);
   CHECK(says(judge(m), "Apart from that the verdict would be input: 50 % of a step"));
   CHECK(says(judge(m), "other processes take the cores"));
+  m.shares.evaluation = 0.2;
+  CHECK(says(judge(m), "Also 20 % of a step: the validation part is measured."));
   m.cores_busy = 2.0;
   CHECK(says(judge(m), "its own threads compete for them"));
 }

@@ -152,7 +152,11 @@ class ProfileExecution final : public BesideExecution {
               " for at most " + number_text(options.seconds) + " s, remedies included");
     Findings found{.profile = profile_of(what, settings, options)};
     found.measures = measures_of(found.profile);
-    if (found.profile.no_room.empty()) options.seconds = found.profile.allowed;
+    if (found.profile.no_room.empty()) {
+      options.seconds = found.profile.allowed;
+    } else {
+      found.profile.allowed = options.seconds;
+    }
     try {
       look_closer(what, settings, options, found);
     } catch (const Error& error) {
@@ -202,11 +206,13 @@ class ProfileExecution final : public BesideExecution {
       found.details = measure_details(found.profile, stage, settings, options);
       found.measures = measures_of(found.profile, found.details);
     }
+    const StepVerdict verdict = judge(found.measures);
     const std::string text = profile_text(found.profile, found.measures);
-    run().say(text.substr(0, text.find('\n')) + "; trying remedies");
+    const bool has_verdict = verdict.bottleneck != Bottleneck::unknown;
+    run().say(text.substr(0, text.find('\n')) + (has_verdict ? "; trying remedies" : ""));
     const WithSet with_set = [&](const std::vector<std::string>& set) { return with_more(what, settings, set); };
     part("remedies", [&] {
-      found.remedies = try_remedies(found.profile, judge(found.measures), stage, settings, with_set, options,
+      found.remedies = try_remedies(found.profile, verdict, stage, settings, with_set, options,
                                     {.path = what.path,
                                      .together = what.together,
                                      .workers = what.workers,
@@ -218,6 +224,8 @@ class ProfileExecution final : public BesideExecution {
       part("quality", [&] {
         judge_remedies(found.remedies.all, found.profile, stage, settings, with_set,
                        request().options["quality"].number(), options.say);
+        if (std::ranges::none_of(found.remedies.all, [](const Remedy& one) { return one.quality.has_value(); }))
+          throw run_error("no change that changes the result was tried");
       });
     }
     found.details.missing.insert(found.details.missing.end(), missing.begin(), missing.end());

@@ -31,8 +31,8 @@ struct PartBeside {
 struct StagesBeside {
   struct Side {
     std::string recipe = {}, note = {}, stage = {}, kind = {};
-    Interval step = {};        // seconds, with a step's proportion of validations and checkpoints
-    std::int64_t samples = 0;  // samples in a step; 0: unknown
+    Interval step = {};  // seconds, with a step's proportion of validations and checkpoints
+    double samples = 0;  // samples in a step, the mean over an epoch; 0: unknown
   };
   Side a, b;
   std::size_t pairs = 0;

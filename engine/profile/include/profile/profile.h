@@ -48,7 +48,7 @@ struct Rhythm {
 struct Profile {
   std::string stage, where;  // "member", "digits.lua:14"
   std::string kind;          // "fit" or "task"
-  std::int64_t samples = 0;  // samples in a step; 0: unknown
+  double samples = 0;        // samples in a step, the mean over an epoch; 0: unknown
   StepFigures steps;
   Rhythm validation, checkpoint;
   double call_seconds = 0;      // time of a call of an operator without arithmetic

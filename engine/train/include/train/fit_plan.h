@@ -111,6 +111,8 @@ struct FitPlan {
   std::int64_t parameter_count() const;
   // `loader`, with the number of batches that the length needs.
   LoaderOptions training_loader() const;
+  // Samples of an optimizer step, the mean over an epoch, whose last step may have fewer than length.batch.
+  double step_samples() const;
   // FLOPs of both passes for a sample; NaN where nobody knows them: with a step of the recipe's own, and with layers of
   // its own.
   double sample_flops() const;
