@@ -20,8 +20,8 @@ struct StepLimits {
   std::int64_t cold = 5;     // steps at the beginning of a run that touch memory and code for the first time
   std::int64_t counted = 8;  // steps whose operators are counted after the timed ones
   double block = 0.05;       // shortest duration of a block of steps, in seconds
-  // Steps of which a block has a multiple, because one of so many steps is smaller: the last of an epoch. Where less
-  // than such a block is timed, blocks have any number.
+  // Blocks have a multiple of this number of steps: those of an epoch whose last step is smaller. Where less than one
+  // such block is timed, blocks have any number.
   std::int64_t cycle = 1;
   // Waits for a device that works by itself; empty where the device does what it is asked at once. After the counted
   // steps, as many follow in which the device is waited for after each phase.

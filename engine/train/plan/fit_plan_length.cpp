@@ -97,9 +97,7 @@ LoaderOptions FitPlan::training_loader() const {
   return with_end;
 }
 
-double FitPlan::step_samples() const {
-  return batched_samples(*this) / static_cast<double>(length.steps_per_epoch);
-}
+double FitPlan::step_samples() const { return batched_samples(*this) / static_cast<double>(length.steps_per_epoch); }
 
 double FitPlan::sample_flops() const {
   if (step) return std::nan("");
