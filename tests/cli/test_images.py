@@ -58,6 +58,25 @@ class Images(CliTest):
         self.assertEqual(self.weights("continued"), whole)
         self.assertNotEqual(self.weights_after("plain", text=""), whole)
 
+    def test_a_packed_file_is_tried_by_profile(self):
+        for number in range(32):
+            folder = self.folder / "large" / ("dark" if number % 2 else "light")
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / f"{number}.png").write_bytes(png(160, 160, 7 * number))
+        self.write("r.lua", """local nn = lab.nn
+return lab.fit {
+  name = "f", data = lab.data.images("large"):split { val = 0.25, seed = 1 }:normalize(),
+  model = nn.Sequential { nn.AvgPool2d(80), nn.Flatten(), nn.Linear(2) }, loss = "cross_entropy",
+  optim = lab.optim.SGD { lr = 0.01 }, batch = 8, epochs = 400, loader = { threads = 0 }, validate = "100 epochs",
+}
+""")
+        profile = self.run_program("profile", "r.lua", "--seconds", "60", "--threads", "1", "--json").json()
+        packed = [one for one in profile["remedies"] if one["name"] == "decoded images in a packed file"]
+        self.assertEqual([(one["set"], one["reason"], one["result"]) for one in packed], [([], None, "same bytes")],
+                         profile["verdict"])
+        self.assertGreater(packed[0]["ratio"]["median"], 1)
+        self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["large", "r.lua", "set"])
+
     def test_the_random_numbers_of_a_transform(self):
         # One epoch of 4 batches; what is drawn depends on the batch and keeps its bounds.
         draws = """for i = 1, 500 do

@@ -79,6 +79,13 @@ class StepSeconds final : public TraceListener {
 
 }  // namespace
 
+std::optional<double> PipelineTable::sample_seconds() const {
+  if (costs.empty()) return std::nullopt;
+  double sum = 0;
+  for (const SampleCost& one : costs) sum += one.seconds;
+  return sum / static_cast<double>(costs.size());
+}
+
 double PipelineTable::loader_seconds() const {
   double sum = 0;
   for (const StageCost& one : stages) sum += in_loader(one.stage) ? one.seconds : 0;

@@ -92,7 +92,7 @@ class Suggestions {
   }
   void layout_of_data() {
     if (facts_.decodes_files) {
-      add(in_code("decoded images in a packed file", "data:pack stands in the recipe"));
+      add({.name = "decoded images in a packed file", .packs = true});
     } else {
       add(in_code("another layout of the data", "samples lie in memory, each in one piece"));
     }

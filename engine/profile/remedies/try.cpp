@@ -19,6 +19,7 @@
 #include "machine/product_times.h"
 #include "model/layer.h"
 #include "profile/remedies.h"
+#include "run/run.h"
 #include "steps/in_turns.h"
 #include "tensor/free_memory.h"
 #include "tensor/memory.h"
@@ -285,6 +286,7 @@ class Trials {
                           : FitFacts{.samples = std::numeric_limits<std::int64_t>::max()};
     facts.threads = settings_.threads;
     facts.cores = std::max(1, static_cast<int>(profile.cores) / stage.workers);
+    sample_seconds_ = stage.sample_seconds;
     std::vector<Remedy> remedies = remedies_for(verdict.bottleneck, facts);
     if (verdict.bottleneck == Bottleneck::contention) {
       for (Remedy& more : remedies_for(verdict.otherwise, facts))
@@ -323,7 +325,10 @@ class Trials {
       }
       const double before = steady_seconds();
       remedy.reason = reason_against([&] {
-        const std::unique_ptr<Side> other = remedy.stack > 0 ? group(remedy.stack, limits) : side(remedy.set, limits);
+        const ScratchFolder folder;  // of the packed file
+        const std::unique_ptr<Side> other = remedy.packs       ? packed(folder.path() / "images", limits, left)
+                                            : remedy.stack > 0 ? group(remedy.stack, limits)
+                                                               : side(remedy.set, limits);
         const Trained with = other->trained();
         const std::vector<double> ratios = ratios_of(*base, *other, left);
         remedy.ratio = median_interval(ratios);
@@ -386,6 +391,17 @@ class Trials {
     return std::make_unique<TaskSide>(training_, settings, say_, limits);
   }
 
+  std::unique_ptr<Side> packed(const std::filesystem::path& file, const RunLimits& limits, const TimeLeft& left) const {
+    const double samples = static_cast<double>(fit_->plan.data.train.data->size);
+    const double seconds = samples * sample_seconds_.value_or(0) / usable_cores();
+    if (!sample_seconds_ || seconds > left.seconds() / 2) {
+      throw run_error("making the file takes " +
+                      (sample_seconds_ ? fmt::format("about {:.0f} s", seconds) : "an unknown time") +
+                      "; the recipe has it with data:pack");
+    }
+    return std::make_unique<FitSide>(with_packed_images(*fit_, file), say_, limits);
+  }
+
   // A group has validations and checkpoints of its own: one for each fit.
   std::unique_ptr<Side> group(std::int64_t count, RunLimits limits) const {
     limits.known.reset();
@@ -426,7 +442,8 @@ class Trials {
   const RunSettings& settings_;
   const WithSet& with_set_;
   const Say say_;
-  std::optional<Variant> fit_;  // unless the training is a task
+  std::optional<Variant> fit_;            // unless the training is a task
+  std::optional<double> sample_seconds_;  // StageOfTraining::sample_seconds
 };
 
 }  // namespace

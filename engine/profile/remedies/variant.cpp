@@ -14,6 +14,17 @@ void check_memory(const FitPlan& plan, const FitPlan& base) {
   if (needed > estimate_memory(base).total()) throw run_error("it needs about " + memory_text(needed) + " of memory");
 }
 
+// Puts data:pack behind each entry of images.
+void pack_images(Value& data, const std::string& file) {
+  if (data.is_list()) {
+    for (Value& element : data.list()) pack_images(element, file);
+  } else if (data["@"] == Value("data.images")) {
+    data = Value::Map{{"@", "data:pack"}, {"source", data}, {"path", file}};
+  } else if (data.is_map()) {
+    for (auto& [name, member] : data.map()) pack_images(member, file);
+  }
+}
+
 }  // namespace
 
 std::optional<int> threads_of(const std::string& set) {
@@ -38,6 +49,14 @@ Variant with_changes(const std::vector<std::string>& changes, const Variant& bas
   Variant variant = variant_of(options.empty() ? base.stage : with_set(options), settings, &base.plan.data);
   check_memory(variant.plan, base.plan);
   return variant;
+}
+
+Variant with_packed_images(const Variant& base, const std::filesystem::path& file) {
+  auto spec = std::make_shared<Spec>(base.stage.spec());
+  Value data = spec->value["data"];
+  pack_images(data, file.string());
+  spec->value.set("data", std::move(data));
+  return variant_of(Options(base.stage.registry(), std::move(spec), base.stage.path()), base.settings, nullptr);
 }
 
 Variant in_group(const Variant& base, std::int64_t count) {

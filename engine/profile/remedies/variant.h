@@ -1,6 +1,7 @@
 // Variant: a fit with certain options, measured in turns with the same fit with other options. Private to the room.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,9 @@ Variant variant_of(const Options& stage, const RunSettings& settings, const Data
 // The base with changes, each as in Remedy::set. Raises Error{run} where they need more memory than the base, and more
 // than there is.
 Variant with_changes(const std::vector<std::string>& changes, const Variant& base, const WithSet& with_set);
+
+// The base with the images of its data decoded into a packed file, which is made.
+Variant with_packed_images(const Variant& base, const std::filesystem::path& file);
 
 // The base with `count` fits in all that train in one group, each with a seed of its own.
 Variant in_group(const Variant& base, std::int64_t count);

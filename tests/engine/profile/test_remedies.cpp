@@ -92,7 +92,8 @@ TEST_CASE("another layout is named with the reason why there is none to try") {
         "no option: convolutions have the layout that their library is fastest with");
   CHECK(reason(Bottleneck::bandwidth, images) == reason(Bottleneck::compute, images));
   CHECK(reason(Bottleneck::input, facts()) == "no option: samples lie in memory, each in one piece");
-  CHECK(reason(Bottleneck::input, images) == "no option: data:pack stands in the recipe");
+  CHECK(reason(Bottleneck::input, images) == "");
+  CHECK(std::ranges::count(remedies_for(Bottleneck::input, images), true, &Remedy::packs) == 1);
 }
 
 TEST_CASE("where the passes or the optimizer take the time, smaller models are tried") {
@@ -170,7 +171,7 @@ TEST_CASE("a remedy that cannot be tried has a reason") {
   all.has_transforms = all.decodes_files = true;
   CHECK(remedies_for(Bottleneck::input, all).size() == 3);
   for (const Remedy& one : remedies_for(Bottleneck::input, all))
-    CHECK(one.is_tried() == (one.set == Texts{"loader.prefetch=16"}));
+    CHECK(one.is_tried() == (one.packs || one.set == Texts{"loader.prefetch=16"}));
   all.prefetch = 512;
   CHECK(with_set(remedies_for(Bottleneck::input, all), "loader.prefetch=1024"));
   const auto no_more = [&](std::int64_t prefetch, std::int64_t threads) {

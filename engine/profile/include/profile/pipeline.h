@@ -107,6 +107,8 @@ struct PipelineTable {
   // How many loader threads, each with a core of its own, have the next step's batches ready when a step ends; nullopt
   // where no step was taken.
   std::optional<int> threads_needed() const;
+  // Mean seconds of the samples that were made singly; nullopt where there was none.
+  std::optional<double> sample_seconds() const;
   // The stage with the most seconds for a sample.
   InputStage slowest_stage() const;
 

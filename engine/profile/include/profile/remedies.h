@@ -60,6 +60,7 @@ struct Remedy {
   std::vector<std::string> set = {};
   std::string reason = {};  // why the remedy was not tried; empty: it was tried
   std::int64_t stack = 0;   // fits with seeds of their own that train in one group; 0: the fit trains by itself
+  bool packs = false;       // the images of the data are decoded once, into a packed file
   // Speed with the remedy divided by speed without, validations and checkpoints included; 0 where the fit cannot train
   // without.
   Interval ratio = {};
@@ -113,6 +114,8 @@ struct StageOfTraining {
   bool validations_decide = false;  // whether trials end or go on for what their validations give
   // The prediction of the memory that the profiled training takes; null: not known.
   const MemoryPrediction* predicted = nullptr;
+  // Seconds of a core in which a sample is read from its file and made; nullopt where this was not measured.
+  std::optional<double> sample_seconds = {};
 };
 
 // The speed with these changes divided by the speed without any, or with others; nullopt where they cannot be together.
