@@ -1,33 +1,25 @@
 // Remedies measured beside the unchanged fit.
-#include <ATen/ops/abs.h>
-#include <ATen/ops/allclose.h>
-#include <ATen/ops/item.h>
-#include <ATen/ops/max.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <memory>
 #include <optional>
 
 #include "core/clock.h"
 #include "core/words.h"
-#include "journal/checkpoint.h"
 #include "machine/product_times.h"
 #include "model/layer.h"
 #include "profile/remedies.h"
 #include "run/run.h"
+#include "side.h"
 #include "steps/in_turns.h"
 #include "tensor/free_memory.h"
-#include "tensor/memory.h"
-#include "tensor/named_tensors.h"
 #include "tensor/types.h"
 #include "train/memory_prediction.h"
 #include "train/stacking.h"
-#include "variant.h"
 
 namespace trainlab {
 
@@ -37,76 +29,12 @@ namespace {
 // them lie on one side, and more of them could not change that.
 constexpr std::int64_t rounds = 3;
 constexpr std::int64_t runs = 4 * rounds;
-constexpr double lost = 0.9;          // a change that is slower than this in all pairs of two rounds needs no third
-constexpr std::int64_t compared = 5;  // steps after which weights are compared
+constexpr double lost = 0.9;  // a change that is slower than this in all pairs of two rounds needs no third
 constexpr double least_seconds = 0.1, most_seconds = 0.3;  // of a short run
 constexpr double least_steps = 5;                          // of a short run whose steps are slow: one of them is cold
 // Part of a step's time up to which validations and checkpoints need not be measured with each change.
 constexpr double small_part = 0.02;
 constexpr std::int64_t few_fits = 8;  // of a stack where none of the sizes is known to save time
-constexpr double rounding = 1e-5;     // largest difference, relative to the largest weight of a tensor
-
-// Ends a fit after a checkpoint.
-class EndsAtCheckpoint final : public LoopObserver {
- public:
-  void committed(std::int64_t) override { throw SeenEnough(); }
-};
-
-// Ends a task after some steps of its durable loops, which makes the loop write a checkpoint. A task without such loops
-// ends after a multiple of its passes.
-class EndsAfterSteps final : public Observer, public RowJudge {
- public:
-  bool wants_step(std::int64_t) override { return true; }
-  void stepped(const StepView& view) override { steps_ = view.step; }
-  void row(const std::function<std::optional<double>(const std::string&)>&) override {}
-  std::optional<std::string> over() override {
-    if (steps_ < compared && ++passes_ < 20 * compared) return std::nullopt;
-    return "its steps are compared";
-  }
-
- private:
-  std::int64_t steps_ = 0, passes_ = 0;
-};
-
-// The result of some steps, or of a whole training that is shorter.
-struct Trained {
-  NamedTensors weights = {};              // none where nothing is kept
-  std::optional<std::int64_t> peak = {};  // most bytes of tensors at a time, less those at the beginning
-};
-
-// A training with or without a remedy.
-class Side {
- public:
-  virtual ~Side() = default;
-  virtual double speed() = 0;
-  virtual Trained trained() = 0;
-};
-
-// Runs a fit or a task on the device, which counts its peak from its beginning, and returns what `part` of the newest
-// checkpoint in the folder has.
-template <class Work>
-Trained trained_by(const Work& work, const std::filesystem::path& folder, const std::string& part,
-                   const std::string& device) {
-  const bool counts = parse_device(device).is_cpu();
-  const std::int64_t before = live_tensor_bytes();
-  work();
-  Trained trained;
-  if (counts) trained.peak = tensor_memory().peak - before;
-  if (const std::optional<Checkpoint> newest = CheckpointFolder::read_newest(folder / "checkpoints"))
-    trained.weights = tensors_below(newest->tensors, part);
-  return trained;
-}
-
-using Say = std::function<void(const std::string&)>;
-
-// The limits of short runs.
-struct RunLimits {
-  StepLimits steps = {};
-  // Figures whose validations and checkpoints hold with all changes of one fit. Without them, the first run of a side
-  // measures its own, or each run where `measures_all` is set.
-  std::optional<StepFigures> known = {};
-  bool measures_all = false;
-};
 
 RunLimits run_limits(const Profile& profile, const StepVerdict& verdict, double seconds) {
   RunLimits limits{.steps = {.seconds = seconds, .precision = 0, .counted = 0}};
@@ -139,79 +67,6 @@ class TimeLeft {
   const ProfileOptions& options_;
   const double changes_, measured_;
 };
-
-class FitSide final : public Side {
- public:
-  FitSide(Variant fit, Say say, const RunLimits& limits)
-      : fit_(std::move(fit)), say_(std::move(say)), limits_(limits), known_(limits.known) {}
-
-  double speed() override {
-    const Profile profile = profile_of_variant(fit_, limits_.steps, say_, known_ ? &*known_ : nullptr);
-    if (!known_ && !limits_.measures_all) known_ = profile.steps;
-    return samples_per_second(fit_, profile);
-  }
-  Trained trained() override {
-    prepare_arithmetic(fit_.settings.threads);
-    const OwnRhythm own(fit_.plan);
-    fit_.plan.checkpoint = {.steps = compared, .seconds = {}};
-    const ScratchFolder folder;
-    const Measured how{.stage = fit_.stage, .settings = fit_.settings, .say = say_, .beside = fit_.beside};
-    const auto train = [&] { run_measured_fit(fit_.plan, how, folder, std::make_shared<EndsAtCheckpoint>()); };
-    return trained_by(train, folder_of_fit(folder, how), "model.", fit_.settings.device);
-  }
-
- private:
-  Variant fit_;
-  const Say say_;
-  const RunLimits limits_;
-  std::optional<StepFigures> known_;  // whose validations and checkpoints hold for further runs
-};
-
-class TaskSide final : public Side {
- public:
-  TaskSide(Options task, RunSettings settings, Say say, const RunLimits& limits)
-      : task_(std::move(task)), settings_(std::move(settings)), say_(std::move(say)), limits_(limits.steps) {}
-
-  double speed() override { return 1 / short_profile(nullptr, how(), limits_).wall(); }
-  Trained trained() override {
-    prepare_arithmetic(settings_.threads);
-    const ScratchFolder folder;
-    const auto ends = std::make_shared<EndsAfterSteps>();
-    return trained_by([&] { run_measured_task(how(), folder, {.observers = {ends}, .judges = {ends}}); }, folder.path(),
-                      "saved.", settings_.device);
-  }
-
- private:
-  Measured how() const { return {.stage = task_, .settings = settings_, .say = say_}; }
-
-  const Options task_;
-  const RunSettings settings_;
-  const Say say_;
-  const StepLimits limits_;
-};
-
-bool same_bytes(const at::Tensor& a, const at::Tensor& b) {
-  return a.sizes() == b.sizes() && a.scalar_type() == b.scalar_type() &&
-         std::memcmp(a.contiguous().const_data_ptr(), b.contiguous().const_data_ptr(), a.nbytes()) == 0;
-}
-
-bool same_to_rounding(const at::Tensor& a, const at::Tensor& b) {
-  if (a.sizes() != b.sizes() || a.scalar_type() != b.scalar_type()) return false;
-  if (!a.is_floating_point()) return same_bytes(a, b);
-  return at::allclose(a, b, 0, rounding * (a.numel() > 0 ? a.abs().max().item<double>() : 0));
-}
-
-std::string comparison(const NamedTensors& before, const NamedTensors& after) {
-  if (before.empty()) return "not compared: no loop saves what it trains";
-  bool same = before.size() == after.size(), close = same;
-  for (const auto& [name, tensor] : before) {
-    const auto found = after.find(name);
-    if (found == after.end()) return "changes the result";
-    same = same && same_bytes(tensor, found->second);
-    close = close && same_to_rounding(tensor, found->second);
-  }
-  return same ? "same bytes" : close ? "same to rounding" : "changes the result";
-}
 
 // FitFacts::decided_by_validations.
 std::string decided_by_validations(const FitPlan& plan, const StageOfTraining& stage) {
@@ -333,7 +188,7 @@ class Trials {
         const std::vector<double> ratios = ratios_of(*base, *other, left);
         remedy.ratio = median_interval(ratios);
         remedy.pairs = std::ssize(ratios);
-        remedy.result = comparison(without.weights, with.weights);
+        remedy.result = compared_weights(without.weights, with.weights);
         if (without.peak && with.peak) remedy.bytes = *without.peak - *with.peak;
         if (remedy.keeps_result() && !remedy.same_weights.empty()) remedy.result = remedy.same_weights;
       });
@@ -352,8 +207,8 @@ class Trials {
     for (Remedy& remedy : tried.all) {
       add_path(stage, remedy);
       remedy.reason = reason_against([&] {
-        FitSide side(variant_of(with_set_(remedy.set), settings_, nullptr), say_, {});
-        const std::int64_t peak = side.trained().peak.value_or(0);
+        const std::unique_ptr<Side> side = side_of_fit(variant_of(with_set_(remedy.set), settings_, nullptr), say_, {});
+        const std::int64_t peak = side->trained().peak.value_or(0);
         remedy.result = "not compared: the training fits" +
                         (peak > 0 ? ", with " + memory_text(static_cast<double>(peak)) + " in its first steps" : "") +
                         ", and does not without the change";
@@ -385,10 +240,10 @@ class Trials {
   }
 
   std::unique_ptr<Side> side(const std::vector<std::string>& changes, const RunLimits& limits) const {
-    if (fit_) return std::make_unique<FitSide>(with_changes(changes, *fit_, with_set_), say_, limits);
+    if (fit_) return side_of_fit(with_changes(changes, *fit_, with_set_), say_, limits);
     RunSettings settings = settings_;
     for (const std::string& change : changes) settings.threads = threads_of(change).value_or(settings.threads);
-    return std::make_unique<TaskSide>(training_, settings, say_, limits);
+    return side_of_task(training_, settings, say_, limits);
   }
 
   std::unique_ptr<Side> packed(const std::filesystem::path& file, const RunLimits& limits, const TimeLeft& left) const {
@@ -399,13 +254,13 @@ class Trials {
                       (sample_seconds_ ? fmt::format("about {:.0f} s", seconds) : "an unknown time") +
                       "; the recipe has it with data:pack");
     }
-    return std::make_unique<FitSide>(with_packed_images(*fit_, file), say_, limits);
+    return side_of_fit(with_packed_images(*fit_, file), say_, limits);
   }
 
   // A group has validations and checkpoints of its own: one for each fit.
   std::unique_ptr<Side> group(std::int64_t count, RunLimits limits) const {
     limits.known.reset();
-    return std::make_unique<FitSide>(in_group(*fit_, count), say_, limits);
+    return side_of_fit(in_group(*fit_, count), say_, limits);
   }
 
   // Until the rounds are over, or the change has clearly lost, or no time is left.
@@ -430,7 +285,7 @@ class Trials {
       if (left.seconds() < each) return ratio;
       reason_against([&] {
         const std::unique_ptr<Side> other = side(with, limits);
-        if (!comparison(weights, other->trained().weights).starts_with("same ")) return;
+        if (!compared_weights(weights, other->trained().weights).starts_with("same ")) return;
         const std::vector<double> ratios = ratios_of(*side(without, limits), *other, left);
         if (ratios.size() >= least_for_interval) ratio = median_interval(ratios);
       });

@@ -1,0 +1,52 @@
+// Sides of a comparison: a training with or without a remedy, timed in short runs, and trained for a few steps so that
+// weights can be compared. Private to the room.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/registry.h"
+#include "steps/step_collector.h"
+#include "tensor/named_tensors.h"
+#include "variant.h"
+
+namespace trainlab {
+
+using Say = std::function<void(const std::string&)>;
+
+// The result of some steps, or of a whole training that is shorter.
+struct Trained {
+  NamedTensors weights = {};              // none where nothing is kept
+  std::optional<std::int64_t> peak = {};  // most bytes of tensors at a time, less those at the beginning
+};
+
+// A training with or without a remedy.
+class Side {
+ public:
+  virtual ~Side() = default;
+  // Samples a second in a short run; of a task, passes through its loops. Error where no step could be timed.
+  virtual double speed() = 0;
+  // Trains five steps.
+  virtual Trained trained() = 0;
+};
+
+// The limits of short runs.
+struct RunLimits {
+  StepLimits steps = {};
+  // Figures whose validations and checkpoints hold with all changes of one fit. Without them, the first run of a side
+  // measures its own, or each run where `measures_all` is set.
+  std::optional<StepFigures> known = {};
+  bool measures_all = false;
+};
+
+std::unique_ptr<Side> side_of_fit(Variant fit, Say say, const RunLimits& limits);
+std::unique_ptr<Side> side_of_task(Options task, RunSettings settings, Say say, const RunLimits& limits);
+
+// "same bytes", "same to rounding" (1e-5 of the largest weight of a tensor), "changes the result", or "not compared: …"
+// where the training without the remedy keeps nothing.
+std::string compared_weights(const NamedTensors& before, const NamedTensors& after);
+
+}  // namespace trainlab
