@@ -108,11 +108,21 @@ std::string this_process() { return prefix() + ":" + std::to_string(::getpid());
 
 std::string host_of(const std::string& process) { return process.substr(0, process.find_first_of("/:")); }
 
+bool has_ended(int pid) {
+  if (::kill(pid, 0) != 0 && errno == ESRCH) return true;
+  // The state follows the name, which stands in parentheses and may contain any character.
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::string line;
+  std::getline(file, line);
+  const std::size_t name_end = line.rfind(") ");
+  return name_end != std::string::npos && (line[name_end + 2] == 'Z' || line[name_end + 2] == 'X');
+}
+
 bool has_died(const std::string& process) {
   const auto colon = process.rfind(':');
   if (colon == std::string::npos || process.substr(0, colon) != prefix()) return false;
   const int pid = std::atoi(process.c_str() + colon + 1);
-  return pid > 0 && ::kill(pid, 0) != 0 && errno == ESRCH;
+  return pid > 0 && has_ended(pid);
 }
 
 std::int64_t usable_memory() {

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cctype>
-#include <cerrno>
-#include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -56,7 +54,7 @@ bool is_abandoned_temporary(const fs::path& file) {
   const std::string mark = name.stem().extension().string();
   if (!mark.empty() && is_mark(mark.substr(1)) && mark.substr(1) != own_mark()) return false;
   const int pid = process.empty() ? 0 : std::atoi(process.c_str() + 1);
-  return pid <= 0 || (::kill(pid, 0) != 0 && errno == ESRCH);
+  return pid <= 0 || has_ended(pid);
 }
 
 }  // namespace trainlab

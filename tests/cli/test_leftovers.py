@@ -142,6 +142,18 @@ class Leftovers(CliTest):
         self.assertEqual(self.strays(self.folder / "run"), [])
         self.assertEqual(self.rows(study), before)
 
+    def test_a_process_that_nobody_has_waited_for(self):
+        """As in containers whose first process does not wait for orphans."""
+        self.write("r.lua", RECIPES["fit"])
+        self.run_program("r.lua", "--threads", "1", "--out", "run", "--quiet")
+        with subprocess.Popen(["true"]) as ended:
+            os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
+            for name in (f".summary.json.{ended.pid}-0.tmp", f".summary.json.{os.getpid()}-0.tmp"):
+                (self.folder / "run" / name).write_text("half")
+            self.run_program("resume", "run")
+        self.assertEqual([os.path.basename(path) for path in self.temporaries(self.folder / "run")],
+                         [f".summary.json.{os.getpid()}-0.tmp"])
+
     @staticmethod
     def rows(study):
         with contextlib.closing(sqlite3.connect(study)) as base:

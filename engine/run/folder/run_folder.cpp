@@ -66,17 +66,6 @@ bool is_left_over(const fs::path& entry) {
   return name == "lock" || name == "recipe" || name == "log.txt" || is_temporary(entry);
 }
 
-// Removes the temporaries of files that a killed process has left half written. A process that lives may rename its
-// own at any moment: a worker that has joined from outside.
-void remove_temporaries(const fs::path& run) {
-  std::vector<fs::path> left;
-  std::error_code failed;
-  for (fs::recursive_directory_iterator it(run, failed), end; !failed && it != end; it.increment(failed)) {
-    if (is_abandoned_temporary(it->path())) left.push_back(it->path());
-  }
-  for (const fs::path& path : left) file_calls().remove(path);
-}
-
 // The highest number of a run in `folder`, 0 where there is none.
 int last_number(const fs::path& folder) {
   int last = 0;
@@ -88,6 +77,15 @@ int last_number(const fs::path& folder) {
 }
 
 }  // namespace
+
+void remove_temporaries(const fs::path& run) {
+  std::vector<fs::path> left;
+  std::error_code failed;
+  for (fs::recursive_directory_iterator it(run, failed), end; !failed && it != end; it.increment(failed)) {
+    if (is_abandoned_temporary(it->path())) left.push_back(it->path());
+  }
+  for (const fs::path& path : left) file_calls().remove(path);
+}
 
 std::optional<int> run_number(const std::string& name) {
   const bool is_number = name.size() >= 3 && name.size() <= 9 &&

@@ -10,11 +10,13 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/as_error.h"
 #include "core/error.h"
 #include "core/files.h"
+#include "core/host.h"
 #include "core/reading.h"
 #include "engine/core/sample_registry.h"
 
@@ -400,6 +402,17 @@ TEST_CASE("hashes are BLAKE2b-256, of bytes, parts and files alike") {
   write_atomic(folder / "a", letters);
   CHECK(hash_file(folder / "a") == "f739bfb94f0e9f82d2b86461ab672b39f84cbd21fd0fd9d818d77947bc9067dc");
   CHECK(error_of([&] { hash_file(folder / "none"); }).find("cannot read") == 0);
+}
+
+TEST_CASE("a process that has ended and was not waited for has ended") {
+  CHECK_FALSE(has_ended(::getpid()));
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  siginfo_t info{};
+  REQUIRE(::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT) == 0);  // leaves it as it is
+  CHECK(has_ended(child));
+  CHECK(::waitpid(child, nullptr, 0) == child);
+  CHECK(has_ended(child));
 }
 
 }  // namespace trainlab::files_test

@@ -15,6 +15,10 @@ std::string this_process();
 // The HOST of such a name.
 std::string host_of(const std::string& process);
 
+// Whether no process of this number works in this space any more: there is none, or it has ended and nobody has waited
+// for it, as in containers whose first process does not wait for orphans.
+bool has_ended(int pid);
+
 // Whether a process of this host and space that had this name is there no more. (Its number may have been given to
 // another one: then it seems to live.)
 bool has_died(const std::string& process);

@@ -46,6 +46,10 @@ class RunFolder {
   int fd_ = -1;
 };
 
+// Removes the temporaries of files that a killed process has left half written. A process that lives may rename its
+// own at any moment: a worker that has joined from outside.
+void remove_temporaries(const std::filesystem::path& run);
+
 // 7 for "007": the number of a run in runs/NAME by the name of its folder. Nothing for a name that is no such number.
 std::optional<int> run_number(const std::string& name);
 
