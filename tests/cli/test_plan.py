@@ -200,8 +200,8 @@ class Plan(PlanTest):
                      "each, unrounded 65, but the paper's own table of training curves gives 22 and the repeated fit "
                      "18")
         self.refused(["--flops", "1e20", "--seed", "3"], "trainlab: --seed means nothing to `trainlab plan`")
-        self.refused(["fits"], "trainlab: `trainlab plan` takes a recipe, flags, or one of the words fit, seeds, data "
-                               'or sweep; found "fits"')
+        self.refused(["fits"], "trainlab: `trainlab plan` takes a recipe, flags, or one of the words fit, seeds, data, "
+                               'model or sweep; found "fits"')
         self.refused(["fit"], "trainlab: `trainlab plan fit` needs a CSV file or the folders of fits")
         self.refused(["fit", "x.csv", "--flops", "1"], "trainlab: --flops means nothing to `trainlab plan fit`")
         self.assertEqual(self.run_program("plan", "--json", code=2).json()["status"], "failed")
@@ -245,6 +245,23 @@ class Plan(PlanTest):
         for name in ("approaches", "loss", "flags", "cost", "currency"):
             self.assertIsNone(plan[name])
         self.assertFalse((self.folder / "runs").exists())
+
+    def test_parameters_of_the_recipe(self):
+        """After its path, also those that have the name of a flag that plans no recipe."""
+        self.write("r.lua", 'local width, tokens = lab.param { "width", type = "integer" }, lab.param { "tokens", 2 }\n'
+                   + fit(**{**DIGITS, "epochs": "1",
+                            "model": "nn.Sequential { nn.Flatten(), nn.Linear(width), nn.ReLU(), nn.Linear(10) }"}))
+        given, more = ("--width", "3", "--tokens=1"), ("--threads", "1", "--quiet")
+        self.assertEqual(self.plan("r.lua", *given, *more)["parameters"], 64 * 3 + 3 + 10 * 3 + 10)
+        sizes = self.plan("model", "r.lua", *given, *more)["sizes"]
+        self.assertEqual(sizes[-1]["set"], ["model[2].out_features=12"])
+        self.assertEqual(self.plan("data", "r.lua", *given, *more)["metric"], "val.loss")
+        seeds = self.plan("seeds", "r.lua", *given, "--difference", "1", *more)
+        run = self.summary(self.folder / "runs/plan/r/001/seed-001")
+        self.assertEqual((seeds["needed"]["difference"], run["parameters"]), (1, 64 * 3 + 3 + 10 * 3 + 10))
+        self.plan("sweep", "r.lua", "--tokens", "1", "--flops", "2e7", "--size", "width=4,8,16", *more)
+        self.refused(["r.lua", "--tokens", "1"], "r.lua:1: the recipe needs a value for --width: an integer")
+        self.refused(["seeds", "runs", "--width", "3"], "trainlab: --width means nothing to `trainlab plan seeds`")
 
     def test_what_a_recipe_costs(self):
         self.write("prices.toml", '\n[class]\nprice = "3.6 EUR/h"\nas_of = 2026-11-01\n')
@@ -306,7 +323,8 @@ lab.run(lab.sweep { name = "search", space = { lr = lab.space.log(1e-3, 1e-1) },
 
     def test_recipes_that_cannot_be_planned(self):
         self.recipe()
-        self.refused(["r.lua", "--flops", "1e20"], "trainlab: --flops means nothing to `trainlab plan RECIPE.lua`")
+        self.refused(["--flops", "1e20", "r.lua"], "trainlab: --flops means nothing to `trainlab plan RECIPE.lua`")
+        self.refused(["r.lua", "--flops", "1e20"], "trainlab: --flops: the recipe has no parameter 'flops'")
         self.refused(["r.lua", "s.lua"], "trainlab: `trainlab plan RECIPE.lua` takes one recipe")
         self.refused(["nowhere.lua"], "trainlab: there is no recipe nowhere.lua")
         self.refused(["--flops", "1e20", "--set", "epochs=2"],
@@ -416,8 +434,8 @@ class Seeds(PlanTest):
         self.refused(["seeds"], "trainlab: `trainlab plan seeds` needs a recipe, or folders of runs that have ended")
         self.refused(["seeds", "r.lua", "--difference", "0"],
                      'trainlab: --difference: expected a number above 0, found "0"')
-        self.refused(["seeds", "r.lua", "--flops", "1e20"], "trainlab: --flops means nothing to `trainlab plan seeds`")
-        self.refused(["r.lua", "--difference", "1"], "trainlab: --difference goes with trainlab plan seeds")
+        self.refused(["seeds", "--flops", "1e20", "r.lua"], "trainlab: --flops means nothing to `trainlab plan seeds`")
+        self.refused(["--difference", "1", "r.lua"], "trainlab: --difference goes with trainlab plan seeds")
         self.refused(["seeds", "r.lua", "r.lua"],
                      "trainlab: `trainlab plan seeds` takes one recipe, or folders of runs")
         self.refused(["seeds", "nowhere.lua"], "trainlab: there is no recipe nowhere.lua")
@@ -514,7 +532,7 @@ return lab.sweep { name = "search", space = { lr = lab.space.log(1e-3, 1e-1) }, 
     def test_questions_without_an_answer(self):
         self.recipe()
         self.refused(["data"], "trainlab: `trainlab plan data` takes one recipe")
-        self.refused(["data", "r.lua", "--difference", "1"],
+        self.refused(["data", "--difference", "1", "r.lua"],
                      "trainlab: --difference means nothing to `trainlab plan data`")
         self.refused(["data", "r.lua", "--threads", "1"],
                      "r.lua:2: data: expected at least 64 training samples, so that a quarter of them fills a step of "
@@ -680,7 +698,9 @@ class Sweep(PlanTest):
             self.refused(["sweep", "r.lua", "--flops", "1e9", "--size", sizes],
                          "trainlab: --size: expected a parameter of the recipe with at least 3 values, as "
                          f'width=32,64,128, found "{sizes}"')
-        self.refused(["r.lua", "--size", "width=1,2,3"], "trainlab: --size goes with trainlab plan sweep")
+        self.refused(["--size", "width=1,2,3", "r.lua"], "trainlab: --size goes with trainlab plan sweep")
+        self.refused(["sweep", "r.lua", "--width", "3", "--flops", "1e9", "--size", "width=1,2,3"],
+                     "trainlab: --width is given twice: --size gives its values")
         self.refused(["sweep", "r.lua", "--flops", "-1", "--size", "width=4,8,16"],
                      "trainlab: --flops: expected a number from 1 to 1e40, found \"-1\"")
         self.assertFalse((self.folder / "runs").exists())

@@ -74,7 +74,7 @@ class Parser {
     if (equals != std::string::npos) value = word.substr(equals + 1);
 
     const Flag* flag = name.starts_with("--") ? find_flag(result_.command, name.substr(2)) : nullptr;
-    if (flag) {
+    if (flag && !belongs_to_recipe(*flag)) {
       take_flag(*flag, name, value);
     } else if (may_be_parameter(name)) {
       take_parameter(name, value);
@@ -92,10 +92,23 @@ class Parser {
            (command->takes_recipe() || (!command->recipe_flag.empty() && result_.has(command->recipe_flag)));
   }
 
+  // Whether a flag of the command's own means nothing to the words so far, and is a parameter of their recipe.
+  bool belongs_to_recipe(const Flag& flag) const {
+    const Command* const command = result_.command;
+    if (!command || !command->flags_beside_recipe || !own_flag(*command, flag.name)) return false;
+    const auto flags = command->flags_beside_recipe(result_.words);
+    return flags && std::ranges::find(*flags, flag.name) == flags->end() && may_be_parameter("--" + flag.name);
+  }
+
+  bool words_name_recipe() const {
+    const Command* const command = result_.command;
+    return command && command->flags_beside_recipe && command->flags_beside_recipe(result_.words);
+  }
+
   // Whether a name may be a parameter of a recipe. Parameters stand after the recipe's path, and no parameter has the
   // name of a flag of a command on recipes.
   bool may_be_parameter(const std::string& name) const {
-    if (!takes_recipe() || result_.words.empty()) return false;
+    if (!words_name_recipe() && (!takes_recipe() || result_.words.empty())) return false;
     if (!name.starts_with("--") || name.size() <= 2) return false;
     return std::ranges::none_of(commands_, [flag = name.substr(2)](const Command& command) {
       return command.takes_recipe() && own_flag(command, flag);

@@ -86,8 +86,9 @@ std::string flags_text(const Command& command) {
 }  // namespace
 
 std::string usage_line(const Command& command) {
+  const bool has_parameters = command.takes_recipe() || command.flags_beside_recipe;
   return "trainlab " + (command.is_default ? "[" + command.name + "]" : command.name) + words_of(command.words) +
-         flags_text(command) + (command.takes_recipe() ? " [--PARAMETER VALUE…]" : "") + " [flags]";
+         flags_text(command) + (has_parameters ? " [--PARAMETER VALUE…]" : "") + " [flags]";
 }
 
 std::string program_help(std::span<const Command> commands) {

@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <string_view>
 
 #include "cli/ending.h"
 #include "cli/requests.h"
@@ -19,8 +17,6 @@ namespace trainlab::cli {
 namespace {
 
 using report::duration_text;
-
-constexpr std::array<std::string_view, 3> own_flags = {"within", "params", "set"};
 
 std::string row_of(const char* name, const std::string& text) { return fmt::format("  {:<10} {}\n", name, text); }
 
@@ -109,12 +105,15 @@ std::string recipe_text(const MeasuredStageFacts& facts, const RecipePlan& plan)
 
 }  // namespace
 
-bool plans_recipe(const Arguments& given) { return !given.words.empty() && given.words.front().ends_with(".lua"); }
+bool plans_recipe(const std::vector<std::string>& words) { return !words.empty() && words.front().ends_with(".lua"); }
+
+std::vector<std::string> recipe_plan_flags() { return {"within", "params", "set"}; }
 
 void check_recipe_plan(const Arguments& given) {
   if (given.words.size() > 1) throw usage_error("`trainlab plan RECIPE.lua` takes one recipe");
+  const std::vector<std::string> meant = recipe_plan_flags();
   for (const Flag& flag : given.command->flags) {
-    if (given.has(flag.name) && std::ranges::find(own_flags, flag.name) == own_flags.end()) {
+    if (given.has(flag.name) && std::ranges::find(meant, flag.name) == meant.end()) {
       throw usage_error("--" + flag.name + " means nothing to `trainlab plan RECIPE.lua`");
     }
   }

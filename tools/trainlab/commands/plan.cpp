@@ -78,15 +78,22 @@ const std::vector<PlanTopic>& topics() {
 }
 
 // The topic that the line's first word names; nullptr where there is none.
-const PlanTopic* topic_of(const Arguments& given) {
-  if (given.words.empty()) return nullptr;
-  const auto found = std::ranges::find(topics(), given.words.front(), &PlanTopic::word);
+const PlanTopic* topic_of(const std::vector<std::string>& words) {
+  if (words.empty()) return nullptr;
+  const auto found = std::ranges::find(topics(), words.front(), &PlanTopic::word);
   return found == topics().end() ? nullptr : &*found;
 }
 
 Arguments without_topic(Arguments given) {
   given.words.erase(given.words.begin());
   return given;
+}
+
+std::optional<std::vector<std::string>> flags_beside_recipe(const std::vector<std::string>& words) {
+  if (plans_recipe(words)) return recipe_plan_flags();
+  const PlanTopic* topic = topic_of(words);
+  if (!topic || !topic->is_recipe || words.size() < 2 || !topic->is_recipe(words[1])) return std::nullopt;
+  return topic->flags;
 }
 
 bool takes_flag_of_plan(const PlanTopic& topic, const Flag& flag) {
@@ -104,10 +111,10 @@ void check_topic(const PlanTopic& topic, const Arguments& given) {
 }
 
 void check_plan(const Arguments& given) {
-  if (const PlanTopic* topic = topic_of(given)) return check_topic(*topic, given);
+  if (const PlanTopic* topic = topic_of(given.words)) return check_topic(*topic, given);
   if (given.has("difference")) throw usage_error("--difference goes with trainlab plan seeds");
   if (given.has("size")) throw usage_error("--size goes with trainlab plan sweep");
-  if (plans_recipe(given)) return check_recipe_plan(given);
+  if (plans_recipe(given.words)) return check_recipe_plan(given);
   for (const Flag& flag : common_flags()) {
     const bool of_plan = flag.name == "within" || flag.concerns == Flag::Concerns::everything;
     if (of_plan || !given.has(flag.name)) continue;
@@ -121,8 +128,8 @@ void check_plan(const Arguments& given) {
 }
 
 int run_plan(const Program&, const Arguments& given) {
-  if (const PlanTopic* topic = topic_of(given)) return topic->run(without_topic(given));
-  if (plans_recipe(given)) return plan_recipe(given);
+  if (const PlanTopic* topic = topic_of(given.words)) return topic->run(without_topic(given));
+  if (plans_recipe(given.words)) return plan_recipe(given);
   const Plan plan = make_plan(plan_question(given));
   if (given.has("html")) {
     const std::string& file = given.flags["html"].string();
@@ -207,6 +214,7 @@ Command plan_command() {
            common_flag("set")},
       .alternatives = {.flags = {"json", "html"}, .error = "one of --json and --html"},
       .works = Command::Works::with_engine,
+      .flags_beside_recipe = flags_beside_recipe,
       .check = check_plan,
       .run = run_plan,
   };

@@ -256,6 +256,7 @@ PlanTopic seeds_topic() {
   return {.word = "seeds",
           .flags = {"difference", "within", "params", "set"},
           .uses_engine = true,
+          .is_recipe = is_recipe,
           .check = check_seeds,
           .run = plan_seeds};
 }

@@ -27,6 +27,7 @@ PlanTopic data_topic() {
   return {.word = "data",
           .flags = {"within", "params", "set"},
           .uses_engine = true,
+          .is_recipe = [](const std::string&) { return true; },
           .check = [](const Arguments& given) { check_words(given, "data"); },
           .run = [](const Arguments& given) { return plan_sizes(given, "data"); }};
 }
@@ -35,6 +36,7 @@ PlanTopic model_topic() {
   return {.word = "model",
           .flags = {"within", "params", "set"},
           .uses_engine = true,
+          .is_recipe = [](const std::string&) { return true; },
           .check = [](const Arguments& given) { check_words(given, "model"); },
           .run = [](const Arguments& given) { return plan_sizes(given, "model"); }};
 }

@@ -143,7 +143,9 @@ void check_sweep(const Arguments& given) {
   for (const char* flag : {"flops", "size"}) {
     if (!given.has(flag)) throw usage_error(std::string("`trainlab plan sweep` needs --") + flag);
   }
-  sizes_of(given.flags["size"].string());
+  const std::string size = sizes_of(given.flags["size"].string()).front().name;
+  if (std::ranges::find(given.parameters, size, &GivenParameter::name) != given.parameters.end())
+    throw usage_error("--" + size + " is given twice: --size gives its values");
 }
 
 int plan_sweep(const Arguments& given) {
@@ -201,6 +203,7 @@ PlanTopic sweep_topic() {
   return {.word = "sweep",
           .flags = {"flops", "size", "params", "set"},
           .uses_engine = true,
+          .is_recipe = [](const std::string&) { return true; },
           .check = check_sweep,
           .run = plan_sweep};
 }

@@ -14,6 +14,8 @@ struct PlanTopic {
   // The flags of `plan` that mean something to the topic.
   std::vector<std::string> flags = {};
   bool uses_engine = false;  // whether the flags of commands that start an engine mean something, too
+  // Whether this word after the topic's is the path of a recipe, whose parameters may follow. nullptr: it never is.
+  bool (*is_recipe)(const std::string& word) = nullptr;
   // Both functions get the line without the topic's word. The first raises Error{usage} for words that do not fit; the
   // second returns the exit code.
   void (*check)(const Arguments& given) = nullptr;

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -63,6 +64,10 @@ struct Command {
   // The name of a flag of the command's own. With this flag, a line works on a recipe and its word is the recipe's
   // path, whatever `works` says.
   std::string recipe_flag = {};
+  // For a command whose words decide whether a line works on a recipe: the names of the command's own flags that mean
+  // something to a line with these words, if the words name a recipe; nullopt otherwise. After the recipe's path, every
+  // other flag of the command's own is a parameter of the recipe, where a parameter may have its name.
+  std::optional<std::vector<std::string>> (*flags_beside_recipe)(const std::vector<std::string>& words) = nullptr;
   // The name of a flag of the command's own which says in place of the words what a line works on. A line with this
   // flag has no words, and no recipe is executed.
   std::string instead = {};
