@@ -63,18 +63,18 @@ Error nothing_fits(double flops) {
   return usage_error("nothing fits into " + in_flops(flops) + ": not one parameter that sees one token");
 }
 
-void check_fits(const Plan& plan, const std::optional<double>& budget) {
-  if (plan.chosen.parameters < 1 || plan.chosen.tokens < 1) throw nothing_fits(budget.value_or(plan.flops));
-  if (budget && plan.flops > *budget * (1 + 1e-9)) {
-    throw usage_error("the training needs " + in_flops(plan.flops) + ", and the budget has " + in_flops(*budget));
+void check_fits(const Plan& plan) {
+  if (plan.chosen.parameters < 1 || plan.chosen.tokens < 1) throw nothing_fits(plan.asked_flops());
+  if (plan.budget && plan.flops > *plan.budget * (1 + 1e-9)) {
+    throw usage_error("the training needs " + in_flops(plan.flops) + ", and the budget has " + in_flops(*plan.budget));
   }
 }
 
-std::vector<Answer> answers_for(const Plan& plan, const PlanQuestion& question, const std::optional<double>& budget) {
+std::vector<Answer> answers_for(const Plan& plan, const PlanQuestion& question) {
   std::vector<Answer> answers;
   // Without a budget and tokens, the question asks how many tokens, and so FLOPs, are best for the parameters.
-  const bool asks_for_tokens = !budget && !question.tokens;
-  const double flops = budget.value_or(plan.flops_6nd()), parameters = plan.chosen.parameters;
+  const bool asks_for_tokens = !plan.budget && !question.tokens;
+  const double flops = plan.budget.value_or(plan.flops_6nd()), parameters = plan.chosen.parameters;
   if (plan.law.name == "fit") {
     answers.push_back(answer(plan.law, asks_for_tokens ? flops_for(plan.law.law, parameters) : flops));
   } else {
@@ -104,7 +104,8 @@ Judgement judged(const Law& law, const Allocation& chosen, double unique_tokens)
 }
 
 bool Plan::is_extrapolated() const {
-  return law.name != "fit" && (flops < least_flops_of_runs || flops > most_flops_of_runs);
+  const auto is_beyond = [](double count) { return count < least_flops_of_runs || count > most_flops_of_runs; };
+  return law.name != "fit" && (is_beyond(flops) || is_beyond(asked_flops()));
 }
 
 Plan make_plan(const PlanQuestion& question) {
@@ -114,11 +115,12 @@ Plan make_plan(const PlanQuestion& question) {
   plan.unique_tokens = question.unique_tokens.value_or(all_unique);
   plan.price = price_of(question);
   plan.speed = speed_of(question, plan.price);
-  const std::optional<double> budget = budget_of(question, plan.speed, plan.price);
+  plan.budget = budget_of(question, plan.speed, plan.price);
+  const std::optional<double>& budget = plan.budget;
   if (budget && *budget < flops_per_parameter_and_token) throw nothing_fits(*budget);
   plan.chosen = chosen_by(question, budget, plan.law.law, plan.unique_tokens);
   plan.flops = flops_per_token(plan.transformer, plan.chosen.parameters) * plan.chosen.tokens;
-  check_fits(plan, budget);
+  check_fits(plan);
   constexpr double whole = 1 - 1e-6;  // of a budget, up to rounding
   if (budget) plan.ends_first = plan.flops < whole * *budget ? EndsFirst::length : EndsFirst::budget;
 
@@ -126,7 +128,7 @@ Plan make_plan(const PlanQuestion& question) {
   plan.loss = loss_of(plan.law.law, plan.chosen, plan.unique_tokens);
   plan.loss_interval = interval_of(plan.law, plan.chosen, plan.unique_tokens);
   plan.judgement = judged(plan.law.law, plan.chosen, plan.unique_tokens);
-  plan.answers = answers_for(plan, question, budget);
+  plan.answers = answers_for(plan, question);
   if (plan.speed.rate) plan.seconds = plan.flops / *plan.speed.rate;
   if (plan.price) {
     if (!plan.seconds) {

@@ -42,6 +42,7 @@ Value to_value(const Plan& plan) {
   Value value = Value::Map{
       {"kind", "plan"},
       {"flops", plan.flops},
+      {"flops_budget", number_or_nil(plan.budget)},
       {"parameters", plan.chosen.parameters},
       {"tokens", plan.chosen.tokens},
       {"loss", plan.loss},

@@ -93,6 +93,16 @@ class Plan(PlanTest):
         self.assertNotIn("extrapolation", "\n".join(lines))
         self.assertIn("extrapolation", self.run_program("plan", "--flops", "1e25").out)
 
+    def test_a_budget_that_is_more_than_enough(self):
+        given = ("--flops", "1e21", "--parameters", "1e9", "--tokens", "1e9")
+        text = self.run_program("plan", *given).out
+        self.assertEqual(text.splitlines()[0], "plan for 1e+21 FLOPs: estimates")
+        self.assertIn("\n  budget   enough: the training needs 6e+18 FLOPs, and 9.94e+20 FLOPs are left\n", text)
+        plan = self.plan(*given)
+        self.assertEqual((plan["flops"], plan["flops_budget"], plan["ends_first"]), (6e18, 1e21, "length"))
+        self.assertNotIn("  budget ", self.run_program("plan", *given[:4]).out)
+        self.assertIsNone(self.plan(*given[2:])["flops_budget"])
+
     def test_in_a_pipe_that_nobody_reads(self):
         done = subprocess.run(f"'{PROGRAM}' plan --flops 1e21 | head -1", shell=True, cwd=self.folder,
                               capture_output=True, text=True, check=True)

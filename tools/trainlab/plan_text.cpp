@@ -98,6 +98,13 @@ std::string time_text(const Plan& plan) {
 }
 
 std::string judgement_text(const Plan& plan) {
+// What a training that needs less than its budget leaves of the budget.
+std::string budget_text(const Plan& plan) {
+  if (plan.ends_first != EndsFirst::length) return "";
+  return line("budget", "enough: the training needs " + flops_text(plan.flops) + ", and " +
+                            flops_text(*plan.budget - plan.flops) + " are left");
+}
+
   const Judgement& judgement = plan.judgement;
   std::string text;
   if (judgement.is_compute_inefficient) {
@@ -126,14 +133,14 @@ std::string constant_row(const char* name, const Value& fit) {
 }  // namespace
 
 std::string plan_text(const Plan& plan) {
-  std::string text = "plan for " + flops_text(plan.flops) + ": estimates\n\n" + table(plan) + "\n";
+  std::string text = "plan for " + flops_text(plan.asked_flops()) + ": estimates\n\n" + table(plan) + "\n";
   const std::string interval =
       plan.loss_interval ? fmt::format(" ({:.3f} to {:.3f})", plan.loss_interval->low, plan.loss_interval->high) : "";
   text += line("loss", fmt::format("{:.3f}{} by ", plan.loss, interval) + law_text(plan.law.law));
   text += line("", plan.law.source);
   if (plan.transformer) text += transformer_text(plan);
   if (std::isfinite(plan.unique_tokens)) text += repeats_text(plan);
-  text += time_text(plan) + judgement_text(plan);
+  text += budget_text(plan) + time_text(plan) + judgement_text(plan);
   if (plan.is_extrapolated()) {
     text += fmt::format("  beyond the runs behind these laws, which had {:.3g} to {:.3g} FLOPs: an extrapolation\n",
                         least_flops_of_runs, most_flops_of_runs);

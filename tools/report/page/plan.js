@@ -49,8 +49,10 @@ function sizes() {
 }
 
 page.replaceChildren();
-document.title = `plan for ${exponent(data.flops)} FLOPs`;
-make(page, 'h1', `Plan for ${exponent(data.flops)} FLOPs`);
+const asked = data.flops_budget ?? data.flops;
+const leaves = data.ends_first === 'length';  // whether the training leaves some of its budget
+document.title = `plan for ${exponent(asked)} FLOPs`;
+make(page, 'h1', `Plan for ${exponent(asked)} FLOPs`);
 make(page, 'p', `Estimates by a law of the loss: ${data.law.source}`, {class: 'quiet'});
 const interval = data.loss_low ? ` (${number(data.loss_low)} to ${number(data.loss_high)})` : '';
 facts(page, [
@@ -58,13 +60,14 @@ facts(page, [
   ['tokens', amount(data.tokens)],
   ['loss', number(data.loss) + interval],
   ['takes', data.seconds ? duration(data.seconds) : ''],
+  ['FLOPs of the training', leaves ? exponent(data.flops) : ''],
   ['costs', data.cost ? `${number(data.cost)} ${data.currency}, price of ${data.price_as_of}` : ''],
   ['MFU', exponent(data.mfu)],
 ]);
 verdicts();
 if (data.extrapolated) make(page, 'p', 'The budget lies beyond the runs behind these laws: an extrapolation.');
 const cards = make(page, 'div', '', {class: 'cards'});
-chart(cards, 'Loss for these FLOPs', sizes, {
+chart(cards, leaves ? 'Loss for the FLOPs of the training' : 'Loss for these FLOPs', sizes, {
   wide: true,
   note: 'A smaller model sees more tokens, a larger one fewer.',
 });

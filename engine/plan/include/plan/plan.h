@@ -57,7 +57,8 @@ Judgement judged(const Law& law, const Allocation& chosen, double unique_tokens 
 
 struct Plan {
   Allocation chosen;
-  double flops = 0;  // FLOPs of the training: by the paper's count for a transformer, else 6 N D
+  double flops = 0;                // FLOPs of the training: by the paper's count for a transformer, else 6 N D
+  std::optional<double> budget{};  // FLOPs
   double loss = 0;
   std::optional<LossInterval> loss_interval{};  // of a law that was fitted to runs
   bool is_given = false;                        // whether the question chose parameters or tokens, rather than the law
@@ -73,7 +74,9 @@ struct Plan {
   EndsFirst ends_first = EndsFirst::unknown;
 
   double flops_6nd() const { return chosen.flops(); }
-  // Whether the budget lies beyond the runs from which the published laws come.
+  // The FLOPs of the question: those of the budget or, without one, of the training.
+  double asked_flops() const { return budget.value_or(flops); }
+  // Whether these FLOPs, or those of the training, lie beyond the runs from which the published laws come.
   bool is_extrapolated() const;
 };
 
