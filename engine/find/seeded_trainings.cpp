@@ -70,9 +70,11 @@ class SeededTrainings {
     for (std::size_t size = 0; size < plans.size(); ++size) {
       const double needed = number < fewest_seeds ? seconds_of(plans, size) + later * seconds_of(plans, 0) : 0;
       if (is_too_long(needed)) {
-        throw usage_error(fmt::format("--within: two seeds do not fit; a training of the largest size takes about "
-                                      "{:.3g} s",
-                                      seconds_of(plans, plans.size() - 1)))
+        // Before the first training has ended, nobody knows how long one takes.
+        const double largest = seconds_of(plans, plans.size() - 1);
+        throw usage_error("--within: two seeds do not fit; " +
+                          (largest > 0 ? fmt::format("a training of the largest size takes about {:.3g} s", largest)
+                                       : "the time was over before the first training"))
             .hint("more time, or a shorter training: --set epochs=N");
       }
       const double begun = steady_seconds();

@@ -526,7 +526,8 @@ class Data(PlanTest):
     def test_within(self):
         self.recipe(**{**DIGITS, "epochs": "1"})
         result = self.run_program("plan", "data", "r.lua", "--threads", "1", "--quiet", "--within", "0.001 s", code=2)
-        self.assert_said(result, "trainlab: --within: two seeds do not fit")
+        self.assert_said(result, "trainlab: --within: two seeds do not fit; the time was over before the first "
+                                 "training")
         plan = self.plan("data", "r.lua", "--threads", "1", "--within", "1 h", "--quiet")
         self.assertEqual(plan["seeds"], 10)
 
