@@ -139,12 +139,14 @@ std::string opening_comment(std::string_view recipe) {
 }  // namespace
 
 Parameters::Parameters(std::vector<GivenParameter> given, std::filesystem::path working_folder, bool describe,
-                       std::vector<Flag> flags, std::function<void(const std::string&, const Value&)> declared)
+                       std::vector<Flag> flags, std::function<void(const std::string&, const Value&)> declared,
+                       std::vector<std::string> known_flags)
     : given_(std::move(given)),
       working_folder_(std::move(working_folder)),
       describe_(describe),
       flags_(std::move(flags)),
-      on_declared_(std::move(declared)) {}
+      on_declared_(std::move(declared)),
+      known_flags_(std::move(known_flags)) {}
 
 Value Parameters::declare(const Value& options, const LuaPosition& at) {
   const std::string name = options["name"].string();
@@ -230,11 +232,13 @@ void Parameters::close() {
     Error error = usage_error("the recipe has no parameter '" + given.name + "'").in(given.from);
     std::string all;
     for (const std::string& name : names) all += (all.empty() ? "--" : ", --") + name;
-    for (const Flag& flag : flags_) names.push_back(flag.name);
+    // Only what stands on the command line by itself can be a flag that was meant.
+    const bool is_on_line = given.from == "--" + given.name;
+    if (is_on_line) names.insert(names.end(), known_flags_.begin(), known_flags_.end());
     const std::string close = Registry::closest(given.name, names);
     if (!close.empty()) throw error.hint("did you mean --" + close + "?");
     std::string hint = all.empty() ? "it declares none" : "it has " + all;
-    if (given.from == "--" + given.name)
+    if (is_on_line)
       hint += "; an option of the stage that it returns would be --set " + given.name + "=VALUE";
     else
       hint += R"(; an option becomes a parameter where the recipe takes its value from lab.param { "NAME", VALUE })";

@@ -722,6 +722,12 @@ class Sweep(PlanTest):
         self.assert_said(result, "trainlab: --flops: the shortest of 9 trainings, with width=1, gets 4.762 FLOPs: "
                          "expected from ", "the FLOPs of one step")
         self.assertFalse((self.folder / "runs").exists())
+        self.recipe("plain.lua")
+        for line in (["sweep", "plain.lua", "--flops", "1e9", "--size", "width=1,2,3"], ["plain.lua", "--width", "3"]):
+            result = self.run_program("plan", *line, code=2)
+            self.assert_said(result, "the recipe has no parameter 'width'", "hint: it declares none; ")
+        self.assert_said(self.run_program("plan", "seeds", "plain.lua", "--diference", "1", code=2),
+                         "--diference: the recipe has no parameter 'diference'", "hint: did you mean --difference?")
 
 
 if __name__ == "__main__":

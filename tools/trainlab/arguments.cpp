@@ -53,6 +53,7 @@ class Parser {
       }
     }
     check();
+    if (result_.command) result_.known_flags = flags_of_line();
     return std::move(result_);
   }
 
@@ -101,6 +102,14 @@ class Parser {
   }
 
   bool words_name_recipe() const {
+  // The names of the flags that the words so far may have, without dashes.
+  std::vector<std::string> flags_of_line() const {
+    std::vector<std::string> names;
+    for (const Flag& flag : flags_of(result_.command))
+      if (!belongs_to_recipe(flag)) names.push_back(flag.name);
+    return names;
+  }
+
     const Command* const command = result_.command;
     return command && command->flags_beside_recipe && command->flags_beside_recipe(result_.words);
   }
@@ -148,7 +157,7 @@ class Parser {
   // The word may be a flag that does not exist: the recipe, which knows its parameters, is not read yet.
   Error parameter_without_value(const std::string& name) const {
     std::vector<std::string> known;
-    for (const Flag& flag : flags_of(result_.command)) known.push_back("--" + flag.name);
+    for (const std::string& flag : flags_of_line()) known.push_back("--" + flag);
     const std::string parameter = "a parameter of the recipe needs a value: " + name + " VALUE or " + name + "=VALUE";
     const std::string close = Registry::closest(name, known);
     return usage_error("unknown flag " + name + ", or a parameter without its value")
@@ -162,7 +171,7 @@ class Parser {
     }
     std::vector<std::string> known;
     if (result_.command) {
-      for (const Flag& flag : flags_of(result_.command)) known.push_back("--" + flag.name);
+      for (const std::string& flag : flags_of_line()) known.push_back("--" + flag);
     } else {
       known = every_flag();
     }

@@ -126,6 +126,8 @@ Request request_for_recipe(const Arguments& arguments) {
   request.working_folder = fs::current_path();
   if (arguments.has("params")) request.parameters = read_parameters(arguments.flags["params"].string());
   request.parameters.insert(request.parameters.end(), arguments.parameters.begin(), arguments.parameters.end());
+  // One of them may be meant by a parameter that the recipe does not have.
+  request.options.set("flags", Value::List(arguments.known_flags.begin(), arguments.known_flags.end()));
   return request;
 }
 

@@ -17,9 +17,11 @@ namespace trainlab {
 class Parameters {
  public:
   // `describe`: only the declarations are wanted (--help); a parameter without a default gets some value of its type.
-  // `flags`: those whose names no parameter may have. `declared` is called with each value.
+  // `flags`: those whose names no parameter may have. `declared` is called with each value. `known_flags`: the names of
+  // the flags that may be meant by a parameter which the recipe does not have.
   Parameters(std::vector<GivenParameter> given, std::filesystem::path working_folder, bool describe,
-             std::vector<Flag> flags, std::function<void(const std::string&, const Value&)> declared);
+             std::vector<Flag> flags, std::function<void(const std::string&, const Value&)> declared,
+             std::vector<std::string> known_flags = {});
 
   // The value of a parameter, from the checked options of lab.param. Raises Error{recipe} at `at` for a declaration
   // that contradicts itself, Error{usage} for a given value that does not fit.
@@ -44,6 +46,7 @@ class Parameters {
   bool describe_;
   std::vector<Flag> flags_;
   std::function<void(const std::string&, const Value&)> on_declared_;
+  std::vector<std::string> known_flags_;
   std::vector<Declared> declared_;
   bool closed_ = false;
 };

@@ -19,6 +19,9 @@ struct Arguments {
   // The recipe's parameters: everything after the recipe's path that is no flag of trainlab.
   std::vector<GivenParameter> parameters;
 
+  // The names of all flags that the line may have, without dashes, of a line with a command.
+  std::vector<std::string> known_flags = {};
+
   // The given flags by name without dashes, with their values in the types of the flags.
   Value flags = Value::Map{};
 
