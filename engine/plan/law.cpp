@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "core/error.h"
-#include "core/files.h"
+#include "core/file_of_flag.h"
 #include "core/statistics.h"
 #include "core/value.h"
 #include "forecast/golden_section.h"
@@ -81,7 +81,7 @@ const KnownLaw& known_law(const std::string& name) {
 
 KnownLaw read_law(const std::string& file) {
   constexpr std::int64_t most_bytes = std::int64_t{16} << 20;
-  const Value value = fit_in(file, read_file(file, most_bytes));
+  const Value value = fit_in(file, read_file_of("--law", file, most_bytes));
   KnownLaw known{.name = "fit", .source = file, .law = law_from(value["law"], file)};
   if (value["samples"].is_list()) {
     for (const Value& sample : value["samples"].list()) known.samples.push_back(law_from(sample, file));

@@ -7,7 +7,7 @@
 
 #include "core/duration.h"
 #include "core/error.h"
-#include "core/files.h"
+#include "core/file_of_flag.h"
 #include "core/words.h"
 #include "formats/fields.h"
 #include "run/toml_text.h"
@@ -154,7 +154,7 @@ Money parse_money(const std::string& what, std::string_view text) {
 std::vector<Price> read_prices(const std::string& file) {
   constexpr std::int64_t most_bytes = std::int64_t{1} << 20;
   std::vector<Price> prices;
-  for (const TomlMember& member : parse_toml_members(read_file(file, most_bytes), file)) {
+  for (const TomlMember& member : parse_toml_members(read_file_of("--prices", file, most_bytes), file)) {
     prices.push_back(PriceTable(member, file).price());
   }
   if (prices.empty())

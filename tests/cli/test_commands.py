@@ -115,6 +115,14 @@ class Line(CliTest):
                      "--params: expected a file in TOML, found a pipe, device or socket: pipe.toml")
         self.refused(["r.lua", "--params", "."], "--params: expected a file in TOML, found the folder .")
 
+    def test_files_of_flags_that_cannot_be_read(self):
+        self.recipe()
+        for flag, line in (("--against", ["bench", "r.lua"]), ("--apply", ["r.lua"]), ("--law", ["plan", "--flops=1e20"]),
+                           ("--prices", ["plan", "--flops=1e20", "--rate=1e14"])):
+            for name, reason in (("no.json", "No such file or directory"), (".", "Is a directory")):
+                result = self.run_program(*line, flag, f"./{name}", code=2)
+                self.assert_said(result, f"trainlab: {flag}: cannot read ", reason)
+
     def test_workers_for_a_recipe_without_trials(self):
         self.recipe(epochs="1")
         result = self.run_program("r.lua", "--workers", "2", "--quiet")

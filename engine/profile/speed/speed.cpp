@@ -5,7 +5,7 @@
 #include <array>
 #include <cmath>
 
-#include "core/files.h"
+#include "core/file_of_flag.h"
 #include "core/host.h"
 #include "run/version.h"
 
@@ -90,7 +90,7 @@ Value Comparison::value() const {
 }
 
 Value read_speed(const std::filesystem::path& file) {
-  const std::string text = read_file(file);
+  const std::string text = read_file_of("--against", file);
   Value speed;
   try {
     speed = parse_json(text, "found text");

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/file_of_flag.h"
 #include "core/files.h"
 #include "core/host.h"
 #include "core/words.h"
@@ -63,7 +64,7 @@ std::string difference(const TriedWith& with, const Request& request) {
 }
 
 AppliedChanges read_changes(const std::filesystem::path& file) {
-  const Value read = parse_toml(read_file(file), file.string());
+  const Value read = parse_toml(read_file_of("--apply", file), file.string());
   const auto wrong = [&](const std::string& what) {
     return usage_error("--apply " + file.string() + ": " + what)
         .hint("`trainlab profile RECIPE.lua --apply FILE` and `trainlab find` write such a file");

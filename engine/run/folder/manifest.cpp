@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "core/error.h"
+#include "core/file_of_flag.h"
 #include "core/files.h"
 #include "run/flag.h"
 #include "run/folder.h"
@@ -204,7 +205,7 @@ std::vector<GivenParameter> read_parameters(const fs::path& file) {
   if (!fs::is_regular_file(file, ignored))
     throw usage_error("--params: expected a file in TOML, found " + unusual_file(file) + file.string());
   std::vector<GivenParameter> given;
-  for (const TomlMember& member : parse_toml_members(read_file(file, largest_toml), file.string())) {
+  for (const TomlMember& member : parse_toml_members(read_file_of("--params", file, largest_toml), file.string())) {
     const Value& value = member.value;
     std::string text;
     if (value.is_string()) {
