@@ -123,6 +123,12 @@ class Line(CliTest):
                 result = self.run_program(*line, flag, f"./{name}", code=2)
                 self.assert_said(result, f"trainlab: {flag}: cannot read ", reason)
 
+    def test_two_outputs_in_one_file(self):
+        self.recipe()
+        for one, other in (("html", "trace"), ("html", "apply"), ("trace", "apply")):
+            self.refused(["profile", "r.lua", f"--{one}", "same", f"--{other}", "./same"],
+                         f"--{one} and --{other} name one file, {self.folder / 'same'}, which cannot hold both")
+
     def test_workers_for_a_recipe_without_trials(self):
         self.recipe(epochs="1")
         result = self.run_program("r.lua", "--workers", "2", "--quiet")
