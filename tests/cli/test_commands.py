@@ -142,6 +142,8 @@ class Line(CliTest):
             for line in (["r.lua"], ["check", "r.lua"], ["r.lua", "--help"]):
                 self.assert_said(self.run_program(*line, code=1), f"--{name} has a meaning of its own in every recipe")
         self.refused(["r.lua", "--step", "5"], "--step stands after its command: trainlab check … --step")
+        self.refused(["bench", "r.lua", "--apply", "f"], "--apply means nothing to `trainlab bench`",
+                     "it goes with trainlab run … --apply")
 
     def test_what_is_not_known(self):
         self.refused(["--jsn"], "unknown flag --jsn", "did you mean --json?")

@@ -60,7 +60,8 @@ class Parser {
  private:
   void take_command(const std::string& word) {
     result_.command = command_named(commands_, word);
-    if (result_.command) return;
+    is_named_ = result_.command;
+    if (is_named_) return;
     if (!names_file(word)) throw unknown("command or recipe", word, command_meant(word, names_of(commands_)));
     const auto by_default = std::ranges::find(commands_, true, &Command::is_default);
     result_.command = by_default == commands_.end() ? nullptr : &*by_default;
@@ -101,7 +102,6 @@ class Parser {
     return flags && std::ranges::find(*flags, flag.name) == flags->end() && may_be_parameter("--" + flag.name);
   }
 
-  bool words_name_recipe() const {
   // The names of the flags that the words so far may have, without dashes.
   std::vector<std::string> flags_of_line() const {
     std::vector<std::string> names;
@@ -110,6 +110,7 @@ class Parser {
     return names;
   }
 
+  bool words_name_recipe() const {
     const Command* const command = result_.command;
     return command && command->flags_beside_recipe && command->flags_beside_recipe(result_.words);
   }
@@ -187,9 +188,13 @@ class Parser {
     return error;
   }
 
+  // A flag of another command than that of the line.
   Error misplaced_flag(const Command& command, const Flag& flag) const {
-    const std::string name = "--" + flag.name;
-    Error error = usage_error(name + " stands after its command: trainlab " + command.name + " … " + name);
+    const std::string name = "--" + flag.name, place = "trainlab " + command.name + " … " + name;
+    if (is_named_)
+      return usage_error(name + " means nothing to `trainlab " + result_.command->name + "`")
+          .hint("it goes with " + place);
+    Error error = usage_error(name + " stands after its command: " + place);
     if (!result_.command && !flag.type.operand.empty()) error.hint(place_of_parameters(name));
     return error;
   }
@@ -274,6 +279,7 @@ class Parser {
   std::span<const Command> commands_;
   std::span<const std::string> words_;
   std::size_t position_ = 0;
+  bool is_named_ = false;  // whether the line names its command
   Arguments result_;
   std::vector<std::string> seen_;
 };

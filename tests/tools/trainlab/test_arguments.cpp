@@ -144,7 +144,7 @@ TEST_CASE("a flag of another command is shown in its place") {
         "--epochs stands after its command: trainlab extend … --epochs\n"
         "  hint: a recipe's own parameters come after its path: trainlab RECIPE.lua --epochs VALUE");
   CHECK(refusal({"resume", "runs/x/001", "--epochs", "60"}) ==
-        "--epochs stands after its command: trainlab extend … --epochs");
+        "--epochs means nothing to `trainlab resume`\n  hint: it goes with trainlab extend … --epochs");
   // `trainlab check` takes recipes too: a parameter of this name could not be given to it.
   CHECK(refusal({"digits.lua", "--step", "5"}) == "--step stands after its command: trainlab check … --step");
 }
