@@ -178,6 +178,9 @@ class Checker {
                form.type == Type::entry || form.type == Type::any;
       });
       if (!only) return std::nullopt;
+      // The examples of durations have units that are no times. A hint with what is meant stays.
+      if (option.unit == "time" && !error.hint().starts_with("write "))
+        error.hint(R"(a time and its unit: "30 s", "90 min", "18 h" or "2 d")");
       throw error.in(path);
     }
   }

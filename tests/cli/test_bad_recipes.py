@@ -607,6 +607,13 @@ class Settings(CliTest):
                 result, "hint: leave one of them out", "--set epochs=nil", "steps comes from --set steps=5"
             )
 
+    def test_times(self):
+        for option in ("time", "profile"):
+            self.recipe(more=f'  {option} = "5",\n')
+            result = self.run_program("check", "r.lua", code=1)
+            self.assert_said(result, f'{option}: expected a duration, found "5"',
+                             'hint: a time and its unit: "30 s", "90 min", "18 h" or "2 d"')
+
     def test_parameter(self):
         self.write("r.lua", 'lab.param { "rate", 0.1, min = 0 }\n')
         result = self.train("--rat", "1", code=2)
