@@ -103,6 +103,11 @@ class Plan(PlanTest):
         self.assertNotIn("  budget ", self.run_program("plan", *given[:4]).out)
         self.assertIsNone(self.plan(*given[2:])["flops_budget"])
 
+    def test_sizes_that_are_rounded_up_to_a_unit(self):
+        text = self.run_program("plan", "--parameters", "1e9").out
+        self.assertNotIn("1000 M", text)
+        self.assertEqual([line[38:48].strip() for line in text.splitlines()[3:6]], 3 * ["1.00 B"])
+
     def test_in_a_pipe_that_nobody_reads(self):
         done = subprocess.run(f"'{PROGRAM}' plan --flops 1e21 | head -1", shell=True, cwd=self.folder,
                               capture_output=True, text=True, check=True)

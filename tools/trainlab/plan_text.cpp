@@ -19,9 +19,10 @@ std::string amount(double x) {
     const char* name;
   };
   constexpr std::array<Unit, 3> units = {{{1e12, "T"}, {1e9, "B"}, {1e6, "M"}}};
-  if (x >= 1e3 && x < 1e6) return fmt::format("{:.0f}", x);
-  if (x < 1e3 || x >= 1e15) return fmt::format("{:.3g}", x);
-  const Unit& unit = *std::ranges::find_if(units, [&](const Unit& one) { return x >= one.size; });
+  constexpr double rounded = 0.9995;  // what is rounded up to a unit has this unit
+  if (x < rounded * 1e3 || x >= rounded * 1e15) return fmt::format("{:.3g}", x);
+  if (x < rounded * 1e6) return fmt::format("{:.0f}", x);
+  const Unit& unit = *std::ranges::find_if(units, [&](const Unit& one) { return x >= rounded * one.size; });
   const double count = x / unit.size;
   return fmt::format("{:.{}f} {}", count, count < 9.995 ? 2 : count < 99.95 ? 1 : 0, unit.name);
 }
@@ -97,7 +98,6 @@ std::string time_text(const Plan& plan) {
   return text;
 }
 
-std::string judgement_text(const Plan& plan) {
 // What a training that needs less than its budget leaves of the budget.
 std::string budget_text(const Plan& plan) {
   if (plan.ends_first != EndsFirst::length) return "";
@@ -105,6 +105,7 @@ std::string budget_text(const Plan& plan) {
                             flops_text(*plan.budget - plan.flops) + " are left");
 }
 
+std::string judgement_text(const Plan& plan) {
   const Judgement& judgement = plan.judgement;
   std::string text;
   if (judgement.is_compute_inefficient) {

@@ -6,7 +6,8 @@ const exponent = x => x === null || x === undefined ? '' : x.toPrecision(3);
 
 // Three digits as papers write sizes: 2.92e9 is "2.92 B".
 function amount(x) {
-  const unit = [[1e12, ' T'], [1e9, ' B'], [1e6, ' M']].find(([size]) => x >= size && x < 1e15);
+  const rounded = 0.9995;  // what is rounded up to a unit has this unit
+  const unit = [[1e12, ' T'], [1e9, ' B'], [1e6, ' M']].find(([size]) => x >= rounded * size && x < rounded * 1e15);
   return unit ? (x / unit[0]).toPrecision(3) + unit[1] : x < 1e6 ? String(Math.round(x)) : x.toExponential(2);
 }
 
@@ -59,8 +60,8 @@ facts(page, [
   ['parameters', amount(data.parameters)],
   ['tokens', amount(data.tokens)],
   ['loss', number(data.loss) + interval],
-  ['takes', data.seconds ? duration(data.seconds) : ''],
   ['FLOPs of the training', leaves ? exponent(data.flops) : ''],
+  ['takes', data.seconds ? duration(data.seconds) : ''],
   ['costs', data.cost ? `${number(data.cost)} ${data.currency}, price of ${data.price_as_of}` : ''],
   ['MFU', exponent(data.mfu)],
 ]);
