@@ -113,6 +113,7 @@ Plan make_plan(const PlanQuestion& question) {
   plan.law = law_of(question.law);
   plan.transformer = question.transformer;
   plan.unique_tokens = question.unique_tokens.value_or(all_unique);
+  check_budget(question);
   plan.price = price_of(question);
   plan.speed = speed_of(question, plan.price);
   plan.budget = budget_of(question, plan.speed, plan.price);

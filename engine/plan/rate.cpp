@@ -28,7 +28,9 @@ double usable_seconds(const PlanQuestion& question) {
   throw usage_error("--usable is longer than --within");
 }
 
-void check_one_budget(const PlanQuestion& question) {
+}  // namespace
+
+void check_budget(const PlanQuestion& question) {
   const std::array<bool, 4> given = {question.flops.has_value(), question.gpu_hours.has_value(),
                                      question.money.has_value(), question.within_seconds.has_value()};
   if (std::ranges::count(given, true) > 1) {
@@ -37,8 +39,6 @@ void check_one_budget(const PlanQuestion& question) {
   if (question.usable_seconds && !question.within_seconds) throw usage_error("--usable is a part of --within");
   if (question.money && !question.prices) throw usage_error("--money needs prices: --prices FILE.toml");
 }
-
-}  // namespace
 
 std::optional<double> Speed::mfu() const { return rate && peak ? std::optional<double>(*rate / *peak) : std::nullopt; }
 
@@ -69,7 +69,6 @@ Speed speed_of(const PlanQuestion& question, const std::optional<Price>& price) 
 }
 
 std::optional<double> budget_of(const PlanQuestion& question, const Speed& speed, const std::optional<Price>& price) {
-  check_one_budget(question);
   if (question.flops) return question.flops;
   if (question.gpu_hours) return *question.gpu_hours * 3600 * required_rate(speed, "--gpu-hours");
   if (question.within_seconds) return usable_seconds(question) * required_rate(speed, "--within");

@@ -203,6 +203,7 @@ class Plan(PlanTest):
         self.refused(["--flops", "nan"], 'trainlab: --flops: expected a number from 1 to 1e40, found "nan"')
         self.refused(["--flops", "2"], "trainlab: nothing fits into 2 FLOPs: not one parameter that sees one token")
         self.refused(["--money", "5 EUR"], "trainlab: --money needs prices: --prices FILE.toml")
+        self.refused(["--money", "5 EUR", "--mfu", "0.4"], "trainlab: --money needs prices: --prices FILE.toml")
         self.refused(["--money", "5 coins", "--prices", "prices.toml"],
                      'trainlab: --money: expected an amount above 0 with its currency, as "500 EUR", found "5 coins"')
         self.refused(["--money", "5 USD", "--prices", "prices.toml", "--rate", "1e14"],
