@@ -98,6 +98,10 @@ Value bytes_or_none(const Value& bytes, const Circumstances&) {
   return bytes == Value(0) ? Value("no limit") : Value(std::to_string(bytes.integer()) + " bytes");
 }
 
+Value time_or_none(const Value& seconds, const Circumstances&) {
+  return seconds == Value(0.0) ? Value("none") : Value(to_text(Duration{seconds.number(), Unit::seconds}));
+}
+
 // Without --threads a training has all cores.
 Value threads_or_cores(const Value& threads, const Circumstances& begun) {
   return threads == Value(0) ? Value(begun.cores) : threads;
@@ -297,7 +301,7 @@ const std::vector<Flag>& common_flags() {
        .help = "a budget of time that all stages of the run share: \"2 h\"; beats lab.budget of the recipe",
        .concerns = Concerns::new_run,
        .otherwise = 0.0,
-       .recorded = Recorded{.difference = Difference::noted, .only_given = true}},
+       .recorded = Recorded{.difference = Difference::noted, .compared = time_or_none, .only_given = true}},
       {.name = "device",
        .type = device_type(),
        .help = "auto, cpu, cuda or cuda:N",

@@ -131,7 +131,7 @@ return build { lr = 0.1 }
         running.send(signal.SIGTERM)
         self.end(running, 143)
         result = self.run_program("resume", "cut", "--within", "5 s")
-        self.assert_said(result, "not byte-exact: within: recorded 3600.0, now 5.0")
+        self.assert_said(result, "not byte-exact: within: recorded 1 h, now 5 s")
         self.check_budget(self.folder / "cut", 5)
 
     def test_a_larger_budget_goes_on(self):
@@ -161,6 +161,12 @@ return build { lr = 0.1 }
         self.assert_said(self.run_program("resume", "run"), "the budget of 6 s is used")
         again = self.run_program("r.lua", "--threads", "1", "--within", "8 s", "--out", "run", "--json", "--quiet")
         self.assertGreater(again.json()["steps"], after["steps"])
+
+    def test_a_run_goes_on_beyond_the_budget_of_its_recipe(self):
+        self.write("r.lua", 'lab.budget { time = "6 s" }\n' + MEMBER + "return build { lr = 0.1 }\n")
+        self.train("--out", "run")
+        result = self.run_program("resume", "run", "--within", "12 s")
+        self.assert_said(result, "not byte-exact: within: recorded none, now 12 s")
 
     def test_a_run_that_goes_on_is_killed(self):
         """A process that has begun to go on and was killed has not finished the run."""
