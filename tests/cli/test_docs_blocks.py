@@ -159,6 +159,15 @@ class Blocks(CliTest):
                     if word.startswith("--"):
                         self.assertIn(word.split("=")[0], shown)
 
+    def test_plans_without_a_recipe(self):
+        """They only calculate: the page shows what the program prints on any machine."""
+        found = [block for block in self.of_kind("console") if block.text.startswith("$ trainlab plan --")]
+        self.assertTrue(found)
+        for block in found:
+            with self.subTest(block=f"{block.page.name}:{block.line}"):
+                line, output = block.text.split("\n", 1)
+                self.assertEqual(output + "\n", self.run_program(*shlex.split(line)[2:]).out)
+
 
 if __name__ == "__main__":
     unittest.main()
