@@ -390,7 +390,8 @@ class Seeds(PlanTest):
         text = self.run_program("plan", "seeds", "runs", "--difference", "0.03").out
         for part in ("val.loss of runs: 0.5238 on average over 5 seeds\n",
                      "standard deviation 0.0225, between 0.0135 and 0.0647",
-                     "a difference of 0.03 takes 11 seeds of each recipe (", "took     5 trainings, 2.0 s each"):
+                     "a difference of 0.03 takes 11 seeds of each recipe (", ", 44.0 s without their starts\n",
+                     "took     5 trainings, 2.0 s each without their starts\n"):
             self.assertIn(part, text)
         self.assertTrue(all(line == line.rstrip() for line in text.splitlines()), text)
         self.assertIn("takes more than 1000 seeds of each recipe\n",
@@ -407,6 +408,9 @@ class Seeds(PlanTest):
         self.assertEqual(plan["values"],
                          [self.summary(folder / f"seed-{seed:03d}")["metrics"]["val.loss"] for seed in range(1, 6)])
         self.assertGreater(plan["deviation"]["value"], 0)
+        # The time has the start of each process in it, as that of --within.
+        alone = sum(self.summary(folder / f"seed-{seed:03d}")["seconds"] for seed in range(1, 6))
+        self.assertGreater(plan["seconds"], alone)
         # The runs are ordinary ones: they say the same again, and a comparison can use them.
         self.assertEqual(self.plan("seeds", "runs/plan/r/001")["deviation"], plan["deviation"])
         compared = self.run_program("compare", *2 * ["runs/plan/r/001"], "--target", "val.loss=-1", code=2)
@@ -723,17 +727,17 @@ class Sweep(PlanTest):
         self.assertFalse((self.folder / "runs").exists())
         result = self.run_program("plan", "sweep", "r.lua", "--flops", "1e9", "--size", "depth=1,2,3", code=2)
         self.assert_said(result, "--size depth=1,2,3: the recipe has no parameter 'depth'")
-        self.assertFalse((self.folder / "runs").exists())
-        result = self.run_program("plan", "sweep", "r.lua", "--flops", "100", "--size", "width=1,2,3", code=2)
-        self.assert_said(result, "trainlab: --flops: the shortest of 9 trainings, with width=1, gets 4.762 FLOPs: "
-                         "expected from ", "the FLOPs of one step")
-        self.assertFalse((self.folder / "runs").exists())
         self.recipe("plain.lua")
         for line in (["sweep", "plain.lua", "--flops", "1e9", "--size", "width=1,2,3"], ["plain.lua", "--width", "3"]):
             result = self.run_program("plan", *line, code=2)
             self.assert_said(result, "the recipe has no parameter 'width'", "hint: it declares none; ")
         self.assert_said(self.run_program("plan", "seeds", "plain.lua", "--diference", "1", code=2),
                          "--diference: the recipe has no parameter 'diference'", "hint: did you mean --difference?")
+        self.assertFalse((self.folder / "runs").exists())
+        result = self.run_program("plan", "sweep", "r.lua", "--flops", "100", "--size", "width=1,2,3", code=2)
+        self.assert_said(result, "trainlab: --flops: the shortest of 9 trainings, with width=1, gets 4.762 FLOPs: "
+                         "expected from ", "the FLOPs of one step")
+        self.assertFalse((self.folder / "runs").exists())
 
 
 if __name__ == "__main__":

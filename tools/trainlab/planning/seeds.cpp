@@ -41,8 +41,9 @@ struct SeededTrainings {
   std::string metric = {};
   std::vector<std::int64_t> seeds = {};  // of the trainings that have a value
   std::vector<double> values = {};
-  int failed = 0;        // trainings that a loss which is not finite has ended
-  double seconds = 0;    // of all trainings
+  int failed = 0;  // trainings that a loss which is not finite has ended
+  // Of all trainings: with the starts of their processes, or of runs that existed before without these.
+  double seconds = 0;
   fs::path folder = {};  // of the runs that were trained for the plan; empty for runs that existed before
 
   int count() const { return static_cast<int>(values.size()) + failed; }
@@ -58,7 +59,6 @@ std::string monitored_in(const Value& summary, const fs::path& folder) {
 
 void add(SeededTrainings& trainings, std::int64_t seed, const fs::path& folder) {
   const auto [summary, has_failed] = ended_fit(folder);
-  if (summary["seconds"].is_number()) trainings.seconds += summary["seconds"].number();
   if (has_failed) {
     ++trainings.failed;
     return;
@@ -92,6 +92,7 @@ std::optional<Outcome> train(const Arguments& given, const Arguments& plain, dou
     if (!has_trained(outcome)) return outcome;
     const double seconds = steady_seconds() - now;
     longest = std::max(longest, seconds);
+    trainings.seconds += seconds;
     const int failed = trainings.failed;
     add(trainings, seed, folder);
     say(given,
@@ -111,7 +112,11 @@ SeededTrainings ended(const Arguments& given) {
   const EndedTrainings runs = ended_trainings(given.words);
   SeededTrainings trainings{.shown = given.words.size() == 1 ? shown_path(absolute_path(given.words.front()))
                                                              : std::to_string(given.words.size()) + " folders of runs"};
-  for (const auto& [seed, folder] : runs.by_seed) add(trainings, seed, folder);
+  for (const auto& [seed, folder] : runs.by_seed) {
+    add(trainings, seed, folder);
+    const Value seconds = read_summary(folder)["seconds"];
+    if (seconds.is_number()) trainings.seconds += seconds.number();
+  }
   return trainings;
 }
 
@@ -140,6 +145,11 @@ std::optional<Needed> needed_for(double difference, const compare::Spread& sprea
   return Needed{seeds(spread.deviation), seeds(spread.low), seeds(spread.high)};
 }
 
+// What the seconds of the trainings hold.
+const char* with_starts(const SeededTrainings& trainings) {
+  return trainings.folder.empty() ? " without their starts" : " with their starts";
+}
+
 double seconds_for(const Needed& needed, const SeededTrainings& trainings) {
   return 2 * needed.seeds * trainings.seconds / trainings.count();
 }
@@ -149,7 +159,7 @@ std::string needed_text(double difference, const Needed& needed, const SeededTra
   std::string text =
       "  a difference of " + number_text(difference) + " takes " + count(needed.seeds) + " seeds of each recipe";
   if (needed.low < most_needed) text += " (" + count(needed.low) + " to " + count(needed.high) + ")";
-  if (needed.seeds < most_needed) text += ", " + duration_text(seconds_for(needed, trainings)) + " of training";
+  if (needed.seeds < most_needed) text += ", " + duration_text(seconds_for(needed, trainings)) + with_starts(trainings);
   return text + "\n";
 }
 
@@ -178,8 +188,8 @@ std::string text_of(const SeededTrainings& trainings, const compare::Spread& spr
     if (difference) text += needed_text(*difference, *needed_for(*difference, spread), trainings);
     text += "  fewer seeds are enough where both recipes profit from the same seeds; trainlab compare uses this\n";
   }
-  text += fmt::format("  took     {} trainings, {} each\n", trainings.count(),
-                      duration_text(trainings.seconds / trainings.count()));
+  text += fmt::format("  took     {} trainings, {} each{}\n", trainings.count(),
+                      duration_text(trainings.seconds / trainings.count()), with_starts(trainings));
   return trainings.folder.empty() ? text : text + "  in       " + shown_path(trainings.folder) + "\n";
 }
 
