@@ -62,6 +62,22 @@ double steps_of_training(const MeasuredStageFacts& facts, const RecipePlan& plan
   return steps;
 }
 
+// The FLOPs of this number of steps of a training from the first on.
+double flops_until(double steps, const MeasuredStageFacts& facts) {
+  if (facts.steps_per_epoch == 0 || facts.epoch_flops == 0) return facts.flops * steps;
+  const auto in_epoch = static_cast<double>(facts.steps_per_epoch);
+  const double epochs = std::floor(steps / in_epoch);
+  return epochs * facts.epoch_flops + (steps - epochs * in_epoch) * facts.full_step_flops;
+}
+
+// The steps that fit into these FLOPs, as a run counts them.
+double steps_within(double flops, const MeasuredStageFacts& facts) {
+  if (facts.steps_per_epoch == 0 || facts.epoch_flops == 0 || std::isinf(flops)) return std::floor(flops / facts.flops);
+  const double epochs = std::floor(flops / facts.epoch_flops);
+  return epochs * static_cast<double>(facts.steps_per_epoch) +
+         std::floor((flops - epochs * facts.epoch_flops) / facts.full_step_flops);
+}
+
 std::optional<double> flops_of(const MeasuredStageFacts& facts, const RecipePlan& plan) {
   const double steps = steps_of_training(facts, plan);
   if (facts.flops == 0 || !plan.whole || std::isinf(steps)) return std::nullopt;
@@ -70,7 +86,7 @@ std::optional<double> flops_of(const MeasuredStageFacts& facts, const RecipePlan
     const double fit = facts.stage_time / plan.training->median;
     trainings = facts.trainings > 0 ? std::min(trainings, fit) : fit;
   }
-  return facts.flops * steps * trainings;
+  return flops_until(steps, facts) * trainings;
 }
 
 // Sets what the least of all bounds holds: the budget's time and FLOPs, and the own time of the stage and of a
@@ -80,14 +96,14 @@ void set_what_fits(RecipePlan& plan, const MeasuredStageFacts& facts) {
   if (facts.stage_time > 0) seconds = std::min(seconds, facts.stage_time);
   double steps = facts.training_time > 0 ? steps_in(facts.training_time, facts, plan) : infinity;
   if (std::isfinite(seconds)) steps = std::min(steps, steps_in(seconds, facts, plan));
-  if (facts.flops > 0) steps = std::min(steps, std::floor(flops / facts.flops));
+  if (facts.flops > 0) steps = std::min(steps, steps_within(flops, facts));
   if (std::isinf(steps)) return;
   plan.steps = steps;
   if (facts.steps_per_epoch > 0) plan.epochs = steps / static_cast<double>(facts.steps_per_epoch);
   if (!plan.training) return;
   double trainings = seconds / plan.training->median;
   if (const double own = steps_of_training(facts, plan); facts.flops > 0 && std::isfinite(own) && own > 0)
-    trainings = std::min(trainings, flops / (facts.flops * own));
+    trainings = std::min(trainings, flops / flops_until(own, facts));
   if (std::isfinite(trainings))
     plan.trainings = std::max(static_cast<std::int64_t>(std::min(trainings, most_counted)), std::int64_t{0});
 }
@@ -141,6 +157,8 @@ MeasuredStageFacts facts_from(const Value& value) try {
           .trainings = value["trainings"].integer(),
           .parameters = value["parameters"].number(),
           .flops = value["flops"].number(),
+          .full_step_flops = value["full_step_flops"].number(),
+          .epoch_flops = value["epoch_flops"].number(),
           .within = value["within"].number(),
           .reserve = value["reserve"].number(),
           .share = value["share"].number(),

@@ -302,10 +302,23 @@ class Plan(PlanTest):
         self.write("r.lua", 'lab.budget { flops = 1e6 }\n' + fit(epochs=1000))
         plan = self.plan("r.lua", "--threads", "1")
         self.assertEqual((plan["ends_first"], plan["flops_budget"], plan["usable"]), ("budget", 1e6, None))
-        self.assertEqual(plan["steps"], int(1e6 / plan["flops_per_step"]))
+        # An epoch has three steps of 16 samples and one of 12.
+        sample = plan["flops_per_step"] / 15
+        epochs, rest = divmod(1e6, 60 * sample)
+        self.assertEqual(plan["steps"], 4 * epochs + rest // (16 * sample))
         result = self.run_program("plan", "r.lua", "--threads", "1")
         for text in ("  budget     1e+06 FLOPs for the stage\n", "  ends first the budget\n"):
             self.assertIn(text, result.out)
+
+    def test_flops_are_those_of_the_run(self):
+        """Of epochs whose last step is smaller, and of a training that ends within an epoch."""
+        self.recipe(batch="25", epochs="3")
+        for more in ([], ["--set", "epochs=nil", "--set", "steps=5"]):
+            run = self.train("--json", *more).json()
+            plan = self.plan("r.lua", "--threads", "1", *more)
+            self.assertEqual((plan["steps_per_epoch"], plan["flops"]), (3, run["flops"]))
+        self.write("r.lua", f"lab.budget {{ flops = {run['flops']} }}\n" + fit(batch="25", epochs="1000"))
+        self.assertEqual((self.train("--json").json()["steps"], self.plan("r.lua", "--threads", "1")["steps"]), (5, 5))
 
     def test_a_budget_into_which_nothing_fits(self):
         self.write("r.lua", 'lab.budget { time = "1 s", reserve = "0.999 s" }\n' + fit())

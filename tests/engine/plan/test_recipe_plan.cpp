@@ -180,6 +180,21 @@ TEST_CASE("what a budget of FLOPs holds") {
   }
 }
 
+TEST_CASE("the last step of an epoch may have fewer FLOPs than the others") {
+  MeasuredStageFacts facts = fit();
+  facts.full_step_flops = 1e9;
+  facts.epoch_flops = 99.25e9;
+  facts.flops = facts.epoch_flops / 100;
+  CHECK(*plan_of(facts).flops == 20 * 99.25e9);
+  facts.steps = 150;
+  CHECK(*plan_of(facts).flops == 149.25e9);
+  facts.steps = 20000;
+  for (const auto& [flops, steps] : {std::pair(198.5e9, 200), {198.4e9, 199}, {199.4e9, 200}, {50e9, 50}}) {
+    facts.most_flops = flops;
+    CHECK(*plan_of(facts).steps == steps);
+  }
+}
+
 TEST_CASE("more trainings than can be counted") {
   MeasuredStageFacts facts = fit();
   facts.trainings = std::numeric_limits<std::int64_t>::max();
@@ -207,7 +222,7 @@ TEST_CASE("a search that other stages follow has two thirds of what is left") {
 TEST_CASE("a plan of a recipe as data, and the engine's facts") {
   const Value sent = parse_json(R"({"stage": "f", "kind": "task", "step": {"median": 0.01, "low": 0.01, "high": 0.01},
     "between": 0.0, "once": 0.0, "start": 1.0, "steps_per_epoch": 0, "steps": 0, "trainings": 1, "parameters": 0.0,
-    "flops": 0.0, "within": 10.0, "reserve": 1.0, "share": 1.0, "training_time": 0.0, "stage_time": 0.0,
+    "flops": 0.0, "full_step_flops": 0.0, "epoch_flops": 0.0, "within": 10.0, "reserve": 1.0, "share": 1.0, "training_time": 0.0, "stage_time": 0.0,
     "most_flops": 0.0, "watts": 0.0})",
                                 "test");
   const MeasuredStageFacts facts = facts_from(sent);

@@ -1,5 +1,7 @@
 // The part of `trainlab plan RECIPE.lua` that needs the recipe: the steps of its first stage are measured, and the
 // engine answers with JSON (plan/recipe_plan.h).
+#include <cmath>
+
 #include "command.h"
 #include "core/clock.h"
 #include "core/time_in_seconds.h"
@@ -36,6 +38,8 @@ class PlanningExecution final : public MeasuredStage {
                              {"steps", 0},
                              {"steps_per_epoch", 0},
                              {"parameters", 0.0},
+                             {"full_step_flops", 0.0},
+                             {"epoch_flops", 0.0},
                              {"training_time", what.stage.entry().name == "fit" ? own_time(what.stage) : 0.0},
                              {"stage_time", kind.trainings ? own_time(what.whole) : 0.0}};
     if (what.stage.entry().name == "fit") {
@@ -43,6 +47,10 @@ class PlanningExecution final : public MeasuredStage {
       facts.set("steps", plan.length.total_steps);
       facts.set("steps_per_epoch", plan.length.steps_per_epoch);
       facts.set("parameters", static_cast<double>(plan.parameter_count()));
+      if (std::isfinite(plan.sample_flops())) {
+        facts.set("full_step_flops", plan.flops_until(1));
+        facts.set("epoch_flops", plan.flops_until(plan.length.steps_per_epoch));
+      }
     }
     const double begun = request().begun > 0 ? request().begun : steady_seconds();
     facts.set("start", steady_seconds() - begun);

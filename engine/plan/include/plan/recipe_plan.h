@@ -34,7 +34,9 @@ struct MeasuredStageFacts {
   std::int64_t steps = 0;                // steps of a training by the recipe; 0: only a time ends it
   std::int64_t trainings = 1;            // successive trainings of the stage; 0: as many as its time allows
   double parameters = 0;                 // parameters of the model; 0: unknown
-  double flops = 0;                      // FLOPs of a step; 0: unknown
+  double flops = 0;                      // FLOPs of a step, the mean over an epoch; 0: unknown
+  double full_step_flops = 0;            // FLOPs of any step of an epoch but the last, which may have fewer samples
+  double epoch_flops = 0;                // FLOPs of all steps of an epoch
   double within = 0, reserve = 0;        // the budget of the run in seconds; 0: none
   double share = 1;                      // share of the remaining budget for this stage; 1: no stages follow
   double training_time = 0;              // the option `time` of a training, in seconds; 0: none
