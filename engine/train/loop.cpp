@@ -21,8 +21,9 @@
 namespace trainlab {
 namespace {
 
-// All states are there from the second step on; some of the first steps are watched more closely than others.
-constexpr std::int64_t usual_step = 3;
+// All states are there from the second step on, the last batch of an epoch may be smaller than others, and some of the
+// first steps are watched more closely than others: the largest of these steps is a step with all that steps hold.
+constexpr std::int64_t recorded_steps = 4;
 // Between two estimates of the length of a run under a time budget, once the first steps are done.
 constexpr std::int64_t estimate_every = 20;
 }  // namespace
@@ -51,8 +52,7 @@ FitLoop::FitLoop(const FitPlan& plan, std::span<const FitMember> members, bool a
   position_.batch = plan.length.batch;
   position_.samples_per_epoch = loader_->samples_per_epoch();
   if (members.front().context.resumed) resume();
-  recorded_step_ = position_.step + usual_step;
-  if (plan.length.total_steps > 0) recorded_step_ = std::min(recorded_step_, plan.length.total_steps - 1);
+  recorded_until_ = position_.step + recorded_steps;
 }
 
 void FitLoop::make_rows() {
@@ -254,7 +254,8 @@ void FitLoop::tell_micro_batch() {
                            std::to_string(now.samples) + " samples at a time, with the gradients of the whole batch" +
                            (plan_.model->buffers().empty() ? "" : " and statistics of its parts") + ": " + now.because;
   context.say_inexact ? context.say_inexact(line) : context.say(line);
-  recorded_step_ = position_.step;
+  memory_.record_anew();
+  recorded_until_ = position_.step + recorded_steps;
   commits_now_ = true;
 }
 
@@ -426,7 +427,7 @@ std::vector<Value> FitLoop::train() {
     }
     offer_to_go_back(has_ended);
     if (has_ended) break;
-    recorded_step_ == position_.step ? memory_.record([this] { train_step(); }) : train_step();
+    position_.step < recorded_until_ ? memory_.record([this] { train_step(); }) : train_step();
     speed_.tell_notes([&](const std::string& note) {
       if (fits_.front().shows_progress) fits_.front().context.say(note);
     });

@@ -97,7 +97,7 @@ class FitLoop {
   std::vector<Batch> batches_;                           // of the present step
   std::vector<double> rates_, momentum_, weight_decay_;  // by row
   std::vector<std::uint8_t> active_;                     // ditto; padding never is
-  std::int64_t recorded_step_ = 0;                       // the step whose memory is recorded
+  std::int64_t recorded_until_ = 0;                      // the memory of the steps before this one is recorded
   bool commits_now_ = false;  // a checkpoint is due: another start might not choose the same micro-batch
   SpeedMeter speed_;
   double last_commit_ = 0;

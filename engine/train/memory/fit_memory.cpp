@@ -1,6 +1,7 @@
 #include "fit_memory.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/host.h"
 #include "core/trace.h"
@@ -34,13 +35,16 @@ void FitMemory::evaluates(const std::optional<Part>& part, std::int64_t runs) {
 void FitMemory::record(const std::function<void()>& step) {
   // A thread has one listener for its spans, so a profile's listener is not replaced.
   if (!plan_.device.is_cpu() || trace::listener) return step();
+  const bool is_kept = std::exchange(records_anew_, false);
   MemoryRecorder recorder(tensor_memory());
   {
     const MemoryListening memory(recorder);
     const Listening spans(recorder);
     step();
   }
-  measured_.step = recorder.ledger();
+  MemoryLedger ledger = recorder.ledger();
+  if (!is_kept && !records_anew_ && measured_.step->peak >= ledger.peak) return;
+  measured_.step = std::move(ledger);
   measured_.program = std::max<std::int64_t>(held_memory() - measured_.step->peak, 0);
 }
 

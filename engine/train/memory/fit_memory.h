@@ -26,8 +26,10 @@ class FitMemory {
   // The limit of the training, an object that must live while the engine works on it. The limit leaves room for all
   // buffers of the loaders, because a worker that ran out of memory would end the fit.
   MemoryBudget budget() const { return MemoryBudget(plan_.budget, for_batches_); }
-  // Takes a step, and keeps the ledger of its memory unless another listener hears the step.
+  // Takes a step. Keeps the ledger of its memory if no step held more before, unless another listener hears the step.
   void record(const std::function<void()>& step);
+  // To be called where steps are smaller from now on: the next ledger is kept in any case.
+  void record_anew() { records_anew_ = true; }
   // Adds advice to the error of a step of `rows` members that does not fit even with the smallest part of a batch.
   void explain_step(TensorMemoryLimit& error, std::size_t rows) const;
   // Adds advice to the error of an evaluation.
@@ -38,6 +40,7 @@ class FitMemory {
  private:
   const FitPlan& plan_;
   MeasuredMemory measured_;
+  bool records_anew_ = true;
   std::int64_t batches_before_;    // bytes of tensors charged to batches before the fit
   std::int64_t for_training_ = 0;  // these bytes and those of the training loader's buffers; 0 without a limit
   std::int64_t for_batches_ = 0;   // with the buffers of the part that is evaluated

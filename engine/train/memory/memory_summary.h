@@ -16,7 +16,7 @@ namespace trainlab {
 struct MeasuredMemory {
   std::size_t rows = 1;                   // that train side by side at the beginning
   std::int64_t training = 0;              // the most bytes of tensors at any time of the fit
-  std::optional<MemoryLedger> step = {};  // ledger of a training step
+  std::optional<MemoryLedger> step = {};  // ledger of the largest of some training steps
   std::int64_t program = 0;               // bytes that the process held beside tensors at the end of this step
   std::int64_t held_before = 0;           // bytes of tensors before the fit's first tensor
   std::int64_t micro_batch = 0;           // MicroBatch::samples

@@ -387,4 +387,17 @@ TEST_CASE("the summary tells the memory of a step by kind") {
   CHECK(memory["chosen"].list().empty());
 }
 
+TEST_CASE("the memory of a step is that of a whole batch, also where the last batch of an epoch is smaller") {
+  const TemporaryFolder temporary;
+  // An epoch has a batch of 1700 samples and one of 97.
+  for (const char* const steps : {"1", "2", "4"}) {
+    const FitPlan plan = planned(fit_of(linear, R"(, "loss": "cross_entropy", "loader": {"threads": 0}, "batch": 1700,
+      "validate": "100 steps", "steps": )" + std::string(steps)));
+    const Value memory = run(plan, temporary.path() / steps).summary["memory"];
+    INFO(steps);
+    CHECK(memory["step"].integer() == memory["peak"].integer());
+    CHECK(memory["step"].number() == Approx(static_cast<double>(predict_memory(plan).memory.step())).epsilon(0.01));
+  }
+}
+
 }  // namespace trainlab::memory_limit_test
