@@ -55,16 +55,13 @@ class Enter {
 // Spans and outputs of a second pass would be taken for those of a forward pass.
 class Unheard {
  public:
-  Unheard() : outer_(std::exchange(trace::listener, nullptr)), layers_(listen_to_layers(nullptr)) {}
-  ~Unheard() {
-    trace::listener = outer_;
-    listen_to_layers(layers_);
-  }
+  Unheard() : outer_(std::exchange(trace::listener, nullptr)) {}
+  ~Unheard() { trace::listener = outer_; }
   Unheard(const Unheard&) = delete;
 
  private:
   TraceListener* outer_;
-  LayerListener* layers_;
+  NoLayerListener layers_;
 };
 
 // Leaves a second pass that has made all that is needed. It is no std::exception, so that nobody on the way takes it

@@ -83,12 +83,12 @@ std::int64_t activation_bytes(const FitPlan& plan, const Layer& layer) {
 
 }  // namespace
 
-std::int64_t watched_bytes(const FitPlan& plan) {
-  if (!watches_steps(plan) || !plan.model) return 0;
+CompanyBytes watched_bytes(const FitPlan& plan) {
+  if (!watches_steps(plan) || !plan.model) return {};
   std::int64_t sum = activation_bytes(plan, plan.model->root());
   for (const ParameterInfo& one : plan.model->parameters())
     sum += 4 * sample_bytes(std::min(element_count(one.shape), most_values));
-  return 2 * sum;
+  return {.in_step = 2 * sum, .between = sum};
 }
 
 HealthWatch::HealthWatch(const FitPlan& plan, std::function<void(const std::string&)> say,

@@ -13,7 +13,7 @@
 #include "journal/record.h"
 #include "layer_reader.h"
 #include "reading.h"
-#include "train/fit_plan.h"
+#include "train/fit.h"
 #include "train/gradient_pass.h"
 #include "train/loop_observer.h"
 
@@ -23,9 +23,9 @@ namespace trainlab {
 // all gradients never exist at the same time.
 inline bool watches_steps(const FitPlan& plan) { return !plan.step && !plan.fuse_step; }
 
-// The most bytes of samples that a watched step holds: those of two steps, each with samples of the activations, and of
-// weights and gradients before and after the step.
-std::int64_t watched_bytes(const FitPlan& plan);
+// The bytes of samples that a watch holds: of each watched step samples of the activations, and of weights and
+// gradients before and after the step. A step may hold those of two steps.
+CompanyBytes watched_bytes(const FitPlan& plan);
 
 // Reads the loss of each step, and samples of layers, weights and gradients in a few steps. For a device that computes
 // behind the host, the values are read at validations only, which wait for the device anyway. Of a fit with a step of

@@ -41,6 +41,7 @@ void LayerReader::whole_model(const at::Tensor& input, const at::Tensor& output)
   }
   // An activation that is the model's last layer is left out, because its output is meant to be near its limits.
   if (latest_output_.defined() && latest_output_.is_same(output)) reading_->units[latest_] = {};
+  latest_output_ = at::Tensor();  // the backward pass gives the activation back
   is_first_ = false;
 }
 

@@ -22,12 +22,13 @@ std::string layers_text(const LayerTable& table, DetailView view) {
 std::string peak_text(const RecordedMemory& memory, const MemoryPrediction& predicted) {
   const MemoryLedger& ledger = memory.ledger;
   return fmt::format(
-      "{:<16} a step {} at its peak, in {}{}; {}{} were predicted, with all buffers of the loader, and the "
+      "{:<16} a step {} at its peak, in {}{}; {}{} were predicted, with all buffers of the loader{}, and the "
       "process holds {}\n{:<16} {}\n",
       "memory", bytes_text(static_cast<double>(ledger.peak)), phase_name(ledger.phase),
       ledger.layer.empty() ? "" : " of " + ledger.layer, predicted.before_amount(),
-      bytes_text(static_cast<double>(predicted.memory.step())), bytes_text(static_cast<double>(memory.resident)), "",
-      category_text(ledger, bytes_text));
+      bytes_text(static_cast<double>(predicted.memory.step())),
+      predicted.is_least() ? "" : " and the samples of a fit's health",
+      bytes_text(static_cast<double>(memory.resident)), "", category_text(ledger, bytes_text));
 }
 
 // "45.1 GFLOP/s (12 % used)": a roof, and how much of the roof is used where that is known.

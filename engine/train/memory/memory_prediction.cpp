@@ -10,6 +10,7 @@
 
 #include "core/duration.h"
 #include "core/words.h"
+#include "model/layer_listener.h"
 #include "objective/losses.h"
 #include "step/batch_view.h"
 #include "tensor/dry_run.h"
@@ -146,24 +147,30 @@ std::int64_t bytes_of_averages(const FitPlan& plan) {
 
 std::int64_t bytes_of_best(const FitPlan& plan) { return plan.keep_best ? weight_bytes(plan) : 0; }
 
-std::int64_t company_bytes(const FitPlan& plan) {
-  std::int64_t bytes = 0;
-  for (const FitAddition& addition : additions_of(plan.options)) bytes += addition.bytes ? addition.bytes(plan) : 0;
-  return bytes;
+// Fits that train side by side have no company.
+CompanyBytes company_bytes(const FitPlan& plan, std::size_t rows) {
+  CompanyBytes all;
+  if (rows > 1) return all;
+  for (const FitAddition& addition : additions_of(plan.options)) {
+    if (!addition.bytes) continue;
+    const CompanyBytes one = addition.bytes(plan);
+    all.in_step += one.in_step;
+    all.between += one.between;
+  }
+  return all;
 }
 
 std::int64_t bytes_of_steps(const FitPlan& plan, std::int64_t step, std::size_t rows) {
-  const std::int64_t all = step + company_bytes(plan);
-  if (!plan.data.val || !plan.measures()) return all;
+  if (!plan.data.val || !plan.measures()) return step;
   const std::int64_t copies = bytes_of_best(plan) + bytes_of_averages(plan);
-  return all + static_cast<std::int64_t>(rows) * copies +
+  return step + static_cast<std::int64_t>(rows) * copies +
          block_bytes(evaluation_buffers(plan, *plan.data.val, validations_of(plan)));
 }
 
-// The most bytes in evaluations of the validation and of the test part, between two steps. `state`: what is validated
-// of a group that has taken steps, which `count` counts already, as far as it is a copy. An evaluation that would pass
-// the limit goes in parts, as Evaluator makes them.
-std::int64_t bytes_of_measures(const FitPlan& plan, const ModelState& state, Count& count) {
+// The most bytes in evaluations of the validation and of the test part, between two steps, where the company of the fit
+// holds `of_company`. `state`: what is validated of a group that has taken steps, which `count` counts already, as far
+// as it is a copy. An evaluation that would pass the limit goes in parts, as Evaluator makes them.
+std::int64_t bytes_of_measures(const FitPlan& plan, const ModelState& state, Count& count, std::int64_t of_company) {
   const std::int64_t limit = memory_limit(plan);
   const auto one_pass = [&](std::int64_t samples) {
     const Batch batch = batch_of_zeros(plan, state.members, samples);
@@ -181,7 +188,7 @@ std::int64_t bytes_of_measures(const FitPlan& plan, const ModelState& state, Cou
   const auto evaluated = [&](const std::optional<Part>& part, std::int64_t runs) {
     if (!part) return;
     const std::int64_t kept =
-        count.now() + rows * bytes_of_best(plan) + block_bytes(evaluation_buffers(plan, *part, runs));
+        count.now() + of_company + rows * bytes_of_best(plan) + block_bytes(evaluation_buffers(plan, *part, runs));
     for (std::int64_t samples = evaluation_batch(plan, *part);; samples = (samples + 1) / 2) {
       try {
         const MemoryBudget budget(plan.device.is_meta() ? 0 : plan.budget);  // a real pass takes no more, too
@@ -214,6 +221,8 @@ TrainingMemory memory_of_steps(const FitPlan& plan, std::size_t rows) {
   const std::vector<std::int64_t> buffers =
       Loader(plan.data.train, plan.training_loader(), keys, axis).buffer_bytes(plan.accumulate);
 
+  // The steps are none of the fit: a watch that samples the fit's layers must not take them for its own.
+  const NoLayerListener unheard;
   MemoryRecorder recorder(tensor_memory());
   Count count(recorder, live_tensor_bytes());
   // The batches are not heard of, because those of a fit lie in the loader's buffers, which follow.
@@ -233,11 +242,14 @@ TrainingMemory memory_of_steps(const FitPlan& plan, std::size_t rows) {
     group.step(batches, step, {.rates = rates, .active = active});
   }
   TrainingMemory memory{.ledger = recorder.ledger()};
+  const CompanyBytes company = company_bytes(plan, rows);
+  memory.ledger.bytes[static_cast<std::size_t>(MemoryKind::other)] += company.in_step;
+  memory.ledger.peak += company.in_step;
   memory.in_steps = bytes_of_steps(plan, memory.step(), rows);
   // A step that went in parts would take more than the limit if it were taken whole; how much more is not known.
   if (group.micro_batch().samples != plan.micro_batch)
     memory.in_steps = std::max(memory.in_steps, memory_limit(plan) + 1);
-  memory.in_measures = bytes_of_measures(plan, group.state(), count);
+  memory.in_measures = bytes_of_measures(plan, group.state(), count, company.between);
   memory.batches = block_bytes(buffers);
   if (plan.data.val && plan.measures())
     memory.batches += block_bytes(evaluation_buffers(plan, *plan.data.val, validations_of(plan)));
@@ -257,13 +269,13 @@ TrainingMemory least_memory(const FitPlan& plan, std::size_t rows) {
   set(MemoryKind::weights, members * one.weights);
   if (!plan.fuse_step) set(MemoryKind::gradients, members * one.gradients);  // else never all at a time
   set(MemoryKind::optimizer, members * one.optimizer);
-  LoaderOptions in_use = plan.training_loader();
-  in_use.threads = 0;  // the batches that are made ahead may be few at the moment that counts
-  const Loader loader(plan.data.train, in_use, std::vector<Key>(rows, Key(0)), rows > 1);
-  set(MemoryKind::batches, static_cast<double>(block_bytes(loader.buffer_bytes())));
+  const Loader loader(plan.data.train, plan.training_loader(), std::vector<Key>(rows, Key(0)), rows > 1);
+  const std::int64_t batches = block_bytes(loader.buffer_bytes(plan.accumulate));
+  set(MemoryKind::batches, static_cast<double>(batches));
   ledger.peak = std::accumulate(ledger.bytes.begin(), ledger.bytes.end(), std::int64_t{0});
   TrainingMemory memory{.ledger = ledger};
   memory.in_steps = bytes_of_steps(plan, memory.step(), rows);
+  memory.batches = batches;
   return memory;
 }
 

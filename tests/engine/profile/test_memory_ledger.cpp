@@ -217,6 +217,7 @@ TEST_CASE("a prediction makes no tensors and calls no function of the recipe") {
   // Without what blocks are larger than what is asked for, which is much of so small a model.
   CHECK(static_cast<double>(least.of(MemoryKind::optimizer)) >=
         0.6 * static_cast<double>(whole.of(MemoryKind::optimizer)));
+  CHECK(least.of(MemoryKind::batches) == whole.of(MemoryKind::batches));
   CHECK(least.of(MemoryKind::activations) == 0);
   CHECK(least.peak < whole.peak);
   CHECK_FALSE(is_called);

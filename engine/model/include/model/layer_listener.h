@@ -20,4 +20,15 @@ class LayerListener {
 // Makes this the listener of the calling thread, null for nobody. Returns the listener before.
 LayerListener* listen_to_layers(LayerListener* listener);
 
+// While this guard exists, nobody listens on its thread.
+class NoLayerListener {
+ public:
+  NoLayerListener() : outer_(listen_to_layers(nullptr)) {}
+  ~NoLayerListener() { listen_to_layers(outer_); }
+  NoLayerListener(const NoLayerListener&) = delete;
+
+ private:
+  LayerListener* outer_;
+};
+
 }  // namespace trainlab

@@ -55,6 +55,11 @@ std::vector<Value> run_fits(const FitPlan& plan, std::span<const FitMember> memb
 // What `trainlab check` says of a fit.
 Checked check_fit(FitPlan plan, const CheckedToo& too);
 
+// The most bytes of tensors that the company of a fit holds in a training step, and between two steps.
+struct CompanyBytes {
+  std::int64_t in_step = 0, between = 0;
+};
+
 // The additions of a room above `train` to each stage lab.fit that runs by itself: options, and company for the fit.
 // Fits that a sweep or an ensemble builds have the options, but no company.
 struct FitAddition {
@@ -65,8 +70,8 @@ struct FitAddition {
   bool reads_gradients = false;
   // Raises Error{recipe} for options that do not fit the plan. May be null.
   std::function<void(const FitPlan& plan)> check = {};
-  // The most bytes of tensors that the company holds in a training step. May be null: none.
-  std::function<std::int64_t(const FitPlan& plan)> bytes = {};
+  // May be null: the company holds no tensors.
+  std::function<CompanyBytes(const FitPlan& plan)> bytes = {};
   // A warning where the options ask for something that only the company does; empty where they do not. May be null.
   std::function<std::string(const FitPlan& plan)> missed = {};
   // Called after the plan was made, before the fit begins.

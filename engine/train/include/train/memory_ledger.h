@@ -22,7 +22,7 @@ enum class MemoryKind : std::uint8_t {
   batches,      // the loader's buffers, those of prefetched batches included
   averages,     // averaged weights, and copies of the best weights
   script,       // tensors that the recipe's functions make themselves
-  other,        // what was there before, such as the data
+  other,        // what was there before, such as the data, and the samples by which a training is watched
 };
 constexpr std::size_t memory_kinds = 9;
 std::string memory_kind_name(MemoryKind kind);  // "weights", …

@@ -5,8 +5,8 @@
 //             copies of weights behind, or in a validation or the test
 //
 // All tensors of the process count in both, those from before the fit and the loader's buffers included. A prediction
-// counts all buffers that the loader may fill, no more than the fit has batches; a measurement those that were filled
-// by then.
+// counts all buffers that the loader may fill, no more than the fit has batches, and all samples that the company of
+// the fit may keep; a measurement what was there by then.
 #pragma once
 
 #include <algorithm>
@@ -38,9 +38,8 @@ struct TrainingMemory {
 
 struct MemoryPrediction {
   TrainingMemory memory;
-  // Why the figures are the least that the training takes, without activations, temporaries, batches made ahead and
-  // tensors from before the fit, and may be far from what it takes; empty after two steps without values
-  // (tensor/dry_run.h).
+  // Why the figures are the least that the training takes, without activations, temporaries and tensors from before the
+  // fit, and may be far from what it takes; empty after two steps without values (tensor/dry_run.h).
   std::string estimated_because;
 
   bool is_least() const { return !estimated_because.empty(); }
@@ -53,8 +52,8 @@ struct MemoryPrediction {
 // process. What metrics take is left out. No function of the recipe is called: fits with a step, a loss or layers of
 // the recipe's own, and fits whose optimizer reads values, have the least that they take. Takes some milliseconds, and
 // for convolutions and attention the time of a training step. `change` is done to a copy of the plan first, of which it
-// may change loader.batch, accumulate, micro_batch, recompute, fuse_step, chunk_loss, offload_optimizer and budget; the
-// least amount takes no notice of it.
+// may change loader.batch, loader.threads, accumulate, micro_batch, recompute, fuse_step, chunk_loss, offload_optimizer
+// and budget; the least amount takes no notice of it.
 MemoryPrediction predict_memory(const FitPlan& plan, std::size_t rows = 1,
                                 const std::function<void(FitPlan&)>& change = {});
 
