@@ -117,7 +117,8 @@ class Line(CliTest):
 
     def test_files_of_flags_that_cannot_be_read(self):
         self.recipe()
-        for flag, line in (("--against", ["bench", "r.lua"]), ("--apply", ["r.lua"]), ("--law", ["plan", "--flops=1e20"]),
+        for flag, line in (("--against", ["bench", "r.lua"]), ("--apply", ["r.lua"]),
+                           ("--law", ["plan", "--flops=1e20"]),
                            ("--prices", ["plan", "--flops=1e20", "--rate=1e14"])):
             for name, reason in (("no.json", "No such file or directory"), (".", "Is a directory")):
                 result = self.run_program(*line, flag, f"./{name}", code=2)

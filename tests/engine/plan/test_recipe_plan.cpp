@@ -222,8 +222,8 @@ TEST_CASE("a search that other stages follow has two thirds of what is left") {
 TEST_CASE("a plan of a recipe as data, and the engine's facts") {
   const Value sent = parse_json(R"({"stage": "f", "kind": "task", "step": {"median": 0.01, "low": 0.01, "high": 0.01},
     "between": 0.0, "once": 0.0, "start": 1.0, "steps_per_epoch": 0, "steps": 0, "trainings": 1, "parameters": 0.0,
-    "flops": 0.0, "full_step_flops": 0.0, "epoch_flops": 0.0, "within": 10.0, "reserve": 1.0, "share": 1.0, "training_time": 0.0, "stage_time": 0.0,
-    "most_flops": 0.0, "watts": 0.0})",
+    "flops": 0.0, "full_step_flops": 0.0, "epoch_flops": 0.0, "within": 10.0, "reserve": 1.0, "share": 1.0,
+    "training_time": 0.0, "stage_time": 0.0, "most_flops": 0.0, "watts": 0.0})",
                                 "test");
   const MeasuredStageFacts facts = facts_from(sent);
   const Value value = to_value(facts, plan_of(facts));

@@ -42,7 +42,7 @@ struct SeededTrainings {
   std::vector<std::int64_t> seeds = {};  // of the trainings that have a value
   std::vector<double> values = {};
   int failed = 0;  // trainings that a loss which is not finite has ended
-  // Of all trainings: with the starts of their processes, or of runs that existed before without these.
+  // All trainings: those made for the plan with the starts of their processes, runs that existed before without.
   double seconds = 0;
   fs::path folder = {};  // of the runs that were trained for the plan; empty for runs that existed before
 
