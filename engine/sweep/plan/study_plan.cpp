@@ -364,6 +364,13 @@ FitPlan StudyPlan::plan_fit(const Options& fit) const {
                "have the options of the memory that is free at the time")
         .hint("`trainlab check` of the fit by itself prints the options; the fit of the study can have these");
   }
+  if (takes_free_memory(fit)) {
+    throw fit.child("memory")
+        .error("recompute",
+               "\"auto\" without a budget takes what is free, found a fit that a study builds: its trials "
+               "would depend on the memory that is free at the time")
+        .hint("recompute = \"auto\", budget = \"2 GB\"");
+  }
   if (has_relative_budget(fit)) {
     throw fit.child("memory")
         .error("budget", "expected bytes in a fit that a study builds, found \"" +

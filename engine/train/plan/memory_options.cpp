@@ -97,6 +97,12 @@ bool has_relative_budget(const Options& fit) {
          fit.child("memory").string("budget").ends_with('%');
 }
 
+bool takes_free_memory(const Options& fit) {
+  if (!fit.given("memory")) return false;
+  const Options memory = fit.child("memory");
+  return is_auto_recompute(memory) && !memory.given("budget");
+}
+
 std::int64_t memory_budget(const Options& memory, const Value& chosen) {
   if (!memory.given("budget")) return 0;
   if (const Value& kept = chosen["memory.budget"]; kept.is_integer()) return kept.integer();

@@ -43,6 +43,7 @@ struct FitPlan {
   explicit FitPlan(Options fit) : options(std::move(fit)) {}
 
   Options options;
+  RunSettings settings;  // with which the plan was made
   std::int64_t seed = 1;
   Precision precision;
   at::Device device = at::kCPU;
@@ -136,6 +137,8 @@ bool is_auto_batch(const Options& fit);
 bool is_auto_memory(const Options& fit);
 // Whether memory.budget is a percentage, whose bytes depend on the memory that is free at the time.
 bool has_relative_budget(const Options& fit);
+// Whether memory.recompute = "auto" has no budget, so that what is free decides.
+bool takes_free_memory(const Options& fit);
 
 // A warning, as "FILE:LINE: path: text", if products take longer than in float32.
 std::optional<std::string> slow_products(const FitPlan& plan);
