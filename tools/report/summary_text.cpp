@@ -211,7 +211,8 @@ std::string memory_text(const Value& memory) {
     chosen = joined(memory["chosen"].list(), ", ", text_of);
   }
   if (!chosen.empty()) text += "\n         with " + chosen;
-  if (!chosen.empty() && memory["plain"].is_number())
+  // Where nothing saves memory, this training is the plain one.
+  if (!chosen.empty() && memory["plain"].is_number() && memory["plain"] != memory["peak"])
     text += "; without " + bytes_text(memory["plain"]) + " at most (predicted)";
   return text + "\n";
 }

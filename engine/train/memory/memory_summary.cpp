@@ -21,6 +21,15 @@ std::string recompute_text(const FitPlan& plan) {
   return list_text(given == std::vector<std::string>{"auto"} ? segment_patterns(plan) : given);
 }
 
+// Whether one of the options in use saves memory. A batch = "auto" alone does not, nor does one that `effective`
+// divides into a single part.
+bool saves_memory(const FitPlan& plan, std::int64_t micro_batch) {
+  const bool in_parts =
+      (micro_batch > 0 && micro_batch < plan.loader.batch) || (plan.options.given("effective") && plan.accumulate > 1);
+  return in_parts || !plan.recompute.empty() || plan.fuse_step || plan.chunk_loss || plan.offload_optimizer ||
+         plan.offload_activations || plan.plain_training > 0;
+}
+
 // The bytes of the training if no option saved memory, tensors from before the fit included.
 Value plain_bytes(const FitPlan& plan, const MeasuredMemory& measured) {
   if (plan.plain_training > 0) return plan.plain_training;
@@ -38,6 +47,9 @@ MemoryPrediction plain_memory(const FitPlan& plan, std::size_t rows) {
     dry.fuse_step = dry.chunk_loss = dry.offload_optimizer = dry.offload_activations = false;
     dry.micro_batch = 0;
     dry.budget = 0;
+    if (!dry.options.given("effective")) return;
+    dry.loader.batch *= dry.accumulate;
+    dry.accumulate = 1;
   });
 }
 
@@ -78,6 +90,7 @@ std::vector<std::string> memory_options_in_use(const FitPlan& plan, std::int64_t
     lines.emplace_back("memory.offload=activations");
   }
   if (is_chosen) {
+    if (plan.chosen["loader.threads"].is_integer()) lines.emplace_back("loader.threads=0");
     for (const auto& [path, value] : plan.chosen.map())
       if (value.is_string() && path != "memory.offload") lines.push_back(path + "=" + value.string());
   }
@@ -86,6 +99,7 @@ std::vector<std::string> memory_options_in_use(const FitPlan& plan, std::int64_t
 
 Value memory_summary(const FitPlan& plan, const MeasuredMemory& measured) {
   const std::vector<std::string> chosen = memory_options_in_use(plan, measured.micro_batch);
+  const bool is_plain = chosen.empty() || !saves_memory(plan, measured.micro_batch);
   const std::int64_t limit = memory_limit(plan);
   Value categories, step;
   if (measured.step) {
@@ -94,7 +108,7 @@ Value memory_summary(const FitPlan& plan, const MeasuredMemory& measured) {
     step = measured.step->peak;
   }
   return Value::Map{{"peak", measured.training},
-                    {"plain", chosen.empty() ? Value(measured.training) : plain_bytes(plan, measured)},
+                    {"plain", is_plain ? Value(measured.training) : plain_bytes(plan, measured)},
                     {"step", std::move(step)},
                     {"budget", limit > 0 ? Value(limit) : Value()},
                     {"categories", std::move(categories)},

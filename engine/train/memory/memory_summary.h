@@ -27,7 +27,8 @@ struct MeasuredMemory {
 // "memory.recompute=every 4". `micro_batch`: MicroBatch::samples.
 std::vector<std::string> memory_options_in_use(const FitPlan& plan, std::int64_t micro_batch);
 
-// The memory of a training of `rows` members without the options of `memory`, with steps in one part.
+// The memory of a training of `rows` members without the options of `memory`, with steps in one part, also where
+// `effective` divides them.
 MemoryPrediction plain_memory(const FitPlan& plan, std::size_t rows = 1);
 
 // The segments of plan.recompute as patterns of layers; "auto" alone where segments lie within others, which patterns
