@@ -199,8 +199,8 @@ void MemoryCount::check_all(std::int64_t bytes) const {
   // number of a loader's buffers limits them instead.
   if (limit == 0 || current_use == MemoryUse::batches) return;
   const std::int64_t batches = charged_[static_cast<std::size_t>(MemoryUse::batches)].load(std::memory_order_relaxed);
-  const std::int64_t taken = live() + std::max<std::int64_t>(kept_for_batches - batches, 0);
-  if (taken + bytes > limit) throw TensorMemoryLimit(bytes, taken);
+  const std::int64_t held = live(), kept = std::max<std::int64_t>(kept_for_batches - batches, 0);
+  if (held + kept + bytes > limit) throw TensorMemoryLimit(bytes, held, kept);
 }
 
 void MemoryCount::check(MemoryUse use, std::int64_t bytes) const {
@@ -299,10 +299,15 @@ void set_script_memory_limit(std::int64_t bytes) { script_limit = bytes; }
 void on_large_script_memory(void (*listener)()) { large_listener = listener; }
 
 namespace {
+// Less than what 0.1 MiB can say is written in KiB.
 std::string amount_text(double bytes, double (*rounded)(double)) {
-  constexpr std::array units = {"MiB", "GiB", "TiB", "PiB"};
+  constexpr std::array units = {"KiB", "MiB", "GiB", "TiB", "PiB"};
   double amount = bytes / (1 << 20);
-  std::size_t unit = 0;
+  std::size_t unit = 1;
+  if (bytes > 0 && rounded(10 * amount) == 0) {
+    amount *= 1024;
+    unit = 0;
+  }
   for (; amount >= 1024 && unit + 1 < units.size(); ++unit) amount /= 1024;
   std::array<char, 48> text{};
   std::snprintf(text.data(), text.size(), "%.1f %s", rounded(10 * amount) / 10, units[unit]);
@@ -341,11 +346,12 @@ void check_free_memory(double bytes, const std::string& asked) {
       .lacking_memory();
 }
 
-TensorMemoryLimit::TensorMemoryLimit(std::int64_t wanted, std::int64_t live)
+TensorMemoryLimit::TensorMemoryLimit(std::int64_t wanted, std::int64_t live, std::int64_t kept)
     : Error(recipe_error("out of memory: " + memory_text(static_cast<double>(wanted)) + " more would pass " +
                          limit_text(static_cast<double>(tensor_memory_limit())) + ", of which tensors hold " +
-                         memory_text(static_cast<double>(live)))),
-      needed_(wanted + live) {
+                         memory_text(static_cast<double>(live)) +
+                         (kept > 0 ? " and batches still to come " + memory_text(static_cast<double>(kept)) : ""))),
+      needed_(wanted + live + kept) {
   hint("a smaller batch or a smaller model needs less memory").lacking_memory();
 }
 

@@ -100,9 +100,9 @@ class NoMemoryBudget {
 // `throw;`, because a copy would be an Error like any other.
 class TensorMemoryLimit : public Error {
  public:
-  // Bytes that the operator wants, and bytes that tensors of the device take already or are kept for.
-  TensorMemoryLimit(std::int64_t wanted, std::int64_t live);
-  // The bytes that the tensors of the device and those of the operator would have taken.
+  // Bytes that the operator wants, bytes that tensors of the device take already, and bytes kept for batches.
+  TensorMemoryLimit(std::int64_t wanted, std::int64_t live, std::int64_t kept);
+  // The bytes that all of these would have taken.
   std::int64_t needed() const { return needed_; }
 
  private:
