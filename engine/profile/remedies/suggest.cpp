@@ -221,6 +221,7 @@ std::vector<Remedy> remedies_for(Bottleneck verdict, const FitFacts& facts) {
       suggestions.add({.name = "activations computed again", .set = {"memory.recompute=\"auto\""}});
       suggestions.add({.name = "parameters stepped one by one", .set = {"memory.fuse_step=true"}});
       suggestions.add({.name = "the optimizer's state in a file", .set = {"memory.offload=\"optimizer\""}});
+      suggestions.add({.name = "no loader threads", .set = {"loader.threads=0"}});
       break;
     case Bottleneck::none:
     case Bottleneck::unknown: break;

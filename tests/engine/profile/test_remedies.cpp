@@ -49,6 +49,7 @@ TEST_CASE("remedies suit the verdict") {
   CHECK(with_set(remedies_for(Bottleneck::bandwidth, facts()), "batch=32"));
   CHECK(with_set(remedies_for(Bottleneck::capacity, facts()), "batch=\"auto\""));
   CHECK(with_set(remedies_for(Bottleneck::capacity, facts()), "memory.recompute=\"auto\""));
+  CHECK(with_set(remedies_for(Bottleneck::capacity, facts()), "loader.threads=0"));
   CHECK_FALSE(with_set(remedies_for(Bottleneck::compute, facts()), "precision=\"bfloat16\""));
   FitFacts faster = facts();
   faster.bfloat16_time = 0.5;
