@@ -7,9 +7,12 @@
 
 #include "divisors.h"
 #include "plan/fit_plan_parts.h"
+#include "plan/option_lines.h"
 #include "searching.h"
 #include "tensor/free_memory.h"
+#include "tensor/memory.h"
 #include "train/memory_prediction.h"
+#include "what_fits.h"
 
 namespace trainlab {
 namespace {
@@ -58,25 +61,35 @@ std::int64_t largest_batch(const FitPlan& plan, const RunSettings& settings) {
       throw fit.error("batch", "\"auto\" cannot tell what a step takes: " + step.estimated_because).hint("batch = 64");
     return {batch, static_cast<double>(step.memory.training())};
   };
-  const auto nothing_fits = [&](double peak) {
+  // `least`: the batch that takes the fewest bytes.
+  const auto nothing_fits = [&](const Tried& least) {
+    const std::string parts = effective > 0 ? "micro-batches" : "steps";
+    const std::string samples = least.batch == 1 ? "one sample" : std::to_string(least.batch) + " samples";
+    Lines lines{{"batch", least.batch}, {"effective", Value()}, {"memory.budget", Value()}};
+    if (effective > 0) lines["accumulate"] = effective / least.batch;
+    const FitPlan sized = plan_fit(with_lines(fit, lines), settings, &plan.data);
+    const auto usable = static_cast<std::int64_t>(room) - live_tensor_bytes();
     return fit
-        .error("batch", (effective > 0 ? "a training with micro-batches" : "a training with steps") +
-                            std::string(" of one sample takes ") + memory_text(peak) + ", found room for " +
-                            memory_text(room) + " (nine tenths of " + memory_text(whole) + ")")
-        .hint("memory = { recompute = \"every 2\" }, or a smaller model")
+        .error("batch", "a training with " + parts + " of " + samples + " takes " + memory_text(least.peak) +
+                            ", found room for " + memory_text(room) + " (nine tenths of " + memory_text(whole) + ")")
+        .hint(what_fits(sized, 1, usable))
         .lacking_memory();
   };
   const auto held = static_cast<double>(plan.data.train.epoch_size());
   if (effective > 0) {
+    // Smaller batches have fewer activations, but many of them may lie in the loader's buffers.
+    Tried least{.batch = 1, .peak = HUGE_VAL};
     const std::vector<std::int64_t> sizes = divisors(effective);
-    const auto first_too_large =
-        std::ranges::partition_point(sizes, [&](std::int64_t size) { return tried(size).peak <= room; });
-    if (first_too_large == sizes.begin()) throw nothing_fits(tried(1).peak);
-    return *std::prev(first_too_large);
+    for (auto size = sizes.rbegin(); size != sizes.rend(); ++size) {
+      const Tried one = tried(*size);
+      if (one.peak <= room) return one.batch;
+      if (one.peak < least.peak) least = one;
+    }
+    throw nothing_fits(least);
   }
   Tried small = tried(rounded(std::min(16.0, held)));
   while (small.peak > room && small.batch > 1) small = tried(rounded(static_cast<double>(small.batch) / 2));
-  if (small.peak > room) throw nothing_fits(small.peak);
+  if (small.peak > room) throw nothing_fits(small);
   if (small.batch < 16 || held < 24) return small.batch;
   // The peak grows in proportion to the batch, except for the loader's buffers and for changes of the moment at which
   // the step holds most.

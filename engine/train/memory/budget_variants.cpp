@@ -21,6 +21,7 @@ namespace {
 // Where all candidates give the same bytes, a file has a measured price instead; else a measured time would decide
 // about the numbers.
 constexpr double price_of_a_file = 1;
+constexpr double price_of_waiting = 0.1;  // for batches that no thread makes ahead
 constexpr double price_of_bfloat16_state = 0.02;
 constexpr double price_of_8bit_state = 0.04;
 constexpr double price_of_half_a_batch = 0.05;
@@ -85,14 +86,22 @@ Variants precisions(const FitPlan& plan) {
   return {{.lines = {{"precision", "bfloat16"}}, .price = price_of_faster_products, .allow = Allow::close}};
 }
 
-// The bytes of the loader's buffers with a smaller batch.
-std::int64_t buffer_bytes(const FitPlan& plan, const BudgetVariant& smaller) {
-  const std::int64_t accumulate = smaller.lines.at("accumulate").integer();
-  LoaderOptions options = plan.loader;
-  options.batch = smaller.lines.at("batch").integer();
+// The bytes of the loader's buffers with other options.
+std::int64_t buffer_bytes(const FitPlan& plan, LoaderOptions options, std::int64_t accumulate) {
   options.needed = needed_batches(plan.length.total_steps, accumulate);
   const Loader loader(plan.data.train, options, {Key(0)}, false);
   return block_bytes(loader.buffer_bytes(accumulate));
+}
+
+// Batches that are made when they are needed, where the buffers of those that are made ahead matter.
+Variants loaders(const FitPlan& plan, std::int64_t training) {
+  if (plan.loader.threads == 0 || says_threads(plan)) return {};
+  LoaderOptions without = plan.loader;
+  without.threads = 0;
+  const std::int64_t saved =
+      buffer_bytes(plan, plan.loader, plan.accumulate) - buffer_bytes(plan, without, plan.accumulate);
+  if (20 * saved < training) return {};
+  return {{.lines = {{"loader.threads", 0}}, .price = price_of_waiting}};
 }
 
 // Smaller batches with the same effective batch, each at least twice as small as the one before.
@@ -113,7 +122,9 @@ Variants batches(const FitPlan& plan) {
   // A smaller batch has fewer activations, but the loader's buffers may have room for more samples.
   std::int64_t fewest = std::numeric_limits<std::int64_t>::max();
   for (std::size_t i = all.size(); i > 0; --i) {
-    const std::int64_t bytes = buffer_bytes(plan, all[i - 1]);
+    LoaderOptions smaller = plan.loader;
+    smaller.batch = all[i - 1].lines.at("batch").integer();
+    const std::int64_t bytes = buffer_bytes(plan, smaller, all[i - 1].lines.at("accumulate").integer());
     all[i - 1].is_lean = bytes < fewest;
     fewest = std::min(fewest, bytes);
   }
@@ -133,6 +144,10 @@ bool leaves_open(const FitPlan& plan, const char* option) {
   return !plan.options.given("memory") || !plan.options.child("memory").given(option);
 }
 
+bool says_threads(const FitPlan& plan) {
+  return plan.options.given("loader") && plan.options.child("loader").given("threads");
+}
+
 bool can_chunk(const FitPlan& plan) { return leaves_open(plan, "chunk_loss") && why_not_chunked(plan).empty(); }
 
 FilePrice estimated_file_price() { return {.of_any = price_of_a_file}; }
@@ -144,7 +159,7 @@ FilePrice file_price(const FitPlan& plan, Allow allow, std::int64_t activations)
   return {.of_byte = offload_price(plan, std::max(in_file.state, in_file.activations))};
 }
 
-std::vector<BudgetVariant> variants(const FitPlan& plan, Allow allow, std::int64_t activations,
+std::vector<BudgetVariant> variants(const FitPlan& plan, Allow allow, const TrainingMemory& plain,
                                     const std::optional<FilePrice>& file) {
   Variants all(1);
   // `none_is_lean`: whether less memory may be taken without any of the ways.
@@ -163,11 +178,12 @@ std::vector<BudgetVariant> variants(const FitPlan& plan, Allow allow, std::int64
     if (ways.empty() || none_is_lean) return;
     for (std::size_t i = 0; i < before; ++i) all[i].is_lean = false;
   };
+  multiply(loaders(plan, plain.training()), false);
   // A state in a file takes no memory, but for what is too small for the file. Activations are in a file or computed
   // again, and computed again or made for smaller batches.
   bool has_state_in_file = false;
   if (file) {
-    const InFile in_file(plan, activations);
+    const InFile in_file(plan, plain.ledger.of(MemoryKind::activations));
     has_state_in_file = in_file.state > 0;
     multiply(files(in_file, *file), !has_state_in_file);
   }

@@ -7,6 +7,7 @@
 
 #include "plan/option_lines.h"
 #include "train/fit_plan.h"
+#include "train/memory_prediction.h"
 
 namespace trainlab {
 
@@ -41,8 +42,12 @@ bool leaves_open(const FitPlan& plan, const char* option);
 // Whether a budget may choose memory.chunk_loss, with which a training rounds otherwise.
 bool can_chunk(const FitPlan& plan);
 
-// All that `allow` permits to vary, the cheapest first. Without a price of files, none is used.
-std::vector<BudgetVariant> variants(const FitPlan& plan, Allow allow, std::int64_t activations,
+// Whether the recipe says with how many threads the loader works.
+bool says_threads(const FitPlan& plan);
+
+// All that `allow` permits to vary, the cheapest first. `plain`: the memory of the plan. Without a price of files, none
+// is used.
+std::vector<BudgetVariant> variants(const FitPlan& plan, Allow allow, const TrainingMemory& plain,
                                     const std::optional<FilePrice>& file);
 
 }  // namespace trainlab

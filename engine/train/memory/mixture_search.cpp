@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <utility>
 
 #include "auto_recompute.h"
 #include "core/duration.h"
@@ -103,7 +104,7 @@ void MixtureSearch::offer(const BudgetVariant& variant) {
   for (const bool chunks : {false, true}) {
     if (chunks && (!way->may_chunk || steps[1] >= steps[0])) continue;
     way->set(true, chunks);
-    if (!recompute_within(way->plan, room_, memory_, /*nests=*/false, searching_).fits) continue;
+    if (!recompute_within(way->plan, room_, fit_, /*nests=*/false, searching_).fits) continue;
     return take(variant, *way, chunks, variant.price + share_computed_again(way->plan));
   }
 }
@@ -112,12 +113,16 @@ void MixtureSearch::offer(const BudgetVariant& variant) {
 void MixtureSearch::take(const BudgetVariant& variant, Way& way, bool chunks, double price) {
   if (!is_better(price)) return;
   way.set(false, chunks);
-  if (predicted(way.plan).training() > room_) way.set(true, chunks);
-  found_ = BudgetMixture{.lines = variant.lines, .price = price};
+  std::int64_t bytes = predicted(way.plan).training();
+  if (bytes > room_) {
+    way.set(true, chunks);
+    bytes = predicted(way.plan).training();
+  }
+  found_ = BudgetMixture{.lines = variant.lines, .price = price, .bytes = bytes};
   // Both are there in any case: a run that goes on must know that nothing else was needed.
   found_->lines["memory.fuse_step"] = way.plan.fuse_step;
   found_->lines["memory.chunk_loss"] = way.plan.chunk_loss;
-  if (!way.plan.recompute.empty() && !memory_.given("recompute")) {
+  if (!way.plan.recompute.empty() && leaves_open(way.plan, "recompute")) {
     const std::vector<std::string> patterns = segment_patterns(way.plan);
     found_->lines["memory.recompute"] = Value::List(patterns.begin(), patterns.end());
   }
@@ -131,10 +136,15 @@ void MixtureSearch::lower(LeastMemory& least, const BudgetVariant& variant) {
     way->set(true, chunks);
     if (way->may_compute_again) way->plan.recompute = {};
     const TrainingMemory memory = predicted(way->plan);
-    std::int64_t bytes = memory.training();
-    if (way->may_compute_again && bytes > room_ && fixed_bytes(memory) < least.bytes)
-      bytes = std::min(bytes, recompute_within(way->plan, room_, memory_, /*nests=*/false, searching_).peak);
-    if (bytes < least.bytes) least = {.bytes = bytes, .batches = memory.batches};
+    LeastMemory one{.bytes = memory.training(), .batches = memory.batches, .lines = variant.lines};
+    one.lines["memory.fuse_step"] = way->plan.fuse_step;
+    one.lines["memory.chunk_loss"] = way->plan.chunk_loss;
+    if (way->may_compute_again && one.bytes > room_ && fixed_bytes(memory) < least.bytes) {
+      const std::int64_t again = recompute_within(way->plan, room_, fit_, /*nests=*/false, searching_).peak;
+      if (again < one.bytes) one.lines["memory.recompute"] = "auto";
+      one.bytes = std::min(one.bytes, again);
+    }
+    if (one.bytes < least.bytes) least = std::move(one);
   }
 }
 

@@ -14,22 +14,23 @@ namespace trainlab {
 struct BudgetMixture {
   Lines lines;
   double price = 0;
+  std::int64_t bytes = 0;  // of the training
 };
 
 // The least memory that was found.
 struct LeastMemory {
   std::int64_t bytes = 0;
   std::int64_t batches = 0;  // of these, in the loader's buffers
+  Lines lines = {};          // with memory.recompute = "auto" where layers are computed again
 };
 
 // Not thread-safe.
 class MixtureSearch {
  public:
-  // `fit`: the options without a budget. `memory`: the fit's option of this name, with the budget. `room`: the bytes.
-  // All references must outlive the object.
-  MixtureSearch(const Options& fit, const RunSettings& settings, const DataParts& data, const Options& memory,
-                std::int64_t room, Searching& searching)
-      : fit_(fit), settings_(settings), data_(data), memory_(memory), room_(room), searching_(searching) {}
+  // `fit`: the options without a budget. `room`: the bytes. All references must outlive the object.
+  MixtureSearch(const Options& fit, const RunSettings& settings, const DataParts& data, std::int64_t room,
+                Searching& searching)
+      : fit_(fit), settings_(settings), data_(data), room_(room), searching_(searching) {}
 
   // Takes a variant into account, with all ways to take a step that the recipe leaves open.
   void offer(const BudgetVariant& variant);
@@ -52,7 +53,6 @@ class MixtureSearch {
   const Options& fit_;
   const RunSettings& settings_;
   const DataParts& data_;
-  const Options& memory_;
   const std::int64_t room_;
   Searching& searching_;
   std::optional<BudgetMixture> found_;

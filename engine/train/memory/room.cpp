@@ -1,6 +1,7 @@
 #include "room.h"
 
 #include <optional>
+#include <vector>
 
 #include "tensor/dry_run.h"
 #include "tensor/free_memory.h"
@@ -20,7 +21,12 @@ std::optional<Error> shortage(const FitPlan& plan, std::size_t rows) {
                          static_cast<double>(c10::elementSize(plan.precision.weights));
   const double kept = members * static_cast<double>(plan.loader.batch) *
                       (plan.model ? plan.model->kept_bytes(plan.precision.compute) : 0);
-  const double least = 4 * weights + kept;
+  double least = 4 * weights + kept;
+  // Batches are never refused, so that a limit which the loader's buffers alone would pass has to be refused here.
+  if (is_limited) {
+    const Loader loader(plan.data.train, plan.training_loader(), std::vector<Key>(rows, Key(0)), rows > 1);
+    least += static_cast<double>(block_bytes(loader.buffer_bytes(plan.accumulate)));
+  }
   if (!is_limited && least < static_cast<double>(large_memory) / 16) return std::nullopt;
   // Weights that cannot fit are refused by the model itself, whose error names a layer.
   const auto free = static_cast<double>(free_tensor_memory());

@@ -56,7 +56,7 @@ class MixtureChoice {
     if (least.bytes <= room) {
       const std::optional<FilePrice> files = priced_files(allow);
       MixtureSearch search = search_in(room);
-      for (const BudgetVariant& variant : variants(plain_, allow, activations(), files)) search.offer(variant);
+      for (const BudgetVariant& variant : variants(plain_, allow, plain_memory_, files)) search.offer(variant);
       if (search.found()) return *search.found();
       least = least_in(0, Allow::exact, allow, files);  // without files, if the disk is full
     }
@@ -65,7 +65,7 @@ class MixtureChoice {
 
  private:
   std::int64_t activations() const { return plain_memory_.ledger.of(MemoryKind::activations); }
-  MixtureSearch search_in(std::int64_t room) { return {fit_, settings_, plain_.data, memory_, room, searching_}; }
+  MixtureSearch search_in(std::int64_t room) { return {fit_, settings_, plain_.data, room, searching_}; }
   // None where the disk is full. The forward pass that is timed may not fit, as it is without any of the options.
   std::optional<FilePrice> priced_files(Allow allow) const {
     try {
@@ -78,7 +78,7 @@ class MixtureChoice {
   }
   LeastMemory least_in(std::int64_t room, Allow first, Allow last, const std::optional<FilePrice>& files) {
     const LeastMemory plain{.bytes = plain_memory_.training(), .batches = plain_memory_.batches};
-    return search_in(room).least(variants(plain_, last, activations(), files), first, last).value_or(plain);
+    return search_in(room).least(variants(plain_, last, plain_memory_, files), first, last).value_or(plain);
   }
 
   Error nothing_fits(std::int64_t budget, Allow allow, const LeastMemory& least) {
@@ -88,12 +88,12 @@ class MixtureChoice {
                               "permits, found {}{} (without options the training takes {})",
                               least_budget_text(least.bytes + unpredicted_), name_of(allow),
                               is_of_process ? "--memory " : "", text(budget), text(plain_memory_.training())));
-    return error.hint(hint(allow, least)).lacking_memory();
+    return error.hint(hint(allow, least, is_of_process)).lacking_memory();
   }
 
   // The further values of memory.allow that permit options with which the training takes less, with the least budget of
-  // each.
-  std::string hint(Allow allow, const LeastMemory& least) {
+  // each. `is_of_process`: whether the limit of the process is the budget.
+  std::string hint(Allow allow, const LeastMemory& least, bool is_of_process) {
     std::vector<std::string> ways;
     std::int64_t bytes = least.bytes;
     for (const Allow next : {Allow::close, Allow::any}) {
@@ -102,7 +102,8 @@ class MixtureChoice {
       if (lower.bytes >= bytes) continue;
       const std::string needed = least_budget_text(lower.bytes + unpredicted_);
       if (needed != least_budget_text(bytes + unpredicted_))
-        ways.push_back(fmt::format("allow = \"{}\" needs {}", name_of(next), needed));
+        ways.push_back(
+            fmt::format("allow = \"{}\" needs {}{}", name_of(next), is_of_process ? "a --memory of " : "", needed));
       bytes = lower.bytes;
     }
     if (const std::string batches = hint_of_batches(least); !batches.empty()) ways.push_back(batches);
@@ -112,8 +113,9 @@ class MixtureChoice {
   // Where the loader's buffers take a third or more, what makes them smaller.
   std::string hint_of_batches(const LeastMemory& least) const {
     if (3 * least.batches < least.bytes) return "";
-    return fmt::format("the loader's batches take {} of it, less with loader = {{ threads = 0 }} or a smaller batch",
-                       text(least.batches));
+    const bool has_threads = says_threads(plain_) && plain_.loader.threads > 0;
+    return fmt::format("the loader's batches take {} of it, less with {}a smaller batch", text(least.batches),
+                       has_threads ? "loader = { threads = 0 } or " : "");
   }
 
   const Options& fit_;

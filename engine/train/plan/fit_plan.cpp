@@ -174,6 +174,7 @@ FitPlan plan_fit(const Options& options, const RunSettings& settings, const Data
   if (is_auto_batch(options) && settings.chosen["batch"].is_nil()) return plan_auto_batch(options, settings, opened);
   if (is_auto_memory(options)) return plan_within_budget(options, settings, opened);
   FitPlan plan(options);
+  plan.settings = settings;
   plan.seed = options.given("seed") ? options.integer("seed") : settings.seed;
   plan.precision = precision_of(options);
   plan.device = parse_device(settings.device);

@@ -64,6 +64,17 @@ std::string step_memory_text(const MemoryPrediction& predicted) {
   return layers.empty() ? text : text + "; most activations: " + layers;
 }
 
+// What a training above the limit of the process needs; empty where there is no limit, or the training fits.
+std::string text_above_limit(const FitPlan& plan, const MemoryPrediction& whole) {
+  const std::int64_t limit = tensor_memory_limit();
+  if (limit == 0 || whole.memory.training() <= limit) return "";
+  const std::string room = bytes_text(static_cast<double>(limit));
+  const bool in_parts = goes_in_parts(plan) && predict_memory_in(true, plan).memory.training() <= limit;
+  const std::string what =
+      in_parts ? "steps in parts may fit into " + room + "; as a whole " : "does not fit into " + room + ": ";
+  return what + what_fits(plan, 1, limit - live_tensor_bytes());
+}
+
 // The layers that are computed again, and the arithmetic that this adds to a step.
 std::string recompute_text(const FitPlan& plan) {
   const double again = flops_again(*plan.model, plan.recompute);
@@ -120,19 +131,17 @@ Checked describe(const FitPlan& plan) {
   if (plan.offload_optimizer)
     line("in a file", bytes_text(static_cast<double>(plan.state_bytes)) + " of the optimizer");
   if (plan.offload_activations) line("in a file", "activations");
-  if (const std::int64_t limit = tensor_memory_limit(); limit > 0 && memory.memory.training() > limit) {
-    const std::string room = bytes_text(static_cast<double>(limit));
-    const std::string in_parts = goes_in_parts(plan) ? "steps in parts may fit into " + room + "; as a whole "
-                                                     : "does not fit into " + room + ": ";
-    line("above the limit", in_parts + what_fits(plan, 1, limit - live_tensor_bytes()));
-  }
+  const std::string above = text_above_limit(plan, memory);
+  if (!above.empty()) line("above the limit", above);
   line("monitor", plan.monitor + (plan.minimize(plan.monitor) ? " (smaller is better)" : " (greater is better)") +
                       (plan.keep_best ? ", the best weights are kept" : ", the last weights are kept"));
   for (const std::string& note : plan.notes) text += "\n" + note + "\n";
   std::vector<std::string> warnings = plan.warnings;
   if (const auto warning = slow_products(plan)) warnings.push_back(*warning);
   for (const std::string& warning : warnings) text += "\nwarning: " + warning + "\n";
-  return {.text = text, .facts = fit_facts(plan, memory, warnings)};
+  Value facts = fit_facts(plan, memory, warnings);
+  if (!above.empty()) facts.map()["memory"].set("above_limit", above);
+  return {.text = text, .facts = std::move(facts)};
 }
 
 }  // namespace trainlab

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <map>
 #include <numeric>
 
 #include "core/files.h"
+#include "model/layer_listener.h"
 #include "objects/run_handle.h"
 #include "support/fit_support.h"
 #include "tensor/memory.h"
@@ -284,24 +286,27 @@ TEST_CASE("batch = \"auto\" divides `effective`, and a step has the gradients of
   const auto peak = [&](const char* batches) {
     return static_cast<double>(predict_memory(planned(weighted_fit(batches))).memory.training());
   };
-  // The second is too large for nine tenths of the budget.
-  const double budget = peak(R"(, "batch": 64, "accumulate": 4)") / 0.9 + 1000;
-  REQUIRE(peak(R"(, "batch": 128, "accumulate": 2)") > 0.9 * budget);
-  const std::string text = weighted_fit(R"(, "batch": "auto", "effective": 256, "memory": {"budget": ")" +
+  // Larger ones are too large for nine tenths of the budget.
+  const double budget = peak(R"(, "batch": 256, "accumulate": 4)") / 0.9 + 1000;
+  REQUIRE(peak(R"(, "batch": 512, "accumulate": 2)") > 0.9 * budget);
+  REQUIRE(peak(R"(, "batch": 1024)") > 0.9 * budget);
+  const std::string text = weighted_fit(R"(, "batch": "auto", "effective": 1024, "memory": {"budget": ")" +
                                         std::to_string(static_cast<std::int64_t>(budget)) + " B\"}");
   const FitPlan plan = planned(text);
-  CHECK(plan.loader.batch == 64);
+  CHECK(plan.loader.batch == 256);
   CHECK(plan.accumulate == 4);
-  CHECK(plan.length.batch == 256);
-  CHECK(plan.chosen == Value(Value::Map{{"batch", 64}}));
-  CHECK_THAT(plan.notes.front(), Catch::StartsWith("batch = \"auto\": 64 samples, accumulate = 4, 8 steps an epoch"));
+  CHECK(plan.length.batch == 1024);
+  CHECK(plan.chosen == Value(Value::Map{{"batch", 256}}));
+  CHECK_THAT(plan.notes.front(), Catch::StartsWith("batch = \"auto\": 256 samples, accumulate = 4, 2 steps an epoch"));
 
   const TemporaryFolder temporary;
-  run(planned(weighted_fit(R"(, "batch": 256)")), temporary.path() / "whole");
+  run(planned(weighted_fit(R"(, "batch": 1024)")), temporary.path() / "whole");
   const Ran ran = run(plan, temporary.path() / "divided");
   CHECK(ran.said.empty());
-  CHECK(ran.summary["memory"]["chosen"] == Value(Value::List{"batch=64", "accumulate=4"}));
+  CHECK(ran.summary["memory"]["chosen"] == Value(Value::List{"batch=256", "accumulate=4"}));
   CHECK(ran.summary["memory"]["peak"].number() <= budget);
+  // The plan that is predicted here holds the data once more.
+  CHECK(ran.summary["memory"]["plain"].number() == Approx(peak(R"(, "batch": 1024)")).epsilon(0.01));
   const double worst = greatest_difference(temporary.path() / "whole", temporary.path() / "divided");
   CHECK(worst < 1e-12);
   CHECK(worst > 0);
@@ -309,9 +314,67 @@ TEST_CASE("batch = \"auto\" divides `effective`, and a step has the gradients of
   // A run that goes on has recorded the batch.
   RunSettings settings = test_settings();
   settings.chosen = Value::Map{{"batch", 32}};
-  CHECK(plan_fit(parse_options(text), settings).accumulate == 8);
-  // With room for all, there is one batch.
-  CHECK(planned(weighted_fit(R"(, "batch": "auto", "effective": 256)")).accumulate == 1);
+  CHECK(plan_fit(parse_options(text), settings).accumulate == 32);
+  // With room for all, there is one batch, and nothing saves memory.
+  const FitPlan whole = planned(weighted_fit(R"(, "batch": "auto", "effective": 1024)"));
+  CHECK(whole.accumulate == 1);
+  const Value memory = run(whole, temporary.path() / "one").summary["memory"];
+  CHECK(memory["plain"] == memory["peak"]);
+}
+
+TEST_CASE("batch = \"auto\" finds a divisor of `effective` also where still smaller ones need more buffers") {
+  const auto text = [](const std::string& batch) {
+    return R"({"@": "fit", "name": "test", "data": {"@": "data.blobs", "samples": 8192, "features": 64},
+      "model": {"@": "nn.Linear", "out_features": 3}, "loss": "cross_entropy", "epochs": 9,
+      "optim": {"@": "optim.SGD", "lr": 0.1}, )" +
+           batch + "}";
+  };
+  const auto peak = [&](std::int64_t batch) {
+    return predict_memory(planned(text("\"batch\": " + std::to_string(batch) +
+                                       ", \"accumulate\": " + std::to_string(1024 / batch))))
+        .memory.training();
+  };
+  std::map<std::int64_t, std::int64_t> peaks;  // bytes by batch
+  for (std::int64_t batch = 1; batch <= 1024; batch *= 2) peaks[batch] = peak(batch);
+  const auto least = std::ranges::min_element(peaks, {}, [](const auto& one) { return one.second; });
+  REQUIRE(least->first > 1);
+  REQUIRE(least->second < peaks[1] - 1000);
+  const auto within = [&](std::int64_t bytes) {
+    return text(R"("batch": "auto", "effective": 1024, "memory": {"budget": ")" + std::to_string(bytes) + " B\"}");
+  };
+  CHECK(planned(within((least->second + 500) * 10 / 9)).loader.batch == least->first);
+  // The hint names options with which the training does fit.
+  const std::string message = error_of([&] { planned(within(least->second)); });
+  CHECK_THAT(message,
+             Catch::Contains("a training with micro-batches of " + std::to_string(least->first) + " samples") &&
+                 Catch::Contains("hint: it fits with loader = { threads = 0 } ("));
+}
+
+TEST_CASE("a limit that the loader's buffers would pass is refused before the first step, with what fits") {
+  const TemporaryFolder temporary;
+  const std::string small = R"({"@": "fit", "name": "test", "data": {"@": "data.digits"},
+    "model": {"@": "nn.Sequential", "layers": [{"@": "nn.Flatten"}, {"@": "nn.Linear", "out_features": 10}]},
+    "optim": {"@": "optim.SGD", "lr": 0.1}, "loss": "cross_entropy", "batch": 32, "epochs": 3)";
+  const FitPlan plan = planned(small + "}");
+  const FitPlan without = planned(small + R"(, "loader": {"threads": 0}})");
+  const ProcessLimit limited(predict_memory(without).memory.training() + 200'000);
+  const std::string message = error_of([&] { run(plan, temporary.path() / "a"); });
+  CHECK_THAT(message, Catch::Contains("for the training, a sample at a time; in a step weights ") &&
+                          Catch::Contains("hint: it fits with loader = { threads = 0 } ("));
+  CHECK(run(without, temporary.path() / "b").summary["status"] == Value("done"));
+}
+
+TEST_CASE("a prediction beside a watched training is not heard by the watch") {
+  struct Heard final : LayerListener {
+    void passed(const Layer&, const at::Tensor&, const at::Tensor&, const Pass&) override { ++count; }
+    int count = 0;
+  } heard;
+  const FitPlan plan = planned(uneven_fit(R"(, "batch": 256)"));
+  LayerListener* const before = listen_to_layers(&heard);
+  const std::string why = predict_memory(plan).estimated_because;
+  listen_to_layers(before);
+  CHECK(why == "");
+  CHECK(heard.count == 0);
 }
 
 TEST_CASE("`effective` is refused where nothing can divide it") {
@@ -326,8 +389,8 @@ TEST_CASE("`effective` is refused where nothing can divide it") {
   CHECK_THAT(message(R"(, "batch": "auto", "effective": 0)"),
              Catch::Contains("fit.effective: expected an integer ≥ 1, found 0"));
   CHECK_THAT(message(R"(, "batch": "auto", "effective": 256, "memory": {"budget": "10 kB"})"),
-             Catch::Contains("fit.batch: a training with micro-batches of one sample takes ") &&
-                 Catch::Contains(", found room for 0.0 MiB"));
+             Catch::Contains("fit.batch: a training with micro-batches of ") &&
+                 Catch::Contains(", found room for 8.8 KiB") && Catch::Contains("hint: a smaller model is needed"));
 }
 
 TEST_CASE("batch = \"auto\" is refused where nobody can tell, or nothing fits") {
@@ -341,7 +404,7 @@ TEST_CASE("batch = \"auto\" is refused where nobody can tell, or nothing fits") 
       Catch::Contains("fit.batch: \"auto\" cannot tell what a step takes: the loss is a function of the recipe"));
   CHECK_THAT(message(loss + R"(, "memory": {"budget": "10 kB"})"),
              Catch::Contains("fit.batch: a training with steps of one sample takes ") &&
-                 Catch::Contains(", found room for 0.0 MiB"));
+                 Catch::Contains(", found room for 8.8 KiB"));
   CHECK_THAT(message(loss + R"(, "memory": {"recompute": "auto"})"),
              Catch::Contains("fit.memory.recompute: \"auto\" makes room for a given batch, found batch = \"auto\""));
   CHECK_THAT(error_of([] { parse_options(uneven_fit(R"(, "batch": "large")")); }),
