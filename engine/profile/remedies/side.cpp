@@ -45,12 +45,12 @@ class EndsAfterSteps final : public Observer, public RowJudge {
 // Runs a fit or a task on the device, which counts its peak from its beginning, and returns what `part` of the newest
 // checkpoint in the folder has.
 template <class Work>
-Trained trained_by(const Work& work, const std::filesystem::path& folder, const std::string& part,
-                   const std::string& device) {
+TrainedSteps trained_by(const Work& work, const std::filesystem::path& folder, const std::string& part,
+                        const std::string& device) {
   const bool counts = parse_device(device).is_cpu();
   const std::int64_t before = live_tensor_bytes();
   work();
-  Trained trained;
+  TrainedSteps trained;
   if (counts) trained.peak = tensor_memory().peak - before;
   if (const std::optional<Checkpoint> newest = CheckpointFolder::read_newest(folder / "checkpoints"))
     trained.weights = tensors_below(newest->tensors, part);
@@ -67,7 +67,7 @@ class FitSide final : public Side {
     if (!known_ && !limits_.measures_all) known_ = profile.steps;
     return samples_per_second(fit_, profile);
   }
-  Trained trained() override {
+  TrainedSteps trained() override {
     prepare_arithmetic(fit_.settings.threads);
     const OwnRhythm own(fit_.plan);
     fit_.plan.checkpoint = {.steps = compared, .seconds = {}};
@@ -90,7 +90,7 @@ class TaskSide final : public Side {
       : task_(std::move(task)), settings_(std::move(settings)), say_(std::move(say)), limits_(limits.steps) {}
 
   double speed() override { return 1 / short_profile(nullptr, how(), limits_).wall(); }
-  Trained trained() override {
+  TrainedSteps trained() override {
     prepare_arithmetic(settings_.threads);
     const ScratchFolder folder;
     const auto ends = std::make_shared<EndsAfterSteps>();

@@ -18,7 +18,7 @@ namespace trainlab {
 using Say = std::function<void(const std::string&)>;
 
 // The result of some steps, or of a whole training that is shorter.
-struct Trained {
+struct TrainedSteps {
   NamedTensors weights = {};              // none where nothing is kept
   std::optional<std::int64_t> peak = {};  // most bytes of tensors at a time, less those at the beginning
 };
@@ -30,7 +30,7 @@ class Side {
   // Samples a second in a short run; of a task, passes through its loops. Error where no step could be timed.
   virtual double speed() = 0;
   // Trains five steps.
-  virtual Trained trained() = 0;
+  virtual TrainedSteps trained() = 0;
 };
 
 // The limits of short runs.

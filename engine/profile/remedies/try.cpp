@@ -167,7 +167,7 @@ class Trials {
   TriedRemedies try_all(std::vector<Remedy> remedies, const RunLimits& limits, const TimeLeft& left) {
     const double began = steady_seconds();
     const std::unique_ptr<Side> base = side({}, limits);
-    const Trained without = base->trained();
+    const TrainedSteps without = base->trained();
     // The seconds that a change takes: at first, those of short runs that begin like this one.
     double each = runs * (limits.steps.seconds + steady_seconds() - began);
     const auto has_time = [&] { return left.seconds() >= each; };
@@ -184,7 +184,7 @@ class Trials {
         const std::unique_ptr<Side> other = remedy.packs       ? packed(folder.path() / "images", limits, left)
                                             : remedy.stack > 0 ? group(remedy.stack, limits)
                                                                : side(remedy.set, limits);
-        const Trained with = other->trained();
+        const TrainedSteps with = other->trained();
         const std::vector<double> ratios = ratios_of(*base, *other, left);
         remedy.ratio = median_interval(ratios);
         remedy.pairs = std::ssize(ratios);

@@ -8,7 +8,7 @@
 
 namespace trainlab {
 
-// As read_file(), which see. Raises Error{usage} that begins with `flag`, because the command line is to be mended.
+// Whole file, as of read_file(). Raises Error{usage} that begins with `flag`: the command line is to be mended.
 std::string read_file_of(const std::string& flag, const std::filesystem::path& path,
                          std::int64_t limit = std::numeric_limits<std::int64_t>::max());
 
