@@ -376,7 +376,7 @@ class Profile(CliTest):
         stages = self.beside("a.lua", "b.lua")
         self.check_beside(stages)
         self.assertEqual((stages["a"]["recipe"], stages["b"]["recipe"]), ("a.lua", "b.lua"))
-        self.assertEqual((stages["a"]["samples"], stages["b"]["samples"]), (16, 32))
+        self.assertEqual((stages["a"]["samples"], stages["b"]["samples"]), (15, 30))
         self.assertGreater(stages["speed_ratio"]["median"], 0)
         self.assertEqual(stages["missing"], [])
         rows = {row["path"]: row for row in stages["layers"]}
@@ -401,7 +401,7 @@ class Profile(CliTest):
         self.recipe()
         stages = self.beside("r.lua", "--with", "batch=32", "--with", "model[1].out_features=4", "--set", "batch=8")
         self.check_beside(stages)
-        self.assertEqual((stages["a"]["samples"], stages["b"]["samples"]), (8, 32))
+        self.assertEqual((stages["a"]["samples"], stages["b"]["samples"]), (7.5, 30))
         self.assertEqual(stages["a"]["note"], None)
         self.assertEqual(stages["b"]["note"], "with batch=32, model[1].out_features=4")
         self.assertEqual([row["path"] for row in stages["layers"] if row["difference"] is None], [])
