@@ -105,9 +105,10 @@ void Snapshots::give_up() noexcept {
 }
 
 void Snapshots::look(double now) {
-  next_look_ = now + look_every;
-  // Listeners nest, and this one outlives the step: it must not begin within another one, as that of the memory.
+  // Listeners nest, and this one outlives the step: it must not begin within another one, as that of the memory. The
+  // next step looks again.
   if (trace::listener) return;
+  next_look_ = now + look_every;
   const std::optional<SnapshotRequest> request = snapshot_request(subject_.stage);
   if (!request || request->id == last_id_) return;
   try {
