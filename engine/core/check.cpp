@@ -170,7 +170,7 @@ class Checker {
   static std::optional<Duration> duration_of(const Option& option, const Value& value, const std::string& path) {
     if (!value.is_string()) return std::nullopt;
     try {
-      return parse_duration(value.string());
+      return parse_duration(value.string(), option.unit == "time");
     } catch (Error& error) {
       const bool only = std::none_of(option.forms.begin(), option.forms.end(), [](const Form& form) {
         using Type = Form::Type;
@@ -178,9 +178,6 @@ class Checker {
                form.type == Type::entry || form.type == Type::any;
       });
       if (!only) return std::nullopt;
-      // The examples of durations have units that are no times. A hint with what is meant stays.
-      if (option.unit == "time" && !error.hint().starts_with("write "))
-        error.hint(R"(a time and its unit: "30 s", "90 min", "18 h" or "2 d")");
       throw error.in(path);
     }
   }

@@ -69,9 +69,11 @@ std::string meant_by(std::string_view text) {
   return sum.amount > 0 && std::isfinite(sum.amount) ? to_text(sum) : "";
 }
 
-Error not_a_duration(std::string_view text) {
-  constexpr const char* examples =
-      R"(a number and a unit: "5%", "500 steps", "2 epochs", "10000 samples", "30 s", "90 min", "18 h" or "2 d")";
+Error not_a_duration(std::string_view text, bool is_time) {
+  const char* const examples =
+      is_time
+          ? R"(a time and its unit: "30 s", "90 min", "18 h" or "2 d")"
+          : R"(a number and a unit: "5%", "500 steps", "2 epochs", "10000 samples", "30 s", "90 min", "18 h" or "2 d")";
   const std::string meant = meant_by(text);
   return recipe_error("expected a duration, found " + quoted(text, 60))
       .hint(meant.empty() ? examples : "write \"" + meant + "\"");
@@ -79,15 +81,15 @@ Error not_a_duration(std::string_view text) {
 
 }  // namespace
 
-Duration parse_duration(std::string_view text) {
+Duration parse_duration(std::string_view text, bool is_time) {
   const std::string_view body = trimmed(text);
   double amount = 0;
   const auto [end, problem] = std::from_chars(body.data(), body.data() + body.size(), amount);
-  if (problem != std::errc() || !std::isfinite(amount)) throw not_a_duration(text);
+  if (problem != std::errc() || !std::isfinite(amount)) throw not_a_duration(text, is_time);
 
   const std::string_view unit = trimmed(body.substr(static_cast<std::size_t>(end - body.data())));
   const UnitName* const found = unit_called(unit);
-  if (!found) throw not_a_duration(text);
+  if (!found) throw not_a_duration(text, is_time);
   if (amount < 0) throw recipe_error("a duration cannot be negative, found " + quoted(text, 60));
 
   const bool counted = found->unit == Unit::steps || found->unit == Unit::samples;
@@ -96,7 +98,7 @@ Duration parse_duration(std::string_view text) {
                        ", found " + quoted(text, 60));
   }
   const Duration duration{held(amount, *found), found->unit};
-  if (!std::isfinite(duration.amount)) throw not_a_duration(text);
+  if (!std::isfinite(duration.amount)) throw not_a_duration(text, is_time);
   return duration;
 }
 

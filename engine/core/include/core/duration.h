@@ -19,7 +19,8 @@ struct Duration {
 
 // Accepts singular and plural units, with or without a space: step(s), epoch(s), sample(s), s, sec, second(s), min,
 // minute(s), h, hour(s), d, day(s), %. Raises Error{recipe} saying what is accepted. Negative amounts are refused.
-Duration parse_duration(std::string_view text);
+// `is_time`: a time is wanted, and the examples of the error are times alone.
+Duration parse_duration(std::string_view text, bool is_time = false);
 std::string to_text(const Duration& duration);
 
 // Steps that a duration spans (rounded to the nearest, at least 0), given the length of an epoch, the batch size and
