@@ -44,19 +44,24 @@ FoundModelSizes train_model_sizes(const Options& fit, const RunSettings& setting
   }
   const FitPlan whole = plan_fit(with_seed(registry, fit.spec(), settings.seed), settings, context.opened);
   check_monitors_validation(whole, "says nothing about new samples");
-  FoundModelSizes found{
-      .metric = whole.monitor, .minimize = whole.minimize(whole.monitor), .sizes = {}, .left_out = {}};
-  std::vector<Spec> specs;
+  FoundModelSizes found;
+  // The fit of a size, with what batch = "auto" and memory.budget have chosen for the size.
+  struct Sized {
+    Spec fit;
+    RunSettings settings;
+  };
+  std::vector<Sized> fits;
   for (const double factor : factors) {
     ModelSize size{.factor = factor, .set = model.features(factor)};
     // Layers of few features have no quarter.
-    const bool is_another = size.set != model.features(1) && (specs.empty() || size.set != found.sizes.back().set);
+    const bool is_another = size.set != model.features(1) && (fits.empty() || size.set != found.sizes.back().set);
     if (factor != 1 && !is_another) continue;
     try {
-      const Spec spec = factor == 1 ? fit.spec() : with_set(size.set).spec();
-      size.parameters =
-          plan_fit(with_seed(registry, spec, settings.seed), settings, &whole.data).model->parameter_count();
-      specs.push_back(spec);
+      Sized sized{factor == 1 ? fit.spec() : with_set(size.set).spec(), settings};
+      const FitPlan plan = plan_fit(with_seed(registry, sized.fit, settings.seed), settings, &whole.data);
+      sized.settings.chosen = plan.chosen;
+      size.parameters = plan.model->parameter_count();
+      fits.push_back(std::move(sized));
       found.sizes.push_back(std::move(size));
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::interrupted) throw;
@@ -65,23 +70,21 @@ FoundModelSizes train_model_sizes(const Options& fit, const RunSettings& setting
   }
   const auto plans = [&](std::int64_t seed) {
     std::vector<FitPlan> all;
-    for (const Spec& spec : specs) {
+    for (const Sized& one : fits) {
       DataParts parts = whole.data;
       parts.test.reset();  // nobody reads what would be measured on it
-      all.push_back(plan_fit(with_seed(registry, spec, seed), settings, &parts));
+      all.push_back(plan_fit(with_seed(registry, one.fit, seed), one.settings, &parts));
     }
     return all;
   };
-  const SeededResults results =
-      train_seeds({.metric = found.metric, .plans = plans, .growth = growth}, settings, context);
+  const SeededResults results = train_seeds({.fit = whole, .plans = plans, .growth = growth}, settings, context);
   for (std::size_t i = 0; i < found.sizes.size(); ++i) {
     found.sizes[i].values = results.sizes[i].values;
     found.sizes[i].seconds = results.sizes[i].seconds;
   }
   const ModelSize own = *std::ranges::find(found.sizes, 1.0, &ModelSize::factor);
   for (ModelSize& size : found.sizes) judge(size, own);
-  found.failed = results.failed;
-  found.seconds = results.seconds;
+  found.seeded = results.findings;
   return found;
 }
 

@@ -16,25 +16,22 @@ std::string_view verdict_of(const ModelSize& size, bool minimize) {
 }  // namespace
 
 std::string model_sizes_text(const FoundModelSizes& found) {
-  std::string text = fmt::format("{} by the features of hidden layers, with {} seeds\n\n", found.metric,
-                                 found.sizes.front().values.size());
-  text += fmt::format("  {:<10} {:>10}  {:<20} {:<41} {}\n", "features", "parameters", found.metric,
+  std::string text =
+      fmt::format("{} by the features of hidden layers, with {} seeds\n\n", found.seeded.metric, found.seeded.seeds);
+  text += fmt::format("  {:<10} {:>10}  {:<20} {:<41} {}\n", "features", "parameters", found.seeded.metric,
                       "instead of the recipe's", "a training");
   for (const ModelSize& size : found.sizes) {
     const std::string difference = size.factor == 1
                                        ? "the recipe's own"
                                        : fmt::format("{:+.3g} ({:+.3g} to {:+.3g}), {}", size.difference, size.low,
-                                                     size.high, verdict_of(size, found.minimize));
+                                                     size.high, verdict_of(size, found.seeded.minimize));
     text += fmt::format("  {:<10} {:>10}  {:<20} {:<41} {:.3g} s\n", fmt::format("{} times", size.factor),
                         count_text(static_cast<double>(size.parameters)),
                         fmt::format("{:.4g} ± {:.2g}", size.mean, size.error), difference, size.seconds);
   }
   text += "\n";
   for (const std::string& one : found.left_out) text += "  left out " + one + "\n";
-  if (found.failed > 0)
-    text +=
-        fmt::format("  failed   {} seeds, whose {} was not finite; they do not count\n", found.failed, found.metric);
-  return text + fmt::format("  took     {:.3g} s\n", found.seconds);
+  return text + last_lines(found.seeded);
 }
 
 Value to_value(const FoundModelSizes& found) {
@@ -50,17 +47,14 @@ Value to_value(const FoundModelSizes& found) {
         {"values", Value::List(size.values.begin(), size.values.end())},
         {"difference",
          is_own ? Value() : Value(Value::Map{{"mean", size.difference}, {"low", size.low}, {"high", size.high}})},
-        {"verdict", is_own ? Value() : Value(std::string(verdict_of(size, found.minimize)))},
+        {"verdict", is_own ? Value() : Value(std::string(verdict_of(size, found.seeded.minimize)))},
         {"seconds", size.seconds}});
   }
-  return Value::Map{{"kind", "plan_model"},
-                    {"metric", found.metric},
-                    {"goal", found.minimize ? "min" : "max"},
-                    {"seeds", static_cast<std::int64_t>(found.sizes.front().values.size())},
-                    {"failed", found.failed},
-                    {"sizes", std::move(sizes)},
-                    {"left_out", Value::List(found.left_out.begin(), found.left_out.end())},
-                    {"seconds", found.seconds}};
+  Value value = to_value(found.seeded);
+  value.set("kind", "plan_model");
+  value.set("sizes", std::move(sizes));
+  value.set("left_out", Value::List(found.left_out.begin(), found.left_out.end()));
+  return value;
 }
 
 }  // namespace trainlab

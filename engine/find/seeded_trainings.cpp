@@ -25,7 +25,11 @@ double steps_of(const FitPlan& plan) {
 class SeededTrainings {
  public:
   SeededTrainings(const SeededQuestion& question, const RunSettings& settings, const SearchContext& context)
-      : question_(question), settings_(settings), context_(context) {}
+      : question_(question),
+        settings_(settings),
+        context_(context),
+        results_{
+            .findings = {.metric = question.fit.monitor, .minimize = question.fit.minimize(question.fit.monitor)}} {}
 
   SeededResults train() {
     const double begun = steady_seconds();
@@ -43,13 +47,15 @@ class SeededTrainings {
     const std::size_t complete = results_.sizes.front().values.size();
     if (complete < static_cast<std::size_t>(fewest_seeds)) {
       throw run_error(fmt::format("expected at least two seeds with a finite {} for all sizes, found {}, and {} failed",
-                                  question_.metric, complete, results_.failed));
+                                  metric(), complete, results_.findings.failed));
     }
-    results_.seconds = steady_seconds() - begun;
+    results_.findings.seeds = complete;
+    results_.findings.seconds = steady_seconds() - begun;
     return std::move(results_);
   }
 
  private:
+  const std::string& metric() const { return results_.findings.metric; }
   bool is_too_long(double seconds) const { return context_.seconds_left && seconds > context_.seconds_left(); }
 
   // The seconds of the trainings from this size on, as far as they are known by now.
@@ -92,14 +98,14 @@ class SeededTrainings {
     const FitMember member{.options = plan.options, .context = std::move(stage), .shows_progress = false};
     const Value summary = run_fits(plan, {&member, 1}, false).front();
     if (stop_requested()) throw Error(ErrorKind::interrupted, "asked to stop between trainings");
-    const Value& value = summary["metrics"][question_.metric];
+    const Value& value = summary["metrics"][metric()];
     return value.is_number() && summary["status"] != Value("failed") ? value.number() : std::nan("");
   }
 
   void add(const std::vector<double>& values) {
-    latest_ = question_.metric + " " + joined(values, ", ", [](double one) { return fmt::format("{:.4g}", one); });
+    latest_ = metric() + " " + joined(values, ", ", [](double one) { return fmt::format("{:.4g}", one); });
     if (!std::ranges::all_of(values, [](double one) { return std::isfinite(one); })) {
-      ++results_.failed;
+      ++results_.findings.failed;
       return;
     }
     for (std::size_t size = 0; size < values.size(); ++size) results_.sizes[size].values.push_back(values[size]);
@@ -131,6 +137,21 @@ void check_monitors_validation(const FitPlan& plan, const std::string& which) {
 
 SeededResults train_seeds(const SeededQuestion& question, const RunSettings& settings, const SearchContext& context) {
   return SeededTrainings(question, settings, context).train();
+}
+
+std::string last_lines(const SeededFindings& found) {
+  std::string text;
+  if (found.failed > 0)
+    text = fmt::format("  failed   {} seeds, whose {} was not finite; they do not count\n", found.failed, found.metric);
+  return text + fmt::format("  took     {:.3g} s\n", found.seconds);
+}
+
+Value to_value(const SeededFindings& found) {
+  return Value::Map{{"metric", found.metric},
+                    {"goal", found.minimize ? "min" : "max"},
+                    {"seeds", static_cast<std::int64_t>(found.seeds)},
+                    {"failed", found.failed},
+                    {"seconds", found.seconds}};
 }
 
 }  // namespace trainlab

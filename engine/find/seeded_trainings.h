@@ -9,6 +9,7 @@
 
 #include "core/registry.h"
 #include "find/context.h"
+#include "find/seeded_findings.h"
 #include "run/stage.h"
 #include "train/fit.h"
 
@@ -27,13 +28,12 @@ struct SeededSize {
 };
 
 struct SeededResults {
+  SeededFindings findings;
   std::vector<SeededSize> sizes = {};
-  int failed = 0;      // seeds that are left out, because the metric was not finite for a size
-  double seconds = 0;  // of all trainings
 };
 
 struct SeededQuestion {
-  std::string metric;
+  const FitPlan& fit;  // the metric that the fit monitors is asked for
   // The plans of all sizes for a seed, in ascending order.
   std::function<std::vector<FitPlan>(std::int64_t seed)> plans;
   // How many times as long a step of a size takes as one of the size before, until its time is known.

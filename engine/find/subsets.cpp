@@ -84,18 +84,13 @@ FoundSubsets train_on_subsets(const Registry& registry, const Spec& fit, const R
     }
     return all;
   };
-  const SeededResults results = train_seeds({.metric = whole.monitor, .plans = plans}, chosen, context);
-  FoundSubsets found{.metric = whole.monitor,
-                     .minimize = whole.minimize(whole.monitor),
-                     .sizes = {},
-                     .failed = results.failed,
-                     .curve = {},
-                     .seconds = results.seconds};
+  const SeededResults results = train_seeds({.fit = whole, .plans = plans}, chosen, context);
+  FoundSubsets found{.seeded = results.findings};
   for (std::size_t i = 0; i < used.size(); ++i) {
     const Part part = share_of(whole.data.train, used[i], Key(0));
     found.sizes.push_back({.samples = static_cast<double>(part.size()), .values = results.sizes[i].values});
   }
-  found.curve = data_curve(found.sizes, found.minimize);
+  found.curve = data_curve(found.sizes, found.seeded.minimize);
   return found;
 }
 

@@ -7,7 +7,7 @@ namespace trainlab {
 std::string subsets_text(const FoundSubsets& found) {
   const double all = found.curve.points.back().samples;
   std::string text = fmt::format("{} by the number of training samples, with {} seeds\n\n  samples    {}\n",
-                                 found.metric, found.sizes.front().values.size(), found.metric);
+                                 found.seeded.metric, found.seeded.seeds, found.seeded.metric);
   for (const DataPoint& point : found.curve.points)
     text += fmt::format("  {:<9}  {:.4g} ± {:.2g}\n", count_text(point.samples), point.mean, point.error);
   text += "  with more data, estimates with 80 % of all values between the bounds\n";
@@ -18,10 +18,7 @@ std::string subsets_text(const FoundSubsets& found) {
   }
   text += "\n";
   if (!found.curve.unknown.empty()) text += "  unknown  " + found.curve.unknown + "\n";
-  if (found.failed > 0)
-    text +=
-        fmt::format("  failed   {} seeds, whose {} was not finite; they do not count\n", found.failed, found.metric);
-  return text + fmt::format("  took     {:.3g} s\n", found.seconds);
+  return text + last_lines(found.seeded);
 }
 
 Value to_value(const FoundSubsets& found) {
@@ -43,15 +40,12 @@ Value to_value(const FoundSubsets& found) {
                                    {"low", known(one.low)},
                                    {"high", known(one.high)}});
   }
-  return Value::Map{{"kind", "plan_data"},
-                    {"metric", found.metric},
-                    {"goal", found.minimize ? "min" : "max"},
-                    {"seeds", static_cast<std::int64_t>(found.sizes.front().values.size())},
-                    {"failed", found.failed},
-                    {"sizes", std::move(sizes)},
-                    {"forecasts", std::move(forecasts)},
-                    {"unknown", found.curve.unknown.empty() ? Value() : Value(found.curve.unknown)},
-                    {"seconds", found.seconds}};
+  Value value = to_value(found.seeded);
+  value.set("kind", "plan_data");
+  value.set("sizes", std::move(sizes));
+  value.set("forecasts", std::move(forecasts));
+  value.set("unknown", found.curve.unknown.empty() ? Value() : Value(found.curve.unknown));
+  return value;
 }
 
 }  // namespace trainlab

@@ -81,9 +81,9 @@ TEST_CASE("a small fit is trained on parts of its data, twice the same") {
   const EmptyFolder folder;
   const FoundSubsets found = train_on_subsets(full_registry(), fit, settings, context);
   CHECK(folder.is_empty());
-  CHECK(found.metric == "val.loss");
-  CHECK(found.minimize);
-  CHECK(found.failed == 0);
+  CHECK(found.seeded.metric == "val.loss");
+  CHECK(found.seeded.minimize);
+  CHECK(found.seeded.failed == 0);
   CHECK(lines.size() == 3);
   REQUIRE(found.sizes.size() >= 3);
   for (std::size_t i = 0; i < found.sizes.size(); ++i) {

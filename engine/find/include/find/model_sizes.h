@@ -7,6 +7,7 @@
 
 #include "core/registry.h"
 #include "find/context.h"
+#include "find/seeded_findings.h"
 #include "run/stage.h"
 #include "train/model_changes.h"
 
@@ -24,12 +25,9 @@ struct ModelSize {
 };
 
 struct FoundModelSizes {
-  std::string metric;  // the metric that the fit monitors
-  bool minimize = true;
-  std::vector<ModelSize> sizes;       // in ascending order
-  std::vector<std::string> left_out;  // why sizes were not trained: "0.25 times the features: …"
-  int failed = 0;                     // seeds that are left out, because the metric was not finite for a size
-  double seconds = 0;                 // of all trainings
+  SeededFindings seeded;
+  std::vector<ModelSize> sizes = {};       // in ascending order
+  std::vector<std::string> left_out = {};  // why sizes were not trained: "0.25 times the features: …"
 };
 
 // Trains a checked lab.fit with a quarter, half, one, two and four times the features of its hidden layers, with the

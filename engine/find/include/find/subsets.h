@@ -8,6 +8,7 @@
 #include "core/registry.h"
 #include "data/dataset.h"
 #include "find/context.h"
+#include "find/seeded_findings.h"
 #include "forecast/data_curve.h"
 #include "run/stage.h"
 
@@ -19,12 +20,9 @@ namespace trainlab {
 Part share_of(const Part& train, double share, Key key);
 
 struct FoundSubsets {
-  std::string metric;  // the metric that the fit monitors
-  bool minimize = true;
-  std::vector<SizedResults> sizes;
-  int failed = 0;  // seeds that are left out, because the metric was not finite for a size
-  DataCurve curve;
-  double seconds = 0;  // of all trainings
+  SeededFindings seeded;
+  std::vector<SizedResults> sizes = {};
+  DataCurve curve = {};
 };
 
 // Trains a checked lab.fit on an eighth, a quarter, a half and all of its training part, with the same validation part
