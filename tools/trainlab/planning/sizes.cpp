@@ -10,35 +10,33 @@ namespace trainlab::cli {
 
 namespace {
 
-int plan_sizes(const Arguments& given, const std::string& of) {
-  Request request = request_for_recipe(given);
-  request.command = "sizes";
-  request.choice = of;
-  return supervise(request, given);
-}
+constexpr char data[] = "data", model[] = "model";
 
-void check_words(const Arguments& given, const std::string& of) {
-  if (given.words.size() != 1) throw usage_error("`trainlab plan " + of + "` takes one recipe");
+// `word`: the topic's word, by which the engine knows what is to have several sizes.
+template <const char* word>
+PlanTopic sizes_topic() {
+  return {.word = word,
+          .flags = {"within", "params", "set"},
+          .uses_engine = true,
+          .is_recipe = [](const std::string&) { return true; },
+          .check =
+              [](const Arguments& given) {
+                if (given.words.size() != 1)
+                  throw usage_error("`trainlab plan " + std::string(word) + "` takes one recipe");
+              },
+          .run =
+              [](const Arguments& given) {
+                Request request = request_for_recipe(given);
+                request.command = "sizes";
+                request.choice = word;
+                return supervise(request, given);
+              }};
 }
 
 }  // namespace
 
-PlanTopic data_topic() {
-  return {.word = "data",
-          .flags = {"within", "params", "set"},
-          .uses_engine = true,
-          .is_recipe = [](const std::string&) { return true; },
-          .check = [](const Arguments& given) { check_words(given, "data"); },
-          .run = [](const Arguments& given) { return plan_sizes(given, "data"); }};
-}
+PlanTopic data_topic() { return sizes_topic<data>(); }
 
-PlanTopic model_topic() {
-  return {.word = "model",
-          .flags = {"within", "params", "set"},
-          .uses_engine = true,
-          .is_recipe = [](const std::string&) { return true; },
-          .check = [](const Arguments& given) { check_words(given, "model"); },
-          .run = [](const Arguments& given) { return plan_sizes(given, "model"); }};
-}
+PlanTopic model_topic() { return sizes_topic<model>(); }
 
 }  // namespace trainlab::cli
