@@ -98,7 +98,7 @@ std::string time_text(const Plan& plan) {
   return text;
 }
 
-// What a training that needs less than its budget leaves of the budget.
+// The rest of a budget that is larger than the training needs; empty where there is no rest.
 std::string budget_text(const Plan& plan) {
   if (plan.ends_first != EndsFirst::length) return "";
   return line("budget", "enough: the training needs " + flops_text(plan.flops) + ", and " +

@@ -64,7 +64,8 @@ std::string step_memory_text(const MemoryPrediction& predicted) {
   return layers.empty() ? text : text + "; most activations: " + layers;
 }
 
-// What a training above the limit of the process needs; empty where there is no limit, or the training fits.
+// The options with which a training above the limit of the process would fit; empty where there is no limit, or the
+// training fits.
 std::string text_above_limit(const FitPlan& plan, const MemoryPrediction& whole) {
   const std::int64_t limit = tensor_memory_limit();
   if (limit == 0 || whole.memory.training() <= limit) return "";

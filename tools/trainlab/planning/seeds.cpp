@@ -57,8 +57,9 @@ std::string monitored_in(const Value& summary, const fs::path& folder) {
   throw usage_error("the metric that the run in " + shown_path(folder) + " monitors never was a number");
 }
 
-void add(SeededTrainings& trainings, std::int64_t seed, const fs::path& folder) {
-  const auto [summary, has_failed] = ended_fit(folder);
+// `ended`: the fit in the folder.
+void add(SeededTrainings& trainings, std::int64_t seed, const fs::path& folder, const EndedFit& ended) {
+  const auto& [summary, has_failed] = ended;
   if (has_failed) {
     ++trainings.failed;
     return;
@@ -94,7 +95,7 @@ std::optional<Outcome> train(const Arguments& given, const Arguments& plain, dou
     longest = std::max(longest, seconds);
     trainings.seconds += seconds;
     const int failed = trainings.failed;
-    add(trainings, seed, folder);
+    add(trainings, seed, folder, ended_fit(folder));
     say(given,
         fmt::format("seed {} of at most {}: ", seed, count) +
             (trainings.failed > failed ? "failed" : trainings.metric + " " + short_number(trainings.values.back())) +
@@ -113,9 +114,9 @@ SeededTrainings ended(const Arguments& given) {
   SeededTrainings trainings{.shown = given.words.size() == 1 ? shown_path(absolute_path(given.words.front()))
                                                              : std::to_string(given.words.size()) + " folders of runs"};
   for (const auto& [seed, folder] : runs.by_seed) {
-    add(trainings, seed, folder);
-    const Value seconds = read_summary(folder)["seconds"];
-    if (seconds.is_number()) trainings.seconds += seconds.number();
+    const EndedFit one = ended_fit(folder);
+    add(trainings, seed, folder, one);
+    if (one.summary["seconds"].is_number()) trainings.seconds += one.summary["seconds"].number();
   }
   return trainings;
 }
@@ -145,7 +146,7 @@ std::optional<Needed> needed_for(double difference, const compare::Spread& sprea
   return Needed{seeds(spread.deviation), seeds(spread.low), seeds(spread.high)};
 }
 
-// What the seconds of the trainings hold.
+// Says whether the seconds of the trainings hold the starts of their processes.
 const char* with_starts(const SeededTrainings& trainings) {
   return trainings.folder.empty() ? " without their starts" : " with their starts";
 }
