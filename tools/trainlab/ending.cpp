@@ -77,7 +77,10 @@ int tell(const Error& error, bool json, const fs::path& run) {
 
 int supervise(const Request& request, const Arguments& arguments, std::optional<RunFolder> held) {
   const Outcome outcome = Supervisor(Supervisor::find_engine()).run(request, std::move(held));
-  settle_run(outcome.folder);
+  if (!outcome.folder.empty()) {
+    remove_temporaries(outcome.folder);
+    settle_studies(outcome.folder);
+  }
   try {
     return tell(outcome, arguments.has("json"), arguments.has("help") ? "help" : arguments.command->name);
   } catch (const Error&) {
@@ -87,9 +90,7 @@ int supervise(const Request& request, const Arguments& arguments, std::optional<
   }
 }
 
-void settle_run(const fs::path& run) {
-  if (run.empty()) return;
-  remove_temporaries(run);
+void settle_studies(const fs::path& run) {
   try {
     for (const StageRecord& stage : read_stages(run)) {
       const fs::path folder = run / stage.folder;

@@ -79,7 +79,7 @@ Command resume_command() {
             if (!finished) return supervise(request_for_run(given, run, manifest), given, std::move(held));
             if (given.has("device")) check_device(given.flags["device"].string());
             check_files(run);
-            settle_run(run);
+            settle_studies(run);
             if (pause)
               std::fputs(("trainlab: " + printable(pause->text(report::shown_path(run))) + "\n").c_str(), stderr);
             return tell_summary(run, summary, given.has("json"));

@@ -23,9 +23,9 @@ int tell(const Outcome& outcome, bool json, const std::string& kind);
 // continued. Raises Error{usage} when the engine cannot be started.
 int supervise(const Request& request, const Arguments& arguments, std::optional<RunFolder> held = std::nullopt);
 
-// Removes what processes that were killed have left in a run: half-written files, and the logs beside studies. What
-// processes that live have open stays.
-void settle_run(const std::filesystem::path& run);
+// Removes the logs beside a run's studies that processes which were killed have left. A log that a process has open
+// stays.
+void settle_studies(const std::filesystem::path& run);
 
 // Prints the summary of a run that has ended: as it is stored, or as text. Returns the exit code.
 int tell_summary(const std::filesystem::path& run, Value summary, bool json);
