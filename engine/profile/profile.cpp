@@ -35,11 +35,8 @@ Profile profile_of_steps(const FitPlan& plan, StepFigures measured) {
   set_names(profile, plan.options);
   profile.samples = plan.step_samples();
   profile.is_synchronous = device_at(plan.device).is_synchronous();
-  if (!plan.step) {
-    const Flops flops = plan.model->flops();
-    const double all = (flops.forward + flops.backward) * profile.samples;
-    if (std::isfinite(all) && all > 0) profile.flops = all;
-  }
+  const double flops = plan.sample_flops() * profile.samples;
+  if (std::isfinite(flops) && flops > 0) profile.flops = flops;
   profile.steps = std::move(measured);
   const StepFigures& steps = profile.steps;
   profile.allowed = steps.allowed;

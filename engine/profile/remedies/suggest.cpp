@@ -104,11 +104,11 @@ class Suggestions {
     add({.name = "half the features of hidden layers", .set = half});
   }
   void fewer_layers() {
-    if (!facts_.model || facts_.model->half_repeats().empty()) return;
-    add({.name = "half as many repeated layers", .set = facts_.model->half_repeats()});
+    const std::vector<std::string> half = facts_.model ? facts_.model->half_repeats() : std::vector<std::string>();
+    if (!half.empty()) add({.name = "half as many repeated layers", .set = half});
   }
   void cheaper_activation() {
-    if (!facts_.model || facts_.model->rectifiers().empty()) return;
+    if (!facts_.model || facts_.model->replaced().empty()) return;
     add({.name = "ReLU in place of " + listed(facts_.model->replaced(), "and"), .set = facts_.model->rectifiers()});
   }
   void threads(int count) {

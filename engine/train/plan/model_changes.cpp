@@ -19,9 +19,10 @@ bool takes_layers(const Option& option) {
 
 ModelChanges::ModelChanges(const Options& fit) {
   look(fit.child("model"), "model");
-  if (features_.empty()) return;
-  std::erase_if(activations_, [&](const Activation& one) { return one.after == features_.size(); });
-  features_.pop_back();
+  if (!features_.empty()) {
+    std::erase_if(activations_, [&](const Activation& one) { return one.after == features_.size(); });
+    features_.pop_back();
+  }
   for (const Activation& one : activations_)
     if (std::ranges::count(replaced_, one.kind) == 0) replaced_.push_back(one.kind);
 }
