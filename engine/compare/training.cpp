@@ -13,10 +13,6 @@ double interpolated(const Point& before, const Point& after, double value) {
   return before.seconds + share * (after.seconds - before.seconds);
 }
 
-std::optional<double> number_of(const Value& value) {
-  return value.is_nil() ? std::nullopt : std::optional(value.number());
-}
-
 }  // namespace
 
 Training training(std::span<const Point> validations, const Target& target) {
@@ -61,12 +57,12 @@ Value Training::to_value() const {
 
 Training Training::from_value(const Value& value) {
   return {.seconds = value["seconds"].number(),
-          .arrival = number_of(value["arrival"]),
+          .arrival = number_or_none(value["arrival"]),
           .is_first = value["is_first"].boolean(),
-          .value = number_of(value["value"]),
-          .best = number_of(value["best"]).value_or(std::nan("")),
+          .value = number_or_none(value["value"]),
+          .best = number_or_none(value["best"]).value_or(std::nan("")),
           .validations = value["validations"].integer(),
-          .samples = number_of(value["samples"]).value_or(std::nan("")),
+          .samples = number_or_none(value["samples"]).value_or(std::nan("")),
           .has_failed = value["has_failed"].boolean(),
           .was_resumed = value["was_resumed"].is_boolean() && value["was_resumed"].boolean()};
 }

@@ -79,10 +79,6 @@ Value asked_value(const Arguments& given, const Question& question, const Side& 
                     {"threads", given.flags["threads"]}};
 }
 
-std::optional<double> optional_number(const Value& value) {
-  return value.is_nil() ? std::nullopt : std::optional(value.number());
-}
-
 Value to_value(const compare::Pair& pair) {
   return Value::Map{{"seed", pair.seed},
                     {"a", pair.a.to_value()},
@@ -95,8 +91,8 @@ compare::Pair pair_from(const Value& value) {
   return {.seed = value["seed"].integer(),
           .a = compare::Training::from_value(value["a"]),
           .b = compare::Training::from_value(value["b"]),
-          .a_at_equal_time = optional_number(value["a_at_equal_time"]),
-          .b_at_equal_time = optional_number(value["b_at_equal_time"])};
+          .a_at_equal_time = number_or_none(value["a_at_equal_time"]),
+          .b_at_equal_time = number_or_none(value["b_at_equal_time"])};
 }
 
 // Record: the file comparison.json of a folder.
