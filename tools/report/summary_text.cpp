@@ -299,6 +299,19 @@ std::string duration_text(double seconds) {
   return text.data();
 }
 
+std::string constant_text(const Value& summary) {
+  const Value& loss = summary["constant_loss"];
+  return loss.is_number() ? "; a constant prediction has " + short_number(loss.number()) : "";
+}
+
+std::string fine_duration_text(double seconds) {
+  constexpr double coarse = 10;  // from these seconds on, a tenth of a second is precise enough
+  if (seconds >= coarse) return duration_text(seconds);
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.3g s", seconds);
+  return text.data();
+}
+
 std::string warnings_text(const Value& warnings) {
   std::string text;
   if (!warnings.is_list()) return text;

@@ -16,7 +16,7 @@ namespace trainlab::cli {
 
 namespace {
 
-using report::duration_text;
+using report::duration_text, report::fine_duration_text;
 
 std::string row_of(const char* name, const std::string& text) { return fmt::format("  {:<10} {}\n", name, text); }
 
@@ -26,12 +26,9 @@ std::string step_text(const Seconds& step) {
                      milli * step.median, milli * step.low, milli * step.high);
 }
 
-std::string time_text(double seconds) {
-  return seconds < 10 ? fmt::format("{:.3g} s", seconds) : duration_text(seconds);
-}
-
 std::string seconds_text(const Seconds& seconds) {
-  return fmt::format("{} ({} ... {})", time_text(seconds.median), time_text(seconds.low), time_text(seconds.high));
+  return fmt::format("{} ({} ... {})", fine_duration_text(seconds.median), fine_duration_text(seconds.low),
+                     fine_duration_text(seconds.high));
 }
 
 std::string count_text(double count) {
@@ -45,7 +42,7 @@ std::string length_text(const MeasuredStageFacts& facts, const RecipePlan& plan)
   if (is_cut) text += ", by its option `time`";
   if (!one) return text;
   text += " each";
-  const std::string in_time = " in the " + time_text(facts.stage_time) + " of its option `time`";
+  const std::string in_time = " in the " + fine_duration_text(facts.stage_time) + " of its option `time`";
   if (facts.trainings == 0) return text + ", as many as fit" + (facts.stage_time > 0 ? in_time : "");
   text += fmt::format("; {} {}", facts.trainings, one);
   if (plan.whole && plan.whole->median == facts.stage_time) return text + ", as far as they fit" + in_time;

@@ -16,7 +16,7 @@ namespace trainlab::cli {
 namespace {
 
 using compare::Interval, compare::Pair, compare::Quality, compare::Speed;
-using report::duration_text, report::short_number, report::shown_path;
+using report::fine_duration_text, report::short_number, report::shown_path;
 
 std::string digits(double x, int count) {
   std::array<char, 32> text{};
@@ -31,11 +31,6 @@ std::string times_text(double mean, double low, double high) {
   if (has_low) return "at least " + digits(low, 3) + " times";
   if (has_high) return "at most " + digits(high, 3) + " times";
   return "about " + digits(mean, 3) + " times";
-}
-
-std::string seconds_text(double seconds) {
-  constexpr double coarse = 10;  // from these seconds on, a tenth of a second is precise enough
-  return seconds < coarse ? digits(seconds, 3) + " s" : duration_text(seconds);
 }
 
 std::string signed_text(double x) { return (x < 0 ? "−" : "+") + digits(std::abs(x), 2); }
@@ -129,7 +124,7 @@ std::string usual_time(const std::vector<Pair>& pairs, const compare::Training P
     if ((pair.*side).arrival) times.push_back(*(pair.*side).arrival);
   }
   if (times.empty()) return "never";
-  return seconds_text(median(std::move(times)));
+  return fine_duration_text(median(std::move(times)));
 }
 
 // A note for trainings that were interrupted: a new process starts slowly, and computes again what was not saved.
@@ -184,7 +179,8 @@ std::string comparison_text(const Comparison& comparison, const Question& questi
   }
   text += resumed_text(pairs);
   text += validations_text(pairs);
-  text += "  took   " + count_text(judged.pairs, "seed") + ", " + seconds_text(seconds_of(pairs)) + " of training\n";
+  text +=
+      "  took   " + count_text(judged.pairs, "seed") + ", " + fine_duration_text(seconds_of(pairs)) + " of training\n";
   if (!comparison.folder.empty()) text += "  in     " + shown_path(comparison.folder) + "\n";
   return text;
 }

@@ -20,6 +20,10 @@ std::string warnings_text(const Value& warnings);
 // own `reason` has is left out. `folder`: of the sweep.
 std::string failure_text(const Value& summary, const std::filesystem::path& folder);
 
+// The loss of a constant prediction, for the end of a line on the floor: "; a constant prediction has 2.303"; empty
+// where it is not known.
+std::string constant_text(const Value& summary);
+
 // The runs in these folders, at most three levels below (DIR/runs/NAME/NNN), a line for each, oldest first; and as
 // data. Without a folder, the runs in runs/. Raises Error{usage} for a missing folder.
 std::string list_text(const std::vector<std::filesystem::path>& folders);
@@ -68,5 +72,7 @@ std::string shown_line(const std::filesystem::path& path);
 std::string short_number(double x);
 // "1.5 s", "3 min 05 s", "2 h 10 min".
 std::string duration_text(double seconds);
+// The same with three significant digits below 10 s: "0.0123 s", "1.25 s".
+std::string fine_duration_text(double seconds);
 
 }  // namespace trainlab::report
