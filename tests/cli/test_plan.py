@@ -184,6 +184,19 @@ class Plan(PlanTest):
         self.assertIsNone(self.plan("--flops", "1e21")["loss_low"])
         self.assertAlmostEqual(plan["parameters"] / self.plan("--flops", "1e21")["parameters"], 1, delta=0.02)
 
+    def test_a_limit_that_no_run_comes_near(self):
+        rows = [(n, n * d, 400 / n ** 0.4 + 900 / (n * d) ** 0.35) for n in (5e7, 2e8, 1e9, 4e9) for d in (3, 10, 30)]
+        self.write("runs.csv", "N,D,loss\n" + "".join(f"{n},{d},{l!r}\n" for n, d, l in rows))
+        text = self.run_program("plan", "fit", "runs.csv").out
+        self.assertTrue(text.startswith("L(N, D) = E (unknown) + "), text)
+        self.assertRegex(text, r"\n  E +unknown  ")
+        self.assertIn("\n  E is unknown, because none of these runs comes near the limit of the loss\n", text)
+        fitted = self.run_program("plan", "fit", "runs.csv", "--json")
+        self.assertLess(fitted.json()["law"]["E"], 1e-9)
+        self.write("law.json", fitted.out)
+        planned = self.run_program("plan", "--flops", "1e21", "--law", "law.json").out
+        self.assertIn("by L(N, D) = E (unknown) + ", planned)
+
     def test_a_law_is_fitted_to_runs(self):
         folders = []
         for i, line in enumerate(table().splitlines()[1:]):

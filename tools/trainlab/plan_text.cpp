@@ -31,8 +31,12 @@ std::string flops_text(double flops) { return fmt::format("{:.3g} FLOPs", flops)
 
 std::string ratio_text(double ratio) { return ratio < 99.95 ? fmt::format("{:.1f}", ratio) : amount(ratio); }
 
+// Below this limit of the loss, runs tell nothing of E but that the limit is far away.
+constexpr double no_limit = 1e-9;
+
 std::string law_text(const Law& law) {
-  return fmt::format("L(N, D) = {:.4g} + {:.4g}/N^{:.4g} + {:.4g}/D^{:.4g}", law.e, law.a, law.alpha, law.b, law.beta);
+  const std::string e = law.e < no_limit ? "E (unknown)" : fmt::format("{:.4g}", law.e);
+  return fmt::format("L(N, D) = {} + {:.4g}/N^{:.4g} + {:.4g}/D^{:.4g}", e, law.a, law.alpha, law.b, law.beta);
 }
 
 std::string row(const std::string& name, const std::string& what, const std::string& parameters,
@@ -127,8 +131,11 @@ std::string judgement_text(const Plan& plan) {
 
 std::string constant_row(const char* name, const Value& fit) {
   const Value::List& interval = fit["intervals"][name].list();
-  return fmt::format("  {:<9} {:>10.4g}  {:.4g} ... {:.4g}\n", name, fit["law"][name].number(), interval[0].number(),
-                     interval[1].number());
+  const double value = fit["law"][name].number(), low = interval[0].number(), high = interval[1].number();
+  const bool is_limit = name == std::string_view("E");
+  const auto is_unknown = [&](double x) { return is_limit && x < no_limit; };
+  return fmt::format("  {:<9} {:>10}  {}\n", name, is_unknown(value) ? "unknown" : fmt::format("{:.4g}", value),
+                     is_unknown(high) ? "unknown" : fmt::format("{:.4g} ... {:.4g}", is_unknown(low) ? 0 : low, high));
 }
 
 }  // namespace
@@ -159,8 +166,7 @@ std::string fit_text(const LawFit& fit) {
     text += fmt::format("  a law of the shorter runs alone predicts the longest {:.2g} % too {}, a doubling of FLOPs\n",
                         100 * std::abs(*fit.drift), *fit.drift > 0 ? "high" : "low");
   }
-  constexpr double nothing = 1e-9;
-  if (fit.law.e < nothing) text += "  E is 0 as far as these runs can tell: none comes near the limit of the loss\n";
+  if (fit.law.e < no_limit) text += "  E is unknown, because none of these runs comes near the limit of the loss\n";
   return text +
          "  the best number of parameters grows as FLOPs^exponent\n"
          "  to plan with this law: the same command with --json > law.json, then trainlab plan --law law.json\n";
