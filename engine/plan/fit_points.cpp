@@ -93,6 +93,8 @@ ReadRuns read_runs(std::span<const std::string> words) {
     const fs::path folder = with_latest(word);
     if (fs::is_directory(folder, ignored)) {
       read_run(folder.string(), runs);
+    } else if (!fs::exists(word, ignored)) {
+      throw usage_error("there is no CSV file and no folder of a fit " + word);
     } else {
       read_table(word, runs.points);
     }

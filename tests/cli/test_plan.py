@@ -232,6 +232,7 @@ class Plan(PlanTest):
         self.refused(["fits"], "trainlab: `trainlab plan` takes a recipe, flags, or one of the words fit, seeds, data, "
                                'model or sweep; found "fits"')
         self.refused(["fit"], "trainlab: `trainlab plan fit` needs a CSV file or the folders of fits")
+        self.refused(["fit", "x.csv"], "trainlab: there is no CSV file and no folder of a fit x.csv")
         self.refused(["fit", "x.csv", "--flops", "1"], "trainlab: --flops means nothing to `trainlab plan fit`")
         self.assertEqual(self.run_program("plan", "--json", code=2).json()["status"], "failed")
 
