@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "core/error.h"
+#include "core/number_or_nil.h"
 #include "run/budget.h"
 
 namespace trainlab {
@@ -27,11 +28,6 @@ Seconds widened(const Seconds& step) {
 Value value_of(const std::optional<Seconds>& seconds) {
   if (!seconds) return {};
   return Value::Map{{"median", seconds->median}, {"low", seconds->low}, {"high", seconds->high}};
-}
-
-template <class Number>
-Value or_nil(const std::optional<Number>& number) {
-  return number ? Value(*number) : Value();
 }
 
 Value known(double number) { return number > 0 ? Value(number) : Value(); }
@@ -108,6 +104,13 @@ void set_what_fits(RecipePlan& plan, const MeasuredStageFacts& facts) {
     plan.trainings = std::max(static_cast<std::int64_t>(std::min(trainings, most_counted)), std::int64_t{0});
 }
 
+// The passes of a training over unchanged data, as far as the budget lets it come.
+double passes_of(const MeasuredStageFacts& facts, const RecipePlan& plan) {
+  double steps = steps_of_training(facts, plan);
+  if (plan.ends_first == EndsFirst::budget && plan.steps) steps = std::min(steps, *plan.steps);
+  return std::isfinite(steps) ? facts.step_passes * steps : 0;
+}
+
 std::optional<double> largest_parameters(const MeasuredStageFacts& facts, const RecipePlan& plan) {
   // A stage that its own time ends takes this time with any model.
   const bool has_length = plan.whole && facts.training_time == 0 && facts.stage_time == 0;
@@ -133,14 +136,17 @@ RecipePlan plan_of(const MeasuredStageFacts& facts) {
     const BudgetTerms terms{.seconds = facts.within, .reserve = facts.reserve};
     plan.usable = end_of_stage(terms, facts.start, facts.share) - facts.start;
   }
+  if (facts.flops > 0) plan.rate = facts.flops / plan.step.median;
+  if (plan.rate && facts.peak > 0) plan.mfu = *plan.rate / facts.peak;
   set_what_fits(plan, facts);
-  if (facts.within == 0 && facts.most_flops == 0) return plan;
-
-  // A stage without a length of its own goes on until the budget ends it.
-  const bool is_out_of_time = plan.usable && plan.whole && plan.whole->median > *plan.usable;
-  const bool is_out_of_flops = facts.most_flops > 0 && plan.flops && *plan.flops > facts.most_flops;
-  plan.ends_first = !plan.whole || is_out_of_time || is_out_of_flops ? EndsFirst::budget : EndsFirst::length;
-  plan.largest_parameters = largest_parameters(facts, plan);
+  if (facts.within > 0 || facts.most_flops > 0) {
+    // A stage without a length of its own goes on until the budget ends it.
+    const bool is_out_of_time = plan.usable && plan.whole && plan.whole->median > *plan.usable;
+    const bool is_out_of_flops = facts.most_flops > 0 && plan.flops && *plan.flops > facts.most_flops;
+    plan.ends_first = !plan.whole || is_out_of_time || is_out_of_flops ? EndsFirst::budget : EndsFirst::length;
+    plan.largest_parameters = largest_parameters(facts, plan);
+  }
+  plan.passes = passes_of(facts, plan);
   return plan;
 }
 
@@ -165,6 +171,8 @@ MeasuredStageFacts facts_from(const Value& value) try {
           .training_time = value["training_time"].number(),
           .stage_time = value["stage_time"].number(),
           .most_flops = value["most_flops"].number(),
+          .step_passes = value["step_passes"].number(),
+          .peak = value["peak"].number(),
           .watts = value["watts"].number(),
           .cost = cost_in(value["cost"])};
 } catch (const std::logic_error& error) {
@@ -173,35 +181,43 @@ MeasuredStageFacts facts_from(const Value& value) try {
 }
 
 Value to_value(const MeasuredStageFacts& facts, const RecipePlan& plan) {
+  const auto of_whole = [&](double Seconds::*member) { return plan.whole ? Value((*plan.whole).*member) : Value(); };
+  Value::List flags;
+  if (plan.is_data_inefficient()) flags.emplace_back("data_inefficient");
   return Value::Map{{"kind", "plan"},
                     {"stage", facts.stage},
                     {"stage_kind", facts.kind},
                     {"step_seconds", value_of(plan.step)},
                     {"epoch_seconds", value_of(plan.epoch)},
                     {"training_seconds", value_of(plan.training)},
-                    {"seconds", value_of(plan.whole)},
+                    {"seconds", of_whole(&Seconds::median)},
+                    {"seconds_low", of_whole(&Seconds::low)},
+                    {"seconds_high", of_whole(&Seconds::high)},
                     {"steps_per_epoch", facts.steps_per_epoch > 0 ? Value(facts.steps_per_epoch) : Value()},
                     {"parameters", known(facts.parameters)},
                     {"flops_per_step", known(facts.flops)},
-                    {"flops", or_nil(plan.flops)},
+                    {"flops", number_or_nil(plan.flops)},
+                    {"rate", number_or_nil(plan.rate)},
+                    {"mfu", number_or_nil(plan.mfu)},
+                    {"passes", known(plan.passes)},
                     {"within", known(facts.within)},
                     {"reserve", known(facts.reserve)},
-                    {"usable", or_nil(plan.usable)},
+                    {"usable", number_or_nil(plan.usable)},
                     {"flops_budget", known(facts.most_flops)},
-                    {"epochs", or_nil(plan.epochs)},
-                    {"steps", or_nil(plan.steps)},
-                    {"trainings", or_nil(plan.trainings)},
+                    {"epochs", number_or_nil(plan.epochs)},
+                    {"steps", number_or_nil(plan.steps)},
+                    {"trainings", plan.trainings ? Value(*plan.trainings) : Value()},
                     {"ends_first", text_of(plan.ends_first)},
-                    {"largest_parameters", or_nil(plan.largest_parameters)},
+                    {"largest_parameters", number_or_nil(plan.largest_parameters)},
                     {"watts", known(facts.watts)},
-                    {"joules", or_nil(plan.joules)},
+                    {"joules", number_or_nil(plan.joules)},
                     {"cost", facts.cost ? Value(facts.cost->amount) : Value()},
                     {"currency", facts.cost ? Value(facts.cost->currency) : Value()},
                     {"price_as_of", facts.cost ? Value(facts.cost->as_of) : Value()},
                     // No law of the loss is known before the recipe has trained.
                     {"approaches", Value()},
                     {"loss", Value()},
-                    {"flags", Value()}};
+                    {"flags", std::move(flags)}};
 }
 
 }  // namespace trainlab

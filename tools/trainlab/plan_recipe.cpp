@@ -9,6 +9,7 @@
 #include "cli/requests.h"
 #include "core/error.h"
 #include "plan/recipe_plan.h"
+#include "plan_text.h"
 #include "report/texts.h"
 #include "run/supervisor.h"
 
@@ -75,10 +76,10 @@ std::string bounds_text(const MeasuredStageFacts& facts, const RecipePlan& plan)
   }
   text += row_of("fits", fits);
   if (plan.largest_parameters) {
-    text +=
-        row_of("largest", fmt::format("{:.3g} parameters, where the model has {:.3g}: an estimate, if the time of a "
-                                      "step grows like the parameters",
-                                      *plan.largest_parameters, facts.parameters));
+    text += row_of("largest",
+                   fmt::format("{:.3g} parameters, where the model has {:.3g}: an estimate by {} only, memory not "
+                               "counted, if the time of a step grows like the parameters",
+                               *plan.largest_parameters, facts.parameters, plan.usable ? "time" : "FLOPs"));
   }
   if (plan.ends_first == EndsFirst::unknown) return text;
   return text + row_of("ends first", plan.ends_first == EndsFirst::length ? "the length of the stage" : "the budget");
@@ -90,12 +91,18 @@ std::string recipe_text(const MeasuredStageFacts& facts, const RecipePlan& plan)
   if (plan.epoch)
     text += row_of("epoch", fmt::format("{} steps, {}", facts.steps_per_epoch, seconds_text(*plan.epoch)));
   text += row_of("length", length_text(facts, plan));
+  if (plan.rate) {
+    text += row_of("rate", fmt::format("{:.3g} FLOP/s, ", *plan.rate) +
+                               (plan.mfu ? fmt::format("MFU {:.3f}", *plan.mfu)
+                                         : "MFU unknown: trainlab profile measures the machine's peak"));
+  }
   if (plan.whole) text += row_of("energy", energy_text(facts, plan));
   if (facts.cost) {
     text += row_of("cost", fmt::format("{:.2f} {} with the start of the run, at the price of {}", facts.cost->amount,
                                        facts.cost->currency, facts.cost->as_of));
   }
   text += bounds_text(facts, plan);
+  if (plan.is_data_inefficient()) text += repeats_text(plan.passes);
   if (facts.share < 1) text += "  later stages need the result of this one, and are not planned\n";
   return text;
 }

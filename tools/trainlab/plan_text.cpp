@@ -81,7 +81,7 @@ std::string transformer_text(const Plan& plan) {
                                        flops_per_sequence(*plan.transformer), plan.flops / plan.flops_6nd()));
 }
 
-std::string repeats_text(const Plan& plan) {
+std::string data_text(const Plan& plan) {
   const Allocation counts = effective(plan.law.law, plan.chosen, plan.unique_tokens);
   return line("data", fmt::format("{:.3g} passes over ", plan.judgement.epochs) + amount(plan.unique_tokens) +
                           " unique tokens, worth " + amount(counts.tokens) + " tokens in one pass");
@@ -121,11 +121,7 @@ std::string judgement_text(const Plan& plan) {
     text += "  data-inefficient: " + ratio_text(plan.chosen.tokens / plan.chosen.parameters) +
             " tokens for each parameter, " + ratio_text(judgement.best_tokens_share) + " are best for these FLOPs\n";
   }
-  if (judgement.is_repeated) {
-    text +=
-        fmt::format("  data-inefficient: {:.3g} passes over the data; after 4 a repeat is worth less than new data\n",
-                    judgement.epochs);
-  }
+  if (judgement.is_repeated) text += repeats_text(judgement.epochs);
   return text;
 }
 
@@ -140,6 +136,11 @@ std::string constant_row(const char* name, const Value& fit) {
 
 }  // namespace
 
+std::string repeats_text(double passes) {
+  return fmt::format("  data-inefficient: {:.3g} passes over the data; after 4 a repeat is worth less than new data\n",
+                     passes);
+}
+
 std::string plan_text(const Plan& plan) {
   std::string text = "plan for " + flops_text(plan.asked_flops()) + ": estimates\n\n" + table(plan) + "\n";
   const std::string interval =
@@ -147,7 +148,7 @@ std::string plan_text(const Plan& plan) {
   text += line("loss", fmt::format("{:.3f}{} by ", plan.loss, interval) + law_text(plan.law.law));
   text += line("", plan.law.source);
   if (plan.transformer) text += transformer_text(plan);
-  if (std::isfinite(plan.unique_tokens)) text += repeats_text(plan);
+  if (std::isfinite(plan.unique_tokens)) text += data_text(plan);
   text += budget_text(plan) + time_text(plan) + judgement_text(plan);
   if (plan.is_extrapolated()) {
     text += fmt::format("  beyond the runs behind these laws, which had {:.3g} to {:.3g} FLOPs: an extrapolation\n",

@@ -10,5 +10,7 @@ namespace trainlab::cli {
 
 std::string plan_text(const Plan& plan);
 std::string fit_text(const LawFit& fit);
+// The line that says that a training sees its data too often.
+std::string repeats_text(double passes);
 
 }  // namespace trainlab::cli

@@ -53,6 +53,34 @@ TEST_CASE("the energy of a stage is the power during the measured steps, for its
   CHECK_FALSE(plan_of(facts).joules);
 }
 
+TEST_CASE("the rate of a stage, and its share of the machine's peak where that is known") {
+  MeasuredStageFacts facts = fit();
+  CHECK(*plan_of(facts).rate == Approx(1e11));
+  CHECK_FALSE(plan_of(facts).mfu);
+  facts.peak = 4e11;
+  CHECK(*plan_of(facts).mfu == Approx(0.25));
+  const Value value = to_value(facts, plan_of(facts));
+  CHECK(value["rate"].number() == Approx(1e11));
+  CHECK(value["mfu"].number() == Approx(0.25));
+  CHECK(value["seconds"].number() == Approx(20.5));
+  CHECK(value["seconds_low"].number() < 20.5);
+  CHECK(value["seconds_high"].number() > 20.5);
+}
+
+TEST_CASE("more than four passes over unchanged data are data-inefficient") {
+  MeasuredStageFacts facts = fit();
+  facts.step_passes = 0.01;
+  CHECK(plan_of(facts).passes == Approx(20));
+  CHECK(to_value(facts, plan_of(facts))["flags"] == Value(Value::List{"data_inefficient"}));
+  facts.within = 6;  // ends the fit after about 350 steps
+  facts.reserve = 0.1;
+  CHECK(plan_of(facts).ends_first == EndsFirst::budget);
+  CHECK(to_value(facts, plan_of(facts))["flags"] == Value(Value::List{}));
+  facts.step_passes = 0;  // data that each pass changes
+  facts.within = 0;
+  CHECK(to_value(facts, plan_of(facts))["flags"] == Value(Value::List{}));
+}
+
 TEST_CASE("what a budget holds of a fit") {
   MeasuredStageFacts facts = fit();
   facts.within = 100;
@@ -223,7 +251,7 @@ TEST_CASE("a plan of a recipe as data, and the engine's facts") {
   const Value sent = parse_json(R"({"stage": "f", "kind": "task", "step": {"median": 0.01, "low": 0.01, "high": 0.01},
     "between": 0.0, "once": 0.0, "start": 1.0, "steps_per_epoch": 0, "steps": 0, "trainings": 1, "parameters": 0.0,
     "flops": 0.0, "full_step_flops": 0.0, "epoch_flops": 0.0, "within": 10.0, "reserve": 1.0, "share": 1.0,
-    "training_time": 0.0, "stage_time": 0.0, "most_flops": 0.0, "watts": 0.0})",
+    "training_time": 0.0, "stage_time": 0.0, "most_flops": 0.0, "step_passes": 0.0, "peak": 0.0, "watts": 0.0})",
                                 "test");
   const MeasuredStageFacts facts = facts_from(sent);
   const Value value = to_value(facts, plan_of(facts));
@@ -231,7 +259,9 @@ TEST_CASE("a plan of a recipe as data, and the engine's facts") {
   CHECK(value["usable"].number() == Approx(8));
   CHECK(value["steps"].number() == Approx(800));
   CHECK(value["ends_first"] == Value("budget"));
-  for (const char* unknown : {"seconds", "epochs", "parameters", "flops_per_step", "trainings"}) {
+  CHECK(value["flags"] == Value(Value::List{}));
+  for (const char* unknown : {"seconds", "seconds_low", "seconds_high", "epochs", "parameters", "flops_per_step",
+                              "trainings", "rate", "mfu", "passes"}) {
     INFO(unknown);
     CHECK(value[unknown].is_nil());
   }

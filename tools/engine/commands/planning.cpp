@@ -1,10 +1,13 @@
 // The part of `trainlab plan RECIPE.lua` that needs the recipe: the steps of its first stage are measured, and the
 // engine answers with JSON (plan/recipe_plan.h).
+#include <algorithm>
 #include <cmath>
 
 #include "command.h"
 #include "core/clock.h"
+#include "core/error.h"
 #include "core/time_in_seconds.h"
+#include "machine/machine.h"
 #include "measured_stage.h"
 #include "plan/energy.h"
 #include "plan/recipe_plan.h"
@@ -19,6 +22,28 @@ constexpr double longest = 10;  // longest time for measuring steps, which ends 
 
 // The seconds of the option `time`; 0 without.
 double own_time(const Options& stage) { return stage.given("time") ? time_in_seconds(stage, "time") : 0; }
+
+// The passes over unchanged training data that a step makes; 0 where each pass changes them.
+double step_passes(const FitPlan& plan) {
+  const Part& train = plan.data.train;
+  if (train.augmentation || !train.transforms.empty() || train.size() == 0) return 0;
+  const std::int64_t steps = plan.length.steps_per_epoch;
+  const double samples = static_cast<double>(steps > 0 ? train.epoch_size() : plan.length.batch) /
+                         static_cast<double>(std::max<std::int64_t>(steps, 1));
+  return samples / static_cast<double>(train.size());
+}
+
+// The FLOP/s of this machine in the numbers of the fit, where an earlier profile has measured them; else 0.
+double known_peak(const FitPlan& plan, int threads) {
+  if (plan.device.type() != at::kCPU) return 0;
+  Calibration kept;
+  kept.measure = []() -> Roofline { throw run_error("the machine was not measured before"); };
+  try {
+    return calibrated_machine(kept).peak_flops(threads, dtype_name(plan.precision.compute));
+  } catch (const Error&) {
+    return 0;
+  }
+}
 
 class PlanningExecution final : public MeasuredStage {
  public:
@@ -40,6 +65,8 @@ class PlanningExecution final : public MeasuredStage {
                              {"parameters", 0.0},
                              {"full_step_flops", 0.0},
                              {"epoch_flops", 0.0},
+                             {"step_passes", 0.0},
+                             {"peak", 0.0},
                              {"training_time", what.stage.entry().name == "fit" ? own_time(what.stage) : 0.0},
                              {"stage_time", kind.trainings ? own_time(what.whole) : 0.0}};
     if (what.stage.entry().name == "fit") {
@@ -47,6 +74,8 @@ class PlanningExecution final : public MeasuredStage {
       facts.set("steps", plan.length.total_steps);
       facts.set("steps_per_epoch", plan.length.steps_per_epoch);
       facts.set("parameters", static_cast<double>(plan.parameter_count()));
+      facts.set("step_passes", step_passes(plan));
+      facts.set("peak", known_peak(plan, settings.threads));
       if (std::isfinite(plan.sample_flops())) {
         facts.set("full_step_flops", plan.flops_until(1));
         facts.set("epoch_flops", plan.flops_until(plan.length.steps_per_epoch));

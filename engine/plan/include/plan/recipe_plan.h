@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/value.h"
+#include "forecast/efficiency.h"
 #include "plan/ends_first.h"
 
 namespace trainlab {
@@ -30,18 +31,21 @@ struct MeasuredStageFacts {
   double between = 0;       // a step's share of validations, checkpoints and functions of the recipe, in seconds
   double once = 0;          // seconds of a training outside of its steps: its last validation, test and checkpoint
   double start = 0;         // seconds before the first step of the run
-  std::int64_t steps_per_epoch = 0;      // 0: the training has no epochs
-  std::int64_t steps = 0;                // steps of a training by the recipe; 0: only a time ends it
-  std::int64_t trainings = 1;            // successive trainings of the stage; 0: as many as its time allows
-  double parameters = 0;                 // parameters of the model; 0: unknown
-  double flops = 0;                      // FLOPs of a step, the mean over an epoch; 0: unknown
-  double full_step_flops = 0;            // FLOPs of any step of an epoch but the last, which may have fewer samples
-  double epoch_flops = 0;                // FLOPs of all steps of an epoch
-  double within = 0, reserve = 0;        // the budget of the run in seconds; 0: none
-  double share = 1;                      // share of the remaining budget for this stage; 1: no stages follow
-  double training_time = 0;              // the option `time` of a training, in seconds; 0: none
-  double stage_time = 0;                 // the option `time` of the stage around the trainings, in seconds; 0: none
-  double most_flops = 0;                 // the stage's share of the run's budget of FLOPs; 0: none
+  std::int64_t steps_per_epoch = 0;  // 0: the training has no epochs
+  std::int64_t steps = 0;            // steps of a training by the recipe; 0: only a time ends it
+  std::int64_t trainings = 1;        // successive trainings of the stage; 0: as many as its time allows
+  double parameters = 0;             // parameters of the model; 0: unknown
+  double flops = 0;                  // FLOPs of a step, the mean over an epoch; 0: unknown
+  double full_step_flops = 0;        // FLOPs of any step of an epoch but the last, which may have fewer samples
+  double epoch_flops = 0;            // FLOPs of all steps of an epoch
+  double within = 0, reserve = 0;    // the budget of the run in seconds; 0: none
+  double share = 1;                  // share of the remaining budget for this stage; 1: no stages follow
+  double training_time = 0;          // the option `time` of a training, in seconds; 0: none
+  double stage_time = 0;             // the option `time` of the stage around the trainings, in seconds; 0: none
+  double most_flops = 0;             // the stage's share of the run's budget of FLOPs; 0: none
+  // Passes over the training data that a step makes; 0 where the data are new or changed in each pass.
+  double step_passes = 0;
+  double peak = 0;                       // FLOP/s of this machine, where they were measured before; 0: unknown
   double watts = 0;                      // mean power of the processors while the stage was measured; 0: unknown
   std::optional<PlannedCost> cost = {};  // where the recipe's budget has prices and the stage has a length
 };
@@ -51,7 +55,9 @@ struct RecipePlan {
   std::optional<Seconds> epoch, training, whole;  // whole: the stage. Unknown without a length
   std::optional<double> joules;                   // for the stage, if the power stays; all that the machine does counts
   std::optional<double> flops;                    // of the stage
-  std::optional<double> usable;                   // seconds of the budget for the stage
+  std::optional<double> rate, mfu;                // FLOP/s of a step with its share, and their share of the peak
+  double passes = 0;  // of a training over unchanged data, as far as the budget lets it come; 0: unknown, or changed
+  std::optional<double> usable;  // seconds of the budget for the stage
   // Epochs, or steps where there are no epochs, of a single training that takes all that the least of the bounds
   // leaves: the budget's time and FLOPs, and the own time of the stage. Unknown without a bound.
   std::optional<double> epochs, steps;
@@ -61,6 +67,8 @@ struct RecipePlan {
   // the time of a step is proportional to its FLOPs, and the FLOPs to the parameters. Unknown for a stage that its own
   // time ends.
   std::optional<double> largest_parameters;
+
+  bool is_data_inefficient() const { return passes > most_passes; }
 };
 
 // The plan of a stage. The interval of a step is widened to at least ±3 %, because the speed of whole runs varies more
