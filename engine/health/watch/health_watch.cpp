@@ -19,6 +19,8 @@ namespace trainlab {
 namespace {
 
 constexpr std::int64_t most_values = 1024;  // most values that are read of a parameter
+// Tensors of single losses that are kept until they become one tensor: each takes a block of its own on a device.
+constexpr std::size_t most_losses = 256;
 
 double host_number(const at::Tensor& loss) {
   if (loss.scalar_type() == at::kFloat) return *loss.const_data_ptr<float>();
@@ -180,7 +182,7 @@ void HealthWatch::stepped(std::int64_t step) {
 }
 
 void HealthWatch::validated(std::int64_t) {
-  if (losses_.empty()) return;  // a member that failed got no losses
+  if (losses_.empty() && stacked_.empty()) return;  // a member that failed got no losses
   fetch();
   look();
 }
@@ -189,8 +191,9 @@ void HealthWatch::finished(std::int64_t) { layers_.stop(); }
 
 void HealthWatch::take_loss(const StepFacts& facts) {
   if (!is_synchronous_) {
-    if (losses_.empty()) first_loss_ = facts.step;
+    if (losses_.empty() && stacked_.empty()) first_loss_ = facts.step;
     losses_.push_back(facts.loss.detach());
+    if (losses_.size() == most_losses) stack_losses();
     return;
   }
   const double loss = host_number(facts.loss);
@@ -222,17 +225,24 @@ Verdict HealthWatch::apply(std::span<at::Tensor> gradients, const StepFacts& fac
 
 void HealthWatch::fetch() {
   for (; !complete_.empty(); complete_.pop_front()) reading_figures_.add(complete_.front(), figures_);
-  if (losses_.empty()) return;
-  const at::Tensor losses = at::stack(losses_).to(at::kDouble).cpu();
-  losses_.clear();
-  for (std::int64_t i = 0; i < losses.numel() && !figures_.not_finite; ++i) {
-    const double loss = losses.const_data_ptr<double>()[i];
-    figures_.losses.add(loss);
-    if (!std::isfinite(loss)) {
-      figures_.not_finite = NotFinite{
-          .step = first_loss_ + i, .origin = "unknown", .path = "", .text = "the training loss is not finite"};
+  if (!losses_.empty()) stack_losses();
+  std::int64_t step = first_loss_;
+  for (const at::Tensor& stack : std::exchange(stacked_, {})) {
+    const at::Tensor losses = stack.to(at::kDouble).cpu();
+    for (std::int64_t i = 0; i < losses.numel() && !figures_.not_finite; ++i, ++step) {
+      const double loss = losses.const_data_ptr<double>()[i];
+      figures_.losses.add(loss);
+      if (!std::isfinite(loss)) {
+        figures_.not_finite =
+            NotFinite{.step = step, .origin = "unknown", .path = "", .text = "the training loss is not finite"};
+      }
     }
   }
+}
+
+void HealthWatch::stack_losses() {
+  stacked_.push_back(at::stack(losses_));
+  losses_.clear();
 }
 
 void HealthWatch::look() {

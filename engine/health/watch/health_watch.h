@@ -67,6 +67,7 @@ class HealthWatch final : public Observer, public LoopObserver, public GradientP
   void take_loss(const StepFacts& facts);
   // Computes the figures of all readings and losses so far; waits for the device.
   void fetch();
+  void stack_losses();
   void look();
 
   const FitPlan& plan_;
@@ -81,8 +82,10 @@ class HealthWatch final : public Observer, public LoopObserver, public GradientP
   std::unique_ptr<Reading> paired_;  // the step whose weights will be compared with those of the next step
   std::weak_ptr<Object> run_;
   std::deque<Reading> complete_;
-  std::vector<at::Tensor> losses_;  // losses that were not read yet, in the order of their steps
-  std::int64_t first_loss_ = 0;     // the step of the first of these losses
+  // Losses that were not read yet, in the order of their steps: those of the latest steps, and before these tensors of
+  // many losses each.
+  std::vector<at::Tensor> losses_, stacked_;
+  std::int64_t first_loss_ = 0;  // the step of the first of these losses
   std::vector<HealthVerdict> told_;
   std::optional<RunSettings> fixes_with_;
   std::vector<HealthVerdict> unfixed_;  // told, and not looked at for a fix yet; empty without fixes_with_

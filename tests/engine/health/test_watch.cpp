@@ -116,6 +116,13 @@ TEST_CASE("faults that the layers show") {
                      .batch = 2})) == "small_batch_statistics");
 }
 
+TEST_CASE("the losses of many steps are read at a validation, all of them") {
+  const TemporaryFolder folder;
+  watch({.more = R"(, "steps": 600, "validate": "600 steps")"}, nullptr, false, folder.path());
+  const Value losses = CheckpointFolder::newest_info(folder.path() / "checkpoints")["health"]["figures"]["losses"];
+  CHECK(losses["steps"] == Value(600));
+}
+
 TEST_CASE("a rate that is far too high") {
   CHECK(kinds(watch({.optim = R"({"@": "optim.SGD", "lr": 5, "momentum": 0.9})"})) == "rate_too_high");
   CHECK(kinds(watch({.optim = R"({"@": "optim.AdamW", "lr": 1})"})) == "rate_too_high");
