@@ -56,7 +56,10 @@ void LayerReader::passed(const Layer& layer, const at::Tensor& input, const at::
   }
   if (is_first_ && traits.is_over_batch && input.defined() && input.dim() > 1 && input.size(1) > 0) {
     const std::int64_t values = input.numel() / input.size(1);
-    figures_.norms.push_back({.path = layer.path, .values = static_cast<double>(values)});
+    // After a resume, the norm has its figures from the checkpoint.
+    auto known = std::ranges::find(figures_.norms, layer.path, &BatchNormFigures::path);
+    if (known == figures_.norms.end()) known = figures_.norms.insert(known, {.path = layer.path});
+    known->values = static_cast<double>(values);
   }
   if (traits.nonlinearity == Nonlinearity::none || output.dim() < 2) return;
   latest_ = place_of(layer);

@@ -116,6 +116,17 @@ TEST_CASE("faults that the layers show") {
                      .batch = 2})) == "small_batch_statistics");
 }
 
+TEST_CASE("a norm has its figures once, however often the fit is resumed") {
+  const TemporaryFolder folder;
+  Sick sick{.layers = R"({"@": "nn.Linear", "out_features": 24}, {"@": "nn.BatchNorm1d"}, {"@": "nn.ReLU"})"};
+  for (int epochs = 1; epochs <= 3; ++epochs) {
+    sick.more = R"(, "epochs": )" + std::to_string(epochs);
+    watch(sick, nullptr, epochs > 1, folder.path());
+    const Value info = CheckpointFolder::newest_info(folder.path() / "checkpoints");
+    CHECK(info["health"]["figures"]["norms"].list().size() == 1);
+  }
+}
+
 TEST_CASE("the losses of many steps are read at a validation, all of them") {
   const TemporaryFolder folder;
   watch({.more = R"(, "steps": 600, "validate": "600 steps")"}, nullptr, false, folder.path());
