@@ -9,13 +9,20 @@ namespace {
 
 constexpr std::int64_t most_input = 4096;
 
-// The axis of units: the channels of samples [channels, places…], the features of [features] and [length, features].
-std::int64_t unit_axis(const at::Tensor& activation) { return activation.dim() >= 4 ? 1 : activation.dim() - 1; }
+// Whether a sample has its channels before its places, [channels, places…], after a layer. A convolution makes such
+// samples; a linear map makes [places…, features], and so does a layer that moves the axes.
+bool has_channels_first(bool before, const Layer& layer, const at::Tensor& input, const at::Tensor& output) {
+  if (output.dim() < 3) return false;
+  if (layer.traits.is_convolution || layer.traits.is_over_batch) return true;
+  if (layer.linear() || !input.defined()) return false;
+  return before && input.dim() == output.dim() && input.size(1) == output.size(1);
+}
 
 }  // namespace
 
 void LayerReader::start(Reading& into) {
   reading_ = &into;
+  has_channels_first_ = false;
   listen_to_layers(this);
 }
 
@@ -50,6 +57,7 @@ void LayerReader::passed(const Layer& layer, const at::Tensor& input, const at::
   if (layer.path == root_) return whole_model(input, output);
   if (!layer.children().empty()) return;
   const LayerTraits& traits = layer.traits;
+  has_channels_first_ = has_channels_first(has_channels_first_, layer, input, output);
   if (is_first_ && !has_met_weights_) {
     has_met_weights_ = traits.is_norm || layer.own_parameters > 0;
     figures_.input.is_normalised = figures_.input.is_normalised || traits.is_norm;
@@ -65,7 +73,7 @@ void LayerReader::passed(const Layer& layer, const at::Tensor& input, const at::
   latest_ = place_of(layer);
   latest_output_ = output;
   if (reading_->units.size() < figures_.units.size()) reading_->units.resize(figures_.units.size());
-  reading_->units[latest_] = {sample_units(output, unit_axis(output)), traits.nonlinearity};
+  reading_->units[latest_] = {sample_units(output, has_channels_first_ ? 1 : output.dim() - 1), traits.nonlinearity};
 }
 
 }  // namespace trainlab

@@ -31,9 +31,10 @@ class LayerReader final : public LayerListener {
   std::string root_;
   std::int64_t classes_;
   Reading* reading_ = nullptr;
-  bool is_first_ = true;          // whether no step has been read to its end
-  bool has_met_weights_ = false;  // whether the first step has passed a layer with parameters
-  std::size_t latest_ = 0;        // place of the latest activation in HealthFigures::units
+  bool is_first_ = true;             // whether no step has been read to its end
+  bool has_met_weights_ = false;     // whether the first step has passed a layer with parameters
+  bool has_channels_first_ = false;  // see layer_reader.cpp; of the latest layer
+  std::size_t latest_ = 0;           // place of the latest activation in HealthFigures::units
   at::Tensor latest_output_;
 };
 

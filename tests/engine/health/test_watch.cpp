@@ -116,6 +116,16 @@ TEST_CASE("faults that the layers show") {
                      .batch = 2})) == "small_batch_statistics");
 }
 
+TEST_CASE("the units of a one-dimensional convolution are its channels") {
+  // Twelve of the 16 channels are dead at all places of the samples.
+  const Value summary = watch({.layers = R"({"@": "nn.Reshape", "shape": [8, 8]},
+        {"@": "nn.Concat", "dim": -2, "branches": [{"@": "nn.Conv1d", "out_channels": 4, "kernel_size": 3},
+                                      {"@": "nn.Conv1d", "out_channels": 12, "kernel_size": 3}]},
+        {"@": "nn.ReLU"}, {"@": "nn.Flatten"})",
+                               .more = R"(, "epochs": 4, "init": {"3.2.bias": {"@": "init.constant", "value": -10}})"});
+  CHECK(kinds(summary) == "dead_units");
+}
+
 TEST_CASE("a norm has its figures once, however often the fit is resumed") {
   const TemporaryFolder folder;
   Sick sick{.layers = R"({"@": "nn.Linear", "out_features": 24}, {"@": "nn.BatchNorm1d"}, {"@": "nn.ReLU"})"};
