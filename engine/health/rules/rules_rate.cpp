@@ -82,15 +82,19 @@ Finding find_rate_too_low(const HealthFigures& figures) {
   const double gain = learnt(figures), late = late_share(figures);
   if (!(gain < 0.1) && !(late > 0.3 && late < 0.7)) return {};
   const double factor = update > 0 ? std::clamp(usual_update / update, 4.0, 1e3) : 10;
+  const std::string slope = meets_nothing ? fmt::format("changes {:.0f} % of the slope", 100 * (1 + overshoot)) : "";
+  const std::string seen =
+      (std::isnan(update) ? "an update"
+                          : fmt::format("an update is {:.2g} of a weight{}", update, meets_nothing ? " and" : "")) +
+      (slope.empty() ? "" : " " + slope);
   return HealthVerdict{
       .kind = HealthKind::rate_too_low,
       .confidence = is_small && gain < 0.1 ? "high"
                     : is_small             ? "medium"
                                            : "low",
-      .evidence = fmt::format(
-          "an update is {:.2g} of a weight{}, and the loss went from {} to {} in {} steps", update,
-          meets_nothing ? fmt::format(" and changes {:.0f} % of the slope", 100 * (1 + overshoot)) : "",
-          figure_text(figures.losses.first(), 3), figure_text(figures.losses.mean(0.8, 1), 3), figures.losses.steps()),
+      .evidence = fmt::format("{}the loss went from {} to {} in {} steps", seen.empty() ? "" : seen + ", and ",
+                              figure_text(figures.losses.first(), 3), figure_text(figures.losses.mean(0.8, 1), 3),
+                              figures.losses.steps()),
       .remedy = lr_text(figures, factor),
       .cure = lr_cure(figures, factor, figures.steps_done())};
 }

@@ -325,6 +325,21 @@ TEST_CASE("a plateau under a rate that a function sets") {
   CHECK_THAT(by_function.front().remedy, Catch::Contains("which r.lua:16 sets") && !Catch::Contains("schedule"));
 }
 
+TEST_CASE("the evidence leaves out an update that was not measured") {
+  Run slow;
+  slow.loss = [](int i) { return 2.303 - 1e-5 * i; };
+  slow.val = slow.loss;
+  const std::vector<HealthVerdict> found = judge(changed(slow, [](HealthFigures& f) {
+    for (MeasuredStep& row : f.measured) {
+      row.least_update = row.median_update = row.largest_update = unmeasured;
+      row.slope_after = 0.99;
+    }
+  }));
+  REQUIRE(found.size() == 1);
+  CHECK(found.front().kind == HealthKind::rate_too_low);
+  CHECK_THAT(found.front().evidence, Catch::StartsWith("an update changes 1 % of the slope, and the loss went from "));
+}
+
 TEST_CASE("the advice on a batch counts the batches of a step") {
   Run run;
   run.loss = [](int i) { return 2.303 + 0.05 * std::sin(1.3 * i); };
