@@ -11,8 +11,6 @@ void LossCurve::add(double loss) {
   const auto take = [&](LossBlock& block) {
     ++block.steps;
     block.sum += loss;
-    block.squares += loss * loss;
-    block.largest = std::max(block.largest, loss);
   };
   if (recent_.steps == span) recent_ = {};
   take(recent_);
@@ -23,10 +21,7 @@ void LossCurve::add(double loss) {
   if (blocks_.size() < most_blocks || blocks_.back().steps < block_steps_) return;
   for (std::size_t i = 0; i < most_blocks / 2; ++i) {
     const LossBlock &a = blocks_[2 * i], &b = blocks_[2 * i + 1];
-    blocks_[i] = {.steps = a.steps + b.steps,
-                  .sum = a.sum + b.sum,
-                  .squares = a.squares + b.squares,
-                  .largest = std::max(a.largest, b.largest)};
+    blocks_[i] = {.steps = a.steps + b.steps, .sum = a.sum + b.sum};
   }
   blocks_.resize(most_blocks / 2);
   block_steps_ *= 2;
@@ -45,9 +40,7 @@ double LossCurve::mean(double from, double to) const {
 }
 
 Value LossCurve::to_value() const {
-  const auto numbers = [](const LossBlock& block) {
-    return Value::List{block.steps, block.sum, block.squares, block.largest};
-  };
+  const auto numbers = [](const LossBlock& block) { return Value::List{block.steps, block.sum}; };
   Value::List blocks;
   for (const LossBlock& block : blocks_) blocks.push_back(numbers(block));
   return Value::Map{{"blocks", std::move(blocks)},
@@ -62,10 +55,7 @@ LossCurve LossCurve::of_value(const Value& value) {
   const auto number = [](const Value& one, double otherwise) { return one.is_number() ? one.number() : otherwise; };
   const auto block = [&](const Value& one) {
     const Value::List& list = one.list();
-    return LossBlock{.steps = list.at(0).integer(),
-                     .sum = list.at(1).number(),
-                     .squares = list.at(2).number(),
-                     .largest = number(list.at(3), LossBlock{}.largest)};
+    return LossBlock{.steps = list.at(0).integer(), .sum = list.at(1).number()};
   };
   LossCurve curve;
   for (const Value& one : value["blocks"].list()) curve.blocks_.push_back(block(one));

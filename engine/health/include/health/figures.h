@@ -42,7 +42,7 @@ struct InputFigures {
 // The training losses of some consecutive steps; all blocks but the last have equally many.
 struct LossBlock {
   std::int64_t steps = 0;
-  double sum = 0, squares = 0, largest = -std::numeric_limits<double>::infinity();
+  double sum = 0;
   double mean() const { return sum / static_cast<double>(steps); }
 };
 
