@@ -16,13 +16,13 @@ Finding find_leakage(const HealthFigures& figures);
 Finding find_one_label(const HealthFigures& figures);
 Finding find_below_floor(const HealthFigures& figures);
 Finding find_not_finite_data(const HealthFigures& figures);
-Finding find_small_batch_statistics(const HealthFigures& figures);
 
 // Rules for initial weights and layers, in rules_layers.cpp.
 Finding find_exploding_gradients(const HealthFigures& figures);
 Finding find_vanishing_gradients(const HealthFigures& figures);
 Finding find_dead_units(const HealthFigures& figures);
 Finding find_saturated_units(const HealthFigures& figures);
+Finding find_small_batch_statistics(const HealthFigures& figures);
 
 // Rules for the learning rate, in rules_rate.cpp.
 Finding find_rate_too_high(const HealthFigures& figures);

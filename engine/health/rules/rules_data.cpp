@@ -91,21 +91,4 @@ Finding find_not_finite_data(const HealthFigures& figures) {
       .remedy = "remove or fill missing values before the training: a transform, or `fill` of a table's columns"};
 }
 
-Finding find_small_batch_statistics(const HealthFigures& figures) {
-  const auto least = std::ranges::min_element(figures.norms, {}, &BatchNormFigures::values);
-  if (least == figures.norms.end() || !(least->values < 16)) return {};
-  // The relative standard deviation of the variance of m normal values is √(2 / (m − 1)).
-  const double m = std::max(least->values, 1.0);
-  const auto batch =
-      static_cast<std::int64_t>(std::ceil(32 / m * static_cast<double>(std::max<std::int64_t>(figures.run.batch, 1))));
-  return HealthVerdict{
-      .kind = HealthKind::small_batch_statistics,
-      .confidence = m <= 8 ? "high" : "medium",
-      .evidence =
-          fmt::format("{} takes mean and variance of {:.0f} values{}", least->path, m,
-                      m > 1 ? fmt::format(": a variance that is {:.0f} % off", 100 * std::sqrt(2 / (m - 1))) : ""),
-      .remedy = fmt::format("batch = {} or more, or nn.GroupNorm or nn.LayerNorm in place of nn.BatchNorm", batch),
-      .cure = Cure{.option = FixedOption::batch, .value = batch}};
-}
-
 }  // namespace trainlab
