@@ -80,7 +80,8 @@ Value to_value(const HealthFigures& figures) {
                            {"measured", std::move(measured)},
                            {"units", std::move(units)},
                            {"norms", std::move(norms)},
-                           {"evaluations", std::move(evaluations)}};
+                           {"evaluations", std::move(evaluations)},
+                           {"may_rate_fall", figures.may_rate_fall}};
   if (!figures.from_start()) value.set("first_step", figures.first_step);
   if (figures.not_finite) {
     const NotFinite& one = *figures.not_finite;
@@ -112,6 +113,7 @@ void restore(HealthFigures& figures, const Value& value) {
     norm.path = one["path"].string();
     read_list(norm, one["figures"], norm_members);
   });
+  figures.may_rate_fall = value["may_rate_fall"].is_boolean() && value["may_rate_fall"].boolean();
   const Value& lost = value["not_finite"];
   figures.not_finite.reset();
   if (lost.is_map()) {

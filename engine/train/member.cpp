@@ -119,6 +119,8 @@ bool Member::rate_falls() const {
   return last < 0.9 * schedules_.lr->factor(position_.step - 1);
 }
 
+bool Member::may_rate_fall() const { return rate_falls() || (!set_rate_ && schedules_.lr->may_fall()); }
+
 std::optional<Forecast> Member::forecast() const {
   if (total_steps_ == 0) return std::nullopt;
   return forecast_of(
@@ -247,7 +249,8 @@ void Member::conclude_validation(const Position& position, bool ends_epoch) {
                       .rate = last_rate_,
                       .best = better,
                       .metrics = metrics_,
-                      .forecast = [this] { return forecast(); }};
+                      .forecast = [this] { return forecast(); },
+                      .may_rate_fall = [this] { return may_rate_fall(); }};
   Value row = to_value(metrics_);
   row.set("step", view.step);
   row.set("epoch", view.epoch);

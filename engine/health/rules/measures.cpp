@@ -11,8 +11,7 @@ namespace trainlab {
 namespace {
 
 std::vector<const MeasuredStep*> warm_rows(const HealthFigures& figures) {
-  double largest = 0;
-  for (const MeasuredStep& row : figures.measured) largest = std::max(largest, row.rate);
+  const double largest = largest_rate(figures);
   std::vector<const MeasuredStep*> rows;
   for (const MeasuredStep& row : figures.measured) {
     if (row.rate >= largest / 2 || std::isnan(row.rate)) rows.push_back(&row);
@@ -22,9 +21,7 @@ std::vector<const MeasuredStep*> warm_rows(const HealthFigures& figures) {
 
 // A fit that fails in its warm-up has failed at a smaller rate than lr.
 double advised_lr(const HealthFigures& figures, double factor) {
-  const double now = figures.run.lr;
-  double largest = 0;
-  for (const MeasuredStep& row : figures.measured) largest = std::max(largest, row.rate);
+  const double now = figures.run.lr, largest = largest_rate(figures);
   const bool warms_up = largest > 0 && largest < now && figures.measured.back().rate == largest;
   return (warms_up && factor < 1 ? largest : now) * factor;
 }
@@ -63,6 +60,12 @@ double typical_update(const HealthFigures& figures) {
   std::vector<double> values;
   for (const MeasuredStep* row : warm_rows(figures)) values.push_back(row->median_update);
   return upper_median(std::move(values));
+}
+
+double largest_rate(const HealthFigures& figures) {
+  double largest = 0;
+  for (const MeasuredStep& row : figures.measured) largest = std::max(largest, row.rate);
+  return largest;
 }
 
 double typical_overshoot(const HealthFigures& figures) {

@@ -26,6 +26,8 @@ std::vector<double> column(const HealthFigures& figures, double MeasuredStep::*m
 // The update of the weights relative to their size, as the median over weights and then over steps. Only steps with at
 // least half of the largest rate so far count, so that warm-up and decay are left out.
 double typical_update(const HealthFigures& figures);
+// The largest learning rate of the measured steps; 0 where none is known.
+double largest_rate(const HealthFigures& figures);
 // −Σ g'·u / Σ g·u over the same steps; NaN with fewer than five, and where the updates do not go down.
 double typical_overshoot(const HealthFigures& figures);
 // Whether the loss has risen far above its beginning.

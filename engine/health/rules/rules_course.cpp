@@ -99,10 +99,9 @@ Finding find_underfitting(const HealthFigures& figures) {
 }
 
 Finding find_plateau(const HealthFigures& figures) {
-  // A learning rate that falls, or will fall, already is the remedy of a plateau.
-  double largest = 0;
-  for (const MeasuredStep& row : figures.measured) largest = std::max(largest, row.rate);
-  if (figures.measured.empty() || figures.measured.back().rate < 0.9 * largest) return {};
+  // A learning rate that has fallen, or will fall, already is the remedy of a plateau.
+  if (figures.may_rate_fall || figures.measured.empty()) return {};
+  if (figures.measured.back().rate < 0.9 * largest_rate(figures)) return {};
   const std::vector<MeasuredEvaluation> rows = finite_rows(figures);
   if (rows.size() < 40) return {};
   const std::size_t width = std::max<std::size_t>(20, rows.size() / 4), last = rows.size() - width;

@@ -161,6 +161,7 @@ void HealthWatch::validated(const ValidationView& view) {
   fetch();
   figures_.add(MeasuredEvaluation{
       .step = static_cast<double>(view.step), .train_loss = metric("train.loss"), .val_loss = metric("val.loss")});
+  figures_.may_rate_fall = view.may_rate_fall && view.may_rate_fall();
   look();
 }
 

@@ -10,16 +10,27 @@
 namespace trainlab {
 namespace {
 
+// The factor after a fall, or the same factor where the fall would be too small to be made.
+struct Falls {
+  explicit Falls(const Options& spec)
+      : reduce(spec.number("factor")), floor(spec.number("floor")), smallest(spec.number("eps")) {}
+
+  double after(double factor) const {
+    const double lower = std::max(factor * reduce, floor);
+    return factor - lower > smallest ? lower : factor;
+  }
+
+  double reduce, floor, smallest;
+};
+
 // PyTorch's ReduceLROnPlateau, but for two of its faults: its relative threshold has the wrong sign for negative
 // values (a value that got worse counts as better), and an infinite value would be the best for ever.
 class Plateau final : public Schedule {
  public:
   explicit Plateau(const Options& spec)
-      : reduce_(spec.number("factor")),
+      : falls_(spec),
         threshold_(spec.number("threshold")),
         relative_(spec.string("mode") == "rel"),
-        floor_(spec.number("floor")),
-        smallest_(spec.number("eps")),
         patience_(spec.integer("patience")),
         cooldown_(spec.integer("cooldown")) {}
 
@@ -37,12 +48,12 @@ class Plateau final : public Schedule {
       bad_ = 0;
     }
     if (bad_ > patience_) {
-      const double lower = std::max(factor_ * reduce_, floor_);
-      if (factor_ - lower > smallest_) factor_ = lower;
+      factor_ = falls_.after(factor_);
       pause_ = cooldown_;
       bad_ = 0;
     }
   }
+  bool may_fall() const override { return falls_.after(factor_) < factor_; }
 
   Value state() const override {
     Value::Map state{{"factor", factor_}, {"bad", bad_}, {"pause", pause_}};
@@ -69,9 +80,9 @@ class Plateau final : public Schedule {
     return minimize ? value < border : value > border;
   }
 
-  double reduce_, threshold_;
+  Falls falls_;
+  double threshold_;
   bool relative_;
-  double floor_, smallest_;
   std::int64_t patience_, cooldown_;
 
   double factor_ = 1;
@@ -84,9 +95,7 @@ class Plateau final : public Schedule {
 class NoiseAwarePlateau final : public Schedule {
  public:
   explicit NoiseAwarePlateau(const Options& spec)
-      : reduce_(spec.number("factor")),
-        floor_(spec.number("floor")),
-        smallest_(spec.number("eps")),
+      : falls_(spec),
         shortest_(static_cast<std::size_t>(std::clamp(2 * spec.integer("patience"), fewest_values, most_values))),
         cooldown_(spec.integer("cooldown")),
         relative_(spec.string("mode") == "rel") {
@@ -110,12 +119,12 @@ class NoiseAwarePlateau final : public Schedule {
     const std::size_t window = std::max(shortest_, static_cast<std::size_t>(std::min(count_ / 4, most_values)));
     if (values_.size() > window) values_.erase(values_.begin(), values_.end() - static_cast<std::ptrdiff_t>(window));
     if (count_ < 2 * static_cast<std::int64_t>(shortest_) || !(most_fall(values_) < tolerance())) return;
-    const double lower = std::max(factor_ * reduce_, floor_);
-    if (factor_ - lower > smallest_) factor_ = lower;
+    factor_ = falls_.after(factor_);
     pause_ = cooldown_;
     count_ = 0;
     values_.clear();
   }
+  bool may_fall() const override { return falls_.after(factor_) < factor_; }
 
   Value state() const override {
     Value::Map state{{"factor", factor_}, {"count", count_}, {"pause", pause_}, {"best", best_}};
@@ -143,7 +152,7 @@ class NoiseAwarePlateau final : public Schedule {
     return relative_ ? *threshold_ * std::abs(best_) : *threshold_;
   }
 
-  double reduce_, floor_, smallest_;
+  Falls falls_;
   std::size_t shortest_;  // values of the shortest window
   std::int64_t cooldown_;
   bool relative_;

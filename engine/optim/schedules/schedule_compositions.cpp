@@ -1,5 +1,6 @@
 // sched.sequence and sched.product: schedules made of schedules.
 #include <algorithm>
+#include <span>
 #include <vector>
 
 #include "length_schedule.h"
@@ -25,6 +26,10 @@ void restore_parts(const std::vector<std::unique_ptr<Schedule>>& parts, const Va
   for (std::size_t i = 0; i < parts.size(); ++i) parts[i]->restore(states.list().at(i));
 }
 
+bool may_any_fall(std::span<const std::unique_ptr<Schedule>> parts) {
+  return std::ranges::any_of(parts, [](const auto& part) { return part->may_fall(); });
+}
+
 class Product final : public Schedule {
  public:
   Product(const Options& spec, const RunLength& length) : parts_(parts_of(spec, length)) {}
@@ -40,6 +45,7 @@ class Product final : public Schedule {
   void validated(double value, bool minimize) override {
     for (const auto& part : parts_) part->validated(value, minimize);
   }
+  bool may_fall() const override { return may_any_fall(parts_); }
   Value state() const override { return states_of(parts_); }
   void restore(const Value& state) override { restore_parts(parts_, state); }
 
@@ -70,6 +76,7 @@ class Sequence final : public LengthSchedule {
   }
   // A validation is that of the latest step; parts before and after it do not see it.
   void validated(double value, bool minimize) override { parts_[present_]->validated(value, minimize); }
+  bool may_fall() const override { return may_any_fall(std::span(parts_).subspan(present_)); }
 
   Value state() const override {
     Value::Map state;

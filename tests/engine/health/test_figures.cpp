@@ -48,6 +48,7 @@ TEST_CASE("figures come back from a checkpoint as they were") {
   figures.units.push_back({.path = "model[2].ReLU", .kind = "ReLU", .dead_at_start = 0.125});
   figures.norms.push_back({.path = "model[1].BatchNorm1d", .values = 2});
   figures.input = {.mean = 1, .deviation = 2, .root_mean_square = 3, .is_normalised = true};
+  figures.may_rate_fall = true;
   figures.first_step = 40;
   figures.not_finite = NotFinite{.step = 7, .origin = "loss", .path = "", .text = "the loss"};
 
@@ -55,6 +56,7 @@ TEST_CASE("figures come back from a checkpoint as they were") {
   restore(back, parse_json(to_json(to_value(figures)), "test"));
   CHECK(to_json(to_value(back)) == to_json(to_value(figures)));
   CHECK(back.steps_done() == 47);
+  CHECK(back.may_rate_fall);
   CHECK(std::isnan(back.measured.at(0).gradient_norm));
   CHECK(back.losses.mean(0, 1) == figures.losses.mean(0, 1));
   back.losses.add(2);

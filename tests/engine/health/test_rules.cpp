@@ -303,7 +303,7 @@ TEST_CASE("the advice on a rate names the place at which the recipe sets this ra
   CHECK_THAT(remedy(high, [](HealthFigures& f) { f.run.lr = 1; }), Catch::StartsWith("lr = 0.001 in place of 1, "));
 }
 
-TEST_CASE("a plateau under a rate that a function sets") {
+TEST_CASE("a plateau is told under a rate that stays, also where a function sets the rate") {
   Run flat;
   flat.loss = [](int i) { return 1 + 1.3 * std::exp(-i / 20.0); };
   flat.val = flat.loss;
@@ -320,6 +320,8 @@ TEST_CASE("a plateau under a rate that a function sets") {
     f.set_rate = 0.01;
     f.set_at = "r.lua:16";
   });
+  CHECK(plateau([](HealthFigures& f) { f.may_rate_fall = true; }).empty());
+  CHECK(plateau([](HealthFigures& f) { f.measured.back().rate = 0.001; }).empty());
   REQUIRE((by_schedule.size() == 1 && by_function.size() == 1));
   CHECK_THAT(by_schedule.front().remedy, Catch::StartsWith("schedule = "));
   CHECK_THAT(by_function.front().remedy, Catch::Contains("which r.lua:16 sets") && !Catch::Contains("schedule"));

@@ -144,6 +144,24 @@ TEST_CASE("the losses of many steps are read at a validation, all of them") {
   CHECK(losses["steps"] == Value(600));
 }
 
+TEST_CASE("the figures have whether the rate may still fall, which is no plateau then") {
+  // Stops at the first of four validations.
+  const auto may_fall = [](const std::string& schedule) {
+    const TemporaryFolder folder;
+    watch(
+        {.more = R"(, "steps": 44, "validate": "11 steps", "stop": {"@": "stop.threshold", "below": 100})" + schedule},
+        nullptr, false, folder.path());
+    const Value info = CheckpointFolder::newest_info(folder.path() / "checkpoints");
+    CHECK(info["step"] == Value(11));
+    return info["health"]["figures"]["may_rate_fall"].boolean();
+  };
+  CHECK_FALSE(may_fall(""));
+  CHECK(may_fall(R"(, "schedule": {"@": "sched.wsd", "decay": "10%"})"));
+  CHECK(may_fall(R"(, "schedule": {"@": "sched.multi_step", "at": ["80%"]})"));
+  CHECK(may_fall(R"(, "schedule": {"@": "sched.plateau", "patience": 1000})"));
+  CHECK_FALSE(may_fall(R"(, "schedule": {"@": "sched.plateau", "floor": 1})"));
+}
+
 TEST_CASE("a rate that is far too high") {
   CHECK(kinds(watch({.optim = R"({"@": "optim.SGD", "lr": 5, "momentum": 0.9})"})) == "rate_too_high");
   CHECK(kinds(watch({.optim = R"({"@": "optim.AdamW", "lr": 1})"})) == "rate_too_high");

@@ -164,6 +164,33 @@ TEST_CASE("schedules: a plateau acts at any depth, in its part of a sequence, an
   }
 }
 
+TEST_CASE("schedules: only a plateau above its floor may be lowered by validations") {
+  const Value::Map options{{"patience", 0}, {"factor", 0.1}, {"floor", 0.1}};
+  Value plateau = options;
+  plateau.set("@", "sched.plateau");
+  const Value::Map parts{{"parts", Value::List{"constant", plateau}}};
+  Value::Map in_turn = parts, reversed{{"parts", Value::List{plateau, "constant"}}, {"at", "50%"}};
+  in_turn["at"] = "50%";
+  CHECK_FALSE(make("sched.cosine", {})->may_fall());
+  Value::Map aware = options;
+  aware["noise_aware"] = true;
+  CHECK(make("sched.plateau", aware)->may_fall());
+  for (const auto& schedule : {make("sched.plateau", options), make("sched.product", parts)}) {
+    CHECK(schedule->may_fall());
+    for (const double value : {1.0, 2.0}) schedule->validated(value, true);
+    CHECK_FALSE(schedule->may_fall());
+  }
+  const auto later = make("sched.sequence", in_turn), earlier = make("sched.sequence", reversed);
+  later->factor(0);
+  earlier->factor(0);
+  CHECK(later->may_fall());
+  CHECK(earlier->may_fall());
+  later->factor(99);
+  earlier->factor(99);
+  CHECK(later->may_fall());
+  CHECK_FALSE(earlier->may_fall());
+}
+
 TEST_CASE("schedules: a sequence of a run that was extended has the lengths of the longer run") {
   const Value::Map options{{"parts", Value::List{"constant", "cosine"}}, {"at", "50%"}};
   const auto before = make("sched.sequence", options), after = make("sched.sequence", options, {.total_steps = 400});

@@ -32,6 +32,8 @@ class Schedule {
   virtual void set_total(std::int64_t total_steps) { (void)total_steps; }
   // Called after each validation with the monitored value; `minimize` is its direction.
   virtual void validated(double value, bool minimize) { (void)value, (void)minimize; }
+  // Whether validations to come may lower the factor.
+  virtual bool may_fall() const { return false; }
   // State for the checkpoint; nil where there is none.
   virtual Value state() const { return {}; }
   virtual void restore(const Value& state) { (void)state; }

@@ -143,6 +143,8 @@ class Member {
   Progress progress(const Position& position) const;
   // Whether the schedule of the rate ends more than 10 % below the present rate.
   bool rate_falls() const;
+  // Whether it does, or a validation to come may lower the rate.
+  bool may_rate_fall() const;
   Efficiency efficiency(const MetricMap& metrics) const;
   // The final value of the monitored metric, of the weights that will be kept; nullopt where nothing can be said.
   std::optional<Forecast> forecast() const;
