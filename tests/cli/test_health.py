@@ -75,8 +75,11 @@ class Health(CliTest):
         self.assertAlmostEqual(floor["loss"], -0.8 * math.log(0.8) - 0.2 * math.log(0.1), delta=0.1)
         self.assertLess(floor["low"], floor["loss"])
         self.assertLess(floor["loss"], floor["high"])
-        self.assertIn(" % of the labels are wrong, as those of 100 groups of equal samples show",
-                      self.run_program("report", self.run_folder(name="noisy")).out)
+        summary = self.summary(self.run_folder(name="noisy"))
+        self.assertAlmostEqual(summary["constant_loss"], math.log(3), delta=0.01)
+        self.assertRegex(self.run_program("report", self.run_folder(name="noisy")).out,
+                         r" % of the labels are wrong, as those of 100 groups of equal samples show; a constant "
+                         r"prediction has 1\.09\d*\n")
         self.run_fit("clean")
         self.assertNotIn("floor", self.summary(self.run_folder(name="clean")))
 
@@ -85,7 +88,7 @@ class Health(CliTest):
         report = self.run_program("report", self.run_folder(name="clean")).out
         self.assertIn("  rate   one run cannot tell whether another rate within a factor 4 is better; to ask: trainlab "
                       "find lr RECIPE\n", report)
-        self.assertIn("  floor  unknown: ", report)
+        self.assertRegex(report, r"\n  floor  unknown: .*; a constant prediction has 2\.30\d*\n")
         self.run_fit("low", optim="lab.optim.SGD { lr = 1e-6 }")
         self.assertEqual(self.kinds("low"), ["rate_too_low"])
         self.assertNotIn("within a factor 4", self.run_program("report", self.run_folder(name="low")).out)

@@ -176,13 +176,14 @@ std::string health_text(const Value& health) {
 }
 
 // The loss that wrong labels leave to the best of models.
-std::string floor_text(const Value& floor) {
+std::string floor_text(const Value& summary) {
+  const Value& floor = summary["floor"];
   if (!floor["loss"].is_number()) return "";
   constexpr double percent = 100;
   return "  floor  a loss of " + short_number(floor["loss"].number()) + " (" + short_number(floor["low"].number()) +
          " to " + short_number(floor["high"].number()) + "), because " +
          short_number(percent * floor["wrong_labels"].number()) + " % of the labels are wrong, as those of " +
-         text_of(floor["groups"]) + " groups of equal samples show\n";
+         text_of(floor["groups"]) + " groups of equal samples show" + constant_text(summary) + "\n";
 }
 
 std::string bytes_text(const Value& bytes) { return short_number(bytes.number() / 0x1p20) + " MiB"; }
@@ -349,7 +350,7 @@ std::string summary_text(const Value& summary) {
 
   text += promotion_text(summary["promotion"]);
   text += warnings_text(summary["warnings"]);
-  text += fixes_text(summary["fixes"]) + health_text(summary["health"]) + floor_text(summary["floor"]);
+  text += fixes_text(summary["fixes"]) + health_text(summary["health"]) + floor_text(summary);
   text += efficiency_text(summary["efficiency"]);
   text += forecast_text(summary);
 

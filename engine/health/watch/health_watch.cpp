@@ -143,6 +143,7 @@ void HealthWatch::add_to(Value& summary) {
   for (const HealthVerdict& verdict : told_) all.push_back(to_value(verdict));
   summary.set("health", std::move(all));
   if (figures_.run.floor) summary.set("floor", to_value(*figures_.run.floor));
+  if (!std::isnan(figures_.run.prior_loss)) summary.set("constant_loss", figures_.run.prior_loss);
   if (plan_.fixes.empty()) return;
   Value::List fixes;
   for (const Fix& fix : plan_.fixes) fixes.push_back(to_value(fix));
