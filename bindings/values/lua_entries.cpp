@@ -365,7 +365,7 @@ void register_language(Registry& registry) {
           .with(Option("machine", "the table in the file of prices that is this machine's, where several fit").string())
           .with(Option("reserve",
                        "part of the time at its end in which nothing trains any more, also as a percentage (default: "
-                       "3 %, at least 0.5 s)")
+                       "3 %, at least 0.5 s and 0.3 of the time that the program took to start)")
                     .duration()
                     .in("time"))
           .returns("nothing")

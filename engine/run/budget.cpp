@@ -19,8 +19,9 @@ namespace trainlab {
 namespace {
 
 constexpr double reserved_share = 0.03;
-// The end of a process: summaries are written and helpers are ended.
-constexpr double least_reserve = 0.5;
+// The end of a process: summaries are written and helpers are ended. On a machine that is busy this takes longer, and
+// so did the start of the process.
+constexpr double least_reserve = 0.5, reserved_starts = 0.3;
 
 // A save waits for the disk, and a process that is killed loses what it has used since.
 constexpr double saved_share = 0.02, most_unsaved_seconds = 5;
@@ -65,7 +66,8 @@ std::optional<Stored> read_stored(const std::filesystem::path& file) {
 
 std::filesystem::path budget_path(const std::filesystem::path& run) { return run / "budget.json"; }
 
-BudgetTerms budget_terms(const Value& options, std::optional<double> within, const std::optional<PaidTime>& paid) {
+BudgetTerms budget_terms(const Value& options, std::optional<double> within, const std::optional<PaidTime>& paid,
+                         double start) {
   if (within && *within <= 0) throw usage_error("--within: expected more than 0 s, found " + text_of(*within));
   BudgetTerms terms{.seconds = within.value_or(0)};
   if (const std::optional<Duration> time = given(options, "time")) {
@@ -88,7 +90,7 @@ BudgetTerms budget_terms(const Value& options, std::optional<double> within, con
     throw recipe_error("expected a time, money or flops, found none of them")
         .hint("lab.budget { time = \"18 h\" }, or --within \"18 h\"");
   }
-  terms.reserve = std::max(reserved_share * terms.seconds, least_reserve);
+  terms.reserve = std::max({reserved_share * terms.seconds, least_reserve, reserved_starts * start});
   if (const std::optional<Duration> reserve = given(options, "reserve")) {
     if (reserve->unit != Unit::seconds && reserve->unit != Unit::percent) {
       throw recipe_error("expected a time or a percentage, found \"" + to_text(*reserve) + "\"").in("reserve");

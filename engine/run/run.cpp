@@ -44,6 +44,7 @@ Run::Run(const Registry& registry, Request request, Environment environment, Cha
       latest_(environment_.latest) {
   settings_.device = environment_.own_device(environment_.device);
   settings_.say = [this](const std::string& line) { say(line); };
+  if (request_.begun > 0 && environment_.clock) start_ = std::max(environment_.clock() - request_.begun, 0.0);
 }
 
 Run::~Run() = default;

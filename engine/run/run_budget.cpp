@@ -17,7 +17,8 @@ void Run::budget(const Value& options, std::optional<PaidTime> paid) {
 BudgetTerms Run::budget_terms() const {
   const Value& within = folder_ ? manifest_.setting("within") : request_.options["within"];
   const bool is_given = !within.is_nil() && (!folder_ || within.number() > 0);
-  return trainlab::budget_terms(budget_options_, is_given ? std::optional(within.number()) : std::nullopt, paid_);
+  return trainlab::budget_terms(budget_options_, is_given ? std::optional(within.number()) : std::nullopt, paid_,
+                                start_);
 }
 
 // A new run in whose budget nothing fits leaves no folder.

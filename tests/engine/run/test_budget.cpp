@@ -43,6 +43,11 @@ TEST_CASE("what a recipe and the command line say of a budget") {
   CHECK(budget_terms(options("100 s"), std::nullopt).reserve == Approx(3));
   CHECK(budget_terms(options("5 s"), std::nullopt).reserve == 0.5);
   CHECK(budget_terms(options("10 min", "5%"), std::nullopt).reserve == Approx(30));
+  // A machine that starts programs slowly ends them slowly, too.
+  CHECK(budget_terms(options("5 s"), std::nullopt, std::nullopt, 1).reserve == 0.5);
+  CHECK(budget_terms(options("5 s"), std::nullopt, std::nullopt, 4).reserve == Approx(1.2));
+  CHECK(budget_terms(options("100 s"), std::nullopt, std::nullopt, 4).reserve == Approx(3));
+  CHECK(budget_terms(options("5 s", "0.1 s"), std::nullopt, std::nullopt, 4).reserve == Approx(0.1));
 
   SECTION("--within takes the place of the time, and the reserve of the recipe stays") {
     CHECK(budget_terms(options("24 h", "5%"), 60).seconds == 60);

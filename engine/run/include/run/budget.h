@@ -46,11 +46,12 @@ struct BudgetTerms {
 
 // The budget of a run. `options`: those of lab.budget as checked, nil where the recipe has none; `within`: the seconds
 // of --within, which takes the place of the recipe's time; `paid`: what its money pays for. Of time and money, the one
-// that ends first bounds the time. A reserve that is not given is 3 % of the time, and at least half a second.
+// that ends first bounds the time. A reserve that is not given is 3 % of the time, and at least half a second and 0.3
+// of `start`, the seconds from the start of the program until the recipe is read.
 // Error{recipe} for an option that does not fit, and for a time that its reserve uses up; Error{usage} for such a
 // `within`.
 BudgetTerms budget_terms(const Value& options, std::optional<double> within,
-                         const std::optional<PaidTime>& paid = std::nullopt);
+                         const std::optional<PaidTime>& paid = std::nullopt, double start = 0);
 
 // The seconds of the budget by which a stage must have ended that began when `used` seconds had been used, and has this
 // share of what is left.

@@ -216,6 +216,7 @@ class Run {
   Environment environment_;
   Channel& channel_;
   RunSettings settings_;  // threads: as for a single training
+  double start_ = 0;      // seconds from the start of the program until this object was made
   bool asks_threads_;     // --threads is given, or recorded
 
   std::vector<std::pair<std::string, std::string>> sources_;  // path, text; until they are in the folder
