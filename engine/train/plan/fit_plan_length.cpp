@@ -119,7 +119,6 @@ double FitPlan::steps_within(double flops) const {
          std::floor((flops - epochs * sample * samples) / (sample * static_cast<double>(length.batch)));
 }
 
-// Exactly one of epochs, steps and flops; `time` bounds each, or stands alone.
 namespace {
 
 // The first layer that takes a variance over the batch of a single value of each sample; nullptr where there is none.
@@ -148,6 +147,7 @@ void check_last_batch(const FitPlan& plan) {
 
 }  // namespace
 
+// Exactly one of epochs, steps and flops; `time` bounds each, or stands alone.
 void plan_length(FitPlan& plan, const RunSettings& settings) {
   const Options& fit = plan.options;
   plan.accumulate = micro_batches_of(plan);

@@ -56,7 +56,8 @@ void judge_sizes(FoundBatch& found);
 double efficiency_of(std::int64_t batch, double knee);
 
 // Finds the batch of `fit`, a checked lab.fit. Each training begins from new weights, and nothing is written.
-// Error{recipe} for a fit with a step of its own or with fuse_step, and where fewer than 16 batches make the training.
+// Error{recipe} for a fit with a step of its own or with fuse_step, and for one of fewer than 99 steps: at each of
+// three places 32 steps measure gradients, and one trains.
 FoundBatch find_batch(const Registry& registry, const Spec& fit, const RunSettings& settings,
                       const BatchOptions& options);
 

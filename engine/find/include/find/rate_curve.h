@@ -18,8 +18,8 @@ std::vector<RatePoint>::const_iterator best_of(const std::vector<RatePoint>& cur
 struct RateSuggestions {
   // A quarter of the rate at which the loss was least.
   double quarter_of_least = 0;
-  // fastai's "valley": two thirds into the longest stretch in which the smoothed loss falls. (Howard & Gugger: fastai,
-  // callback/schedule.py.)
+  // fastai's "valley": the middle of the longest series of points, with others between them, whose smoothed losses
+  // fall. (Howard & Gugger: fastai, callback/schedule.py.)
   double valley = 0;
   // The rate at which the smoothed loss falls fastest on a logarithmic scale of rates (Smith 2017, section 3.3).
   double steepest = 0;
