@@ -172,21 +172,27 @@ class Training(Compare):
         self.assertTrue(result.out.startswith("cannot tell from one seed\n"), result)
         self.assertIn("  took   1 seed, ", result.out)
         self.assert_said(result, "the time of --within is used up")
+        # How long a pair takes is known from now on.
         again = self.compare("a.lua", *TARGET, *NEVER, "--within", "0.001 s")
-        self.assert_said(again, "continues the comparison in runs/compare/a/001, which has 1 pair")
-        self.assertIn("  took   2 seeds, ", again.out)
+        self.assert_said(again, "continues the comparison in runs/compare/a/001, which has 1 pair",
+                         "no pair begins, because one takes about ", "with a longer --within goes on")
+        self.assertIn("  took   1 seed, ", again.out)
+        self.assertFalse((self.folder / "runs/compare/a/001/a-002").exists())
 
     def test_no_verdict_between_two_looks(self):
-        """Each command trains one pair. No result, however large, is a verdict before the planned number of pairs."""
-        line = ("compare", "a.lua", *TARGET, *NEVER, "--seeds", "4", "--within", "0.001 s", "--threads", "1")
+        """No result, however large, is a verdict before the planned number of pairs."""
+        line = ("compare", "a.lua", *TARGET, *NEVER, "--seeds", "4", "--threads", "1", "--out", "c")
+        shown = self.run_program(*line).out
+        self.assertTrue(shown.startswith("B is "), shown)
+        record = json.loads((self.folder / "c/comparison.json").read_text())
         for count in (1, 2, 3):
-            value = self.run_program(*line, "--json").json()
+            self.write("c/comparison.json",
+                       json.dumps({**record, "pairs": record["pairs"][:count], "has_ended": False}))
+            value = self.run_program(*line, "--within", "0.001 s", "--json").json()
             self.assertEqual((value["seeds"], value["verdict"], value["p"]), (count, "unclear", 1))
             quality = value["quality"]
             self.assertEqual((quality["verdict"], quality["low"], quality["high"]), ("unclear", None, None))
         self.assertGreaterEqual(value["more_seeds"], 1)
-        shown = self.run_program(*line).out  # trains the fourth
-        self.assertTrue(shown.startswith("B is "), shown)
 
 
 class Interrupted(Compare):

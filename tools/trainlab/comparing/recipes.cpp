@@ -25,7 +25,7 @@
 namespace trainlab::cli {
 
 namespace fs = std::filesystem;
-using report::duration_text, report::shown_path;
+using report::duration_text, report::fine_duration_text, report::shown_path;
 
 namespace {
 
@@ -185,11 +185,17 @@ class Trainer {
   bool train() {
     const compare::Looks looks = question_.looks();
     const double begun = steady_seconds();
+    // A pair takes at least as long as the trainings of the longest pair so far, whichever command trained them.
     double longest = 0;
+    for (const compare::Pair& pair : record_.pairs) longest = std::max(longest, pair.a.seconds + pair.b.seconds);
+    const std::size_t before = record_.pairs.size();
     while (!record_.has_ended) {
       const double now = steady_seconds() - begun;
       if (question_.within && longest > 0 && now + longest > *question_.within) {
-        say(given_, "the time of --within is used up; the same command goes on");
+        say(given_, record_.pairs.size() > before
+                        ? "the time of --within is used up; the same command goes on"
+                        : "no pair begins, because one takes about " + fine_duration_text(longest) +
+                              ": the same command with a longer --within goes on");
         return true;
       }
       if (!train_pair(static_cast<std::int64_t>(record_.pairs.size()) + 1)) return false;
