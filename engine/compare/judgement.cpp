@@ -96,6 +96,26 @@ Interval oriented(const Interval& interval, bool minimize) {
   return minimize ? Interval{-interval.mean, -interval.high, -interval.low} : interval;
 }
 
+// The logarithm of a training's seconds for a sample; nullopt where it has none.
+std::optional<double> log_pace(const Training& one) {
+  if (one.has_failed || !(one.samples > 0) || !(one.seconds > 0)) return std::nullopt;
+  return std::log(one.seconds / one.samples);
+}
+
+// The pairs' paces, in the order of their training: the mean over both sides, so that a pair counts once.
+double drift_of(std::span<const Pair> pairs) {
+  std::vector<double> paces;
+  for (const Pair& pair : pairs) {
+    const std::optional<double> a = log_pace(pair.a), b = log_pace(pair.b);
+    if (a && b) paces.push_back((*a + *b) / 2);
+  }
+  const std::size_t half = paces.size() / 2;
+  if (half < 2) return std::nan("");
+  const std::span all(paces);
+  const auto mean = [](std::span<const double> part) { return mean_and_error(part).mean; };
+  return std::exp(mean(all.last(half)) - mean(all.first(half))) - 1;
+}
+
 double effect_of_speed(const Differences& time, bool all_arrived) {
   const double size = std::abs(time.mean);
   return (all_arrived ? std::max(size, std::log(relevant_ratio) - size) : size) / time.deviation();
@@ -121,6 +141,9 @@ Judgement judge(std::span<const Pair> pairs, const Target& target, std::optional
   result.ratio = {std::exp(-time.interval.mean), all_of_b ? std::exp(-time.interval.high) : 0,
                   all_of_a ? std::exp(-time.interval.low) : infinity};
   if (result.pairs > 1) result.p = looks.p_value(time.t(), result.pairs);
+  const double faster_by = -time.mean / time.deviation();
+  result.speed_effect = std::isfinite(faster_by) && result.pairs > 1 ? faster_by : std::nan("");
+  result.drift = drift_of(pairs);
 
   const Differences delivered = quality(pairs, looks, [](const Pair& pair) { return Two(pair.a.value, pair.b.value); });
   const Interval gain = oriented(delivered.interval, target.minimize);

@@ -57,6 +57,10 @@ int Looks::next(int pairs) const {
   return pairs + 1;
 }
 
+int Looks::until(int pairs) const {
+  return static_cast<int>(std::ranges::count_if(looks(), [&](const Look& look) { return look.pairs <= pairs; }));
+}
+
 double Looks::level(int pairs) const { return std::ranges::find(looks(), pairs, &Look::pairs)->level; }
 
 double Looks::critical_t(int pairs) const {

@@ -52,6 +52,8 @@ class Training(Compare):
         result = self.compare("a.lua", *TARGET, "--b", PAUSE)
         self.assertRegex(result.out, r"\AB is [\d.]+ \([\d.]+–[\d.]+\) times slower, p ", result)
         self.assertIn("  in     runs/compare/a/001\n", result.out)
+        self.assertRegex(result.out, r"\n  look   \d of 4, effect −[\d.e+]+ standard deviations, order AB BA, drift of "
+                                     r"the machine [+−][\d.e-]+ %\n")
         folder = self.folder / "runs/compare/a/001"
         stored = json.loads((folder / "comparison.json").read_text())
         count = len(stored["pairs"])
@@ -83,6 +85,9 @@ class Training(Compare):
         self.assertIn(count, LOOKS)
         self.assertEqual(value["more_seeds"], 0)
         self.assertEqual(value["speed"]["arrived"], {"a": count, "b": count})
+        self.assertEqual((value["look"], value["looks"]), (LOOKS.index(count) + 1, len(LOOKS)))
+        self.assertGreater(value["effect"], 0)
+        self.assertIsNotNone(value["drift"])
         self.assertEqual(result.err, "")
 
     def test_two_recipes_one_of_which_never_arrives(self):

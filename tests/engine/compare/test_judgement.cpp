@@ -51,6 +51,29 @@ TEST_CASE("the intervals are those of the paired t-test") {
   CHECK(judged.quality == Quality::better);
 }
 
+TEST_CASE("the effect of the speed is in standard deviations of the differences") {
+  const std::vector<Pair> pairs = pairs_of({.5, .6, .55, .5, .6}, none);
+  const Judgement judged = judge(pairs, accuracy, std::nullopt, Looks::fixed(5));
+  // The logarithms' mean is −.600, their standard deviation .0911.
+  CHECK_THAT(judged.speed_effect, WithinAbs(6.58, 0.02));
+  CHECK(std::isnan(judge(std::span(pairs).first(1), accuracy, std::nullopt, Looks::fixed(5)).speed_effect));
+}
+
+TEST_CASE("the drift of the machine is in the seconds for a sample") {
+  std::vector<Pair> pairs = pairs_of({.5, .6, .55, .5, .6}, none);
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    const double slow = i < 2 ? 1 : i > 2 ? 1.1 : 7;  // the pair in the middle is in neither half
+    // A training with twice the samples takes twice the time.
+    pairs[i].a.samples = 1000;
+    pairs[i].a.seconds = 10 * slow;
+    pairs[i].b.samples = i % 2 == 0 ? 1000 : 2000;
+    pairs[i].b.seconds = (i % 2 == 0 ? 20 : 40) * slow;
+  }
+  CHECK_THAT(judge(pairs, accuracy, std::nullopt, Looks::fixed(5)).drift, WithinAbs(0.1, 1e-9));
+  pairs[0].a.has_failed = pairs[1].a.has_failed = true;
+  CHECK(std::isnan(judge(pairs, accuracy, std::nullopt, Looks::fixed(5)).drift));
+}
+
 TEST_CASE("the ratio is that of the geometric means") {
   const std::vector<double> shares{0.5, 0.52, 0.49, 0.51, 0.48};
   const Judgement judged = judge(pairs_of(shares, none), accuracy, std::nullopt, Looks::planned());

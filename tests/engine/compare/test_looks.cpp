@@ -43,6 +43,17 @@ TEST_CASE("where no look is planned no mean is large enough") {
   }
 }
 
+TEST_CASE("looks are counted until a number of pairs") {
+  const Looks planned = Looks::planned();
+  CHECK(planned.count() == 4);
+  CHECK(planned.until(4) == 0);
+  CHECK(planned.until(5) == 1);
+  CHECK(planned.until(11) == 2);
+  CHECK(planned.until(20) == 4);
+  CHECK(Looks::any_time().count() == 0);
+  CHECK(Looks::any_time().until(9) == 0);
+}
+
 TEST_CASE("a single look is Student's test") {
   CHECK_THAT(Looks::fixed(5).critical_t(5), WithinAbs(2.77645, 1e-5));
   CHECK_THAT(Looks::fixed(10).critical_t(10), WithinAbs(2.26216, 1e-5));

@@ -147,6 +147,19 @@ std::string validations_text(const std::vector<Pair>& pairs) {
          ": the recipe that validates more often seems to be faster; give both the same `validate`\n";
 }
 
+// How the comparison was made: its look, the size of the effect, the order of the trainings and the machine's drift.
+std::string design_text(const Comparison& comparison, const compare::Judgement& judged) {
+  const compare::Looks& looks = comparison.looks;
+  std::string text = "  look   ";
+  text += looks.count() == 0 ? "at any time"
+                             : std::to_string(looks.until(judged.pairs)) + " of " + std::to_string(looks.count());
+  if (std::isfinite(judged.speed_effect))
+    text += ", effect " + signed_text(judged.speed_effect) + " standard deviations";
+  if (!comparison.folder.empty()) text += ", order AB BA";
+  if (std::isfinite(judged.drift)) text += ", drift of the machine " + signed_text(100 * judged.drift) + " %";
+  return text + "\n";
+}
+
 std::string_view word(Speed speed) {
   constexpr std::array<std::string_view, 4> words{"faster", "slower", "equal", "unclear"};
   return words[static_cast<std::size_t>(speed)];
@@ -177,6 +190,7 @@ std::string comparison_text(const Comparison& comparison, const Question& questi
   if (judged.without_value > 0) {
     text += "  " + count_text(judged.without_value, "pair") + " without a value left out of the difference\n";
   }
+  text += design_text(comparison, judged);
   text += resumed_text(pairs);
   text += validations_text(pairs);
   text +=
@@ -213,6 +227,10 @@ Value comparison_value(const Comparison& comparison, const Question& question) {
       {"more_seeds", more ? Value(*more) : Value()},
       {"seconds", seconds_of(comparison.pairs)},
       {"p", judged.p},
+      {"effect", finite_or_nil(judged.speed_effect)},
+      {"drift", finite_or_nil(judged.drift)},
+      {"look", comparison.looks.until(judged.pairs)},
+      {"looks", comparison.looks.count()},
       {"out", comparison.folder.empty() ? Value() : Value(comparison.folder.string())},
   };
 }

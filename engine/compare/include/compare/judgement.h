@@ -45,6 +45,12 @@ struct Judgement {
   Interval ratio = {};
   bool is_bounded = false;  // whether a training never reached the target, and counts with less than its true time
   double p = 1;             // p value of the speed
+  // How much faster B is, in standard deviations of the differences inside pairs; NaN where these are not known, and
+  // where all are equal.
+  double speed_effect = 0;
+  // By how much the machine needed longer for a sample in the second half of the trainings than in the first, as a
+  // share; NaN with fewer than 4 pairs that tell it.
+  double drift = 0;
 
   Quality quality = Quality::unclear;
   Interval difference = {};     // delivered metric, B − A

@@ -23,6 +23,8 @@ class Looks {
   bool is_look(int pairs) const;
   // The number of pairs at the first look after `pairs`.
   int next(int pairs) const;
+  int count() const { return static_cast<int>(count_); }  // looks that are planned; 0: there is no plan
+  int until(int pairs) const;                             // of these, those after at most `pairs` pairs
 
   // The value that |t| of the mean of `pairs` differences must reach. Infinite below 3 pairs, and where no look is
   // planned: a comparison that runs out of time between two looks has no verdict, because a verdict there would be one
