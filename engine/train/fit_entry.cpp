@@ -210,12 +210,22 @@ std::shared_ptr<const FitPlan> corrected(const std::shared_ptr<const FitPlan>& p
   return std::make_shared<const FitPlan>(std::move(*again));
 }
 
+// The FLOPs of a step are known before it, other than its time: a share of the budget that no step fits into is
+// refused.
+void check_step_fits(const FitPlan& plan, const StageContext& context) {
+  if (context.resumed || !(plan.steps_within(context.most_flops) < 1)) return;
+  throw usage_error("a step needs " + number_text(plan.flops_until(1)) + " FLOPs, and of its budget stage " +
+                    context.name + " has " + number_text(context.most_flops))
+      .hint("more flops in lab.budget, or a smaller batch");
+}
+
 // LibTorch's errors become ours here: the code that runs stages does not know LibTorch.
 StageWork prepare_fit(const Options& stage, const RunSettings& settings) {
   auto first = with_torch_errors([&] { return std::make_shared<const FitPlan>(plan_with_additions(stage, settings)); });
   // The work is done once, and does not hold the data of the first plan beyond its own training.
   return [first, stage, settings](const StageContext& context) mutable {
     auto plan = with_torch_errors([&] { return corrected(std::exchange(first, nullptr), stage, settings); });
+    check_step_fits(*plan, context);
     for (const std::string& warning : plan->warnings) context.warn(warning);
     if (const auto warning = slow_products(*plan)) context.warn(*warning);
     for (const std::string& note : plan->notes) context.say(note);

@@ -229,6 +229,23 @@ class Spending(CliTest):
         self.assertIn("FLOPs of its budget of 1: nothing is left for stage two", result.err, result)
         self.assertEqual(self.summary(self.folder / "less/stages/e/trials/0000/seed-1")["steps"], 1)
 
+    def test_a_step_that_does_not_fit(self):
+        """What a step needs is known before it is taken. Stages before it keep their results."""
+        step = self.flops_of_epoch() * 16 / 60
+        self.write("r.lua", "lab.budget { flops = 1 }\n" + MEMBER + FINAL)
+        result = self.train("--out", "none", code=2)
+        self.assertIn(f"a step needs {step:.0f} FLOPs, and of its budget stage ", result.err, result)
+        self.assertFalse((self.folder / "none/metrics.jsonl").exists())
+        self.assertFalse((self.folder / "none/checkpoints").exists())
+        self.write("r.lua", f"lab.budget {{ flops = {step * 2.5} }}\n" + MEMBER
+                   + "local f = build { lr = 0.1 }\nf.name = 'one'\nlab.run(f)\n"
+                   + FINAL.replace("build {", "build { more = true,"))
+        self.train("--out", "two")
+        self.assertEqual([self.summary(self.folder / "two" / one)["steps"] for one in ("stages/one", ".")], [1, 1])
+        self.write("r.lua", (self.folder / "r.lua").read_text().replace(f"{step * 2.5}", f"{step * 1.9}", 1))
+        result = self.train("--out", "less", code=2)
+        self.assertIn(f"a step needs {step:.0f} FLOPs, and of its budget stage one has ", result.err, result)
+
     def interrupted(self, recipe):
         """Leaves a run in the folder cut, which was asked to stop after its first row."""
         running = self.start(recipe, "--threads", "1", "--out", "cut")
