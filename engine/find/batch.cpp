@@ -155,6 +155,7 @@ void time_sizes(FoundBatch& found, Trainings& trainings, const FitPlan& plan, co
                                                             {"accumulate", found.accumulate},
                                                             {"effective", Value()},
                                                             {"epochs", Value()},
+                                                            {"flops", Value()},
                                                             {"steps", StepClock::most},
                                                             {"schedule", Value()}}));
     const MemoryPrediction predicted = predict_memory(sized);
@@ -176,9 +177,8 @@ FoundBatch find_batch(const Registry& registry, const Spec& fit, const RunSettin
                       const BatchOptions& options) {
   Trainings trainings(registry, fit, settings, options.context);
   const Options whole = trainings.changed({});
-  const bool has_length = whole.given("epochs") || whole.given("steps");
   const FitPlan plan =
-      trainings.plan(has_length ? whole : trainings.changed({{"steps", options.steps + places * measured}}));
+      trainings.plan(has_length(whole) ? whole : trainings.changed({{"steps", options.steps + places * measured}}));
   FoundBatch found{.batch = plan.length.batch, .suggestion = plan.length.batch, .accumulate = plan.accumulate};
   options.context.tell("gradients at three places of a training");
   found.noise = measured_noise(trainings, plan, options.steps);

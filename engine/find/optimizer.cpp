@@ -129,8 +129,8 @@ FoundOptimizer find_optimizer(const Registry& registry, const Spec& fit, const R
                               const OptimizerOptions& options) {
   Trainings trainings(registry, fit, settings, options.context);
   const Options whole = trainings.changed({});
-  if (!whole.given("epochs") && !whole.given("steps")) {
-    throw whole.error("", "expected a fit with epochs or steps, found one without")
+  if (!has_length(whole)) {
+    throw whole.error("", "expected a fit with epochs, steps or flops, found one without")
         .hint("all trainings of the search are equally long: --set epochs=10");
   }
   FoundOptimizer found;

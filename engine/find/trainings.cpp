@@ -7,6 +7,8 @@
 
 namespace trainlab {
 
+bool has_length(const Options& fit) { return fit.given("epochs") || fit.given("steps") || fit.given("flops"); }
+
 Trainings::Trainings(const Registry& registry, const Spec& fit, const RunSettings& settings,
                      const SearchContext& context)
     : registry_(registry), fit_(fit), settings_(settings), context_(context) {
@@ -57,8 +59,7 @@ Value Trainings::run(const FitPlan& plan, const FitCompany& company) const {
 const RunLength& Trainings::length() {
   if (!length_) {
     const Options whole = changed({});
-    const bool has_length = whole.given("epochs") || whole.given("steps") || whole.given("flops");
-    length_ = plan(has_length ? whole : changed({{"steps", assumed_steps}})).length;
+    length_ = plan(has_length(whole) ? whole : changed({{"steps", assumed_steps}})).length;
   }
   return *length_;
 }

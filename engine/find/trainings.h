@@ -24,6 +24,9 @@ struct EndLoss {
   double value = 0;    // of the weights that are kept; NaN if the fit failed, as when a loss is not finite
 };
 
+// Whether the fit itself says when it ends, by a number of epochs, steps or FLOPs.
+bool has_length(const Options& fit);
+
 class Trainings {
  public:
   // `fit` is a checked lab.fit. Error{recipe} for a fit with a step of its own.

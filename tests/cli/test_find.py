@@ -121,7 +121,24 @@ class Find(CliTest):
         self.assert_said(self.run_program("find", "optimizer", "r.lua", "--apply", "x.toml", code=2),
                          "--apply: expected lr, batch or loader, found optimizer")
         self.recipe(epochs="nil, time = \"1 s\"")
-        self.assert_said(self.run_program("find", "optimizer", "r.lua", code=1), "expected a fit with epochs or steps")
+        self.assert_said(self.run_program("find", "optimizer", "r.lua", code=1),
+                         "expected a fit with epochs, steps or flops")
+
+    def test_a_fit_whose_length_is_flops(self):
+        self.recipe(epochs="30")
+        self.train("--out", "run")
+        whole = self.summary(self.folder / "run")["flops"]
+        length = f"nil, flops = {whole}"
+        self.recipe(epochs=length)
+        found = self.run_program("find", "batch", "r.lua", "--threads", "1", "--json").json()
+        self.assertEqual(len(found["noise"]), 3)
+        self.assertIn(found["batch"]["suggestion"], [point["batch"] for point in found["curve"]])
+        self.recipe(epochs=f"nil, flops = {whole / 5}")
+        found = self.run_program("find", "optimizer", "r.lua", "--threads", "1", "--json").json()
+        self.assertEqual(len(found["optimizers"]), 4)
+        self.searching_recipe("find.batch { fit = build(0.1) }", epochs=length)
+        self.write("b.lua", (self.folder / "r.lua").read_text().replace("found.lr.suggestion", "found.batch.lr"))
+        self.train("--out", "b", recipe="b.lua")
 
     def searching_recipe(self, search="find.lr { fit = build(1e-6) }", **options):
         self.write("r.lua", "local function build(lr)\n" + fit(optim="lab.optim.SGD { lr = lr }", **options) + "end\n"

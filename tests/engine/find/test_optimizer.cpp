@@ -98,7 +98,7 @@ TEST_CASE("the rate of a wrapped optimizer is found") {
 TEST_CASE("a fit whose length is a time has no optimizers to compare") {
   Spec fit = small_fit(R"(, "time": "1 s")");
   CHECK_THAT(error_of([&] { find_optimizer(full_registry(), fit, test_settings(), {}); }),
-             Catch::Contains("expected a fit with epochs or steps"));
+             Catch::Contains("expected a fit with epochs, steps or flops"));
 }
 
 }  // namespace trainlab::optimizer_test

@@ -52,7 +52,7 @@ struct OptimizerOptions {
   SearchContext context = {};
 };
 
-// Trains a checked lab.fit, whose length is in epochs or steps, with its own optimizer, AdamW, SGD with momentum,
+// Trains a checked lab.fit, whose length is in epochs, steps or FLOPs, with its own optimizer, AdamW, SGD with momentum
 // RMSprop and Lion: nine rates or more by factors of two with one seed and a third of the length, then the best and its
 // neighbours with each seed and the whole length, and the usual rate. Nothing is written, and the recipe's functions in
 // `on` are not called. Error{recipe} for a fit with a step of its own, and where no optimizer keeps the loss finite.
