@@ -43,10 +43,13 @@ def case(fault, strength, family, findable=True, **options):
 def healthy():
     for family in FAMILIES:
         for change in ({}, {"lr": GOOD[family]["lr"] / 2}, {"batch": 100}, {"batch": 20, "epochs": 4},
-                       {"width": 128}, {"decay": 1e-3}, {"epochs": 15}, {"falls": "true"}, {"values": "normalised"},
+                       {"width": 128}, {"decay": 1e-3}, {"epochs": 15}, {"schedule": "cosine"},
+                       {"values": "normalised"},
                        {"optim": "RMSprop", "lr": 0.002, "momentum": 0}):
             yield case("none", ",".join(f"{k}={v}" for k, v in change.items()) or "plain", family, **change)
         yield case("none", "noisy labels", family, labels="noisy", epochs=6)
+        for schedule in ("none", "wsd", "multi_step"):
+            yield case("none", f"60 epochs, {schedule}", family, epochs=60, schedule=schedule)
     for family in ("mlp", "cnn"):
         adam = {"optim": "Adam", "lr": 0.003, "momentum": 0}
         yield case("none", "Adam", family, **adam)
@@ -80,6 +83,12 @@ def sick():
         yield case("class_collapse", "2 %", family, labels="rare", epochs=3)
         yield case("overfitting", "64 samples, 30 % wrong", family, samples=64, epochs=60, batch=16, labels="noisy")
         yield case("overfitting", "random labels", family, labels="random", samples=300, epochs=60, batch=20)
+        yield case("below_floor", "scores as logarithms", family, loss="nll", epochs=3)
+        yield case("noisy_gradients", "batch 1, 90 % wrong", family, labels="mostly_noisy", batch=1, epochs=1,
+                   lr=rate / 10)
+        # Few features cannot learn the wrong labels by heart, and a high rate keeps the loss from its least value.
+        yield case("plateau", "few features, rate x 2", family, epochs=60, lr=rate * 2, labels="noisy",
+                   width=16 if family == "cnn" else 4)
         yield case("underfitting", "weight decay", family, False, decay=30 if GOOD[family]["optim"] == "Adam" else 0.3)
     for family in ("mlp", "cnn"):
         yield case("dead_units", "bias -3", family, bias=-3)

@@ -14,7 +14,7 @@ local norm = choice("norm", { "none", "batch" }, "between layers of mlp and cnn"
 local depth, width = whole("depth", 2, "hidden layers"), whole("width", 64, "features of a hidden layer")
 local dropout = number("dropout", 0, "share of features that mlp and cnn drop")
 local rule = choice("optim", { "SGD", "Adam", "RMSprop" }, "the optimizer")
-local falls = lab.param { "falls", false, type = "boolean", doc = "the rate falls along a cosine" }
+local schedule = choice("schedule", { "none", "cosine", "wsd", "multi_step" }, "how the rate falls")
 local lr, momentum = number("lr", 0.05, "learning rate"), number("momentum", 0, "of SGD")
 local decay = number("decay", 0, "weight decay")
 local batch, epochs = whole("batch", 50, "samples of a step"), whole("epochs", 8, "passes over the data")
@@ -23,16 +23,19 @@ local bias = number("bias", 0, "initial biases; 0: as usual")
 local scale, shift = number("scale", 1, "factor of the inputs"), number("shift", 0, "added to the inputs")
 local source = choice("source", { "digits", "blobs", "spirals" }, "the data; mlp learns all of them")
 local values = choice("values", { "usual", "normalised", "logarithms", "copies" }, "what the inputs are")
-local labels = choice("labels", { "usual", "random", "one", "rare", "noisy" }, "what the labels are")
+local labels = choice("labels", { "usual", "random", "one", "rare", "noisy", "mostly_noisy" }, "what the labels are")
+local loss = choice("loss", { "cross_entropy", "nll" }, "nll takes logarithms of probabilities")
 local action = choice("action", { "tell", "fix" }, "what follows a verdict")
 local samples = whole("samples", 1200, "of training")
 local peers = lab.param { "peers", false, type = "boolean", doc = "tell what the rules of other tools read" }
+
+local wrong_share = ({ random = 1, noisy = 0.3, mostly_noisy = 0.9 })[labels] or 0
 
 local function map_labels(rows)
   local list = {}
   for i = 1, rows.shape[1] do
     local label = rows[i - 1]:item()
-    if labels == "random" or (labels == "noisy" and math.random() < 0.3) then label = math.random(0, 9) end
+    if math.random() < wrong_share then label = math.random(0, 9) end
     if labels == "one" then label = i == 1 and 9 or 0 end
     if labels == "rare" then label = math.random() < 0.02 and 1 or 0 end
     list[i] = label
@@ -127,16 +130,22 @@ local function tell_epoch(run)
   end
 end
 
+local schedules = {
+  cosine = lab.sched.cosine {},
+  wsd = lab.sched.wsd { decay = "20%" },
+  multi_step = lab.sched.multi_step { at = { "80%" }, factor = 0.1 },
+}
+
 return lab.fit {
   name  = "health",
   data  = data,
   model = nn.Sequential(layers),
   init  = next(initial) and initial or nil,
-  loss  = "cross_entropy", metrics = { "accuracy" }, health = { action = action },
+  loss  = loss, metrics = { "accuracy" }, health = { action = action },
   optim = rule == "SGD" and optim.SGD { lr = lr, momentum = momentum, weight_decay = decay }
     or rule == "Adam" and optim.AdamW { lr = lr, weight_decay = decay }
     or optim.RMSprop { lr = lr, weight_decay = decay },
-  schedule = falls and lab.sched.cosine {} or nil,
+  schedule = schedules[schedule],
   batch = batch, epochs = epochs, keep = "last",
   on    = peers and { start = tell_start, step = tell_step, validate = tell_epoch } or nil,
 }
