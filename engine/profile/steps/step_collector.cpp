@@ -12,9 +12,8 @@ namespace trainlab {
 
 namespace {
 
-constexpr std::size_t most_blocks = 4096;    // when there are more blocks, neighbours are joined
-constexpr std::size_t most_durations = 256;  // most durations that are kept of validations, and of checkpoints
-constexpr std::size_t least_blocks = 20;     // fewest blocks before a narrow interval ends the timing
+constexpr std::size_t most_blocks = 4096;                // when there are more blocks, neighbours are joined
+constexpr std::size_t least_blocks = 20;                 // fewest blocks before a narrow interval ends the timing
 constexpr double cold_share = 0.2, counted_share = 0.1;  // largest shares of the seconds allowed
 
 constexpr std::size_t place(Phase phase) { return static_cast<std::size_t>(phase); }
@@ -25,25 +24,12 @@ void add(PhaseSeconds& all, const PhaseSeconds& more) {
   for (std::size_t i = 0; i < all.size(); ++i) all[i] += more[i];
 }
 
-void note(std::vector<double>& durations, double seconds) {
-  if (durations.size() < most_durations) durations.push_back(seconds);
-}
-
-// The mean, because a run pays for the slow ones too, which are not rare where a disk has to be waited for.
-Occasional occasional(const std::vector<double>& durations) {
-  const auto count = static_cast<double>(durations.size());
-  const double all = std::accumulate(durations.begin(), durations.end(), 0.0);
-  return {.count = static_cast<std::int64_t>(durations.size()), .seconds = durations.empty() ? 0 : all / count};
-}
-
 }  // namespace
 
 StepCollector::StepCollector(StepLimits limits, double (*now)())
     : limits_(std::move(limits)), now_(now), cold_left_(limits_.cold) {
   open_.reserve(64);
   blocks_.reserve(most_blocks);
-  validations_.reserve(most_durations);
-  commits_.reserve(most_durations);
 }
 
 StepCollector::~StepCollector() = default;
@@ -117,10 +103,9 @@ void StepCollector::open_step(Phase frame) {
     await_device();
     last_ = now_();
   }
-  if (std::exchange(validated_since_, false) && !validations_.empty()) {
+  if (std::exchange(validated_since_, false)) {
     // The time between the steps belongs to the validation too: the loop writes rows, asks stop rules, keeps weights.
-    validations_.back() += between_;
-    validation_seconds_ += between_;
+    validations_.seconds += between_;
     between_ = 0;
   }
   if (started_ == 0) started_ = last_;
@@ -155,12 +140,12 @@ void StepCollector::ended(Phase phase, std::string_view) noexcept {
   if (phase == Phase::layer || open_.empty()) return;
   charge();
   if (apart_ == open_.size() && std::exchange(apart_, 0) > 0 && apart_counts_) {
-    const double seconds = last_ - apart_began_;
-    note(phase == Phase::commit ? commits_ : validations_, seconds);
+    Total& all = phase == Phase::commit ? commits_ : validations_;
+    ++all.count;
+    all.seconds += last_ - apart_began_;
     if (phase == Phase::commit) ++commits_since_;
     if (phase == Phase::validate) {
       validated_since_ = true;
-      validation_seconds_ += seconds;
       validation_metrics_ += apart_metrics_;
     }
   }
@@ -299,9 +284,12 @@ StepFigures StepCollector::figures() {
     const double earlier = median_interval({means.begin(), middle}).median;
     figures.drift = median_interval({middle, means.end()}).median / earlier - 1;
   }
+  // The means, because a run pays for the slow ones too, which are not rare where a disk has to be waited for.
+  const auto occasional = [&](const Total& all) -> Occasional {
+    return {.count = all.count, .seconds = mean_of(all.seconds, all.count)};
+  };
   figures.validation = occasional(validations_);
-  if (validation_seconds_ > 0)
-    figures.validation_metrics = figures.validation.seconds * validation_metrics_ / validation_seconds_;
+  figures.validation_metrics = mean_of(validation_metrics_, validations_.count);
   figures.commit = occasional(commits_);
   figures.commits_timed = timed_commits_;
   figures.thread = thread_;

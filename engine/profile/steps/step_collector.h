@@ -63,6 +63,10 @@ class StepCollector final : public TraceListener, public TaskStepListener {
     double seconds = 0;
     std::int64_t steps = 0;
   };
+  struct Total {
+    std::int64_t count = 0;
+    double seconds = 0;
+  };
 
   void charge();  // adds the time since the last call to where it belongs
   void await_device() noexcept;
@@ -102,9 +106,9 @@ class StepCollector final : public TraceListener, public TaskStepListener {
   Block block_;
   std::int64_t block_steps_ = 1;  // steps in a block
   double unchecked_ = 0;          // seconds of steps since the interval was last computed
-  std::vector<double> validations_, commits_;
-  std::int64_t commits_since_ = 0, timed_commits_ = 0;      // since the previous step; between timed steps
-  double validation_seconds_ = 0, validation_metrics_ = 0;  // sums
+  Total validations_, commits_;
+  double validation_metrics_ = 0;                       // seconds of all validations
+  std::int64_t commits_since_ = 0, timed_commits_ = 0;  // since the previous step; between timed steps
   bool thread_runs_ = false;  // whether thread_before_ has the figures from which the present ones count
   ThreadFigures thread_before_, thread_;
   std::array<OperatorFigures, phase_count> tally_{};

@@ -102,6 +102,26 @@ TEST_CASE("what comes between steps is no part of them") {
   CHECK(figures.between == 0);
 }
 
+TEST_CASE("the time of a validation does not depend on their number") {
+  StepLimits limits = each_step();
+  limits.precision = -1;  // equal steps would end the timing early
+  StepCollector collector(limits, present_time);
+  collector.run_began();
+  const Listening listening(collector);
+  for (int i = 0; i < 1000; ++i) {
+    step();
+    work(Phase::validate, 10, "val");
+    work(Phase::commit, 4);
+    pass(1);
+  }
+  step();
+  const StepFigures figures = collector.figures();
+  CHECK(figures.validation.count == 1000);
+  CHECK(figures.validation.seconds == Approx(11));  // with the second of the loop after each
+  CHECK(figures.commit.count == 1000);
+  CHECK(figures.commit.seconds == Approx(4));
+}
+
 TEST_CASE("where the last step of an epoch is smaller, a block has whole epochs") {
   const auto median_of = [](std::int64_t cycle, int steps) {
     StepLimits limits = each_step();
