@@ -32,7 +32,14 @@ Value set_of(const Request& request) {
   return Value::List(texts.begin(), texts.end());
 }
 
-Value device_of(const Request& request) { return request.has("device") ? request.options["device"] : Value("auto"); }
+// What the request has after a flag.
+Value given_or_auto(const Request& request, const char* flag) {
+  return request.has(flag) ? request.options[flag] : Value("auto");
+}
+
+std::string threads_flag(const Value& threads) {
+  return threads.is_integer() ? "--threads " + std::to_string(threads.integer()) : "no --threads";
+}
 
 // How the recipe of the request differs from the recipe with which the changes were tried; empty: in nothing.
 std::string difference(const TriedWith& with, const Request& request) {
@@ -88,6 +95,7 @@ AppliedChanges read_changes(const std::filesystem::path& file) {
   changes.with.parameters = read["parameters"];
   changes.with.set = read["with"];
   changes.with.device = read["device"];
+  changes.with.threads = read["with_threads"];
   if (const Value& machine = read["machine"]; machine.is_string()) changes.machine = machine.string();
   return changes;
 }
@@ -109,7 +117,8 @@ TriedWith tried_with(const Request& request, std::span<const std::pair<std::stri
           .sources = std::move(modules),
           .parameters = parameters_of(request),
           .set = set_of(request),
-          .device = device_of(request)};
+          .device = given_or_auto(request, "device"),
+          .threads = given_or_auto(request, "threads")};
 }
 
 void check_replaces_changes(const std::filesystem::path& file) {
@@ -130,6 +139,7 @@ void write_changes(const std::filesystem::path& file, const AppliedChanges& chan
                            {"machine", this_machine()},
                            {"device", changes.with.device},
                            {"with", changes.with.set},
+                           {"with_threads", changes.with.threads},
                            {"sources", changes.with.sources},
                            {"parameters", changes.with.parameters},
                            {"set", Value::List(changes.set.begin(), changes.set.end())}};
@@ -151,15 +161,21 @@ std::optional<std::string> apply_changes(const std::filesystem::path& file, Requ
   for (const std::string& one : request.texts("set")) set.emplace_back(one);
   if (!set.empty()) request.options.set("set", std::move(set));
   if (changes.threads && !request.has("threads")) request.options.set("threads", *changes.threads);
+  const std::string tried = "--apply " + file.string() + ": the changes were tried ";
   const auto tried_on = [&](const std::string& what, const std::string& there, const std::string& here) {
-    return "--apply " + file.string() + ": the changes were tried on another " + what + " (" + there +
-           "), and on this one (" + here + ") they may gain less, or nothing";
+    return tried + "on another " + what + " (" + there + "), and on this one (" + here +
+           ") they may gain less, or nothing";
   };
   const std::string here = this_machine();
   if (!changes.machine.empty() && changes.machine != here) return tried_on("machine", changes.machine, here);
-  const Value device = device_of(request);
+  const Value device = given_or_auto(request, "device"), threads = given_or_auto(request, "threads");
   if (changes.with.device.is_string() && changes.with.device != device)
     return tried_on("device", changes.with.device.string(), device.string());
+  const Value tried_threads = changes.threads ? Value(*changes.threads) : changes.with.threads;
+  if (!tried_threads.is_nil() && tried_threads != threads) {
+    return tried + "with " + threads_flag(tried_threads) + ", and in this run, which has " + threads_flag(threads) +
+           ", they may gain less, or nothing";
+  }
   return std::nullopt;
 }
 

@@ -1,6 +1,7 @@
 // Changes that were tried with one recipe are refused for another one.
 #include <catch2/catch.hpp>
 
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -66,12 +67,45 @@ TEST_CASE("changes are made in the recipe with which they were tried, and in no 
   REQUIRE(warning);
   CHECK(warning->ends_with("on another device (auto), and on this one (cuda) they may gain less, or nothing"));
 
+  Request other_threads = request_in(folder, "8", {"optim.lr=1"});  // than the change of the file
+  other_threads.options.set("threads", 3);
+  const std::optional<std::string> of_threads = apply_changes(file, other_threads);
+  REQUIRE(of_threads);
+  CHECK(of_threads->find("tried with --threads 1, and in this run, which has --threads 3, they") != std::string::npos);
+  CHECK(other_threads.options["threads"] == Value(3));
+
   write_atomic(folder.path() / "lib" / "net.lua", "another module");
   CHECK(refused(request_in(folder, "8", {"optim.lr=1"})) ==
         with + "another text of lib/net.lua, which the recipe loads");
   std::filesystem::remove(folder.path() / "lib" / "net.lua");
   CHECK(refused(request_in(folder, "8", {"optim.lr=1"})) ==
         with + "another text of lib/net.lua, which the recipe loads");
+}
+
+TEST_CASE("changes that were tried with other threads than the run has are made, with a warning") {
+  const TemporaryFolder folder;
+  const std::filesystem::path file = folder.path() / "c.toml";
+  write_atomic(folder.path() / "r.lua", "recipe");
+  const auto request_with = [&](std::optional<int> threads) {
+    Request request;
+    request.recipe = folder.path() / "r.lua";
+    if (threads) request.options.set("threads", *threads);
+    return request;
+  };
+  const auto warning_of = [&](std::optional<int> tried, std::optional<int> now) {
+    write_changes(file, {.with = tried_with(request_with(tried), {}), .stage = "f", .set = {"batch=8"}, .threads = {}});
+    Request request = request_with(now);
+    const std::optional<std::string> warning = apply_changes(file, request);
+    CHECK(request.texts("set") == std::vector<std::string>{"f:batch=8"});
+    return warning.value_or("");
+  };
+  const std::string tried = "--apply " + file.string() + ": the changes were tried with ";
+  CHECK(warning_of(1, {}) ==
+        tried + "--threads 1, and in this run, which has no --threads, they may gain less, or nothing");
+  CHECK(warning_of({}, 2) ==
+        tried + "no --threads, and in this run, which has --threads 2, they may gain less, or nothing");
+  CHECK(warning_of(2, 2).empty());
+  CHECK(warning_of({}, {}).empty());
 }
 
 }  // namespace trainlab::applied_test

@@ -21,6 +21,7 @@ struct TriedWith {
   Value parameters = {};  // the texts that were given for parameters, by name
   Value set = {};         // the texts of --set
   Value device = {};      // as after --device
+  Value threads = {};     // as after --threads; "auto" without this flag
 };
 
 // `sources`: path and text of the recipe and its modules, as Run::sources() has them.
@@ -45,7 +46,8 @@ void write_changes(const std::filesystem::path& file, const AppliedChanges& chan
 
 // Makes the changes of the file part of the request, as if they stood before all other flags: --set and --threads of
 // the command line win. Raises Error{usage} for what is no such file, and for another recipe: further --set are none.
-// Returns a warning for the user where the file has no changes, or where they were tried on another machine or device.
+// Returns a warning for the user where the file has no changes, or where they were tried on another machine or device,
+// or with other threads.
 std::optional<std::string> apply_changes(const std::filesystem::path& file, Request& request);
 
 }  // namespace trainlab
