@@ -58,12 +58,17 @@ class TimeLeft {
   // limit steps are timed for longer, and so are short runs.
   std::string lack(double each, double run) const {
     const double all = (changes_ + 1) * (each + runs * std::max(0.0, most_seconds - run));
-    const double needed = (measured_ - options_.steps_share * options_.seconds + all) / (1 - options_.steps_share);
+    return lack_of((measured_ - options_.steps_share * options_.seconds + all) / (1 - options_.steps_share));
+  }
+  // The same for changes of a fit that memory does not hold, of which no steps were timed.
+  std::string lack(double each) const { return lack_of(measured_ + changes_ * each); }
+
+ private:
+  std::string lack_of(double needed) const {
     return fmt::format("no time left (--seconds {:.0f} tries all)",
                        std::max(std::ceil(needed), std::floor(options_.seconds) + 1));
   }
 
- private:
   const ProfileOptions& options_;
   const double changes_, measured_;
 };
@@ -164,21 +169,21 @@ class Trials {
     return remedies;
   }
 
-  TriedRemedies try_all(std::vector<Remedy> remedies, const RunLimits& limits, const TimeLeft& left) {
+  void try_all(TriedRemedies& tried, const RunLimits& limits, const TimeLeft& left) {
+    const std::vector<Remedy*> to_try = begin(tried);
     const double began = steady_seconds();
     const std::unique_ptr<Side> base = side({}, limits);
     const TrainedSteps without = base->trained();
     // The seconds that a change takes: at first, those of short runs that begin like this one.
     double each = runs * (limits.steps.seconds + steady_seconds() - began);
-    const auto has_time = [&] { return left.seconds() >= each; };
     std::vector<Remedy*> later;
-    for (Remedy& remedy : remedies) {
-      if (!remedy.is_tried()) continue;
-      if (!has_time()) {
-        later.push_back(&remedy);
+    for (Remedy* const one : to_try) {
+      if (left.seconds() < each) {
+        later.push_back(one);
         continue;
       }
       const double before = steady_seconds();
+      Remedy& remedy = *one;
       remedy.reason = reason_against([&] {
         const ScratchFolder folder;  // of the packed file
         const std::unique_ptr<Side> other = remedy.packs       ? packed(folder.path() / "images", limits, left)
@@ -190,39 +195,60 @@ class Trials {
         remedy.pairs = std::ssize(ratios);
         remedy.result = compared_weights(without.weights, with.weights);
         if (without.peak && with.peak) remedy.bytes = *without.peak - *with.peak;
-        if (remedy.keeps_result() && !remedy.same_weights.empty()) remedy.result = remedy.same_weights;
+        if (remedy.has_same_weights() && !remedy.same_weights.empty()) remedy.result = remedy.same_weights;
       });
       if (remedy.has_interval()) each = steady_seconds() - before;
     }
     for (Remedy* const one : later) one->reason = left.lack(each, limits.steps.seconds);
-    TriedRemedies tried{.all = std::move(remedies)};
+    tried.had_no_time = later.size() == to_try.size();
     tried.joined = join(tried.all, without.weights, limits, left, each);
     prepare_arithmetic(settings_.threads);
-    return tried;
   }
 
   // The remedies for a fit that memory does not hold.
-  TriedRemedies try_to_fit(const StageOfTraining& stage) const {
-    TriedRemedies tried{.all = remedies_for(Bottleneck::capacity, {})};
-    for (Remedy& remedy : tried.all) {
-      add_path(stage, remedy);
-      remedy.reason = reason_against([&] {
-        const std::unique_ptr<Side> side = side_of_fit(variant_of(with_set_(remedy.set), settings_, nullptr), say_, {});
+  void try_to_fit(TriedRemedies& tried, const StageOfTraining& stage, const ProfileOptions& options) const {
+    tried.all = remedies_for(Bottleneck::capacity, {});
+    for (Remedy& one : tried.all) add_path(stage, one);
+    const std::vector<Remedy*> to_try = begin(tried);
+    const TimeLeft left(options, std::ssize(to_try));
+    double each = 0;  // the seconds of the longest
+    std::vector<Remedy*> later;
+    for (Remedy* const one : to_try) {
+      if (left.seconds() <= each) {
+        later.push_back(one);
+        continue;
+      }
+      const double before = steady_seconds();
+      one->reason = reason_against([&] {
+        const std::unique_ptr<Side> side = side_of_fit(variant_of(with_set_(one->set), settings_, nullptr), say_, {});
         const std::int64_t peak = side->trained().peak.value_or(0);
-        remedy.result = "not compared: the training fits" +
-                        (peak > 0 ? ", with " + memory_text(static_cast<double>(peak)) + " in its first steps" : "") +
-                        ", and does not without the change";
+        one->result = "not compared: the training fits" +
+                      (peak > 0 ? ", with " + memory_text(static_cast<double>(peak)) + " in its first steps" : "") +
+                      ", and does not without the change";
       });
+      each = std::max(each, steady_seconds() - before);
     }
-    // With the options of `memory` the weights keep their bits, with another batch they do not.
+    for (Remedy* const one : later) one->reason = left.lack(each);
+    tried.had_no_time = later.size() == to_try.size();
+    // With another batch the weights are others; with all other options they keep their bits.
     const auto keeps = std::ranges::find_if(tried.all, [&](const Remedy& one) {
-      return one.is_tried() && one.set.front().starts_with(stage.path + "memory.");
+      return one.is_tried() && !one.set.front().starts_with(stage.path + "batch=");
     });
     if (keeps != tried.all.end()) tried.joined.set = keeps->set;
-    return tried;
   }
 
  private:
+  // The remedies that can be tried. Each has a reason until that is done, which holds if it is never done.
+  static std::vector<Remedy*> begin(TriedRemedies& tried) {
+    std::vector<Remedy*> to_try;
+    for (Remedy& one : tried.all) {
+      if (!one.is_tried()) continue;
+      one.reason = "the trials ended before its turn";
+      to_try.push_back(&one);
+    }
+    return to_try;
+  }
+
   static void add_path(const StageOfTraining& stage, Remedy& remedy) {
     for (std::string& one : remedy.set) one = stage.path + one;
   }
@@ -303,28 +329,29 @@ class Trials {
 
 }  // namespace
 
-TriedRemedies try_remedies(const Profile& profile, const StepVerdict& verdict, const Options& training,
-                           const RunSettings& settings, const WithSet& with_set, const ProfileOptions& options,
-                           const StageOfTraining& stage) {
-  return with_torch_errors([&] {
+void try_remedies(TriedRemedies& tried, const Profile& profile, const StepVerdict& verdict, const Options& training,
+                  const RunSettings& settings, const WithSet& with_set, const ProfileOptions& options,
+                  const StageOfTraining& stage) {
+  with_torch_errors([&] {
     Trials trials(training, settings, with_set, options);
     if (!profile.no_room.empty()) {
       // A budget has tried all options by itself.
-      const bool has_options = profile.kind == "fit" && !is_auto_memory(training);
-      return has_options ? trials.try_to_fit(stage) : TriedRemedies{};
+      if (profile.kind == "fit" && !is_auto_memory(training)) trials.try_to_fit(tried, stage, options);
+      return;
     }
-    std::vector<Remedy> remedies = trials.suggest(profile, verdict, stage);
-    const auto to_try = std::ranges::count_if(remedies, [](const Remedy& one) { return one.is_tried(); });
-    if (to_try == 0) return TriedRemedies{.all = std::move(remedies)};
+    tried.all = trials.suggest(profile, verdict, stage);
+    const auto to_try = std::ranges::count_if(tried.all, [](const Remedy& one) { return one.is_tried(); });
+    if (to_try == 0) return;
     const TimeLeft left(options, to_try);
     const double seconds =
         std::max(std::clamp(left.share(), least_seconds, most_seconds), least_steps * profile.steps.mean);
     if (const double each = runs * seconds; left.seconds() < each) {
-      for (Remedy& remedy : remedies)
+      for (Remedy& remedy : tried.all)
         if (remedy.is_tried()) remedy.reason = left.lack(each, seconds);
-      return TriedRemedies{.all = std::move(remedies)};
+      tried.had_no_time = true;
+      return;
     }
-    return trials.try_all(std::move(remedies), run_limits(profile, verdict, seconds), left);
+    trials.try_all(tried, run_limits(profile, verdict, seconds), left);
   });
 }
 

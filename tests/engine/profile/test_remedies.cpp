@@ -29,6 +29,14 @@ FitFacts facts() {
   return {.batch = 64, .samples = 1000, .validate_every = 10, .checkpoint_every = 20, .has_metrics = true, .cores = 4};
 }
 
+TriedRemedies tried_remedies(const Profile& profile, const StepVerdict& verdict, const Options& training,
+                             const RunSettings& settings, const WithSet& with_set, const ProfileOptions& options,
+                             const StageOfTraining& stage = {}) {
+  TriedRemedies tried;
+  try_remedies(tried, profile, verdict, training, settings, with_set, options, stage);
+  return tried;
+}
+
 // Time for all remedies, on a busy machine too.
 ProfileOptions long_time() { return {.seconds = 1000}; }
 
@@ -131,13 +139,68 @@ TEST_CASE("remedies for which no time is left are named with the time that would
   verdict.bottleneck = Bottleneck::launch;
   const WithSet unasked = [](const Texts&) -> Options { throw recipe_error("there was no time to ask"); };
   const TriedRemedies none =
-      try_remedies(profile, verdict, fit, settings, unasked, {.seconds = 0.05, .steps_share = 0.2});
+      tried_remedies(profile, verdict, fit, settings, unasked, {.seconds = 0.05, .steps_share = 0.2});
   CHECK(none.joined.set.empty());
+  CHECK(none.had_no_time);
   REQUIRE(none.all.size() == 4);
   CHECK(none.all.front().reason.starts_with("operators use 1 of "));  // whatever the time
   for (const Remedy& one : std::span(none.all).subspan(1)) {
     CHECK(one.reason.starts_with("no time left (--seconds "));
     CHECK(one.reason.ends_with(" tries all)"));
+  }
+}
+
+TEST_CASE("remedies that were tried stay where the rest is interrupted") {
+  const Options fit = parse_options(digits_fit(R"(, "steps": 40, "keep": "last")"));
+  const RunSettings settings = cpu_settings();
+  const Profile profile = profile_stage(fit, settings, {.seconds = 0.1});
+  StepVerdict verdict;
+  verdict.bottleneck = Bottleneck::host;
+  const WithSet stopped = [&](const Texts& set) -> Options {
+    if (set.front().starts_with("accumulate=")) throw Error(ErrorKind::interrupted, "asked to stop");
+    return fit;
+  };
+  TriedRemedies tried;
+  CHECK_THROWS_AS(try_remedies(tried, profile, verdict, fit, settings, stopped, long_time()), Error);
+  REQUIRE(tried.all.size() == 3);
+  CHECK(tried.all[0].has_ratio());
+  CHECK(tried.all[0].result == "same bytes");
+  CHECK(tried.all[1].reason == "the trials ended before its turn");
+  CHECK(tried.all[2].reason.starts_with("no option: "));
+  CHECK(tried.joined.set.empty());
+}
+
+TEST_CASE("a fit that memory does not hold is tried with less memory for as long as there is time") {
+  const Options fit = parse_options(digits_fit(R"(, "steps": 40)"));
+  const RunSettings settings = cpu_settings();
+  Profile profile;
+  profile.kind = "fit";
+  profile.no_room = {"out of memory"};
+  std::vector<Texts> asked;
+  const WithSet some = [&](const Texts& set) -> Options {
+    asked.push_back(set);
+    const std::string& one = set.front();
+    if (one.starts_with("build.memory.")) throw run_error("out of memory");
+    return fit;
+  };
+  const StageOfTraining trial{.path = "build."};
+  const TriedRemedies all = tried_remedies(profile, {}, fit, settings, some, long_time(), trial);
+  CHECK(asked.size() == 5);
+  CHECK(std::ranges::count(all.all, "out of memory", &Remedy::reason) == 3);
+  CHECK(with_set(all.all, "build.batch=\"auto\"")->is_tried());
+  CHECK(all.joined.set == Texts{"build.loader.threads=0"});  // the batch is kept
+  CHECK_FALSE(all.had_no_time);
+
+  asked.clear();
+  ProfileOptions over{.seconds = 1, .steps_share = 0.2};
+  over.began -= 10;
+  const TriedRemedies none = tried_remedies(profile, {}, fit, settings, some, over, trial);
+  CHECK(asked.empty());
+  CHECK(none.had_no_time);
+  CHECK(none.joined.set.empty());
+  for (const Remedy& one : none.all) {
+    CHECK(one.set.front().starts_with("build."));
+    CHECK(one.reason.starts_with("no time left (--seconds "));
   }
 }
 
@@ -149,7 +212,7 @@ TEST_CASE("small steps are tried with fits of other seeds in one group") {
     StepVerdict verdict;
     verdict.bottleneck = Bottleneck::launch;
     const WithSet refused = [](const std::vector<std::string>&) -> Options { throw recipe_error("no such option"); };
-    const TriedRemedies all = try_remedies(profile, verdict, fit, settings, refused, long_time());
+    const TriedRemedies all = tried_remedies(profile, verdict, fit, settings, refused, long_time());
     CHECK(all.joined.set.empty());  // a stack is no option of a fit
     const auto found = std::ranges::find_if(
         all.all, [](const Remedy& one) { return one.name.ends_with("repeats or trials in one stack"); });
@@ -242,7 +305,7 @@ TEST_CASE("remedies are tried beside the fit, and say whether its result stays")
   };
   StepVerdict verdict;
   verdict.bottleneck = Bottleneck::evaluation;
-  const std::vector<Remedy> remedies = try_remedies(profile, verdict, fit(""), settings, changed, options).all;
+  const std::vector<Remedy> remedies = tried_remedies(profile, verdict, fit(""), settings, changed, options).all;
   const auto rarer = std::ranges::find_if(
       remedies, [](const Remedy& one) { return !one.set.empty() && one.set.front().starts_with("validate="); });
   REQUIRE(rarer != remedies.end());
@@ -254,7 +317,7 @@ TEST_CASE("remedies are tried beside the fit, and say whether its result stays")
   REQUIRE(refused);
   CHECK(refused->reason == "monitor: needs the metric");
   needs_metrics = false;
-  const std::vector<Remedy> again = try_remedies(profile, verdict, fit(""), settings, changed, options).all;
+  const std::vector<Remedy> again = tried_remedies(profile, verdict, fit(""), settings, changed, options).all;
   const Remedy* fewer = with_set(again, "metrics=nil");
   REQUIRE(fewer);
   CHECK(fewer->result == "changes what the run reports");
@@ -266,7 +329,7 @@ TEST_CASE("remedies are tried beside the fit, and say whether its result stays")
     text.replace(text.find("0.005"), 5, "0.006");
     return parse_options(text);
   };
-  const std::vector<Remedy> others = try_remedies(profile, verdict, fit(""), settings, of_another_rate, options).all;
+  const std::vector<Remedy> others = tried_remedies(profile, verdict, fit(""), settings, of_another_rate, options).all;
   REQUIRE(others.size() == 1);
   CHECK(others.front().result == "changes the result");
 }
@@ -314,7 +377,7 @@ TEST_CASE("fewer validations may change the result where validations decide some
     const Options fit = parse_options(digits_fit(R"(, "steps": 40)" + more));
     const Profile profile = profile_stage(fit, settings, {.seconds = 0.1});
     const WithSet same = [&](const std::vector<std::string>&) { return fit; };
-    const std::vector<Remedy> remedies = try_remedies(profile, verdict, fit, settings, same, long_time(), stage).all;
+    const std::vector<Remedy> remedies = tried_remedies(profile, verdict, fit, settings, same, long_time(), stage).all;
     const auto rarer = std::ranges::find(remedies, "validations a quarter as often", &Remedy::name);
     REQUIRE(rarer != remedies.end());
     CHECK(rarer->reason == "");
@@ -363,7 +426,7 @@ TEST_CASE("of a task other threads are tried, and what its loops save is compare
     INFO(saves);
     const Options task = task_of_steps(registry, saves);
     const Profile profile = profile_stage(task, settings, {.seconds = 0.1});
-    const std::vector<Remedy> remedies = try_remedies(profile, verdict, task, settings, {}, long_time()).all;
+    const std::vector<Remedy> remedies = tried_remedies(profile, verdict, task, settings, {}, long_time()).all;
     const Remedy* threads = with_set(remedies, "--threads 1");
     REQUIRE(threads);
     CHECK(threads->reason == "");
@@ -385,7 +448,7 @@ TEST_CASE("where other work takes the cores, remedies for the rest of a step are
   verdict.bottleneck = Bottleneck::contention;
   verdict.otherwise = Bottleneck::launch;
   std::vector<std::string> names;
-  for (const Remedy& one : try_remedies(profile, verdict, fit, settings, {}, {}, {.together = 8}).all)
+  for (const Remedy& one : tried_remedies(profile, verdict, fit, settings, {}, {}, {.together = 8}).all)
     names.push_back(one.name);
   CHECK(names == Texts{"1 thread of operators", "no loader threads", "32 repeats or trials in one stack",
                        "a batch 2 times as large", "a batch 4 times as large"});
@@ -403,7 +466,7 @@ TEST_CASE("changes of a trial stand below the option that builds it") {
     return fit;
   };
   const auto tried = [&](const StageOfTraining& stage) {
-    return try_remedies(profile, verdict, fit, settings, built, long_time(), stage).all;
+    return tried_remedies(profile, verdict, fit, settings, built, long_time(), stage).all;
   };
   CHECK(tried({.path = "build."}).front().set.front().starts_with("build.batch="));
   REQUIRE(asked.size() == 1);

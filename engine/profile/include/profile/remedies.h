@@ -79,7 +79,8 @@ struct Remedy {
   bool has_ratio() const { return is_tried() && ratio.median > 0; }
   bool has_interval() const { return has_ratio() && pairs >= static_cast<std::int64_t>(least_for_interval); }
   bool wins() const { return has_interval() && is_gain(ratio); }
-  bool keeps_result() const { return is_tried() && result.starts_with("same "); }
+  bool has_same_weights() const { return result.starts_with("same "); }
+  bool keeps_result() const { return is_tried() && has_same_weights(); }
   bool changes_result() const {
     return is_tried() && (result == "changes the result" || result.starts_with("may change the result: "));
   }
@@ -99,6 +100,7 @@ struct JoinedRemedies {
 
 struct TriedRemedies {
   std::vector<Remedy> all = {};
+  bool had_no_time = false;  // whether some could have been tried, and for none of them time was left
   JoinedRemedies joined = {};
 };
 
@@ -131,10 +133,10 @@ JoinedRemedies join_remedies(const std::vector<Remedy>& remedies, const RatioOfC
 // later these weights say too little. The options' steps_share is less than 1. A remedy that the stage refuses is not
 // tried, and the refusal is its reason; so are those for which no time is left. Of a task, whose loop is code, other
 // numbers of threads alone can be tried. Of a fit that memory does not hold (Profile::no_room), five steps are taken
-// with each remedy.
-TriedRemedies try_remedies(const Profile& profile, const StepVerdict& verdict, const Options& training,
-                           const RunSettings& settings, const WithSet& with_set, const ProfileOptions& options,
-                           const StageOfTraining& stage = {});
+// with each remedy. Fills `tried`, which is empty before: what it has stays where Error{interrupted} is raised.
+void try_remedies(TriedRemedies& tried, const Profile& profile, const StepVerdict& verdict, const Options& training,
+                  const RunSettings& settings, const WithSet& with_set, const ProfileOptions& options,
+                  const StageOfTraining& stage = {});
 
 // The metric by which the remedies of a fit are judged: the one that the fit monitors, if the validation part is
 // measured by it, else val.loss. Error{usage} for a fit whose validation part is not measured.
