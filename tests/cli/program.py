@@ -5,6 +5,7 @@ program said. Nothing here waits for a time to pass: tests wait for what the pro
 """
 
 import contextlib
+import hashlib
 import json
 import os
 import pathlib
@@ -228,6 +229,10 @@ class CliTest(unittest.TestCase):
 
     def recipe(self, name="r.lua", **options):
         return self.write(name, fit(**options))
+
+    def changes_of(self, name="r.lua"):
+        """The first line of a file for `trainlab run --apply` whose changes were tried with this recipe."""
+        return f'recipe = "{hashlib.blake2b((self.folder / name).read_bytes(), digest_size=32).hexdigest()}"'
 
     def run_program(self, *arguments, code=0, cwd=None, program=PROGRAM, before=()):
         """Runs the program to its end, which must be `code`; `before` are words of a command in front of it. Every

@@ -138,16 +138,14 @@ class Profile(CliTest):
         self.assertGreater(profile["samples_per_second"]["median"], 0)
         self.assertEqual(os.listdir(self.folder), [], "a profile leaves nothing behind")
 
-    def test_text_begins_with_the_verdict_and_its_changes_are_applied(self):
+    def test_text_begins_with_the_verdict_and_changes_are_applied(self):
         self.recipe()
-        text = self.run_program("profile", "r.lua", "--seconds", "0.3", "--threads", "1", "--apply", "faster.toml").out
+        text = self.run_program("profile", "r.lua", "--seconds", "0.3", "--threads", "1").out
         self.assertIn(text.split(":")[0], VERDICTS)
         for word in ("confidence", "samples/s", "launch_gap", "operators", "at its peak, in ", "backward ms",
                      "8 of 11 rows"):
             self.assertIn(word, text)
-        text = (self.folder / "faster.toml").read_text()
-        self.assertIn("stage = 'f'", text.replace('"', "'"))
-        recipe = re.search(r"recipe = .*", text).group(0)
+        recipe = self.changes_of()
         self.write("faster.toml", recipe + '\nstage = "f"\nset = [ "batch=8", "epochs=2" ]\nthreads = 1\n')
         summary = self.run_program("run", "r.lua", "--apply", "faster.toml", "--json").json()
         self.assertEqual(summary["steps"], 2 * 60 // 8 + 1)
@@ -166,6 +164,15 @@ class Profile(CliTest):
         self.assert_said(self.run_program("run", "r.lua", "--apply", "faster.toml", code=2),
                          "the changes were tried with another text of the recipe",
                          "; or make them as they are: --set f:batch=8")
+
+    def test_changes_that_no_time_was_left_to_try_replace_no_earlier_ones(self):
+        self.recipe(**SLOW_INPUT)
+        earlier = self.changes_of() + '\nstage = "f"\nset = [ "batch=8" ]\n'
+        self.write("c.toml", earlier)
+        told = self.run_program("profile", "r.lua", "--seconds", "0.3", "--threads", "1", "--apply", "c.toml", code=3)
+        self.assert_said(told, "--apply: not written, because no time was left for the remedies")
+        self.assertIn("not tried: no time left (--seconds ", told.out)
+        self.assertEqual((self.folder / "c.toml").read_text(), earlier)
 
     def test_all_rows_of_a_table(self):
         self.recipe()

@@ -178,8 +178,9 @@ class ProfileExecution final : public BesideExecution {
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::interrupted) throw;
       found.is_interrupted = true;
-      found.details.missing.push_back("the rest: " + error.message());
+      found.missing.push_back("the rest: " + error.message());
     }
+    found.details.missing.insert(found.details.missing.end(), found.missing.begin(), found.missing.end());
     return tell(what, found);
   }
 
@@ -199,7 +200,8 @@ class ProfileExecution final : public BesideExecution {
     std::optional<Timeline> timeline = {};
     ProfileDetails details = {};
     TriedRemedies remedies = {};
-    bool has_remedies = false;  // whether remedies were tried until an end
+    std::vector<std::string> missing = {};  // ProfileDetails::missing, of the other parts
+    bool has_remedies = false;              // whether remedies were tried until an end
     bool is_interrupted = false;
   };
 
@@ -207,13 +209,12 @@ class ProfileExecution final : public BesideExecution {
                    Findings& found) {
     const Options& stage = what.stage;
     // A part that goes wrong is missing with the reason, because what was measured before holds all the same.
-    std::vector<std::string> missing;
     const auto part = [&](const std::string& name, const auto& work) {
       try {
         work();
       } catch (const Error& error) {
         if (error.kind() == ErrorKind::interrupted) throw;
-        missing.push_back(name + ": " + error.headline());
+        found.missing.push_back(name + ": " + error.headline());
       }
     };
     if (found.profile.no_room.empty()) {
@@ -228,8 +229,8 @@ class ProfileExecution final : public BesideExecution {
     run().say(text.substr(0, text.find('\n')) + (has_verdict ? "; trying remedies" : ""));
     const WithSet with_set = [&](const std::vector<std::string>& set) { return with_more(what, settings, set); };
     part("remedies", [&] {
-      found.remedies = try_remedies(
-          found.profile, verdict, stage, settings, with_set, options,
+      try_remedies(
+          found.remedies, found.profile, verdict, stage, settings, with_set, options,
           {.path = what.path,
            .together = what.together,
            .workers = what.workers,
@@ -246,7 +247,6 @@ class ProfileExecution final : public BesideExecution {
           throw run_error("no change that changes the result was tried");
       });
     }
-    found.details.missing.insert(found.details.missing.end(), missing.begin(), missing.end());
   }
 
   // Writes and sends the findings, and returns the exit code. A file that cannot be written leaves the others and the
@@ -266,7 +266,10 @@ class ProfileExecution final : public BesideExecution {
     };
     write("trace", found.timeline ? "" : "no step was recorded",
           [&](const std::filesystem::path& path) { found.timeline->write(path); });
-    write("apply", found.has_remedies ? "" : "the remedies were not tried", [&](const std::filesystem::path& path) {
+    const std::string no_changes = !found.has_remedies          ? "the remedies were not tried"
+                                   : found.remedies.had_no_time ? "no time was left for the remedies"
+                                                                : "";
+    write("apply", no_changes, [&](const std::filesystem::path& path) {
       AppliedChanges changes = changes_of(found.remedies.joined);
       changes.with = tried_with(request(), run().sources());
       changes.stage = what.whole.string("name");
