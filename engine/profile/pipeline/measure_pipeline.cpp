@@ -89,13 +89,13 @@ std::optional<double> PipelineTable::sample_seconds() const {
 double PipelineTable::loader_seconds() const {
   double sum = 0;
   for (const StageCost& one : stages) sum += in_loader(one.stage) ? one.seconds : 0;
-  return sum / static_cast<double>(made) * static_cast<double>(step_samples);
+  return sum / static_cast<double>(made) * step_samples;
 }
 
 double PipelineTable::transform_seconds() const {
   const auto found = std::ranges::find(stages, InputStage::transform, &StageCost::stage);
   if (found == stages.end()) return 0;
-  return found->seconds / static_cast<double>(found->samples) * static_cast<double>(step_samples);
+  return found->seconds / static_cast<double>(found->samples) * step_samples;
 }
 
 std::optional<int> PipelineTable::threads_needed() const {
@@ -148,7 +148,7 @@ PipelineTable measure_pipeline(FitPlan& plan, const PipelineWork& work) {
     if (one.stage == InputStage::wait) table.wait_seconds = one.seconds / (cold_steps + clock.warm_steps());
   }
   table.step_seconds = clock.without_fetch();
-  table.step_samples = plan.loader.batch * plan.accumulate;
+  table.step_samples = plan.step_samples();
   if (const std::vector<FilePlace> places = places_of(plan.data.train); !places.empty())
     table.storage = measure_storage(places);
   return table;

@@ -10,7 +10,7 @@ namespace trainlab {
 
 Timeline record_timeline(FitPlan& plan, const TimelineLimits& limits) {
   count_tensor_memory();
-  TimelineRecorder recorder(limits.events, plan.loader.batch * plan.accumulate, steady_seconds);
+  TimelineRecorder recorder(limits.events, plan.step_samples(), steady_seconds);
   {
     const ListeningToLoader loader(plan, recorder);
     const ListeningToOperators operators(recorder, false);

@@ -160,7 +160,8 @@ TEST_CASE("augmentation and the recipe's transforms are stages; the queue is loo
   CHECK(stage(table, InputStage::augment).samples == table.made);
   CHECK(stage(table, InputStage::gather).samples == table.made);
   CHECK(find(table.stages, InputStage::decode) == nullptr);
-  CHECK(table.step_samples == 32);
+  CHECK(plan.step_samples() < 32);  // the last step of an epoch has fewer
+  CHECK(table.step_samples == plan.step_samples());
   CHECK(table.step_seconds > 0);
   CHECK(table.threads_needed() >= 1);
   // Three steps warm up, and one ends the measurement. Batches of validations are not in it.

@@ -2,6 +2,7 @@
 // of the test's own where they matter.
 #include "profile/timeline.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <set>
@@ -130,6 +131,27 @@ TEST_CASE("a timeline of a fit has its phases, layers and operators, the loader'
   CHECK(phases.contains("backward"));
   CHECK(inputs.contains("gather"));
   CHECK(counters == std::set<std::string>{"batches ready", "samples per second", "tensor memory"});
+}
+
+TEST_CASE("samples per second of a fit count the mean samples of a step") {
+  prepare_arithmetic(1);
+  // Each epoch has a step of 1,700 samples and one of 97.
+  const Options options = parse_options(
+      R"({"@": "fit", "name": "test", "data": {"@": "data.digits"}, "model": {"@": "nn.Sequential", "layers": [
+          {"@": "nn.Flatten"}, {"@": "nn.Linear", "out_features": 10}]}, "loss": "cross_entropy",
+          "optim": {"@": "optim.SGD", "lr": 0.01}, "batch": 1700, "steps": 30})");
+  FitPlan plan = plan_fit(options, {});
+  const Timeline timeline = record_timeline(plan, {.steps = 20});
+  std::vector<double> samples;
+  double last = -1;
+  for (const TimelineEvent& event : timeline.events) {
+    if (name_of(timeline, event) != "samples per second") continue;
+    if (last >= 0) samples.push_back(event.value * (event.begin - last));
+    last = event.begin;
+  }
+  REQUIRE(samples.size() == 18);
+  std::ranges::nth_element(samples, samples.begin() + 9);
+  CHECK(samples[9] == Approx(1797 / 2.0).epsilon(0.05));
 }
 
 TEST_CASE("a flame chart has the last steps, each span with the number of spans around") {

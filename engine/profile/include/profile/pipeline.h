@@ -98,7 +98,7 @@ struct PipelineTable {
   // Figures from steps of the fit itself: the seconds of a step without the fetching of its batches, and the seconds
   // that a step waits for its batches. NaN where no step was taken.
   double step_seconds = unknown, wait_seconds = unknown;
-  std::int64_t step_samples = 0;
+  double step_samples = 0;  // the mean over an epoch
   std::vector<QueueFill> fill;
 
   // Seconds of work by the loader's threads, or by the recipe's thread, for the samples of a step.
