@@ -71,6 +71,15 @@ TEST_CASE("what is no speed, or of another stage, is refused") {
   CHECK(error_of([] {
           compared(speed(1, 0.1), Value::Map{{"kind", "profile"}});
         }).find("--against old.json: expected") != std::string::npos);
+  for (const Value& samples : {Value(Value::Map{}), Value(Value::Map{{"median", 1.0}}), Value("many"), Value(3.0)}) {
+    Value damaged = speed(1, 0.1);
+    damaged.set("samples_per_second", samples);
+    CHECK(error_of([&] { compared(speed(1, 0.1), damaged); }).find("--against old.json: expected what") !=
+          std::string::npos);
+  }
+  Value of_task = speed(1, 0.1);
+  of_task.set("samples_per_second", Value());
+  CHECK(compared(speed(1, 0.1), of_task).ratio.median == Approx(1));
   Value other = speed(1, 0.1);
   other.set("stage", "g");
   CHECK(error_of([&] { compared(speed(1, 0.1), other); }).find("found that of \"g\"") != std::string::npos);
