@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 
+#include <cmath>
+#include <cstdint>
 #include <iterator>
+#include <string>
 #include <string_view>
 
 #include "core/files.h"
@@ -26,7 +29,13 @@ std::string_view kind_name(TimelineEvent::Kind kind) {
 
 namespace {
 
-constexpr double microseconds = 1e6;
+// A time in whole nanoseconds. Rounding keeps the order of times, so that events nest afterwards as they did before.
+std::int64_t whole(double seconds) { return std::llround(seconds * 1e9); }
+
+// Whole nanoseconds as microseconds, exactly.
+std::string microseconds(std::int64_t nanoseconds) {
+  return fmt::format("{}.{:03}", nanoseconds / 1000, nanoseconds % 1000);
+}
 
 }  // namespace
 
@@ -43,14 +52,15 @@ void Timeline::write(const std::filesystem::path& path) const {
     }
     for (const TimelineEvent& event : events) {
       const std::string& name = quoted_names[event.name];
-      const double begin = event.begin * microseconds;
+      const std::int64_t begin = whole(event.begin);
       fmt::format_to(out, ",\n");
       if (event.kind == TimelineEvent::Kind::counter) {
-        fmt::format_to(out, R"({{"ph":"C","pid":1,"name":{},"ts":{:.3f},"args":{{"value":{:.6g}}}}})", name, begin,
-                       event.value);
+        fmt::format_to(out, R"({{"ph":"C","pid":1,"name":{},"ts":{},"args":{{"value":{:.6g}}}}})", name,
+                       microseconds(begin), event.value);
       } else {
-        fmt::format_to(out, R"({{"ph":"X","pid":1,"tid":{},"name":{},"cat":"{}","ts":{:.3f},"dur":{:.3f}}})",
-                       event.thread + 1, name, kind_name(event.kind), begin, event.value * microseconds);
+        fmt::format_to(out, R"({{"ph":"X","pid":1,"tid":{},"name":{},"cat":"{}","ts":{},"dur":{}}})", event.thread + 1,
+                       name, kind_name(event.kind), microseconds(begin),
+                       microseconds(whole(event.begin + event.value) - begin));
       }
       if (piece.size() > 1 << 16) {
         append(piece);

@@ -189,6 +189,23 @@ TEST_CASE("a flame chart has the last steps, each span with the number of spans 
   CHECK(Timeline().flame().is_nil());
 }
 
+TEST_CASE("events nest in the file as they do in the recording") {
+  Timeline timeline;
+  timeline.threads = {"training"};
+  timeline.names = {"inside", "around"};
+  // Rounded by itself, the duration of the inner event would be as long as that of the outer one, which begins before.
+  timeline.events = {{.name = 0, .begin = 0.6e-9, .value = 1.8e-9}, {.name = 1, .begin = 0, .value = 2.4e-9}};
+  const std::filesystem::path path = "nested.json";
+  timeline.write(path);
+  const Value::List events = parse_json(read_file(path), "trace")["traceEvents"].list();
+  REQUIRE(events.size() == 4);
+  const Value &inside = events[2], &around = events[3];
+  CHECK(inside["ts"] == Value(0.001));
+  CHECK(inside["dur"] == Value(0.001));
+  CHECK(around["ts"].number() == 0);
+  CHECK(around["dur"] == Value(0.002));
+}
+
 TEST_CASE("names of any text are written as JSON") {
   TimelineRecorder recorder(10, 1, steady_seconds);
   recorder.began(Phase::layer, "a \"quoted\"\n\\name");
