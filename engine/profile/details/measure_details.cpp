@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <utility>
 
 #include "core/error.h"
 #include "profile/details.h"
@@ -88,7 +89,11 @@ void measure_fit(Parts& parts, FitPlan& plan, const Measures& measures, const st
 void measure_task(Parts& parts, const Profile& profile, const Options& stage, const RunSettings& settings) {
   parts.miss("memory", "a task's loop is code, in which no peak can be located");
   if (!profile.is_synchronous) return parts.miss("layers and roofs", "they are measured on the CPU");
-  parts.measure("layers", [&] { parts.details.layers = measure_task_layers(stage, settings, layer_steps(parts, 0)); });
+  parts.measure("layers", [&] {
+    LayerTable layers = measure_task_layers(stage, settings, layer_steps(parts, 0));
+    if (!layers.type.empty()) parts.details.type = layers.type;  // which only the loop's operators tell
+    parts.details.layers = std::move(layers);
+  });
   measure_machine(parts, judge(measures_of(profile)).bottleneck == Bottleneck::contention);
 }
 

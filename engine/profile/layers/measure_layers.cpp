@@ -10,6 +10,7 @@
 #include "recording.h"
 #include "steps/measure.h"
 #include "tensor/device.h"
+#include "tensor/types.h"
 
 namespace trainlab {
 namespace {
@@ -81,6 +82,7 @@ std::map<std::string, double> stated_flops(const FitPlan& plan, const Recording&
 // `stated`: FLOPs of a call of a layer, by path; see LayerCost::flops.
 LayerTable table_of(const Recording& recording, const std::map<std::string, double>& stated) {
   LayerTable table;
+  if (const std::optional<at::ScalarType> type = recording.type()) table.type = dtype_name(*type);
   table.steps = static_cast<std::int64_t>(recording.timed().size());
   const double tick = recording.tick_seconds() / static_cast<double>(table.steps);
   const auto counted = static_cast<double>(recording.counted());

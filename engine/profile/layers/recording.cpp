@@ -216,9 +216,19 @@ void Recording::count_work(const at::RecordFunction& function, const Frame& fram
   frame.sums->bytes += own_bytes;
   frames_.back().moved_inside += own_bytes + frame.moved_inside;
   if (!frame.kind->products) return;
-  frame.sums->flops += frame.products.fixed;
+  double flops = frame.products.fixed;
   if (frame.products.per_output_value > 0 && !outputs.empty())
-    frame.sums->flops += frame.products.per_output_value * static_cast<double>(outputs[0].toTensor().numel());
+    flops += frame.products.per_output_value * static_cast<double>(outputs[0].toTensor().numel());
+  frame.sums->flops += flops;
+  // Some products leave out the outputs that nobody asked for.
+  const auto output =
+      std::ranges::find_if(outputs, [](const c10::IValue& one) { return one.isTensor() && one.toTensor().defined(); });
+  if (output != outputs.end()) flops_[output->toTensor().scalar_type()] += flops;
+}
+
+std::optional<at::ScalarType> Recording::type() const {
+  const auto most = std::ranges::max_element(flops_, {}, [](const auto& one) { return one.second; });
+  return most == flops_.end() ? std::nullopt : std::optional(most->first);
 }
 
 }  // namespace trainlab

@@ -11,6 +11,8 @@
 // steps and plain steps take turns; the plain ones show how much time the timing adds.
 #pragma once
 
+#include <c10/core/ScalarType.h>
+
 #include <array>
 #include <cstdint>
 #include <map>
@@ -81,6 +83,8 @@ class Recording final : public TraceListener, public TaskStepListener, public Op
   // The rows in the order of their first beginnings: a layer before the layers inside.
   const std::vector<std::unique_ptr<RowSums>>& rows() const { return rows_; }
   std::int64_t counted() const { return counted_; }
+  // The type of the numbers of the products that have most of the FLOPs; nullopt where there were none.
+  std::optional<at::ScalarType> type() const;
   double tick_seconds() const { return timed_ticks_ > 0 ? timed_seconds_ / static_cast<double>(timed_ticks_) : 0; }
   // The seconds of each timed step, and of each plain one.
   const std::vector<double>& timed() const { return timed_; }
@@ -138,6 +142,7 @@ class Recording final : public TraceListener, public TaskStepListener, public Op
   std::vector<std::unique_ptr<RowSums>> rows_;
   std::unordered_map<const char*, OperatorKind> kinds_;  // by the address of the operator's name
   std::int64_t counted_ = 0;
+  std::map<at::ScalarType, double> flops_;  // of the products, by the type of what they give
   std::vector<double> timed_, plain_;
 };
 

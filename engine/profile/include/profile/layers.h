@@ -52,10 +52,11 @@ enum class LayerView { layers, operators };
 
 struct LayerTable {
   std::vector<LayerCost> rows;  // in the order of the step, a layer before the layers inside
-  std::int64_t steps = 0;       // timed steps
-  double step_seconds = 0;      // mean of the timed steps; the rows add up to it
-  double plain_seconds = 0;     // median of the steps between the timed ones that are not measured inside
-  double overhead = 0;          // how much longer a timed step takes than a plain one: 0.1 is a tenth; from the medians
+  std::string type = {};     // of the numbers of the products that have most of the FLOPs: "float32"; empty without any
+  std::int64_t steps = 0;    // timed steps
+  double step_seconds = 0;   // mean of the timed steps; the rows add up to it
+  double plain_seconds = 0;  // median of the steps between the timed ones that are not measured inside
+  double overhead = 0;       // how much longer a timed step takes than a plain one: 0.1 is a tenth; from the medians
 
   // `overhead`, unless the two medians say nothing of it: with fewer than three timed steps, or where a busy machine
   // has made the plain steps the longer ones.
