@@ -111,7 +111,7 @@ class Asking {
 // The answer; nullopt after a signal, which `signal` then has.
 std::optional<Value> await_answer(const Asking& asking, const fs::path& run, const StageRecord& stage, double seconds,
                                   const Arguments& given, const HeldSignals& signals, int& signal) {
-  const double longest = 60 + 10 * seconds, begun = steady_seconds();
+  const double longest = longest_wait(seconds), begun = steady_seconds();
   bool is_told = false;
   while (true) {
     // Asked before the answer, which may be the stage's last words.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
+#include <chrono>
 #include <system_error>
 
 #include "core/error.h"
@@ -15,6 +16,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::int64_t longest_request = 4096;  // bytes
+constexpr double longest_asking = 10;           // seconds that writing a request may take
 constexpr double least_seconds = 0.01, most_seconds = 86'400;
 
 bool is_id(const std::string& text) {
@@ -30,6 +32,8 @@ std::optional<SnapshotRequest> request_from(const Value& value) {
 }
 
 }  // namespace
+
+double longest_wait(double seconds_of_request) { return 60 + 10 * seconds_of_request; }
 
 fs::path snapshot_request_path(const fs::path& stage) { return stage / "snapshot.request"; }
 
@@ -48,10 +52,45 @@ fs::path taken_path(const fs::path& stage, const std::string& id) { return stage
 
 }  // namespace
 
-void ask_for_snapshot(const fs::path& stage, const SnapshotRequest& request) {
-  if (snapshot_request(stage)) {
-    throw run_error("--attach: another process measures this run at present").hint("try again in a moment");
+namespace {
+
+// The seconds since a file or a folder was written; negative where there is none.
+double age(const fs::path& path) {
+  std::error_code failed;
+  const fs::file_time_type written = fs::last_write_time(path, failed);
+  if (failed) return -1;
+  return std::chrono::duration<double>(fs::file_time_type::clock::now() - written).count();
+}
+
+Error is_measured_already() {
+  return run_error("--attach: another process measures this run at present").hint("try again in a moment");
+}
+
+// While an object lives, its process alone asks.
+class Alone {
+ public:
+  explicit Alone(const fs::path& stage) : path_(stage / "snapshot.asking") {
+    std::error_code ignored;
+    if (age(path_) > longest_asking) fs::remove(path_, ignored);  // a process was killed while it asked
+    // Where nothing can be made, the request cannot be written either, and then says why.
+    if (file_calls().make_directory(path_) != 0 && errno == EEXIST) throw is_measured_already();
   }
+  ~Alone() {
+    std::error_code ignored;
+    fs::remove(path_, ignored);
+  }
+  Alone(const Alone&) = delete;
+
+ private:
+  const fs::path path_;
+};
+
+}  // namespace
+
+void ask_for_snapshot(const fs::path& stage, const SnapshotRequest& request) {
+  const Alone alone(stage);
+  const std::optional<SnapshotRequest> other = snapshot_request(stage);
+  if (other && age(snapshot_request_path(stage)) <= longest_wait(other->seconds)) throw is_measured_already();
   const Value value = Value::Map{{"id", request.id}, {"seconds", request.seconds}, {"trace", request.has_trace}};
   write_atomic(snapshot_request_path(stage), to_json(value) + "\n");
 }

@@ -2,7 +2,11 @@
 #include "run/snapshot.h"
 
 #include <catch2/catch.hpp>
+#include <chrono>
+#include <string>
+#include <utility>
 
+#include "core/error.h"
 #include "core/files.h"
 #include "support/temporary_folder.h"
 
@@ -42,6 +46,69 @@ TEST_CASE("the request of another process stays when one is answered or withdraw
   REQUIRE(snapshot_request(stage));
   CHECK(snapshot_request(stage)->id == "b2");
   withdraw_snapshot_request(stage, "b2");
+  CHECK(fs::is_empty(stage));
+}
+
+namespace {
+
+// While the first request is written, another process asks too.
+class AsksMeanwhile final : public FileCalls {
+ public:
+  int rename(const fs::path& from, const fs::path& to) override {
+    if (to.filename() == "snapshot.request" && !std::exchange(asked_, true)) {
+      try {
+        ask_for_snapshot(to.parent_path(), {.id = "b2"});
+      } catch (const Error& error) {
+        refusal_ = error.headline();
+      }
+    }
+    return FileCalls::rename(from, to);
+  }
+  const std::string& refusal() const { return refusal_; }
+
+ private:
+  bool asked_ = false;
+  std::string refusal_;
+};
+
+void make_old(const fs::path& path, int seconds) {
+  fs::last_write_time(path, fs::last_write_time(path) - std::chrono::seconds(seconds));
+}
+
+}  // namespace
+
+TEST_CASE("of two processes that ask at once the second is refused") {
+  const TemporaryFolder temporary;
+  const fs::path& stage = temporary.path();
+  AsksMeanwhile calls;
+  {
+    const ScopedFileCalls scoped(calls);
+    ask_for_snapshot(stage, {.id = "a1"});
+  }
+  CHECK(calls.refusal() == "--attach: another process measures this run at present");
+  REQUIRE(snapshot_request(stage));
+  CHECK(snapshot_request(stage)->id == "a1");
+  withdraw_snapshot_request(stage, "a1");
+  CHECK(fs::is_empty(stage));
+}
+
+TEST_CASE("a process that was killed while it asked or waited blocks no other for ever") {
+  const TemporaryFolder temporary;
+  const fs::path& stage = temporary.path();
+  ask_for_snapshot(stage, {.id = "a1", .seconds = 5});
+  make_old(snapshot_request_path(stage), 100);  // of 110 s for which it may wait
+  CHECK_THROWS_WITH(ask_for_snapshot(stage, {.id = "b2"}), Catch::Contains("another process measures this run"));
+  make_old(snapshot_request_path(stage), 20);
+  ask_for_snapshot(stage, {.id = "b2"});
+  CHECK(snapshot_request(stage)->id == "b2");
+  withdraw_snapshot_request(stage, "b2");
+
+  const fs::path asking = stage / "snapshot.asking";
+  fs::create_directory(asking);
+  CHECK_THROWS_WITH(ask_for_snapshot(stage, {.id = "c3"}), Catch::Contains("another process measures this run"));
+  make_old(asking, 20);
+  ask_for_snapshot(stage, {.id = "c3"});
+  withdraw_snapshot_request(stage, "c3");
   CHECK(fs::is_empty(stage));
 }
 

@@ -22,8 +22,12 @@ std::filesystem::path snapshot_request_path(const std::filesystem::path& stage);
 std::filesystem::path snapshot_answer_path(const std::filesystem::path& stage, const std::string& id);
 std::filesystem::path snapshot_trace_path(const std::filesystem::path& stage, const std::string& id);
 
-// For the process that asks: writes the request. Raises Error{run} where another one waits for its answer, and as
-// write_atomic does.
+// The longest time for which the process that asks waits for its answer.
+double longest_wait(double seconds_of_request);
+
+// For the process that asks: writes the request. Raises Error{run} where another one asks or waits for its answer, and
+// as write_atomic does. Of two that ask at once only one gets through. A request that is older than the longest wait
+// was left behind by a process that was killed, and is replaced.
 void ask_for_snapshot(const std::filesystem::path& stage, const SnapshotRequest& request);
 // Removes the request, unless another process has asked since then, with its answer and trace. For a process that
 // trains and cannot write its answer too: a request that is gone without an answer gets none.
