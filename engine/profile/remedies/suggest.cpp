@@ -193,6 +193,7 @@ std::vector<Remedy> remedies_for(Bottleneck verdict, const FitFacts& facts) {
       suggestions.fewer_layers();
       break;
     case Bottleneck::bandwidth:
+      suggestions.threads(facts.cores);
       suggestions.smaller_batch();  // whose tensors may fit the caches
       suggestions.batch(2);
       suggestions.precision();
@@ -202,11 +203,13 @@ std::vector<Remedy> remedies_for(Bottleneck verdict, const FitFacts& facts) {
       suggestions.fewer_layers();
       break;
     case Bottleneck::optimizer:
+      suggestions.threads(facts.cores);
       suggestions.batch(2);
       suggestions.accumulate();
       suggestions.fewer_features();
       break;
     case Bottleneck::evaluation:
+      suggestions.threads(facts.cores);
       suggestions.validate();
       suggestions.metrics();
       break;

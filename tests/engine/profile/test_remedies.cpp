@@ -47,7 +47,9 @@ TEST_CASE("remedies suit the verdict") {
   CHECK(with_set(remedies_for(Bottleneck::input, facts()), "loader.prefetch=16"));
   CHECK(with_set(remedies_for(Bottleneck::launch, facts()), "batch=128"));
   CHECK(with_set(remedies_for(Bottleneck::launch, facts()), "batch=256"));
-  CHECK(with_set(remedies_for(Bottleneck::compute, facts()), "--threads 4"));
+  for (const Bottleneck verdict :
+       {Bottleneck::compute, Bottleneck::bandwidth, Bottleneck::optimizer, Bottleneck::evaluation})
+    CHECK(with_set(remedies_for(verdict, facts()), "--threads 4"));
   CHECK(with_set(remedies_for(Bottleneck::optimizer, facts()), "accumulate=2"));
   CHECK(with_set(remedies_for(Bottleneck::evaluation, facts()), "validate=\"40 steps\""));
   CHECK(with_set(remedies_for(Bottleneck::evaluation, facts()), "metrics=nil"));
