@@ -32,6 +32,7 @@ Value RecordedMemory::to_value() const {
   Value categories = all["categories"];
   categories.set("program", program());
   all.set("categories", std::move(categories));
+  all.set("counted_peak", counted_peak);
   all.set("resident", resident);
   return all;
 }

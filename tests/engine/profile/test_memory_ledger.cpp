@@ -152,6 +152,7 @@ TEST_CASE("a fit that is shorter than asked is recorded in its last step") {
   const RecordedMemory recorded = record_memory(plan_of(fit));
   CHECK(recorded.steps == 1);
   CHECK(recorded.ledger.peak == recorded.counted_peak);
+  CHECK(recorded.to_value()["counted_peak"] == Value(recorded.counted_peak));
   CHECK(recorded.ledger.peak > 0);
 }
 

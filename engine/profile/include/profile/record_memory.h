@@ -17,8 +17,8 @@ struct RecordedMemory {
   // Bytes that the process holds beside tensors: code, buffers of libraries, and memory that the allocator keeps.
   // Resident memory follows the peak of earlier steps, because the allocator gives little back between steps.
   std::int64_t program() const { return resident > ledger.peak ? resident - ledger.peak : 0; }
-  // The ledger's value with the member `resident`, and with the category `program`. The categories sum to `resident`
-  // where the process holds at least the peak.
+  // The ledger's value with the members `counted_peak` and `resident`, and with the category `program`. The categories
+  // sum to `resident` where the process holds at least the peak.
   Value to_value() const;
 };
 
