@@ -103,7 +103,6 @@ class TaskWatch final : public Observer, public RowJudge {
   void stepped(const StepView& view) override { step_ = view.step; }
   void finished(const Value&) override { snapshots_.finished(step_); }
 
-  void row(const std::function<std::optional<double>(const std::string&)>&) override {}
   std::optional<std::string> over() override {
     snapshots_.stepped(step_);
     return std::nullopt;

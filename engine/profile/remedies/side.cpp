@@ -32,7 +32,6 @@ class EndsAfterSteps final : public Observer, public RowJudge {
  public:
   bool wants_step(std::int64_t) override { return true; }
   void stepped(const StepView& view) override { steps_ = view.step; }
-  void row(const std::function<std::optional<double>(const std::string&)>&) override {}
   std::optional<std::string> over() override {
     if (steps_ < compared && ++passes_ < 20 * compared) return std::nullopt;
     return "its steps are compared";

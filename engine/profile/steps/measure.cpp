@@ -127,7 +127,6 @@ StepLimits fitting(StepLimits limits, const FitPlan& plan) {
 class TaskSteps final : public RowJudge {
  public:
   explicit TaskSteps(TaskStepListener& listener) : listener_(listener) {}
-  void row(const std::function<std::optional<double>(const std::string&)>&) override {}
   std::optional<std::string> over() override {
     if (listener_.in_step()) listener_.step_ended();
     if (listener_.is_done()) return "the steps are measured";
