@@ -15,7 +15,6 @@ namespace trainlab {
 namespace {
 
 constexpr std::int64_t loader_rounds = 4;  // rounds of A B B A, which give eight ratios
-constexpr double least_gain = 1.02;        // a smaller ratio is no gain
 constexpr double least_wait = 0.02;        // a step that waits a smaller share of its time has nothing to gain
 
 LoaderSize size_of(const FitPlan& plan) { return {plan.loader.threads, plan.loader.prefetch}; }
@@ -80,7 +79,7 @@ std::size_t fewest_of_the_fastest(const std::vector<TriedLoader>& tried) {
   std::size_t fewest = 0;
   for (std::size_t i = 1; i < tried.size(); ++i) {
     const TriedLoader& one = tried[i];
-    if (one.ratio.low <= 1 || one.ratio.median < least_gain || one.ratio.median * least_gain < fastest) continue;
+    if (!is_gain(one.ratio) || one.ratio.median * least_gain < fastest) continue;
     const auto cost = [](LoaderSize size) { return std::pair(size.threads, size.prefetch); };
     if (fewest == 0 || cost(one.size) < cost(tried[fewest].size)) fewest = i;
   }

@@ -52,7 +52,8 @@ struct RemedyQuality {
 };
 
 // Whether a ratio of speeds is a gain: its whole interval is above 1, and its median is 1.02 or more.
-inline bool is_gain(const Interval& ratio) { return ratio.low > 1 && ratio.median >= 1.02; }
+inline constexpr double least_gain = 1.02;
+inline bool is_gain(const Interval& ratio) { return ratio.low > 1 && ratio.median >= least_gain; }
 
 struct Remedy {
   std::string name = {};  // "more loader threads"
