@@ -9,7 +9,8 @@ the test part, which in runs as short as these would take more than their propor
 
 Prints for each case what the profile promises (the speed with all changes to the speed without, the median and the
 95 % interval), what the runs gain (the median of the ratios of neighbours, the least and the greatest), and whether the
-promise lies within 20 % of the gain. Ends with 1 if less than 90 % do.
+promise lies within 20 % of the gain. Ends with 1 if less than 90 % do, or if the profile promises nothing for more than
+half of the stages for which there is a change that is faster and keeps the result.
 """
 
 import json
@@ -18,13 +19,16 @@ import statistics
 import sys
 import tempfile
 
-from bottlenecks import SIZES, arguments, asked, others, parser, profile
+from bottlenecks import SIZES, asked, parser, profile, stage
 from programs import TRAINLAB, run
 
 # What a case needs for a change that keeps the result: validations that decide nothing, and a core that is idle.
 MORE = {"validate": ["--set", 'keep="last"']}
 THREADS = {"gemm": ["--threads", "1"]}
 EVALUATED = ("validate", "metrics")
+# Cases for which there is such a change: more loader threads, rarer validations and checkpoints, more threads.
+PROMISING = ("augment", "storage", "validate", "commit", "gemm")
+WITHOUT_SPEED = ("capacity",)  # nothing trains without the change
 ALLOWED = 0.2
 ROUNDS = 2  # of A B B A
 LEAST_STEPS = 40
@@ -50,9 +54,9 @@ def gains(case, plain, changed, steps, promised, folder):
     return ratios
 
 
-def judge(options, case, model, size, folder):
+def judge(options, case, words, folder):
     """A row of the table without case, model and size, and whether the promise held: None where there was none."""
-    words = arguments(options, case, model, size=size) + MORE.get(case, [])
+    words = words + MORE.get(case, [])
     threads = THREADS.get(case, [])
     changes = os.path.join(folder, "changes.toml")
     result = profile(options, words, *threads, "--apply", changes)
@@ -72,6 +76,13 @@ def judge(options, case, model, size, folder):
             f"{gain:.2f} ({min(found):.2f} to {max(found):.2f}) | {'yes' if holds else '**no**'}"), holds
 
 
+def is_enough(held):
+    """Whether promises were made and held: `held` has the case of each stage, and whether its promise held, or None."""
+    promises = [one for _, one in held if one is not None]
+    promising = [one is not None for case, one in held if case in PROMISING]
+    return bool(promises) and sum(promises) >= 0.9 * len(promises) and sum(promising) >= 0.5 * len(promising)
+
+
 def main():
     given = parser(__doc__, 30)  # with 10 s, no time is left for the remedies of many cases
     given.add_argument("--run", type=float, default=4, help="seconds of each run (default 4)")
@@ -81,16 +92,19 @@ def main():
     print("| case | model | size | verdict | changes | promised | gained | within 20 % |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     for case, model in asked(options):
+        if case in WITHOUT_SPEED:
+            continue
         for size in SIZES:
             if options.size not in (None, size):
                 continue
-            with others(case, size), tempfile.TemporaryDirectory() as folder:
-                row, holds = judge(options, case, model, size, folder)
+            with stage(options, case, model, size) as words, tempfile.TemporaryDirectory() as folder:
+                row, holds = judge(options, case, words, folder)
             print(f"| {case} | {model} | {size} | {row} |", flush=True)
-            if holds is not None:
-                held.append(holds)
-    print(f"\n{sum(held)} of {len(held)} promises lie within 20 % of the gain.")
-    sys.exit(0 if held and sum(held) >= 0.9 * len(held) else 1)
+            held.append((case, holds))
+    promises = [one for _, one in held if one is not None]
+    print(f"\n{len(promises)} of {len(held)} stages have a promise.")
+    print(f"{sum(promises)} of {len(promises)} promises lie within 20 % of the gain.")
+    sys.exit(0 if is_enough(held) else 1)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,10 @@ import argparse
 import contextlib
 import json
 import os
+import subprocess
+import tarfile
+import tempfile
+from unittest import mock
 
 from busy import busy_processes
 from programs import HERE, ROOT, TRAINLAB, run
@@ -16,6 +20,7 @@ CASES = {
     "transform": ("host", FITS),
     "decode": ("input", ("cnn",)),
     "augment": ("input", ("cnn",)),
+    "storage": ("input", ("cnn",)),
     "functions": ("host", ALL),
     "reads": ("synchronisation", ALL),
     "validate": ("evaluation", FITS),
@@ -26,8 +31,14 @@ CASES = {
     "gemm": ("compute", ALL),
     "elementwise": ("bandwidth", ("mlp", "cnn", "loop")),
     "contention": ("contention", ALL),
+    "capacity": ("capacity", FITS),
 }
 SIZES = (1, 2, 3)
+# Case → the stage of the input that is the slowest.
+LIMITS = {"decode": "decode", "augment": "augment", "storage": "read"}
+SLOW_IMAGES = 2000  # about, in the archive whose reads are slow; each is read once while the archive is opened
+SLOW_NANOSECONDS = (200_000, 600_000, 2_000_000)  # before each read, by size
+MEMORY_SHARES = (0.9, 0.7, 0.5)  # of what `trainlab check` says that a step takes, by size
 
 
 def parser(doc, seconds, cases=tuple(CASES)):
@@ -50,11 +61,6 @@ def asked(options):
                 yield case, model
 
 
-def others(case, size):
-    """A context in which the programs run that compete with the stage of this case."""
-    return busy_processes(size) if case == "contention" else contextlib.nullcontext()
-
-
 def arguments(options, case, model, **parameters):
     """The recipe and its parameters, as on the command line."""
     words = [RECIPE, "--case", "none" if case == "contention" else case, "--model", model]
@@ -63,6 +69,41 @@ def arguments(options, case, model, **parameters):
     for name, file in (("images", "cifar10-jpeg.tar"), ("text", "tinyshakespeare.txt")):
         words += [f"--{name}", os.path.join(options.data, file)]
     return words
+
+
+@contextlib.contextmanager
+def slow_archive(archive, nanoseconds):
+    """Some images of the archive in an archive of their own, whose reads are slow for programs that begin meanwhile."""
+    with tempfile.TemporaryDirectory() as folder:
+        path, library = os.path.join(folder, "images.tar"), os.path.join(folder, "slow_reads.so")
+        with tarfile.open(archive) as all_images, tarfile.open(path, "w") as some:
+            files = [member for member in all_images if member.isfile()]
+            for member in files[::max(len(files) // SLOW_IMAGES, 1)]:
+                some.addfile(member, all_images.extractfile(member))
+        subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", library, os.path.join(HERE, "slow_reads.c"), "-ldl"],
+                       check=True)
+        slow = {"LD_PRELOAD": library, "SLOW_FILE": path, "SLOW_NANOSECONDS": str(nanoseconds)}
+        with mock.patch.dict(os.environ, slow):
+            yield path
+
+
+@contextlib.contextmanager
+def stage(options, case, model, size):
+    """The recipe and its parameters, as on the command line, for as long as what slows the case down is there."""
+    words = arguments(options, case, model, size=size)
+    if case == "contention":
+        with busy_processes(size):
+            yield words
+    elif case == "storage":
+        images = words.index("--images") + 1
+        with slow_archive(words[images], SLOW_NANOSECONDS[size - 1]) as path:
+            yield [*words[:images], path, *words[images + 1:]]
+    elif case == "capacity":
+        checked = json.loads(run([TRAINLAB, "check", *words, "--json", "--quiet"]))
+        limit = MEMORY_SHARES[size - 1] * checked["stages"][0]["memory"]["step"]
+        yield [*words, "--memory", f"{limit / 1e6:.3f}MB"]
+    else:
+        yield words
 
 
 def profile(options, words, *more):

@@ -11,6 +11,31 @@ COUNTS = (0, 1, 2, 3)
 ALLOWED = 1.5
 
 
+class OtherWork:
+    """A context that measures how much of the cores' time the work of others takes meanwhile: `share`, from 0 to 1.
+    The work of this process and of the processes that it has waited for does not count."""
+
+    QUIET = 0.05  # a machine on which others take less is not busy
+
+    def __enter__(self):
+        self.share = 0
+        self.before = self.times()
+        return self
+
+    def __exit__(self, *_):
+        busy, idle, own = (now - before for now, before in zip(self.times(), self.before))
+        self.share = max(busy - own, 0) / (busy + idle) if busy + idle > 0 else 0
+
+    @staticmethod
+    def times():
+        """Seconds of all cores that were busy, and that were idle, and those of the own processes."""
+        with open("/proc/stat") as file:
+            ticks = [int(word) for word in file.readline().split()[1:9]]
+        idle = ticks[3] + ticks[4]  # waiting for a disk included
+        second, own = os.sysconf("SC_CLK_TCK"), os.times()
+        return (sum(ticks) - idle) / second, idle / second, sum(own[:4])
+
+
 @contextlib.contextmanager
 def busy_processes(count):
     started = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]

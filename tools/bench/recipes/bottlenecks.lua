@@ -3,8 +3,8 @@ local nn, ops, optim = lab.nn, lab.ops, lab.optim
 
 local case = lab.param {
   "case", "none", type = "choice", doc = "what the steps wait for",
-  choices = { "none", "transform", "decode", "augment", "functions", "reads", "validate", "metrics", "commit",
-              "optimizer", "tiny", "gemm", "elementwise" },
+  choices = { "none", "transform", "decode", "augment", "storage", "functions", "reads", "validate", "metrics",
+              "commit", "optimizer", "tiny", "gemm", "elementwise", "capacity" },
 }
 local model = lab.param {
   "model", "mlp", type = "choice", doc = "what is trained; the loop is an MLP in a lab.task",
@@ -73,6 +73,11 @@ local cases = {
     local many = {}
     for i = 1, by_size(2, 6, 12) do many[i] = lab.augment.rotate { 20 } end
     fit.data = lab.data.images { path = images, size = { 32, 32 } }:split { val = 0.01 }:augment(many)
+    fit.model = nn.Sequential { nn.AvgPool2d(8), nn.Flatten(), nn.Linear(10) }
+  end,
+  -- The archive is one whose reads are slow: bottlenecks.py makes it so.
+  storage = function()
+    fit.data = lab.data.images { path = images, size = { 32, 32 } }:split { val = 0.01 }
     fit.model = nn.Sequential { nn.AvgPool2d(8), nn.Flatten(), nn.Linear(10) }
   end,
   functions = function() fit.on = { step = function() busy() end } end,
@@ -159,6 +164,8 @@ local cases = {
     end
   end,
   none = function() end,
+  -- The memory is limited by bottlenecks.py. Steps that update parameters while they go back cannot be taken in parts.
+  capacity = function() fit.memory = { fuse_step = true } end,
 }
 
 -- What a step of the loop does beside its training, by case.
