@@ -78,7 +78,7 @@ class Profile(CliTest):
         return self.profile("r.lua", "--html", "p.html", "--trace", "t.json")
 
     def of_a_task(self):
-        return self.profile(SOURCE / "recipes" / "by_hand.lua", "--html", "task.html")
+        return self.profile(SOURCE / "recipes" / "by_hand.lua", "--html", "task.html", "--trace", "task.json")
 
     def of_remedies(self):
         """Of a net so small that nearly all of a step is calls of operators, for which larger batches are remedies."""
@@ -185,6 +185,35 @@ class Profile(CliTest):
         self.assertRegex(text, r"\nmodel\[1\]\.Linear +[\d.]+ +[\d.]+\n(  .*\n)*  aten::addmm +[\d.]+ ")
         self.assert_said(self.run_program(*arguments, "phase", code=2), "--by")
 
+    def check_nesting(self, spans):
+        """Spans of a thread lie within each other or apart, to the nanosecond. Returns the outermost spans around a
+        layer."""
+        extents, around = {}, set()
+        for event in spans:
+            begin = round(1000 * event["ts"])
+            extents.setdefault(event["tid"], []).append((begin, begin + round(1000 * event["dur"]), event["name"]))
+        for of_thread in extents.values():
+            open_spans = []
+            for begin, end, name in sorted(of_thread, key=lambda one: (one[0], -one[1])):
+                while open_spans and open_spans[-1][0] <= begin:
+                    open_spans.pop()
+                if open_spans:
+                    self.assertLessEqual(end, open_spans[-1][0], f"{name} in {open_spans[-1][1]}")
+                if "Linear" in name:
+                    around.add(open_spans[0][1])
+                open_spans.append((end, name))
+        return around
+
+    def test_a_trace_of_a_task(self):
+        self.once(self.of_a_task)
+        events = json.loads((self.shared / "task.json").read_text())["traceEvents"]
+        spans = [event for event in events if event["ph"] == "X"]
+        self.assertLessEqual({"step", "fetch", "lab.build.model[2].Linear", "aten::addmm", "AddmmBackward0"},
+                             {event["name"] for event in spans})
+        self.assertGreaterEqual(sum(event["name"] == "step" for event in spans), 3)
+        self.assertEqual(self.check_nesting(spans), {"step"})
+        self.assertEqual({event["name"] for event in events if event["ph"] == "C"}, {"tensor memory"})
+
     def test_a_trace(self):
         self.once(self.text_by_layer)
         with open(self.shared / "t.json") as file:
@@ -197,29 +226,13 @@ class Profile(CliTest):
             self.assertIn(name, names)
         steps = [event for event in spans if event["name"] == "step"]
         self.assertGreaterEqual(len(steps), 3)
-        # Times are whole nanoseconds. Spans of a thread lie within each other or apart.
-        extents, around = {}, set()
-        for event in spans:
-            begin = round(1000 * event["ts"])
-            extents.setdefault(event["tid"], []).append((begin, begin + round(1000 * event["dur"]), event["name"]))
-        for of_thread in extents.values():
-            open_spans = []
-            for begin, end, name in sorted(of_thread, key=lambda one: (one[0], -one[1])):
-                while open_spans and open_spans[-1][0] <= begin:
-                    open_spans.pop()
-                if open_spans:
-                    self.assertLessEqual(end, open_spans[-1][0], f"{name} in {open_spans[-1][1]}")
-                if name == "model[1].Linear":
-                    around.add(open_spans[0][1])
-                open_spans.append((end, name))
+        around = self.check_nesting(spans)
         self.assertLessEqual(around, {"step", "validate"})
         self.assertIn("step", around)
         counters = {event["name"] for event in events if event["ph"] == "C"}
         self.assertEqual(counters, {"tensor memory", "batches ready", "samples per second"})
 
     def test_a_trace_that_cannot_be(self):
-        task = self.run_program("profile", SOURCE / "recipes" / "by_hand.lua", "--trace", "t.json", code=2)
-        self.assert_said(task, "--trace: expected a fit, found the task")
         self.recipe()
         away = self.run_program("profile", "r.lua", "--seconds", "0.3", "--trace", "no/folder/t.json", code=2)
         self.assert_said(away, "no/folder/t.json")
@@ -347,10 +360,13 @@ class Profile(CliTest):
 
     def test_a_page_of_a_task(self):
         profile = self.once(self.of_a_task)
-        self.assertEqual(data_of((self.shared / "task.html").read_text()), profile)
+        data = data_of((self.shared / "task.html").read_text())
+        timeline = data.pop("timeline")
+        self.assertEqual(data, profile)
+        self.assertEqual((timeline["threads"], timeline["steps"]), (["training"], 3))
         if NODE:
             shown = self.shown(self.shared / "task.html")
-            self.assertEqual([chart["title"] for chart in shown["charts"]], ["A step"])
+            self.assertEqual([chart["title"] for chart in shown["charts"]], ["A step", "Timeline"])
             self.assertIn("not measured: " + profile["missing"][0], shown["texts"])
 
     def test_a_page_of_a_fit_without_a_timed_step(self):

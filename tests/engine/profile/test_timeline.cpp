@@ -2,10 +2,14 @@
 // of the test's own where they matter.
 #include "profile/timeline.h"
 
+#include <ATen/ops/mm.h>
+#include <ATen/ops/ones.h>
+
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <set>
+#include <span>
 #include <string>
 
 #include "core/clock.h"
@@ -13,6 +17,7 @@
 #include "core/phase.h"
 #include "core/value.h"
 #include "support/fit_support.h"
+#include "task/task.h"
 #include "tensor/types.h"
 #include "timeline/timeline_recorder.h"
 
@@ -152,6 +157,36 @@ TEST_CASE("samples per second of a fit count the mean samples of a step") {
   REQUIRE(samples.size() == 18);
   std::ranges::nth_element(samples, samples.begin() + 9);
   CHECK(samples[9] == Approx(1797 / 2.0).epsilon(0.05));
+}
+
+TEST_CASE("the steps of a task's timeline are the passes through its loop") {
+  Registry registry;
+  register_task(registry);
+  const auto task_of = [&](std::int64_t passes) {
+    auto spec = std::make_shared<Spec>();
+    spec->value = registry.check(
+        parse_json(R"({"@": "task", "name": "by_hand", "run": {"@": "function", "index": 0}})", "test"), "task");
+    spec->functions.push_back(native([passes](std::span<const Argument> arguments) {
+      auto& task = dynamic_cast<TaskContext&>(*std::get<std::shared_ptr<Object>>(arguments.front()));
+      TaskLoopOptions options;
+      options.steps = passes;
+      const auto loop = task.loop(options);
+      while (loop->next()) at::ones({8, 8}).mm(at::ones({8, 8}));
+      return std::vector<Argument>{};
+    }));
+    return Options(registry, spec, "task");
+  };
+  const Timeline timeline = record_task_timeline(task_of(1000), cpu_settings(), {.steps = 5});
+  CHECK(timeline.steps == 5);
+  std::int64_t steps = 0, products = 0;
+  for (const TimelineEvent& event : timeline.events) {
+    steps += name_of(timeline, event) == "step" ? 1 : 0;
+    products += name_of(timeline, event) == "aten::mm" ? 1 : 0;
+  }
+  CHECK(steps == 5);
+  CHECK(products == 5);
+  CHECK(timeline.flame()["steps"] == Value(3));
+  CHECK_THROWS_WITH(record_task_timeline(task_of(0), cpu_settings()), Catch::Contains("ended before its first step"));
 }
 
 TEST_CASE("a flame chart has the last steps, each span with the number of spans around") {

@@ -42,9 +42,11 @@ Timeline timeline_of(const Profile& profile, const Options& stage, const RunSett
                      const ProfileOptions& options) {
   const double mean = profile.steps.mean;
   const double steps = mean > 0 ? options.seconds / 10 / mean : 0;
+  const TimelineLimits limits{.steps = static_cast<std::int64_t>(std::clamp(steps, 3.0, 10000.0))};
   return with_torch_errors([&] {
+    if (profile.kind != "fit") return record_task_timeline(stage, settings, limits);
     FitPlan plan = plan_fit(stage, settings, profile.shared_data());
-    return record_timeline(plan, {.steps = static_cast<std::int64_t>(std::clamp(steps, 3.0, 10000.0))});
+    return record_timeline(plan, limits);
   });
 }
 
@@ -153,11 +155,6 @@ class ProfileExecution final : public BesideExecution {
   }
 
   int measure_one(const WhatToMeasure& what, const RunSettings& settings) {
-    const bool is_fit = what.stage.entry().name == "fit";
-    if (request().has("trace") && !is_fit) {
-      throw usage_error("--trace: expected a fit, found the task \"" + what.stage.string("name") + "\"")
-          .hint("a task's loop is code, of which no steps can be run apart");
-    }
     if (request().has("quality")) check_quality(what, settings);
     ProfileOptions options = profile_options(precision);
     options.steps_share = steps_share;
@@ -218,7 +215,7 @@ class ProfileExecution final : public BesideExecution {
       }
     };
     if (found.profile.no_room.empty()) {
-      if (stage.entry().name == "fit" && (request().has("trace") || request().has("html")))
+      if (request().has("trace") || request().has("html"))
         part("timeline", [&] { found.timeline = timeline_of(found.profile, stage, settings, options); });
       found.details = measure_details(found.profile, stage, settings, options);
       found.measures = measures_of(found.profile, found.details);

@@ -9,7 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "core/registry.h"
 #include "core/value.h"
+#include "run/stage.h"
 #include "train/fit_plan.h"
 
 namespace trainlab {
@@ -59,5 +61,10 @@ struct TimelineLimits {
 // unchanged afterwards. Operators of a device other than the CPU, which runs behind the host, appear at the time at
 // which the host calls them. Errors of the fit are raised. Uses the calling thread.
 Timeline record_timeline(FitPlan& plan, const TimelineLimits& limits = {});
+
+// The same of a task, whose steps are the passes through its loops: without the stages of the loader's threads, and
+// without the curves of the loader's queue and of the speed. Runs the task from its beginning, in a temporary folder.
+// Error{run} where no step ended.
+Timeline record_task_timeline(const Options& task, const RunSettings& settings, const TimelineLimits& limits = {});
 
 }  // namespace trainlab
