@@ -1,11 +1,13 @@
 // The property that every loss and metric keeps: a group of members gives each its solo result.
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/full_like.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -171,6 +173,39 @@ TEST_CASE("a loss of a group gives each member its solo value, weight and gradie
         CHECK(together.weight[m].item<double>() == Approx(solo.weight.item<double>()).epsilon(1e-12));
       CHECK(at::allclose(group.grad()[m], alone.grad(), 1e-12, 1e-15));
     }
+  });
+}
+
+TEST_CASE("the parts of a batch, each with its weight, make the loss and the gradient of the whole") {
+  for_all("loss", [](const Options& options, const Trial& trial, bool) {
+    constexpr std::int64_t whole = 6;
+    const Batch batch = make_batch(trial, whole, true, 800);
+    const at::Tensor &target = batch.target[0], out = batch.out[0].clone().requires_grad_(true);
+    const auto loss = make_loss(options, head_of(out, target, classes_of(trial)));
+    if (!loss->is_divisible()) return;
+    const at::Tensor value = loss_of(*loss, out, target).value;
+    value.backward();
+    const at::Tensor in_parts = batch.out[0].clone().requires_grad_(true);
+    // Each loss of a sum has weights of its own; without weights, samples count alike.
+    const std::vector<LossPart> parts = loss->parts();
+    std::vector<at::Tensor> sums(std::max<std::size_t>(parts.size(), 1)), weights(sums.size());
+    const auto add = [](at::Tensor& all, const at::Tensor& one) { all = all.defined() ? all.add(one) : one; };
+    for (const std::int64_t begin : {0, 1}) {
+      const std::int64_t count = begin == 0 ? 1 : whole - 1;
+      const LossValue one = loss_of(*loss, in_parts.narrow(0, begin, count), target.narrow(0, begin, count));
+      for (std::size_t i = 0; i < sums.size(); ++i) {
+        const LossMean& mean = one.parts.empty() ? one : one.parts[i];
+        const at::Tensor weight =
+            mean.weight.defined() ? mean.weight : at::full_like(mean.value.detach(), static_cast<double>(count));
+        add(sums[i], mean.value.mul(weight).mul(one.parts.empty() ? 1 : parts[i].factor));
+        add(weights[i], weight);
+      }
+    }
+    at::Tensor together;
+    for (std::size_t i = 0; i < sums.size(); ++i) add(together, sums[i].div(weights[i]));
+    together.backward();
+    CHECK(together.item<double>() == Approx(value.item<double>()).epsilon(1e-12));
+    CHECK(at::allclose(in_parts.grad(), out.grad(), 1e-12, 1e-15));
   });
 }
 
