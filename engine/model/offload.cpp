@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "offload_hooks.h"
+#include "saved_version.h"
 #include "tensor/file_memory.h"
 
 namespace trainlab {
@@ -97,18 +98,22 @@ class ToFile final : public torch::autograd::SavedVariableHooks {
   explicit ToFile(ActivationFile::Impl* file) : file_(file->shared_from_this()) {}
 
   void call_pack_hook(const at::Tensor& tensor) override {
+    version_ = SavedVersion(tensor);
+    sizes_ = tensor.sizes().vec();
+    type_ = tensor.scalar_type();
     kept_ = file_->keep(tensor);
     if (!kept_) {
       tensor_ = tensor.detach();
       return;
     }
-    sizes_ = tensor.sizes().vec();
     strides_ = tensor.strides().vec();
     offset_ = tensor.storage_offset();
-    type_ = tensor.scalar_type();
   }
 
+  // The file has the values of before a change in place. Such a change is refused all the same: what trains must not
+  // depend on which tensors are large enough for the file.
   at::Tensor call_unpack_hook() override {
+    TORCH_CHECK(version_.is_current(), version_.complaint(type_, sizes_));
     if (!kept_) return tensor_;
     file_->read_before(kept_->number);
     const at::NoGradGuard no_gradients;
@@ -120,6 +125,7 @@ class ToFile final : public torch::autograd::SavedVariableHooks {
  private:
   std::shared_ptr<ActivationFile::Impl> file_;
   std::shared_ptr<ActivationFile::Impl::Kept> kept_;
+  SavedVersion version_ = SavedVersion(at::Tensor());
   at::Tensor tensor_;
   std::vector<std::int64_t> sizes_, strides_;
   std::int64_t offset_ = 0;

@@ -23,6 +23,7 @@
 #include "model/layer_listener.h"
 #include "model/recompute.h"
 #include "offload_hooks.h"
+#include "saved_version.h"
 
 namespace trainlab {
 namespace {
@@ -92,6 +93,8 @@ class Frame final : public std::enable_shared_from_this<Frame> {
         compute_(pass.compute) {
     const at::NoGradGuard no_gradients;
     for (const std::size_t slot : work_.buffers) buffers_.emplace_back(slot, state_.buffers[slot].clone());
+    for (const auto* tensors : {&columns_, &branches_})
+      for (const at::Tensor& tensor : *tensors) read_versions_.emplace_back(tensor);
   }
 
   at::Tensor run(const at::Tensor& x, const Pass& pass, Frame* outer) {
@@ -99,9 +102,14 @@ class Frame final : public std::enable_shared_from_this<Frame> {
     return work_.compute(x, pass);
   }
 
-  // The first pass keeps the number of a tensor.
+  // To be called before each layer of the first pass.
+  void enter(const Layer& layer) { layer_ = &layer; }
+  // The first pass keeps the number of a tensor, and its version.
   std::size_t number(const at::Tensor& tensor) {
-    slots_.push_back({.sizes = tensor.sizes().vec(), .type = tensor.scalar_type()});
+    slots_.push_back({.sizes = tensor.sizes().vec(),
+                      .type = tensor.scalar_type(),
+                      .version = SavedVersion(tensor),
+                      .layer = layer_});
     return slots_.size() - 1;
   }
   // The second pass takes the next tensor: itself, or a number in a segment within this one.
@@ -124,8 +132,12 @@ class Frame final : public std::enable_shared_from_this<Frame> {
 
   at::Tensor give(std::size_t number) {
     if (within.frame == this) throw takes_gradients();
-    if (!slots_[number].has_content()) run_again();
     Slot& slot = slots_[number];
+    // The second pass changes tensors where the first one did.
+    if (!slot.version.is_current()) {
+      throw layer_error(slot.layer->path, slot.layer->where, slot.version.complaint(slot.type, slot.sizes));
+    }
+    if (!slot.has_content()) run_again();
     const at::Tensor tensor = std::exchange(slot.tensor, {});
     const std::shared_ptr<Frame> inner = std::exchange(slot.inner, nullptr);
     return inner ? inner->give(slot.number) : tensor;
@@ -145,6 +157,8 @@ class Frame final : public std::enable_shared_from_this<Frame> {
   struct Slot {
     Shape sizes;
     at::ScalarType type;
+    SavedVersion version;  // of the first pass's tensor
+    const Layer* layer;    // that kept it
     bool is_wanted = true;
     at::Tensor tensor = {};
     std::shared_ptr<Frame> inner = nullptr;
@@ -163,7 +177,21 @@ class Frame final : public std::enable_shared_from_this<Frame> {
         .hint("leave layers whose functions depend on what changes between two calls out of memory.recompute");
   }
 
+  // A second pass reads the columns and branches that the first one has read.
+  void check_read() const {
+    auto version = read_versions_.begin();
+    for (const auto* tensors : {&columns_, &branches_}) {
+      for (const at::Tensor& tensor : *tensors) {
+        if (!version++->is_current()) {
+          throw layer_error(work_.first->path, work_.first->where,
+                            std::prev(version)->complaint(tensor.scalar_type(), tensor.sizes()));
+        }
+      }
+    }
+  }
+
   void run_again() {
+    check_read();
     next_ = 0;
     for (Slot& slot : slots_) slot.clear();
     ModelState state = state_;
@@ -196,6 +224,7 @@ class Frame final : public std::enable_shared_from_this<Frame> {
   ModelState state_;
   std::vector<Key> keys_;
   std::vector<at::Tensor> columns_, branches_;
+  std::vector<SavedVersion> read_versions_;                  // of columns and branches
   std::vector<std::pair<std::size_t, at::Tensor>> buffers_;  // copies from before the first pass
   bool training_, updates_statistics_;
   const DropRates* drop_rates_;
@@ -204,7 +233,8 @@ class Frame final : public std::enable_shared_from_this<Frame> {
   at::ScalarType compute_;
   at::ThreadLocalState thread_;  // gradient mode, mixed precision and the like in the first pass
   std::vector<Slot> slots_;
-  std::size_t next_ = 0;  // slot that the second pass fills
+  const Layer* layer_ = work_.first;  // of the first pass
+  std::size_t next_ = 0;              // slot that the second pass fills
 };
 
 // The hook of the first pass. `outer`: as in Within.
@@ -292,7 +322,9 @@ at::Tensor run_layers(const std::shared_ptr<const Layers>& layers, std::size_t b
                       std::span<const ChainSegment> segments, at::Tensor x, const Pass& pass) {
   for (std::size_t i = begin; i < end;) {
     if (segments.empty() || i < segments.front().first) {
-      x = forward_checked(*layers->chain[i++], x, pass);
+      const Layer& layer = *layers->chain[i++];
+      if (within.frame) within.frame->enter(layer);
+      x = forward_checked(layer, x, pass);
       continue;
     }
     const ChainSegment& next = segments.front();

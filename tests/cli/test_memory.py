@@ -48,6 +48,19 @@ class Recompute(CliTest):
         self.recipe_with("r.lua", "calls.forward = calls.forward + 1", '{ "1-4", "6" }')
         self.train("--out", "without")
 
+    def test_a_tensor_that_a_layer_changes_after_it_was_kept_is_refused(self):
+        """As autograd refuses it without the options; the gradients would be wrong."""
+        body = "do local y = (x:matmul(self.w) * 0.1):exp() y:add_(1) return y end"
+        refused = "variables needed for gradient computation has been modified by an inplace operation"
+        self.write("r.lua", MODULE % body + fit(model=MODEL))
+        self.assert_said(self.train(code=1), refused)
+        for memory in ('recompute = "every 2"', 'recompute = "5"', 'offload = "activations"',
+                       'offload = "activations", recompute = "every 6"'):
+            with self.subTest(memory):
+                self.write("r.lua", MODULE % body + fit(model=MODEL, more=f"  memory = {{ {memory} }},\n"))
+                result = self.train(code=1)
+                self.assert_said(result, *["model[5].Module: "] * memory.startswith("recompute"), refused)
+
     def test_patterns_and_their_price(self):
         self.recipe(more='  memory = { recompute = "9" },\n')
         result = self.train(code=1)

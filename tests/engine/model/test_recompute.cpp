@@ -5,11 +5,14 @@
 
 #include <array>
 #include <catch2/catch.hpp>
+#include <filesystem>
+#include <optional>
 #include <set>
 #include <string>
 
 #include "cases.h"
 #include "core/callable.h"
+#include "model/offload.h"
 #include "model/recompute.h"
 #include "support/error_of.h"
 #include "support/stand_in_device.h"
@@ -199,6 +202,47 @@ TEST_CASE("an input that was changed in place since is found out") {
   x.add_(1);
   const std::string said = error_of([&] { with_operator_errors([&] { y.sum().backward(); }); });
   CHECK_THAT(said, Catch::Contains("modified by an inplace operation"));
+}
+
+TEST_CASE("a tensor that was changed in place since it was kept is found out, as in a plain pass") {
+  const std::int64_t width = GENERATE(8, 128);  // 128: large enough for a file
+  const Model model = build(deep(2, width), {width});
+  const Recompute every = recompute_every(model, 4);
+  ActivationFile file(std::make_shared<ScratchFile>(std::filesystem::temp_directory_path()));
+  const auto said = [&](const Recompute* recompute, bool in_file) {
+    const ModelState state = state_of(model, false);
+    const at::Tensor x = drawn({4, width}).requires_grad_();
+    std::optional<OffloadActivations> offload;
+    if (in_file) offload.emplace(file, std::span<const std::span<const at::Tensor>>());
+    const at::Tensor y =
+        model.forward(x, {.state = state, .training = true, .keys = keys_of(false), .recompute = recompute});
+    offload.reset();
+    {
+      const at::NoGradGuard no_gradients;
+      state.parameters[0].add_(1);  // the weight of the first nn.Linear
+    }
+    return error_of([&] { with_operator_errors([&] { y.sum().backward(); }); });
+  };
+  const auto refused = [] { return Catch::Contains("modified by an inplace operation"); };
+  CHECK_THAT(said(nullptr, false), refused());
+  CHECK_THAT(said(&every, false), refused() && Catch::Contains("model[1].Sequential[1].Linear: "));
+  if (!test_device().is_cpu()) return;
+  CHECK_THAT(said(nullptr, true), refused());
+  CHECK_THAT(said(&every, true), refused());
+}
+
+TEST_CASE("a column that was changed in place is not read again by a segment") {
+  const Value spec =
+      sequential({nn("Linear", {6}), nn("Sum", {nn("Input", {"other"}), nn("Tanh")}), nn("Linear", {2})});
+  const Model model = build_on(spec, {{"x", {.shape = {5}}}, {"other", {.shape = {6}}}});
+  const Recompute every = recompute_every(model, 2);
+  const ModelState state = state_of(model, false);
+  const std::array columns = {drawn({4, 5}, Key(1)), drawn({4, 6}, Key(2))};
+  const at::Tensor y =
+      model.forward(columns, {.state = state, .training = true, .keys = keys_of(false), .recompute = &every});
+  columns[1].add_(1);
+  CHECK_THAT(error_of([&] { with_operator_errors([&] { y.sum().backward(); }); }),
+             Catch::Contains("modified by an inplace operation: a tensor float64 [4, 6] is at version "));
 }
 
 TEST_CASE("patterns name segments by the places of layers") {
