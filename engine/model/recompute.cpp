@@ -126,11 +126,6 @@ void for_each_named(const Layer& layer, const std::set<std::string, std::less<>>
 
 namespace {
 
-// A layer that is one product, which keeps its input before it computes.
-bool is_product(const Layer& layer) {
-  return layer.children().empty() && (layer.linear().has_value() || layer.traits.is_convolution);
-}
-
 bool is_cheap(const Layer& layer) {
   return layer.children().empty() && layer.needs_gradient && layer.flops().forward == 0 && !layer.calls_function();
 }
@@ -139,12 +134,26 @@ bool is_cheap(const Layer& layer) {
 
 std::vector<const Layer*> Model::chain() const { return chain_of(*root_); }
 
+bool is_product(const Layer& layer) {
+  return layer.children().empty() && (layer.linear().has_value() || layer.traits.is_convolution);
+}
+
 Recompute recompute_every(const Model& model, std::size_t size) {
   Recompute all;
   const std::size_t layers = model.chain().size();
   for (std::size_t first = 0; first + size < layers; first += size)
     all.segments.push_back({.first = first, .count = size});
   return all;
+}
+
+std::vector<std::size_t> segment_sizes(const Model& model) {
+  std::vector<std::size_t> sizes;
+  const std::size_t layers = model.chain().size();
+  for (std::size_t count = 2; count <= layers; ++count) {
+    const std::size_t size = (layers + count - 1) / count;
+    if (sizes.empty() || size < sizes.back()) sizes.push_back(size);
+  }
+  return sizes;
 }
 
 Recompute recompute_cheap(const Model& model) {
@@ -164,25 +173,23 @@ Recompute recompute_by_pattern(const Model& model, const Options& options, std::
   return collector.take();
 }
 
-namespace {
-
-// Segments within a segment are computed a third time, and so on.
-double flops_of(const std::vector<const Layer*>& chain, const std::vector<ChainSegment>& segments) {
+double cost_again(const std::vector<const Layer*>& chain, const std::vector<ChainSegment>& segments,
+                  std::span<const double> costs) {
   double sum = 0;
   for (const ChainSegment& segment : segments) {
     const std::size_t last = segment.first + segment.count - 1;
-    for (std::size_t i = segment.first; i <= last; ++i) {
-      if (i < last || !is_product(*chain[i])) sum += chain[i]->flops().forward;
-    }
-    sum += flops_of(chain, segment.inner);
+    for (std::size_t i = segment.first; i <= last; ++i)
+      if (i < last || !is_product(*chain[i])) sum += costs[i];
+    sum += cost_again(chain, segment.inner, costs);
   }
   return sum;
 }
 
-}  // namespace
-
 double flops_again(const Model& model, const Recompute& recompute) {
-  double sum = flops_of(model.chain(), recompute.segments);
+  const std::vector<const Layer*> chain = model.chain();
+  std::vector<double> costs;
+  for (const Layer* layer : chain) costs.push_back(layer->flops().forward);
+  double sum = cost_again(chain, recompute.segments, costs);
   const auto add = [&sum](const Layer& layer) { sum += layer.flops().forward; };
   for_each_named(model.root(), recompute.layers, add);
   return sum;

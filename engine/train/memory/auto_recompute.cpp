@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <numeric>
 #include <unordered_map>
 #include <utility>
 
@@ -112,6 +113,7 @@ std::vector<ChainCost> costs_of(const FitPlan& plan, const std::vector<const Lay
   for (std::size_t i = 0; i < chain.size(); ++i) {
     const std::int64_t before = i == 0 ? listener.before : listener.live[i - 1];
     costs.push_back({.seconds = seconds[i],
+                     .spared = is_product(*chain[i]) ? seconds[i] : 0,
                      .input = bytes(chain[i]->input_shape),
                      .kept = std::max<std::int64_t>(listener.live[i] - before, 0),
                      .backward_extra = bytes(chain[i]->input_shape)});
@@ -130,6 +132,7 @@ struct Stages {
         costs.push_back(layers[i]);
       } else {
         costs.back().seconds += layers[i].seconds;
+        costs.back().spared = layers[i].spared;
         costs.back().kept += layers[i].kept;
         costs.back().backward_extra = std::max(costs.back().backward_extra, layers[i].backward_extra);
       }
@@ -187,12 +190,6 @@ class Choice {
   bool found_ = false;
 };
 
-double sum_of(const std::vector<ChainCost>& costs, std::size_t begin, std::size_t end) {
-  double sum = 0;
-  for (std::size_t i = begin; i < end; ++i) sum += costs[i].seconds;
-  return sum;
-}
-
 }  // namespace
 
 double forward_seconds(const FitPlan& plan) {
@@ -213,52 +210,42 @@ RecomputePrice recompute_within(FitPlan& plan, std::int64_t budget, const Option
   if (price.plain <= budget) return price;
   std::vector<const Layer*> chain = plan.model->chain();
   if (plan.chunk_loss && chain.size() > 1) chain.pop_back();  // the last layer is computed with the loss
-  const std::vector<ChainCost> layers =
-      costs_of(plan, chain, nests ? measured_seconds(plan, chain) : arithmetic(chain));
-  price.forward = sum_of(layers, 0, layers.size());
+  const std::vector<double> times = nests ? measured_seconds(plan, chain) : arithmetic(chain);
+  price.forward = std::accumulate(times.begin(), times.end(), 0.0);
 
-  const Stages stages(layers);
+  const Stages stages(costs_of(plan, chain, times));
   std::int64_t most = stages.costs.front().input;
   for (const ChainCost& stage : stages.costs) most += stage.kept + stage.input;
   const auto value = static_cast<std::int64_t>(c10::elementSize(plan.precision.compute));
   const std::int64_t output = block_bytes(element_count(chain.back()->output) * plan.loader.batch * value);
-  const SegmentSearch search(stages.costs, output, most, memory_slots);
+  const SegmentSearch search(stages.costs, output, most, memory_slots, nests);
   Choice choice(plan, budget, searching);
   // The search counts activations alone. Dry runs show how many bytes of activations fit into the budget.
   std::int64_t low = 0, high = memory_slots;
   const auto offered = [&](std::int64_t slot) {
     const auto found = search.plan(most * slot / memory_slots);
     if (!found) return false;
-    std::vector<ChainSegment> segments = stages.layers(found->segments, chain.size());
-    if (nests) return choice.offer({.segments = std::move(segments)}, found->seconds);
-    double seconds = 0;
-    for (ChainSegment& one : segments) {
-      one.inner.clear();
-      seconds += sum_of(layers, one.first, one.first + one.count);
-    }
-    return choice.is_better(seconds) && choice.offer({.segments = std::move(segments)}, seconds);
+    if (!choice.is_better(found->seconds)) return true;
+    return choice.offer({.segments = stages.layers(found->segments, chain.size())}, found->seconds);
   };
   while (low < memory_slots && !search.plan(most * low / memory_slots)) ++low;
-  if (nests) {
-    const bool fits = offered(low);
-    for (int i = 0; fits && i < tries && high - low > 1; ++i) {
-      const std::int64_t middle = (low + high) / 2;
-      (offered(middle) ? low : high) = middle;
-    }
-  } else {
-    // Without inner segments, more slots may mean more bytes or fewer.
-    for (std::int64_t i = 0; i <= tries; ++i) offered(low + (high - low) * i / tries);
+  const bool fits = offered(low);
+  for (int i = 0; fits && i < tries && high - low > 1; ++i) {
+    const std::int64_t middle = (low + high) / 2;
+    (offered(middle) ? low : high) = middle;
   }
+  // What the search leaves out may make another plan the smallest.
+  for (int i = 1; !fits && i <= tries; ++i) offered(low + (high - low) * i / tries);
+  const auto offer_if_better = [&](Recompute other) {
+    const double seconds = cost_again(chain, other.segments, times);
+    if (choice.is_better(seconds)) choice.offer(std::move(other), seconds);
+  };
+  Recompute cheap = recompute_cheap(*plan.model);
+  // The last layer is not in `chain` where it is computed with the loss.
+  std::erase_if(cheap.segments, [&](const auto& one) { return one.first + one.count > chain.size(); });
+  if (!cheap.empty()) offer_if_better(std::move(cheap));
   // For a number of segments, the shortest take least memory and time.
-  const std::size_t all = plan.model->chain().size();
-  for (std::size_t count = 2, before = all; count <= all; ++count) {
-    const std::size_t size = (all + count - 1) / count;
-    if (size == std::exchange(before, size)) continue;
-    const Recompute every = recompute_every(*plan.model, size);
-    const ChainSegment& last = every.segments.back();
-    if (const double seconds = sum_of(layers, 0, last.first + last.count); choice.is_better(seconds))
-      choice.offer(every, seconds);
-  }
+  for (const std::size_t size : segment_sizes(*plan.model)) offer_if_better(recompute_every(*plan.model, size));
   if (choice.found()) return choice.take(price);
   plan.recompute = {};
   price.fits = false;

@@ -19,10 +19,11 @@ struct RecomputePrice {
 double forward_seconds(const FitPlan& plan);
 
 // Sets plan.recompute; it becomes empty where the plain training fits, and where no recomputation fits. The candidates
-// are the plans of SegmentSearch, and plans with segments of equal size. The memory of each is predicted by a dry run.
-// With `nests`, segments may lie within others, which patterns of layers cannot express, and times are measured by
-// forward passes on zeros; without, the arithmetic of layers, which is the same each time, stands for their time, and
-// the price has no seconds. Error{recipe} at the option `recompute` of `memory` if the step cannot be predicted.
+// are the plans of SegmentSearch, recompute_cheap(), and plans with segments of equal size. The memory of each is
+// predicted by a dry run. With `nests`, segments may lie within others, which patterns of layers cannot express, and
+// times are measured by forward passes on zeros; without, the arithmetic of layers, which is the same each time, stands
+// for their time, and the price has no seconds. Error{recipe} at the option `recompute` of `memory` if the step cannot
+// be predicted.
 RecomputePrice recompute_within(FitPlan& plan, std::int64_t budget, const Options& memory, bool nests,
                                 Searching& searching);
 

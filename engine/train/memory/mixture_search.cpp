@@ -31,13 +31,8 @@ bool can_fuse(const FitPlan& plan) {
 // takes the time of two forward passes. A measured time would make the choice, and with it the numbers, depend on how
 // busy the machine is.
 double share_computed_again(const FitPlan& plan) {
-  const std::vector<const Layer*> chain = plan.model->chain();
-  double again = 0, all = 0;
-  for (const Layer* layer : chain) all += layer->flops().forward;
-  for (const ChainSegment& one : plan.recompute.segments) {
-    for (std::size_t i = one.first; i < one.first + one.count; ++i) again += chain[i]->flops().forward;
-  }
-  return all > 0 ? again / (3 * all) : 0;
+  const double all = plan.model->flops().forward;
+  return all > 0 ? flops_again(*plan.model, plan.recompute) / (3 * all) : 0;
 }
 
 // The bytes of the training that computing again cannot save.

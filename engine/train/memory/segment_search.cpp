@@ -9,11 +9,14 @@ namespace {
 constexpr double impossible = std::numeric_limits<double>::infinity();
 }
 
-SegmentSearch::SegmentSearch(std::vector<ChainCost> stages, std::int64_t output, std::int64_t most, std::int64_t slots)
+SegmentSearch::SegmentSearch(std::vector<ChainCost> stages, std::int64_t output, std::int64_t most, std::int64_t slots,
+                             bool nests)
     : stages_(std::move(stages)),
       count_(stages_.size() + 1),
       unit_(std::max<std::int64_t>((most + slots - 1) / slots, 1)),
-      slots_(most / unit_) {
+      slots_(most / unit_),
+      nests_(nests),
+      wholes_(count_ * count_) {
   stages_.push_back({.input = output});  // the loss is the last stage
   stages_.push_back({});                 // end of the recursion, behind the loss
   for (ChainCost& stage : stages_) {
@@ -22,7 +25,15 @@ SegmentSearch::SegmentSearch(std::vector<ChainCost> stages, std::int64_t output,
   }
   sums_.assign(1, 0);
   for (std::size_t i = 0; i < count_; ++i) sums_.push_back(sums_.back() + stages_[i].seconds);
-  costs_.assign(count_ * count_ * static_cast<std::size_t>(slots_ + 1), impossible);
+  for (std::size_t k = 0; k < count_; ++k) {
+    for (std::size_t i = k + 1; i-- > 0;)
+      whole(i, k) = i == k ? keeping(i, k) : std::max(keeping(i, k), stages_[i].kept + whole(i + 1, k));
+  }
+  costs_.assign((nests_ ? count_ : 1) * count_ * static_cast<std::size_t>(slots_ + 1), impossible);
+  if (!nests_) {
+    for (std::size_t i = count_; i-- > 0;) fill(i, count_ - 1);
+    return;
+  }
   for (std::size_t length = 0; length < count_; ++length) {
     for (std::size_t i = 0; i + length < count_; ++i) fill(i, i + length);
   }
@@ -42,6 +53,11 @@ std::int64_t SegmentSearch::dropping(std::size_t i, std::size_t k) const {
   return stages_[k + 1].input + most;
 }
 
+double SegmentSearch::again(std::int64_t m, std::size_t i, std::size_t k) const {
+  const double pass = nests_ ? cost(m, i, k) : m < whole(i, k) ? impossible : seconds(i, k + 1);
+  return pass - stages_[k].spared;
+}
+
 void SegmentSearch::fill(std::size_t i, std::size_t k) {
   const std::int64_t keeps = keeping(i, k), drops = dropping(i, k);
   for (std::int64_t m = 0; m <= slots_; ++m) {
@@ -50,7 +66,7 @@ void SegmentSearch::fill(std::size_t i, std::size_t k) {
     if (i < k && m >= drops) {
       for (std::size_t j = i + 1; j <= k; ++j) {
         if (m < stages_[j].input) continue;
-        least = std::min(least, seconds(i, j) + cost(m - stages_[j].input, j, k) + cost(m, i, j - 1));
+        least = std::min(least, seconds(i, j) + cost(m - stages_[j].input, j, k) + again(m, i, j - 1));
       }
     }
     cost(m, i, k) = least;
@@ -66,11 +82,11 @@ void SegmentSearch::add_segments(std::int64_t m, std::size_t i, std::size_t k,
       continue;
     }
     std::size_t j = i + 1;
-    while (m < stages_[j].input || seconds(i, j) + cost(m - stages_[j].input, j, k) + cost(m, i, j - 1) > least) {
+    while (m < stages_[j].input || seconds(i, j) + cost(m - stages_[j].input, j, k) + again(m, i, j - 1) > least) {
       ++j;
     }
     ChainSegment run{.first = i, .count = j - i};
-    add_segments(m, i, j - 1, run.inner);
+    if (nests_) add_segments(m, i, j - 1, run.inner);
     segments.push_back(std::move(run));
     m -= stages_[j].input;
     i = j;

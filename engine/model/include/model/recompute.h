@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,8 @@ struct Recompute {
 // Segments of `size` layers. The last one is kept as it is: the backward pass begins with it, so that computing it
 // again would take time and save nothing.
 Recompute recompute_every(const Model& model, std::size_t size);
+// Such sizes that no smaller one divides the chain into the same number of segments, the largest first.
+std::vector<std::size_t> segment_sizes(const Model& model);
 
 // Segments of layers without products (norms, activations, dropout), each with the nn.Linear or convolution that
 // follows and keeps what they give. A second pass ends where this layer has got its input, so that no product is
@@ -47,8 +50,16 @@ Recompute recompute_cheap(const Model& model);
 // matches nothing, and for segments that overlap.
 Recompute recompute_by_pattern(const Model& model, const Options& options, std::string_view option);
 
-// The FLOPs per sample of the second passes, which end before the product of a segment's last layer; NaN with layers of
-// the recipe's own.
+// Whether the layer is one product, which keeps its input before it computes: a second pass through a segment that ends
+// with such a layer ends before the product.
+bool is_product(const Layer& layer);
+
+// The cost of the second passes through segments of the chain, given the cost of a pass through each of its layers.
+// Segments within a segment are computed a third time, and so on.
+double cost_again(const std::vector<const Layer*>& chain, const std::vector<ChainSegment>& segments,
+                  std::span<const double> costs);
+
+// The FLOPs per sample of the second passes; NaN with layers of the recipe's own.
 double flops_again(const Model& model, const Recompute& recompute);
 
 // Error{recipe} for a layer of these segments whose function changes values that it uses: a second call would change
