@@ -50,7 +50,7 @@ class MixtureChoice {
     // Within a budget, evaluations of the plain training are made in parts too.
     const auto in_room = [room](FitPlan& dry) { dry.budget = std::max<std::int64_t>(room, 1); };
     if (predict_memory(plain_, 1, in_room).memory.training() <= room)
-      return {.lines = {{"memory.fuse_step", false}, {"memory.chunk_loss", false}}};
+      return {.lines = {{"memory.fuse_step", plain_.fuse_step}, {"memory.chunk_loss", plain_.chunk_loss}}};
     // Whether anything fits is found by a few predictions, what is the cheapest by many.
     LeastMemory least = least_in(room, Allow::exact, allow, FilePrice());
     if (least.bytes <= room) {
@@ -127,8 +127,8 @@ class MixtureChoice {
   Searching searching_;
 };
 
-// `plain` and `training`: bytes without and with the options.
-std::string note_of(const FitPlan& plan, std::int64_t plain, std::int64_t training, std::int64_t budget, double price) {
+// `training`: its bytes.
+std::string note_of(const FitPlan& plan, std::int64_t training, std::int64_t budget, double price) {
   const std::vector<std::string> lines = memory_options_in_use(plan, 0);
   if (lines.empty()) {
     return fmt::format("memory: the training takes {} at most, within the budget of {}: no option is needed",
@@ -136,7 +136,7 @@ std::string note_of(const FitPlan& plan, std::int64_t plain, std::int64_t traini
   }
   std::string note =
       fmt::format("memory: the training takes {} at most in place of {}, within the budget of {}, with {}",
-                  text(training), text(plain), text(budget), joined(lines));
+                  text(training), text(plan.plain_training), text(budget), joined(lines));
   if (price >= 0.005) note += fmt::format("; about {:.0f} % more time (estimate)", 100 * price);
   if (plan.fuse_step) note += "; the gradients are not watched, and a step that comes to the budget ends the fit";
   return note;
@@ -173,8 +173,7 @@ FitPlan plan_within_budget(const Options& fit, const RunSettings& settings, cons
   plan.chosen = mixture.lines;
   if (has_relative_budget(fit)) plan.chosen.set("memory.budget", asked);
   plan.plain_training = plain_memory(plain).memory.training();
-  plan.notes = {
-      note_of(plan, predicted.memory.training(), predict_memory(plan).memory.training(), budget, mixture.price)};
+  plan.notes = {note_of(plan, predict_memory(plan).memory.training(), budget, mixture.price)};
   return plan;
 }
 

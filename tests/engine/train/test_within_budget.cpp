@@ -9,6 +9,7 @@
 #include "memory/budget_variants.h"
 #include "memory/within_budget.h"
 #include "support/fit_support.h"
+#include "tensor/free_memory.h"
 #include "tensor/memory.h"
 #include "tensor/safetensors.h"
 #include "train/memory_prediction.h"
@@ -152,6 +153,22 @@ TEST_CASE("activations lie in a file where computing them again does not save en
   const double with_segments = peak_of(deep(R"(, "memory": {"recompute": "every 12", "fuse_step": true})"));
   REQUIRE(with_segments > least);
   CHECK_FALSE(planned(deep(within(with_segments / 0.94))).offload_activations);
+}
+
+TEST_CASE("what the recipe says about memory counts where nothing else is needed") {
+  const std::string said = R"("fuse_step": true, "chunk_loss": true)";
+  const double with = peak_of(wide(R"(, "memory": {)" + said + "}")), without = peak_of(wide(""));
+  REQUIRE(with < 0.9 * without);
+  std::string memory = within((with + 0.02 * without) / 0.95);
+  memory.insert(memory.rfind('}'), ", " + said);
+  const FitPlan plan = planned(wide(memory));
+  CHECK(plan.fuse_step);
+  CHECK(plan.chunk_loss);
+  CHECK(static_cast<double>(predict_memory(plan).memory.training()) <= with + 0.02 * without);
+  REQUIRE(plan.notes.size() == 1);
+  CHECK_THAT(plan.notes.front(), Catch::Contains("with memory.fuse_step=true, memory.chunk_loss=true") &&
+                                     Catch::Contains(" in place of " + memory_text(without)));
+  CHECK_FALSE(corrected_choice(plan, parse_options(wide(memory)), cpu_settings()));
 }
 
 TEST_CASE("norms and activations are computed again for nothing where \"cheap\" would fit") {
