@@ -52,8 +52,8 @@ std::string batch_text(const FoundBatch& found) {
                       "time to a loss", "samples to a loss");
   for (const BatchPoint& one : found.curve) {
     text += fmt::format("{:>8} {:>11.3g} {:>13.4g} {:>12} {:>17} {:>20}\n", one.batch, 1e3 * one.seconds,
-                        static_cast<double>(one.batch) / one.seconds, memory_text(static_cast<double>(one.memory)),
-                        factor_text(one.time), factor_text(one.samples));
+                        static_cast<double>(one.batch) / one.seconds, memory_text(one.memory), factor_text(one.time),
+                        factor_text(one.samples));
   }
   if (!found.ended_by.empty()) text += "no larger batch: " + found.ended_by + "\n";
   return text;

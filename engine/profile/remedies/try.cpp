@@ -223,7 +223,7 @@ class Trials {
         const std::unique_ptr<Side> side = side_of_fit(variant_of(with_set_(one->set), settings_, nullptr), say_, {});
         const std::int64_t peak = side->trained().peak.value_or(0);
         one->result = "not compared: the training fits" +
-                      (peak > 0 ? ", with " + memory_text(static_cast<double>(peak)) + " in its first steps" : "") +
+                      (peak > 0 ? ", with " + memory_text(peak) + " in its first steps" : "") +
                       ", and does not without the change";
       });
       each = std::max(each, steady_seconds() - before);

@@ -316,6 +316,7 @@ std::string amount_text(double bytes, double (*rounded)(double)) {
 }  // namespace
 
 std::string memory_text(double bytes) { return amount_text(bytes, std::nearbyint); }
+std::string memory_text(std::int64_t bytes) { return memory_text(static_cast<double>(bytes)); }
 std::string memory_text_up(double bytes) { return amount_text(bytes, std::ceil); }
 std::string bytes_text(double bytes) {
   constexpr std::array units{"B", "KiB", "MiB", "GiB", "TiB"};
@@ -347,10 +348,9 @@ void check_free_memory(double bytes, const std::string& asked) {
 }
 
 TensorMemoryLimit::TensorMemoryLimit(std::int64_t wanted, std::int64_t live, std::int64_t kept)
-    : Error(recipe_error("out of memory: " + memory_text(static_cast<double>(wanted)) + " more would pass " +
+    : Error(recipe_error("out of memory: " + memory_text(wanted) + " more would pass " +
                          limit_text(static_cast<double>(tensor_memory_limit())) + ", of which tensors hold " +
-                         memory_text(static_cast<double>(live)) +
-                         (kept > 0 ? " and batches still to come " + memory_text(static_cast<double>(kept)) : ""))),
+                         memory_text(live) + (kept > 0 ? " and batches still to come " + memory_text(kept) : ""))),
       needed_(wanted + live + kept) {
   hint("a smaller batch or a smaller model needs less memory").lacking_memory();
 }
@@ -361,11 +361,11 @@ bool lacks_room(const Error& error) {
 }
 
 ScriptMemoryLimit::ScriptMemoryLimit(std::int64_t wanted, std::int64_t charged)
-    : Error(recipe_error("out of memory for the recipe's tensors: " + memory_text(static_cast<double>(wanted)) +
-                         " more would pass the limit of " + memory_text(static_cast<double>(script_memory_limit())) +
-                         ", or the " + memory_text(static_cast<double>(free_tensor_memory())) + " that are free")) {
-  hint("the limit is half of the memory that the process may use for tensors, and " +
-       memory_text(static_cast<double>(charged)) + " of it are taken; t:release() and lab.scope free tensors early")
+    : Error(recipe_error("out of memory for the recipe's tensors: " + memory_text(wanted) +
+                         " more would pass the limit of " + memory_text(script_memory_limit()) + ", or the " +
+                         memory_text(free_tensor_memory()) + " that are free")) {
+  hint("the limit is half of the memory that the process may use for tensors, and " + memory_text(charged) +
+       " of it are taken; t:release() and lab.scope free tensors early")
       .lacking_memory();
 }
 

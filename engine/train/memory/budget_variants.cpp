@@ -10,9 +10,9 @@
 #include "offload_price.h"
 #include "optim/optimizer.h"
 #include "plan/fit_plan_parts.h"
-#include "plan/needed_batches.h"
 #include "tensor/dry_run.h"
 #include "tensor/file_memory.h"
+#include "training_buffers.h"
 
 namespace trainlab {
 namespace {
@@ -87,10 +87,8 @@ Variants precisions(const FitPlan& plan) {
 }
 
 // The bytes of the loader's buffers with other options.
-std::int64_t buffer_bytes(const FitPlan& plan, LoaderOptions options, std::int64_t accumulate) {
-  options.needed = needed_batches(plan.length.total_steps, accumulate);
-  const Loader loader(plan.data.train, options, {Key(0)}, false);
-  return block_bytes(loader.buffer_bytes(accumulate));
+std::int64_t buffer_bytes(const FitPlan& plan, const LoaderOptions& options, std::int64_t accumulate) {
+  return block_bytes(training_buffers(plan, options, accumulate, {Key(0)}));
 }
 
 // Batches that are made when they are needed, where the buffers of those that are made ahead matter.

@@ -20,6 +20,7 @@
 #include "train/fit.h"
 #include "train/group.h"
 #include "train/memory_recorder.h"
+#include "training_buffers.h"
 
 namespace trainlab {
 namespace {
@@ -218,8 +219,7 @@ TrainingMemory memory_of_steps(const FitPlan& plan, std::size_t rows) {
   const std::vector<Options> averages(fit.given("ema") ? rows : 0, fit.given("ema") ? fit.child("ema") : fit);
   const std::vector<double> rates(rows, learning_rate(optimizers.front()));
   const std::vector<std::uint8_t> active(axis ? rows : 0, 1);
-  const std::vector<std::int64_t> buffers =
-      Loader(plan.data.train, plan.training_loader(), keys, axis).buffer_bytes(plan.accumulate);
+  const std::vector<std::int64_t> buffers = training_buffers(plan, plan.loader, plan.accumulate, keys);
 
   // The steps are none of the fit: a watch that samples the fit's layers must not take them for its own.
   const NoLayerListener unheard;
@@ -269,8 +269,8 @@ TrainingMemory least_memory(const FitPlan& plan, std::size_t rows) {
   set(MemoryKind::weights, members * one.weights);
   if (!plan.fuse_step) set(MemoryKind::gradients, members * one.gradients);  // else never all at a time
   set(MemoryKind::optimizer, members * one.optimizer);
-  const Loader loader(plan.data.train, plan.training_loader(), std::vector<Key>(rows, Key(0)), rows > 1);
-  const std::int64_t batches = block_bytes(loader.buffer_bytes(plan.accumulate));
+  const std::int64_t batches =
+      block_bytes(training_buffers(plan, plan.loader, plan.accumulate, std::vector<Key>(rows, Key(0))));
   set(MemoryKind::batches, static_cast<double>(batches));
   ledger.peak = std::accumulate(ledger.bytes.begin(), ledger.bytes.end(), std::int64_t{0});
   TrainingMemory memory{.ledger = ledger};
@@ -281,10 +281,12 @@ TrainingMemory least_memory(const FitPlan& plan, std::size_t rows) {
 
 }  // namespace
 
-std::int64_t memory_limit(const FitPlan& plan) {
-  const MemoryBudget budget(plan.budget);
+std::int64_t memory_limit(std::int64_t budget) {
+  const MemoryBudget guard(budget);
   return tensor_memory_limit();
 }
+
+std::int64_t memory_limit(const FitPlan& plan) { return memory_limit(plan.budget); }
 
 std::int64_t room_of(const FitPlan& plan) {
   const std::int64_t limit = memory_limit(plan);

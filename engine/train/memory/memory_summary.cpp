@@ -27,12 +27,12 @@ bool saves_memory(const FitPlan& plan, std::int64_t micro_batch) {
   const bool in_parts =
       (micro_batch > 0 && micro_batch < plan.loader.batch) || (plan.options.given("effective") && plan.accumulate > 1);
   return in_parts || !plan.recompute.empty() || plan.fuse_step || plan.chunk_loss || plan.offload_optimizer ||
-         plan.offload_activations || plan.plain_training > 0;
+         plan.offload_activations || plan.plain_training;
 }
 
 // The bytes of the training if no option saved memory, tensors from before the fit included.
 Value plain_bytes(const FitPlan& plan, const MeasuredMemory& measured) {
-  if (plan.plain_training > 0) return plan.plain_training;
+  if (plan.plain_training) return *plan.plain_training;
   const std::int64_t held_now = live_tensor_bytes();
   const MemoryPrediction plain = plain_memory(plan, measured.rows);
   if (plain.is_least()) return {};
@@ -67,7 +67,7 @@ std::vector<std::string> segment_patterns(const FitPlan& plan) {
 std::vector<std::string> memory_options_in_use(const FitPlan& plan, std::int64_t micro_batch) {
   std::vector<std::string> lines;
   const std::int64_t whole = plan.loader.batch;
-  const bool in_parts = micro_batch > 0 && micro_batch<whole, is_chosen = plan.plain_training> 0;
+  const bool in_parts = micro_batch > 0 && micro_batch < whole, is_chosen = plan.plain_training.has_value();
   if (in_parts || is_auto_batch(plan.options))
     lines.push_back("batch=" + std::to_string(in_parts ? micro_batch : whole));
   if (in_parts) {

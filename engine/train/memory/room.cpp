@@ -7,6 +7,7 @@
 #include "tensor/free_memory.h"
 #include "tensor/memory.h"
 #include "train/memory_prediction.h"
+#include "training_buffers.h"
 #include "what_fits.h"
 
 namespace trainlab {
@@ -24,8 +25,8 @@ std::optional<Error> shortage(const FitPlan& plan, std::size_t rows) {
   double least = 4 * weights + kept;
   // Batches are never refused, so that a limit which the loader's buffers alone would pass has to be refused here.
   if (is_limited) {
-    const Loader loader(plan.data.train, plan.training_loader(), std::vector<Key>(rows, Key(0)), rows > 1);
-    least += static_cast<double>(block_bytes(loader.buffer_bytes(plan.accumulate)));
+    least += static_cast<double>(
+        block_bytes(training_buffers(plan, plan.loader, plan.accumulate, std::vector<Key>(rows, Key(0)))));
   }
   if (!is_limited && least < static_cast<double>(large_memory) / 16) return std::nullopt;
   // Weights that cannot fit are refused by the model itself, whose error names a layer.

@@ -92,9 +92,7 @@ class Search {
  private:
   std::optional<Way> best_recompute() const {
     std::optional<Way> best;
-    const std::size_t layers = plan_.model->chain().size();
-    for (const std::size_t size : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32}) {
-      if (size >= layers) break;
+    for (const std::size_t size : segment_sizes(*plan_.model)) {
       const Recompute every = recompute_every(*plan_.model, size);
       auto way = tried(fmt::format("recompute = \"every {}\"", size), [every](FitPlan& dry) { dry.recompute = every; });
       if (way && (!best || way->bytes < best->bytes)) best = std::move(way);
@@ -142,7 +140,6 @@ Options without_savings(const FitPlan& plan) {
 
 // The mixture of options that a budget of `room` bytes would choose, or what comes nearest.
 std::string mixture_that_fits(const FitPlan& plan, std::int64_t room) {
-  const auto text = [](std::int64_t bytes) { return memory_text(static_cast<double>(bytes)); };
   const std::int64_t held = live_tensor_bytes(), whole = std::max<std::int64_t>(room + held, 1);
   RunSettings settings = plan.settings;
   settings.chosen = {};
@@ -161,12 +158,12 @@ std::string mixture_that_fits(const FitPlan& plan, std::int64_t room) {
     for (const BudgetVariant& variant : all) search.offer(variant);
     if (!search.found()) continue;
     return fmt::format("it fits with {} ({}); memory.budget chooses such options itself",
-                       recipe_text(search.found()->lines), text(search.found()->bytes - held));
+                       recipe_text(search.found()->lines), memory_text(search.found()->bytes - held));
   }
   const std::string options = recipe_text(fewest.lines);
   if (options.empty()) return "a smaller model is needed: no option saves memory";
   return fmt::format("a smaller model is needed: the options with the least memory are {} ({})", options,
-                     text(fewest.bytes - held));
+                     memory_text(fewest.bytes - held));
 }
 
 }  // namespace
@@ -181,8 +178,7 @@ std::string what_fits(const FitPlan& plan, std::size_t rows, std::int64_t room) 
     is_known = true;
     if (way->bytes > room) return;
     const std::string options = is_of_memory ? "memory = { " + way->text + " }" : way->text;
-    fitting += (fitting.empty() ? "it fits with " : ", or ") + options + " (" +
-               memory_text(static_cast<double>(way->bytes)) + ")";
+    fitting += (fitting.empty() ? "it fits with " : ", or ") + options + " (" + memory_text(way->bytes) + ")";
   };
   offer(search.no_threads(), false);
   for (const Way& way : search.options()) offer(way, true);

@@ -18,16 +18,8 @@ namespace {
 // A twentieth of the budget stays free for what a prediction leaves out.
 constexpr double usable_share = 0.95;
 
-std::string text(std::int64_t bytes) { return memory_text(static_cast<double>(bytes)); }
-
 // The least budget for a training of these bytes.
 std::string least_budget_text(std::int64_t bytes) { return memory_text_up(static_cast<double>(bytes) / usable_share); }
-
-// A budget, or the limit of the process where this is less.
-std::int64_t limited(std::int64_t bytes) {
-  const MemoryBudget budget(bytes);
-  return tensor_memory_limit();
-}
 
 // Chooses among mixtures for one budget.
 class MixtureChoice {
@@ -87,7 +79,8 @@ class MixtureChoice {
         "budget", fmt::format("expected at least {}, in which the training fits with options that allow = \"{}\" "
                               "permits, found {}{} (without options the training takes {})",
                               least_budget_text(least.bytes + unpredicted_), name_of(allow),
-                              is_of_process ? "--memory " : "", text(budget), text(plain_memory_.training())));
+                              is_of_process ? "--memory " : "", memory_text(budget),
+                              memory_text(plain_memory_.training())));
     return error.hint(hint(allow, least, is_of_process)).lacking_memory();
   }
 
@@ -114,7 +107,7 @@ class MixtureChoice {
   std::string hint_of_batches(const LeastMemory& least) const {
     if (3 * least.batches < least.bytes) return "";
     const bool has_threads = says_threads(plain_) && plain_.loader.threads > 0;
-    return fmt::format("the loader's batches take {} of it, less with {}a smaller batch", text(least.batches),
+    return fmt::format("the loader's batches take {} of it, less with {}a smaller batch", memory_text(least.batches),
                        has_threads ? "loader = { threads = 0 } or " : "");
   }
 
@@ -132,11 +125,11 @@ std::string note_of(const FitPlan& plan, std::int64_t training, std::int64_t bud
   const std::vector<std::string> lines = memory_options_in_use(plan, 0);
   if (lines.empty()) {
     return fmt::format("memory: the training takes {} at most, within the budget of {}: no option is needed",
-                       text(training), text(budget));
+                       memory_text(training), memory_text(budget));
   }
   std::string note =
       fmt::format("memory: the training takes {} at most in place of {}, within the budget of {}, with {}",
-                  text(training), text(plan.plain_training), text(budget), joined(lines));
+                  memory_text(training), memory_text(*plan.plain_training), memory_text(budget), joined(lines));
   if (price >= 0.005) note += fmt::format("; about {:.0f} % more time (estimate)", 100 * price);
   if (plan.fuse_step) note += "; the gradients are not watched, and a step that comes to the budget ends the fit";
   return note;
@@ -160,7 +153,7 @@ FitPlan plan_within_budget(const Options& fit, const RunSettings& settings, cons
     throw memory.error("budget", "cannot tell what a step takes: " + predicted.estimated_because)
         .hint("without a budget, each option is there by itself: memory = { recompute = \"every 2\" }");
   }
-  const std::int64_t asked = memory_budget(memory, settings.chosen), budget = limited(asked);
+  const std::int64_t asked = memory_budget(memory, settings.chosen), budget = memory_limit(asked);
   BudgetMixture mixture;
   if (settings.chosen.is_nil()) {
     mixture = MixtureChoice(bare, plain, predicted.memory, settings, memory, unpredicted).within(budget);
@@ -182,7 +175,7 @@ std::optional<FitPlan> corrected_choice(const FitPlan& plan, const Options& fit,
   if (!measured || measured->training() <= plan.budget) return std::nullopt;
   const std::int64_t unpredicted = measured->training() - predict_memory(plan).memory.training();
   FitPlan again = plan_within_budget(fit, settings, &plan.data, unpredicted);
-  again.notes.push_back("memory: chosen again, because the training takes at least " + text(unpredicted) +
+  again.notes.push_back("memory: chosen again, because the training takes at least " + memory_text(unpredicted) +
                         " more than was predicted");
   return again;
 }

@@ -41,21 +41,21 @@ void plan_auto(FitPlan& plan, const Options& memory, const RunSettings& settings
   const std::int64_t budget = room_of(plan);
   Searching searching(settings, "segments for memory.recompute");
   const RecomputePrice price = recompute_within(plan, budget, memory, /*nests=*/true, searching);
-  const auto text = [](std::int64_t bytes) { return memory_text(static_cast<double>(bytes)); };
   if (!price.fits) {
     throw memory
-        .error("budget", "the training needs " + text(price.peak) + " at least when activations are computed again, " +
-                             text(price.plain) + " without, found a budget of " + text(budget))
+        .error("budget", "the training needs " + memory_text(price.peak) +
+                             " at least when activations are computed again, " + memory_text(price.plain) +
+                             " without, found a budget of " + memory_text(budget))
         .hint("a smaller `batch` with `accumulate`, or an optimizer with a smaller state")
         .lacking_memory();
   }
   plan.notes.push_back(
       plan.recompute.empty()
           ? fmt::format("memory: the training takes {} at most, within {}: nothing is computed again",
-                        text(price.plain), text(budget))
+                        memory_text(price.plain), memory_text(budget))
           : fmt::format("memory: the training takes {} at most in place of {}, and a step computes {:.3g} ms again "
                         "beside a forward pass of {:.3g} ms",
-                        text(price.peak), text(price.plain), 1e3 * price.again, 1e3 * price.forward));
+                        memory_text(price.peak), memory_text(price.plain), 1e3 * price.again, 1e3 * price.forward));
 }
 
 Recompute recompute_of(const Model& model, const Options& memory) {

@@ -84,7 +84,7 @@ TEST_CASE("an exact choice fits, is what a recipe could say, and ends in the byt
     const FitPlan plan = planned(text);
     CHECK_FALSE(plan.recompute.empty());
     CHECK(static_cast<double>(predict_memory(plan).memory.training()) <= 0.95 * share * plain);
-    CHECK(static_cast<double>(plan.plain_training) == Approx(plain).epsilon(0.01));
+    CHECK(static_cast<double>(plan.plain_training.value()) == Approx(plain).epsilon(0.01));
     REQUIRE(plan.notes.size() == 1);
     CHECK_THAT(plan.notes.front(), Catch::Contains("memory.recompute="));
     // Norms and dropout have no arithmetic; in the smallest budget, products are computed again too.

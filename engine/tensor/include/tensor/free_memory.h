@@ -9,6 +9,7 @@ namespace trainlab {
 
 // "3.6 TiB", "21.9 GiB", "0.5 MiB".
 std::string memory_text(double bytes);
+std::string memory_text(std::int64_t bytes);
 // The least amount that can be written so and is not less than `bytes`.
 std::string memory_text_up(double bytes);
 // With three digits and the unit in which the number is from 1 to 1024: "4.53 KiB".

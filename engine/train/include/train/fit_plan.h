@@ -89,7 +89,8 @@ struct FitPlan {
   std::vector<std::string> warnings;  // "FILE:LINE: path: text"
   std::vector<std::string> notes;     // what was chosen, and its price
   Value chosen;                       // RunSettings::chosen, settled: nil where nothing was to choose
-  std::int64_t plain_training = 0;    // bytes without options of `memory`, where a budget has chosen them
+  // The bytes of the training without options of `memory`, where a budget has chosen them; else nullopt.
+  std::optional<std::int64_t> plain_training;
 
   std::vector<Fix> fixes;  // RunSettings::fixes, which `options` follow
 

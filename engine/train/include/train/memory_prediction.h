@@ -20,8 +20,9 @@
 
 namespace trainlab {
 
-// The most bytes that tensors of the fit may take: the least of memory.budget and of the limit of the process; 0: no
-// limit.
+// A budget, or the limit of the process where this is less; 0: no limit.
+std::int64_t memory_limit(std::int64_t budget);
+// The most bytes that tensors of the fit may take, by its budget.
 std::int64_t memory_limit(const FitPlan& plan);
 // This limit; where there is none, what tensors hold now and what is free.
 std::int64_t room_of(const FitPlan& plan);
@@ -52,8 +53,8 @@ struct MemoryPrediction {
 // process. What metrics take is left out. No function of the recipe is called: fits with a step, a loss or layers of
 // the recipe's own, and fits whose optimizer reads values, have the least that they take. Takes some milliseconds, and
 // for convolutions and attention the time of a training step. `change` is done to a copy of the plan first, of which it
-// may change loader.batch, loader.threads, accumulate, micro_batch, recompute, fuse_step, chunk_loss, offload_optimizer
-// and budget; the least amount takes no notice of it.
+// may change length, loader.batch, loader.threads, accumulate, micro_batch, recompute, fuse_step, chunk_loss,
+// offload_optimizer, offload_activations and budget; the least amount takes no notice of it.
 MemoryPrediction predict_memory(const FitPlan& plan, std::size_t rows = 1,
                                 const std::function<void(FitPlan&)>& change = {});
 
