@@ -110,15 +110,17 @@ void Run::continue_existing() {
     say("not byte-exact: " + line);
     manifest_.continued.push_back(wall_text() + " " + line);
   }
+  const std::vector<std::string> told = told_differences(recorded, now, registry_);
+  for (const std::string& line : told) say(line);
   // A mended recipe, or one that was killed before it asked.
   const bool asks_more = latest_ != recorded.latest || now.price != recorded.price;
   manifest_.latest = latest_;
   manifest_.price = now.price;
   if (!inexact.empty()) {
     manifest_.exact = false;
-    manifest_.settings = now.settings;
     manifest_.cores = now.cores;
   }
+  if (!inexact.empty() || !told.empty()) manifest_.settings = now.settings;
   pause_ = budget_pause(*folder_);
   // A budget in which nothing is left is refused before it is recorded.
   if (pause_ && !request_.extend) {
@@ -134,7 +136,7 @@ void Run::continue_existing() {
   }
   if (request_.extend) {
     extend(recorded);
-  } else if (!inexact.empty() || asks_more) {
+  } else if (!inexact.empty() || !told.empty() || asks_more) {
     write_manifest(*folder_, manifest_);
   }
 }

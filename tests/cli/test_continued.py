@@ -46,6 +46,12 @@ class Changed(CliTest):
         self.refused("--set: recorded none, now loader.drop_last=true", "--set", "loader.threads=4", "--set",
                      "loader.drop_last=true")
 
+    def test_set_of_a_budget_of_memory(self):
+        self.refused("--set: recorded none, now memory.budget=1 GB", "--set", "memory.budget=1 GB")
+
+    def test_set_of_the_precision(self):
+        self.refused("--set: recorded none, now precision=bfloat16", "--set", "precision=bfloat16")
+
     def test_seed(self):
         self.refused("--seed: recorded 1, now 2", "--seed", "2")
 
@@ -62,6 +68,16 @@ class Changed(CliTest):
     def test_other_threads_are_told(self):
         result = self.run_program("r.lua", "--out", "run", "--threads", "2", code=1)
         self.assert_said(result, "not byte-exact: threads: recorded 1, now 2")
+
+    def test_another_limit_of_memory_is_told(self):
+        """Its steps are whole under both limits, so that the bytes are the same."""
+        result = self.run_program("resume", "run", "--memory", "1GB", code=1)
+        self.assert_said(result, "memory: recorded no limit, now 1000000000 bytes: the bytes are the same unless a "
+                                 "step or an evaluation goes in parts")
+        self.assertNotIn("not byte-exact", result.err)
+        manifest = (self.folder / "run/manifest.toml").read_text()
+        self.assertIn("memory = 1000000000", manifest)
+        self.assertIn("exact = true", manifest)
 
     def test_resume_ignores_edits(self):
         self.write("r.lua", self.text.replace("stop here", "stop there"))

@@ -58,6 +58,9 @@ struct Recorded {
   // Stands in a manifest only where it was given. A flag that is added needs this: the manifests of earlier versions
   // lack it, and would be damaged.
   bool only_given = false;
+  // What is said of a difference that is noted, where the run may be byte-exact all the same. A stage that is not says
+  // so itself.
+  const char* effect = nullptr;
 };
 
 struct Flag {
