@@ -75,12 +75,15 @@ class MixtureChoice {
 
   Error nothing_fits(std::int64_t budget, Allow allow, const LeastMemory& least) {
     const bool is_of_process = budget == tensor_memory_limit();
-    Error error = memory_.error(
-        "budget", fmt::format("expected at least {}, in which the training fits with options that allow = \"{}\" "
-                              "permits, found {}{} (without options the training takes {})",
-                              least_budget_text(least.bytes + unpredicted_), name_of(allow),
-                              is_of_process ? "--memory " : "", memory_text(budget),
-                              memory_text(plain_memory_.training())));
+    // A limit of the process is no value of the option.
+    Error error =
+        (is_of_process ? fit_ : memory_)
+            .error(is_of_process ? "memory" : "budget",
+                   fmt::format("expected at least {}, in which the training fits with options that allow = \"{}\" "
+                               "permits, found {}{} (without options the training takes {})",
+                               least_budget_text(least.bytes + unpredicted_), name_of(allow),
+                               is_of_process ? "--memory " : "", memory_text(budget),
+                               memory_text(plain_memory_.training())));
     return error.hint(hint(allow, least, is_of_process)).lacking_memory();
   }
 

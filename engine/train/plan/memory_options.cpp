@@ -42,10 +42,12 @@ void plan_auto(FitPlan& plan, const Options& memory, const RunSettings& settings
   Searching searching(settings, "segments for memory.recompute");
   const RecomputePrice price = recompute_within(plan, budget, memory, /*nests=*/true, searching);
   if (!price.fits) {
+    const bool is_of_process = budget == tensor_memory_limit();  // which is no value of the option `budget`
     throw memory
-        .error("budget", "the training needs " + memory_text(price.peak) +
-                             " at least when activations are computed again, " + memory_text(price.plain) +
-                             " without, found a budget of " + memory_text(budget))
+        .error(is_of_process ? "recompute" : "budget",
+               "the training needs " + memory_text(price.peak) + " at least when activations are computed again, " +
+                   memory_text(price.plain) + " without, found " + (is_of_process ? "--memory " : "a budget of ") +
+                   memory_text(budget))
         .hint("a smaller `batch` with `accumulate`, or an optimizer with a smaller state")
         .lacking_memory();
   }
