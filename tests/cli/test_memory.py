@@ -338,7 +338,7 @@ class Budget(CliTest):
                          ', in which the training fits with options that allow = "exact" permits, found 2.9 MiB '
                          "(without options the training takes ")
         # Whether allow = "close" would help depends on the processor, because bfloat16 is slow on some.
-        helps = r'\n  hint: (allow = "(close|any)" needs \d|a smaller model, or smaller samples\n)'
+        helps = r'\n  hint: (allow = "(close|any)" needs \d|precision = \{|a smaller model, or smaller samples\n)'
         self.assertRegex(result.err, helps)
         self.assert_least_is_enough(re.search(r"expected at least (\S+ MiB)", result.err)[1])
         # Beside activations in a file, the optimizer's state takes less in bfloat16 on every processor.

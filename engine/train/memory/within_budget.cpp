@@ -102,8 +102,22 @@ class MixtureChoice {
             fmt::format("allow = \"{}\" needs {}{}", name_of(next), is_of_process ? "a --memory of " : "", needed));
       bytes = lower.bytes;
     }
+    if (const std::string weights = hint_of_weights(bytes, is_of_process); !weights.empty()) ways.push_back(weights);
     if (const std::string batches = hint_of_batches(least); !batches.empty()) ways.push_back(batches);
     return ways.empty() ? "a smaller model, or smaller samples" : joined(ways, ", ");
+  }
+
+  // Weights in bfloat16, which no budget chooses, where the training then takes less than these bytes.
+  std::string hint_of_weights(std::int64_t bytes, bool is_of_process) {
+    if (plain_.options.given("precision")) return "";
+    std::vector<BudgetVariant> all = variants(plain_, Allow::any, plain_memory_, FilePrice());
+    for (BudgetVariant& one : all)
+      one.lines["precision"] = Value::Map{{"compute", "bfloat16"}, {"weights", "bfloat16"}};
+    const std::optional<LeastMemory> lower = search_in(0).least(all, Allow::exact, Allow::any);
+    if (!lower || lower->bytes >= bytes) return "";
+    return fmt::format(
+        "precision = {{ compute = \"bfloat16\", weights = \"bfloat16\" }} with allow = \"any\" needs {}{}",
+        is_of_process ? "a --memory of " : "", least_budget_text(lower->bytes + unpredicted_));
   }
 
   // Where the loader's buffers take a third or more, what makes them smaller.

@@ -293,6 +293,12 @@ TEST_CASE("what changes the numbers needs to be allowed") {
   CHECK_THAT(error_of([&] { planned(wide(within(least / 2))); }),
              Catch::Contains("fit.memory.budget: expected at least ") &&
                  Catch::Contains(R"(in which the training fits with options that allow = "exact" permits, found )"));
+  std::string free = wide(within(least / 2, "any"));
+  const std::string precision = R"(, "precision": "float32")";
+  free.erase(free.find(precision), precision.size());
+  CHECK_THAT(
+      error_of([&] { planned(free); }),
+      Catch::Contains(R"(hint: precision = { compute = "bfloat16", weights = "bfloat16" } with allow = "any" needs )"));
   // A state that the recipe says is not changed.
   const FitPlan given = planned(wide(within(least, "any"), R"(, "state": "bfloat16")"));
   CHECK(value_of(given, "optim.state") == "null");
