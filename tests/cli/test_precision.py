@@ -33,6 +33,11 @@ class Precision(CliTest):
         told = self.run_program("check", "r.lua", "--step").out
         self.assertIn("bfloat16 in matrix products and convolutions, float32 elsewhere and in the layers LayerNorm, 6",
                       told)
+        self.assertRegex(told, r"the training [\d.]+ .iB at most in place of [\d.]+ .iB in float32, with its ")
+        memory, full = (self.run_program("check", "r.lua", "--json", *more).json()["stages"][0]["memory"]
+                        for more in ([], ["--set", "precision=float32"]))
+        self.assertAlmostEqual(memory["in_float32"], full["peak"], delta=0.01 * full["peak"])
+        self.assertNotIn("in_float32", full)
         self.train("--quiet")
         self.assertEqual(self.summary(self.run_folder())["precision"],
                          {"weights": "float32", "compute": "bfloat16", "skipped_steps": 0, "scale": 1})

@@ -7,7 +7,9 @@
 
 #include "core/trace.h"
 #include "core/value.h"
+#include "fit_plan_parts.h"
 #include "memory/what_fits.h"
+#include "option_lines.h"
 #include "precision.h"
 #include "tensor/free_memory.h"
 #include "tensor/memory.h"
@@ -91,6 +93,23 @@ std::string recompute_text(const FitPlan& plan) {
   return text + fmt::format(", at most {:.0f} % more arithmetic", 100 * again / (once.forward + once.backward));
 }
 
+// The bytes of the same training without numbers of 16 bits; nullopt where nobody knows them.
+std::optional<std::int64_t> training_in_float32(const FitPlan& plan) {
+  Lines lines{{"precision", "float32"}};
+  RunSettings settings = plan.settings;
+  settings.chosen = plan.chosen;  // nothing is chosen anew
+  if (settings.chosen["precision"].is_string()) settings.chosen.map().erase("precision");
+  try {
+    const FitPlan full = plan_fit(with_lines(plan.options, lines), settings, &plan.data);
+    const MemoryPrediction predicted =
+        predict_memory(full, 1, [&plan](FitPlan& dry) { dry.recompute = plan.recompute; });
+    if (!predicted.is_least()) return predicted.memory.training();
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::recipe) throw;  // a budget that float32 does not fit into
+  }
+  return std::nullopt;
+}
+
 std::string trees(const FitPlan& plan) {
   if (plan.model) return plan.model->tree();
   std::string text;
@@ -126,8 +145,11 @@ Checked describe(const FitPlan& plan) {
   const bool is_least = memory.is_least();
   line(is_least ? "memory (at least)" : "memory (predicted)", step_memory_text(memory));
   const auto training = static_cast<double>(memory.memory.training());
+  std::optional<std::int64_t> in_float32;
+  if (plan.precision.is_mixed() && !is_least) in_float32 = training_in_float32(plan);
   line("",
        "the training " + (memory.before_amount() + bytes_text(training)) + (is_least ? "" : " at most") +
+           (in_float32 ? " in place of " + bytes_text(static_cast<double>(*in_float32)) + " in float32" : "") +
            (plan.data.val || plan.data.test ? ", with its evaluations and the copies of weights that they leave" : ""));
   if (plan.offload_optimizer)
     line("in a file", bytes_text(static_cast<double>(plan.state_bytes)) + " of the optimizer");
@@ -142,6 +164,7 @@ Checked describe(const FitPlan& plan) {
   for (const std::string& warning : warnings) text += "\nwarning: " + warning + "\n";
   Value facts = fit_facts(plan, memory, warnings);
   if (!above.empty()) facts.map()["memory"].set("above_limit", above);
+  if (in_float32) facts.map()["memory"].set("in_float32", *in_float32);
   return {.text = text, .facts = std::move(facts)};
 }
 
