@@ -1,7 +1,8 @@
 """Benchmarks of trainlab, each against a peer measured in the same run: programs alternate, medians are compared.
 
     tools/bench/run [NAME…] [--data DIR] [--rounds N]       names: small mnist cnn loop gpt overhead operators averaging
-    loader images start help memory budgets lean study quality report sweep stack busy deadlines profile gpu
+    loader images start help memory budgets lean precision offload study quality report sweep stack busy deadlines
+    profile gpu
 
 `tools/bench/run` sets up the peer (PyTorch from PyPI in a folder of its own), builds, and calls this. DIR holds the
 MNIST files, and the folder above it tinyshakespeare.txt and cifar10-jpeg.tar; benchmarks whose files are missing are
@@ -20,6 +21,8 @@ import budgets
 import busy
 import deadlines
 import lean
+import offload
+import precision
 import studies
 import verdicts
 from programs import (BUILD, HERE, ROOT, TRAINLAB, engine_memory, fit_summary, peer_result, run, seconds_until,
@@ -303,12 +306,27 @@ class Bench:
     def budgets(self):
         for net, what in (("mlp", "MLP of 64 layers"), ("transformer", "transformer of 12 blocks")):
             budgets.measure(self.row, net, what, os.cpu_count(), min(self.rounds, 3))
+        budgets.measure_recipe(self.row, [os.path.join(ROOT, "recipes", "digits.lua")], "recipes/digits.lua", 1,
+                               min(self.rounds, 3))
 
     def lean(self):
         for net, what, name, steps in (("text", "characters", "tinyshakespeare.txt", 300),
                                        ("images", "CIFAR-10", "cifar10-jpeg.tar", 150)):
             if path := self.beside(name):
                 lean.measure(self.row, net, what, path, steps)
+
+    def precision(self):
+        for name in precision.RECIPES:
+            precision.measure(self.row, name)
+
+    def offload(self):
+        def row(cells, is_right):
+            what, peak, in_file, step, same = cells
+            said = f"{peak}, {in_file} in the file, {step} a step" if in_file else peak
+            self.row(what, said, "", "" if is_right else "**wrong**",
+                     "peak ≤ limit, the bytes of the plain training" if same else "refused under the limit")
+
+        offload.measure(row)
 
     def gpu(self):
         if not os.path.exists("/dev/nvidiactl"):
@@ -364,6 +382,8 @@ def main():
         "memory",
         "budgets",
         "lean",
+        "precision",
+        "offload",
         "study",
         "quality",
         "report",
