@@ -1,5 +1,7 @@
 #include "memory_summary.h"
 
+#include <algorithm>
+
 #include "model/model.h"
 #include "tensor/memory.h"
 
@@ -54,6 +56,10 @@ MemoryPrediction plain_memory(const FitPlan& plan, std::size_t rows) {
 }
 
 std::vector<std::string> segment_patterns(const FitPlan& plan) {
+  const auto are_same = [](const ChainSegment& a, const ChainSegment& b) {
+    return a.first == b.first && a.count == b.count && a.inner.empty() && b.inner.empty();
+  };
+  if (std::ranges::equal(plan.recompute.segments, recompute_cheap(*plan.model).segments, are_same)) return {"cheap"};
   const std::vector<const Layer*> chain = plan.model->chain();
   std::vector<std::string> patterns;
   for (const ChainSegment& one : plan.recompute.segments) {

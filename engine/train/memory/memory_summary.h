@@ -31,8 +31,8 @@ std::vector<std::string> memory_options_in_use(const FitPlan& plan, std::int64_t
 // `effective` divides them.
 MemoryPrediction plain_memory(const FitPlan& plan, std::size_t rows = 1);
 
-// The segments of plan.recompute as patterns of layers; "auto" alone where segments lie within others, which patterns
-// cannot express.
+// The segments of plan.recompute as patterns of layers, or "cheap" alone where they are those; "auto" alone where
+// segments lie within others, which patterns cannot express.
 std::vector<std::string> segment_patterns(const FitPlan& plan);
 
 // { peak, plain, step, budget, categories, offloaded, chosen }; an unknown member is nil. `peak` and `plain` are of the

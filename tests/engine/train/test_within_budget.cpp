@@ -194,6 +194,7 @@ TEST_CASE("norms and activations are computed again for nothing where \"cheap\" 
   CHECK(flops_again(*plan.model, plan.recompute) == 0);
   REQUIRE(plan.notes.size() == 1);
   CHECK(plan.notes.front().find("more time") == std::string::npos);
+  CHECK((plan.notes.front().find("memory.recompute=cheap") != std::string::npos) == !chunks);
   CHECK(static_cast<double>(predict_memory(plan).memory.training()) <= bytes + 1e4);
 }
 
