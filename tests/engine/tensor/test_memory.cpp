@@ -223,7 +223,7 @@ TEST_CASE("memory that is not free is refused before it is allocated") {
     set_script_memory_limit(0);
   }
   CHECK(tensor_memory().live == live);
-  CHECK(memory_text(3 << 19) == "1.5 MiB");
+  CHECK(memory_text(std::int64_t{3} << 19) == "1.5 MiB");
   CHECK(memory_text(0x1p42) == "4.0 TiB");
   CHECK(memory_text_up(3 << 19) == "1.5 MiB");
   CHECK(memory_text_up((3 << 19) + 1) == "1.6 MiB");
