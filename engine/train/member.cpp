@@ -119,7 +119,7 @@ bool Member::rate_falls() const {
   return last < 0.9 * schedules_.lr->factor(position_.step - 1);
 }
 
-bool Member::may_rate_fall() const { return rate_falls() || (!set_rate_ && schedules_.lr->may_fall()); }
+bool Member::may_rate_fall() const { return !set_rate_ && (schedules_.lr->may_fall() || rate_falls()); }
 
 std::optional<Forecast> Member::forecast() const {
   if (total_steps_ == 0) return std::nullopt;

@@ -66,6 +66,8 @@ class Function final : public LengthSchedule {
     if (chunk != chunk_) tabulate(chunk);
     return table_[static_cast<std::size_t>(step % chunk_steps)];
   }
+  // The function is not called ahead of its steps, where it may raise an error.
+  bool may_fall() const override { return (total() - 1) / chunk_steps != chunk_; }
 
  private:
   static constexpr std::int64_t chunk_steps = 1000;

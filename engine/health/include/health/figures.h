@@ -135,8 +135,7 @@ struct HealthFigures {
   std::vector<UnitFigures> units = {};      // in the order of the model
   std::vector<BatchNormFigures> norms = {};
   std::vector<MeasuredEvaluation> evaluations = {};  // in order of steps
-  // Whether, at the latest evaluation, the rate was to fall before the end, or might have fallen after an evaluation to
-  // come.
+  // Whether, at the latest evaluation, the rate was to fall before the end, or might have.
   bool may_rate_fall = false;
   std::optional<NotFinite> not_finite = {};
   // The rate that a function of the recipe has set in place of schedule × lr, and where in the recipe. NaN: none has.

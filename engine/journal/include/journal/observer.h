@@ -36,7 +36,7 @@ struct ValidationView {
   // The final value of the monitored metric, computed when it is asked for; null in a task. To be called before the
   // hook returns.
   std::function<std::optional<Forecast>()> forecast = {};
-  // Whether the schedule lowers the rate before the end, or may do so after a validation to come; null in a task. To be
+  // Whether the schedule lowers the rate before the end, or may do so (Schedule::may_fall); null in a task. To be
   // called before the hook returns.
   std::function<bool()> may_rate_fall = {};
 };

@@ -32,7 +32,8 @@ class Schedule {
   virtual void set_total(std::int64_t total_steps) { (void)total_steps; }
   // Called after each validation with the monitored value; `minimize` is its direction.
   virtual void validated(double value, bool minimize) { (void)value, (void)minimize; }
-  // Whether validations to come may lower the factor.
+  // Whether the factor may fall for a reason that nobody knows yet: validations to come, or a function of the recipe
+  // whose later factors were not asked for.
   virtual bool may_fall() const { return false; }
   // State for the checkpoint; nil where there is none.
   virtual Value state() const { return {}; }

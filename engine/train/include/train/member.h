@@ -143,7 +143,7 @@ class Member {
   Progress progress(const Position& position) const;
   // Whether the schedule of the rate ends more than 10 % below the present rate.
   bool rate_falls() const;
-  // Whether it does, or a validation to come may lower the rate.
+  // Whether it does, or may do so (Schedule::may_fall).
   bool may_rate_fall() const;
   Efficiency efficiency(const MetricMap& metrics) const;
   // The final value of the monitored metric, of the weights that will be kept; nullopt where nothing can be said.
