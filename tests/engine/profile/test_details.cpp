@@ -8,7 +8,7 @@
 #include "core/trace.h"
 #include "profile/details.h"
 #include "support/fit_support.h"
-#include "task/task.h"
+#include "support/task_support.h"
 #include "tensor/types.h"
 
 namespace trainlab::details_test {
@@ -251,22 +251,15 @@ TEST_CASE("details: of the steps of a real fit") {
 
 TEST_CASE("details: of a task the roof is that of the numbers with which its loop computes") {
   for (const at::ScalarType type : {at::kDouble, at::kFloat}) {
-    const auto run = native([type](std::span<const Argument> arguments) {
-      auto& task = dynamic_cast<TaskContext&>(*std::get<std::shared_ptr<Object>>(arguments.front()));
+    Registry registry;
+    register_task(registry);
+    const Options task = task_of(registry, [type](TaskContext& by_hand) {
       TaskLoopOptions options;
       options.steps = 2000;
       const at::Tensor weight = at::ones({64, 64}, type);
-      const auto loop = task.loop(options);
+      const auto loop = by_hand.loop(options);
       while (loop->next()) at::ones({64, 64}, type).mm(weight);
-      return std::vector<Argument>{};
     });
-    Registry registry;
-    register_task(registry);
-    auto spec = std::make_shared<Spec>();
-    spec->value = registry.check(
-        parse_json(R"({"@": "task", "name": "by_hand", "run": {"@": "function", "index": 0}})", "test"), "task");
-    spec->functions.push_back(run);
-    const Options task(registry, spec, "task");
     const Profile profile = profile_stage(task, cpu_settings(), {.seconds = 0.3});
     CHECK(measure_details(profile, task, cpu_settings(), {.seconds = 2}).type == dtype_name(type));
   }

@@ -9,7 +9,7 @@
 #include "profile/profile.h"
 #include "steps/measure.h"
 #include "support/fit_support.h"
-#include "task/task.h"
+#include "support/task_support.h"
 
 namespace trainlab::profile_test {
 
@@ -139,12 +139,8 @@ TEST_CASE("profile: a request to stop ends the measurement") {
 TEST_CASE("profile: the passes through a task's loop") {
   Registry registry;
   register_task(registry);
-  auto spec = std::make_shared<Spec>();
-  spec->value = registry.check(
-      parse_json(R"({"@": "task", "name": "by_hand", "run": {"@": "function", "index": 0}})", "test"), "task");
   const Part part = open_data(parse_options(R"({"@": "data.digits"})"), {.seed = 1}).train;
-  spec->functions.push_back(native([&](std::span<const Argument> arguments) {
-    auto& task = dynamic_cast<TaskContext&>(*std::get<std::shared_ptr<Object>>(arguments.front()));
+  const Options by_hand = task_of(registry, [&](TaskContext& task) {
     TaskLoopOptions options;
     options.part = part;
     options.loader.batch = 64;
@@ -153,9 +149,8 @@ TEST_CASE("profile: the passes through a task's loop") {
     options.save = {weight};
     const auto loop = task.loop(options);
     while (loop->next()) weight.add_(loop->batch()->columns.at("x").flatten(1).mean(0));
-    return std::vector<Argument>{};
-  }));
-  const Profile profile = profiled(Options(registry, spec, "task"), 0.3);
+  });
+  const Profile profile = profiled(by_hand, 0.3);
   CHECK(profile.kind == "task");
   CHECK(profile.steps.steps > 0);
   CHECK(profile.steps.per_step(Phase::callback) > 0);

@@ -9,7 +9,7 @@
 
 #include "profile/remedies.h"
 #include "support/fit_support.h"
-#include "task/task.h"
+#include "support/task_support.h"
 
 namespace trainlab::remedies_test {
 
@@ -399,20 +399,14 @@ namespace {
 
 // A task whose loop multiplies a tensor; `saves`: and saves it.
 Options task_of_steps(const Registry& registry, bool saves) {
-  auto spec = std::make_shared<Spec>();
-  spec->value = registry.check(
-      parse_json(R"({"@": "task", "name": "by_hand", "run": {"@": "function", "index": 0}})", "test"), "task");
-  spec->functions.push_back(native([saves](std::span<const Argument> arguments) {
-    auto& task = dynamic_cast<TaskContext&>(*std::get<std::shared_ptr<Object>>(arguments.front()));
+  return task_of(registry, [saves](TaskContext& task) {
     TaskLoopOptions options;
     options.steps = 2000;
     const at::Tensor weight = at::ones({64, 64});
     if (saves) options.save = {weight};
     const auto loop = task.loop(options);
     while (loop->next()) weight.mul_(0.5).add_(at::ones({64, 64}).mm(weight), 1e-3);
-    return std::vector<Argument>{};
-  }));
-  return {registry, spec, "task"};
+  });
 }
 
 }  // namespace

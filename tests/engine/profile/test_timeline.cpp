@@ -17,7 +17,7 @@
 #include "core/phase.h"
 #include "core/value.h"
 #include "support/fit_support.h"
-#include "task/task.h"
+#include "support/task_support.h"
 #include "tensor/types.h"
 #include "timeline/timeline_recorder.h"
 
@@ -162,21 +162,15 @@ TEST_CASE("samples per second of a fit count the mean samples of a step") {
 TEST_CASE("the steps of a task's timeline are the passes through its loop") {
   Registry registry;
   register_task(registry);
-  const auto task_of = [&](std::int64_t passes) {
-    auto spec = std::make_shared<Spec>();
-    spec->value = registry.check(
-        parse_json(R"({"@": "task", "name": "by_hand", "run": {"@": "function", "index": 0}})", "test"), "task");
-    spec->functions.push_back(native([passes](std::span<const Argument> arguments) {
-      auto& task = dynamic_cast<TaskContext&>(*std::get<std::shared_ptr<Object>>(arguments.front()));
+  const auto task_of_passes = [&](std::int64_t passes) {
+    return task_of(registry, [passes](TaskContext& task) {
       TaskLoopOptions options;
       options.steps = passes;
       const auto loop = task.loop(options);
       while (loop->next()) at::ones({8, 8}).mm(at::ones({8, 8}));
-      return std::vector<Argument>{};
-    }));
-    return Options(registry, spec, "task");
+    });
   };
-  const Timeline timeline = record_task_timeline(task_of(1000), cpu_settings(), {.steps = 5});
+  const Timeline timeline = record_task_timeline(task_of_passes(1000), cpu_settings(), {.steps = 5});
   CHECK(timeline.steps == 5);
   std::int64_t steps = 0, products = 0;
   for (const TimelineEvent& event : timeline.events) {
@@ -186,7 +180,8 @@ TEST_CASE("the steps of a task's timeline are the passes through its loop") {
   CHECK(steps == 5);
   CHECK(products == 5);
   CHECK(timeline.flame()["steps"] == Value(3));
-  CHECK_THROWS_WITH(record_task_timeline(task_of(0), cpu_settings()), Catch::Contains("ended before its first step"));
+  CHECK_THROWS_WITH(record_task_timeline(task_of_passes(0), cpu_settings()),
+                    Catch::Contains("ended before its first step"));
 }
 
 TEST_CASE("a flame chart has the last steps, each span with the number of spans around") {
