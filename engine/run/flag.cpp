@@ -320,7 +320,7 @@ const std::vector<Flag>& common_flags() {
                "limit goes on with smaller micro-batches, and ends with a message where none are small enough",
        .concerns = Concerns::engine,
        .otherwise = 0,
-       .recorded = Recorded{.difference = Difference::noted,
+       .recorded = Recorded{.difference = Difference::told,
                             .compared = bytes_or_none,
                             .only_given = true,
                             .effect = "the bytes are the same unless a step or an evaluation goes in parts"}},

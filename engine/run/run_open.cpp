@@ -76,7 +76,7 @@ void Run::continue_existing() {
   if (settings_.study.empty()) settings_.study = recorded.study;
   Manifest now = present();
   for (const Flag& flag : common_flags()) {
-    const bool follows = flag.recorded && flag.recorded->difference == Recorded::Difference::noted;
+    const bool follows = flag.recorded && flag.recorded->difference != Recorded::Difference::refused;
     if (follows && !request_.has(flag.name)) now.settings[flag.name] = recorded.setting(flag.name);
   }
   if (now.setting("threads") == Value(0)) now.cores = recorded.cores;

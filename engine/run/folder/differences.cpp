@@ -20,15 +20,12 @@ std::string changed(const std::string& what, const std::string& recorded, const 
   return what + ": recorded " + recorded + ", now " + present;
 }
 
-// Adds a line for each setting that differs and whose difference means this, with an effect or without; messages list
-// what help lists first last.
+// Adds a line for each setting that differs and whose difference means this; messages list what help lists first last.
 void add_settings(std::vector<std::string>& lines, const Manifest& recorded, const Manifest& present,
-                  const Registry& registry, Recorded::Difference meaning, bool has_effect, const std::string& dashes) {
+                  const Registry& registry, Recorded::Difference meaning, const std::string& dashes) {
   const std::vector<Flag>& flags = common_flags();
   for (const Flag& flag : std::vector<Flag>(flags.rbegin(), flags.rend())) {
     if (!flag.recorded || flag.recorded->difference != meaning) continue;
-    const char* const effect = flag.recorded->effect;
-    if ((effect != nullptr) != has_effect) continue;
     const auto of = [&](const Manifest& manifest) {
       const Value& value = manifest.setting(flag.name);
       return flag.recorded->compared ? flag.recorded->compared(value, {manifest.cores, registry}) : value;
@@ -36,7 +33,7 @@ void add_settings(std::vector<std::string>& lines, const Manifest& recorded, con
     const Value before = of(recorded), now = of(present);
     if (before == now) continue;
     lines.push_back(changed(dashes + flag.name, shown(before), shown(now)) +
-                    (effect ? std::string(": ") + effect : ""));
+                    (meaning == Recorded::Difference::told ? std::string(": ") + flag.recorded->effect : ""));
   }
 }
 
@@ -69,13 +66,13 @@ std::vector<std::string> differences(const Manifest& recorded, const Manifest& p
 
   const auto study_of = [](const Manifest& manifest) { return manifest.study.empty() ? "none" : manifest.study; };
   if (recorded.study != present.study) lines.push_back(changed("--study", study_of(recorded), study_of(present)));
-  add_settings(lines, recorded, present, registry, Recorded::Difference::refused, false, "--");
+  add_settings(lines, recorded, present, registry, Recorded::Difference::refused, "--");
   return lines;
 }
 
 std::vector<std::string> inexactness(const Manifest& recorded, const Manifest& present, const Registry& registry) {
   std::vector<std::string> lines;
-  add_settings(lines, recorded, present, registry, Recorded::Difference::noted, false, "");
+  add_settings(lines, recorded, present, registry, Recorded::Difference::noted, "");
   if (recorded.trainlab != present.trainlab) {
     lines.push_back(changed("trainlab", recorded.trainlab, present.trainlab));
   }
@@ -87,7 +84,7 @@ std::vector<std::string> inexactness(const Manifest& recorded, const Manifest& p
 
 std::vector<std::string> told_differences(const Manifest& recorded, const Manifest& present, const Registry& registry) {
   std::vector<std::string> lines;
-  add_settings(lines, recorded, present, registry, Recorded::Difference::noted, true, "");
+  add_settings(lines, recorded, present, registry, Recorded::Difference::told, "");
   return lines;
 }
 

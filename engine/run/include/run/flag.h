@@ -51,6 +51,7 @@ struct Circumstances {
 struct Recorded {
   enum class Difference {
     refused,  // another run: the difference is an error
+    told,     // accepted, recorded, and told with its `effect`; the recorded value holds where the flag is not given
     noted,    // accepted, recorded, and said to be not byte-exact; the recorded value holds where the flag is not given
   } difference = Difference::refused;
   // What is compared of a recorded value. nullptr: the value itself.
@@ -58,9 +59,8 @@ struct Recorded {
   // Stands in a manifest only where it was given. A flag that is added needs this: the manifests of earlier versions
   // lack it, and would be damaged.
   bool only_given = false;
-  // What is said of a difference that is noted, where the run may be byte-exact all the same. A stage that is not says
-  // so itself.
-  const char* effect = nullptr;
+  // The sentence that tells a difference whose run may stay byte-exact; a stage that does not says so itself.
+  const char* effect = "";
 };
 
 struct Flag {
