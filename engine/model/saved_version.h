@@ -21,7 +21,7 @@ class SavedVersion {
   }
   // Whether the tensor has the values that it had.
   bool is_current() const { return now() == version_; }
-  // What autograd says of a tensor that was changed.
+  // The sentence with which autograd refuses a tensor that was changed.
   std::string complaint(at::ScalarType type, at::IntArrayRef sizes) const {
     return "one of the variables needed for gradient computation has been modified by an inplace operation: a tensor " +
            dtype_name(type) + " " + shape_text(sizes) + " is at version " + std::to_string(now()) +

@@ -12,7 +12,7 @@ from programs import ROOT, TRAINLAB, fit_summary, step_microseconds
 RECIPES = ("digits", "autoencoder", "tabular", "sine", "names")
 SEEDS = (1, 2, 3)
 WEIGHTS = ["precision.compute=bfloat16", "precision.weights=bfloat16"]
-# What is said of a way, and what --set says.
+# The name of a way in the table, and the texts of --set that make it.
 WAYS = (
     ("float32", []),
     ("bfloat16", ["precision=bfloat16"]),

@@ -32,7 +32,7 @@ Value set_of(const Request& request) {
   return Value::List(texts.begin(), texts.end());
 }
 
-// What the request has after a flag.
+// The value that the request has after a flag; "auto" where the flag is not given.
 Value given_or_auto(const Request& request, const char* flag) {
   return request.has(flag) ? request.options[flag] : Value("auto");
 }

@@ -234,7 +234,7 @@ RecomputePrice recompute_within(FitPlan& plan, std::int64_t budget, const Option
     const std::int64_t middle = (low + high) / 2;
     (offered(middle) ? low : high) = middle;
   }
-  // What the search leaves out may make another plan the smallest.
+  // The search does not count all bytes, so a plan with more slots may take the least memory.
   for (int i = 1; !fits && i <= tries; ++i) offered(low + (high - low) * i / tries);
   const auto offer_if_better = [&](Recompute other) {
     const double seconds = cost_again(chain, other.segments, times);

@@ -76,7 +76,7 @@ struct Chain {
   std::vector<ChainCost> stages;
   std::int64_t output = 0, all = 0;  // `all`: bytes in which everything is kept
 
-  // As `peak` counts, with the loss as a stage behind the last one.
+  // The most bytes in a step, counted as in `peak`, with the loss as a stage behind the last one.
   std::int64_t bytes_of(const std::vector<ChainSegment>& segments) const {
     std::vector<ChainCost> ended = stages;
     ended.push_back({.input = output});

@@ -83,7 +83,7 @@ Manifest read_manifest(const std::filesystem::path& run);
 std::vector<std::string> differences(const Manifest& recorded, const Manifest& present, const Registry& registry);
 // What makes a continued run not byte-exact: the flags whose record says so, versions.
 std::vector<std::string> inexactness(const Manifest& recorded, const Manifest& present, const Registry& registry);
-// What else another value of a flag is said to do.
+// The flags with another value that need not make the run inexact, each with its effect.
 std::vector<std::string> told_differences(const Manifest& recorded, const Manifest& present, const Registry& registry);
 
 // Parameters from a TOML file (--params): names to booleans, numbers and strings, as texts with their line.
