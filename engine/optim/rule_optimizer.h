@@ -61,6 +61,7 @@ class RuleOptimizer : public SetOptimizer {
   const Rule& rule(std::int64_t row, std::size_t i) const {
     return rules_[static_cast<std::size_t>(row) * set_.size() + i];
   }
+  std::span<const Rule> rules() const { return rules_; }
   // The place of a state among the states of a parameter; −1 if no rule needs it.
   int state_place(std::size_t state) const { return places_[state]; }
 

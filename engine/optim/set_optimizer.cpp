@@ -42,8 +42,10 @@ void SetOptimizer::step(std::span<const at::Tensor> gradients, const StepInputs&
     if (set_.device().is_meta()) return;  // a dry run: the fused operators take no memory
     for (std::int64_t row = 0; row < set_.rows(); ++row) {
       if (!is_active(inputs.active, row)) continue;
+      std::optional<at::Tensor> found_inf;
+      if (!inputs.found_inf.empty()) found_inf = inputs.found_inf[static_cast<std::size_t>(row)];
       for (const auto& indices : alike_[static_cast<std::size_t>(row)])
-        step_fused(gradients, indices, row, numbers(inputs, row, indices.front()));
+        step_fused(gradients, indices, row, numbers(inputs, row, indices.front()), found_inf);
     }
     return;
   }
@@ -61,7 +63,7 @@ void SetOptimizer::step(std::span<const at::Tensor> gradients, const StepInputs&
 }
 
 void SetOptimizer::step_fused(std::span<const at::Tensor>, std::span<const std::size_t>, std::int64_t,
-                              const StepNumbers&) {
+                              const StepNumbers&, const std::optional<at::Tensor>&) {
   throw std::logic_error("SetOptimizer: no fused operator");
 }
 

@@ -4,6 +4,7 @@
 
 #include <ATen/core/grad_mode.h>
 
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -39,6 +40,7 @@ class SetOptimizer : public Optimizer {
   using Optimizer::step;
   void step(std::span<const at::Tensor> gradients, const StepInputs& inputs) final;
   std::vector<OptimizerTensor> state() final { return set_.state(); }
+  bool takes_found_inf() const override { return uses_fused_; }
   bool steps_by_parameter() const override { return true; }
 
  protected:
@@ -47,9 +49,10 @@ class SetOptimizer : public Optimizer {
 
   // Updates one slice: parameter i of a row. `gradient` is the whole tensor, contiguous.
   virtual void step_slice(std::size_t i, std::int64_t row, const at::Tensor& gradient, const StepNumbers& numbers) = 0;
-  // Updates all parameters of `indices` in a row, which have the same options and rate. Only with has_fused.
+  // Updates all parameters of `indices` in a row, which have the same options and rate, unless `found_inf` is given and
+  // is 1. Only with has_fused.
   virtual void step_fused(std::span<const at::Tensor> gradients, std::span<const std::size_t> indices, std::int64_t row,
-                          const StepNumbers& numbers);
+                          const StepNumbers& numbers, const std::optional<at::Tensor>& found_inf);
 
   ParameterGroups options_;
   ParameterSet set_;

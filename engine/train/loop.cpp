@@ -240,7 +240,7 @@ void FitLoop::train_step() {
   // A device that is not synchronous would have to be waited for: a validation reads its losses.
   const bool can_read = device_at(plan_.device).is_synchronous();
   for (std::size_t m = 0; m < members_.size(); ++m) {
-    if (!members_[m]->active() || !check_step(m, can_read)) continue;
+    if (!members_[m]->active() || (can_read && !check_step(m))) continue;
     of_one(*members_[m], [&] { members_[m]->stepped(position_, rates_[m]); });
   }
   for (const auto& observer : company_.observers) observer->stepped(position_.step);
@@ -259,8 +259,8 @@ void FitLoop::tell_micro_batch() {
   commits_now_ = true;
 }
 
-bool FitLoop::check_step(std::size_t m, bool can_read) {
-  if (!can_read || trained_->finite(m)) {
+bool FitLoop::check_step(std::size_t m) {
+  if (trained_->finite(m)) {
     const std::optional<std::string> failure = trained_->failure(m);
     if (failure) members_[m]->fail(*failure + ", at step " + std::to_string(position_.step));
     return !failure;
@@ -296,6 +296,10 @@ void FitLoop::validate(bool ends_epoch) {
     if (!member.active() && member.validated_step() == member.position().step) continue;
     if (!trained_->finite(m)) {
       member.fail("the training loss is not finite at step " + std::to_string(position_.step) + " or before");
+      continue;
+    }
+    if (const std::optional<std::string> failure = trained_->failure(m)) {
+      member.fail(*failure + ", at step " + std::to_string(position_.step));
       continue;
     }
     if (validation_ && !validation_->counts(m)) {

@@ -46,8 +46,8 @@ class FitLoop {
   bool breaks_off_in_validation() const;
   // Tells that batches go through the model in smaller parts from this step on.
   void tell_micro_batch();
-  // Ends a member whose training loss is not finite at this step, and says whether it is. Waits for the device.
-  bool check_step(std::size_t m, bool can_read);
+  // Ends a member whose training has failed in this step, and returns false then. Waits for the device.
+  bool check_step(std::size_t m);
   // `ends_epoch`: an epoch has ended with the present step.
   void validate(bool ends_epoch);
   std::vector<MetricMap> measure(Evaluator& evaluator);

@@ -142,6 +142,11 @@ std::string digits_fit(const std::string& more) {
          more + "}";
 }
 
+std::string with_optimizer(std::string fit, const std::string& optimizer) {
+  const std::string own = R"({"@": "optim.AdamW", "lr": 0.005})";
+  return fit.replace(fit.find(own), own.size(), optimizer);
+}
+
 std::string digits_fit_with_layers(const std::string& layers, const std::string& more) {
   std::string text = digits_fit(more);
   const std::size_t begin = text.find("[{\"@\": \"nn.Flatten\"}"), end = text.find("]}", begin);

@@ -52,7 +52,9 @@ std::string rows_without_seconds(const std::filesystem::path& folder);
 
 // The fit that most tests use, with `more` put before its closing brace: `, "epochs": 3`.
 std::string digits_fit(const std::string& more);
-// The same with other layers.
+// Such a fit with another optimizer: R"({"@": "optim.SGD"})".
+std::string with_optimizer(std::string fit, const std::string& optimizer);
+// The usual fit with other layers.
 std::string digits_fit_with_layers(const std::string& layers, const std::string& more = "");
 
 }  // namespace trainlab::test

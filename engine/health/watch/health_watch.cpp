@@ -70,6 +70,12 @@ void sample_both(std::span<at::Tensor> gradients, std::span<const at::Tensor> we
   }
 }
 
+// Whether all gradients of a reading are finite. Waits for the device.
+bool is_finite(const Reading& reading) {
+  const auto holds = [](const at::Tensor& one) { return !one.defined() || one.isfinite().all().item<bool>(); };
+  return std::ranges::all_of(reading.gradients, holds) && std::ranges::all_of(reading.next_gradients, holds);
+}
+
 std::int64_t sample_bytes(std::int64_t values) { return block_bytes(values * std::int64_t{sizeof(float)}); }
 
 // The bytes of the samples of a layer's activations, and of those in it.
@@ -98,6 +104,7 @@ HealthWatch::HealthWatch(const FitPlan& plan, std::function<void(const std::stri
     : plan_(plan),
       say_(std::move(say)),
       is_synchronous_(device_at(plan.device).is_synchronous()),
+      may_lose_steps_(!is_synchronous_ && plan.precision.compute == at::kHalf),
       every_(plan.length.total_steps > 0 ? std::clamp<std::int64_t>(plan.length.total_steps / 20, 5, 500) : 500),
       names_(trained_names(plan)),
       figures_{.run = run_facts(plan)},
@@ -226,13 +233,15 @@ Verdict HealthWatch::apply(std::span<at::Tensor> gradients, const StepFacts& fac
 }
 
 void HealthWatch::fetch() {
-  for (; !complete_.empty(); complete_.pop_front()) reading_figures_.add(complete_.front(), figures_);
+  for (; !complete_.empty(); complete_.pop_front())
+    if (!may_lose_steps_ || is_finite(complete_.front())) reading_figures_.add(complete_.front(), figures_);
   if (!losses_.empty()) stack_losses();
   std::int64_t step = first_loss_;
   for (const at::Tensor& stack : std::exchange(stacked_, {})) {
     const at::Tensor losses = stack.to(at::kDouble).cpu();
     for (std::int64_t i = 0; i < losses.numel() && !figures_.not_finite; ++i, ++step) {
       const double loss = losses.const_data_ptr<double>()[i];
+      if (may_lose_steps_ && !std::isfinite(loss)) continue;
       figures_.losses.add(loss);
       if (!std::isfinite(loss)) {
         figures_.not_finite =

@@ -57,6 +57,7 @@ class HealthWatch final : public Observer, public LoopObserver, public GradientP
   std::string_view name() const override { return "health"; }
   Verdict apply(std::span<at::Tensor> gradients, const StepFacts& facts) override;
   bool may_skip() const override { return false; }
+  bool takes_lost_steps() const override { return true; }
 
  private:
   using Observer::finished;
@@ -73,6 +74,7 @@ class HealthWatch final : public Observer, public LoopObserver, public GradientP
   const FitPlan& plan_;
   std::function<void(const std::string&)> say_;
   bool is_synchronous_;
+  bool may_lose_steps_;  // steps are left out where gradients are not finite, and only the device knows
   std::int64_t every_;
   std::vector<std::string> names_;  // names of the parameters that train
   HealthFigures figures_;

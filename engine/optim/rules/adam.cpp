@@ -1,5 +1,6 @@
 // optim.Adam and optim.AdamW: adaptive moments (Kingma & Ba 2015; Loshchilov & Hutter 2019), PyTorch's rule.
 #include <ATen/ops/_foreach_add.h>
+#include <ATen/ops/_foreach_sub.h>
 #include <ATen/ops/_fused_adam.h>
 #include <ATen/ops/_fused_adamw.h>
 
@@ -62,7 +63,7 @@ class Adam final : public RuleOptimizer<AdamRule> {
         decoupled_(decoupled) {}
 
   void step_fused(std::span<const at::Tensor> gradients, std::span<const std::size_t> indices, std::int64_t row,
-                  const StepNumbers& now) override {
+                  const StepNumbers& now, const std::optional<at::Tensor>& found_inf) override {
     const AdamRule& s = rule(row, indices.front());
     lists_.clear(s.amsgrad ? 3 : 2);
     for (const std::size_t i : indices) {
@@ -75,7 +76,9 @@ class Adam final : public RuleOptimizer<AdamRule> {
     const auto fused = decoupled_ ? static_cast<Fused*>(at::_fused_adamw_) : static_cast<Fused*>(at::_fused_adam_);
     fused(lists_.values, lists_.gradients, lists_.state[average], lists_.state[square],
           s.amsgrad ? at::TensorList(lists_.state[peak]) : at::TensorList{}, lists_.steps, now.rate,
-          s.beta1 * now.momentum, s.beta2, s.decay.at(now), s.eps, s.amsgrad, /*maximize=*/false, {}, {});
+          s.beta1 * now.momentum, s.beta2, s.decay.at(now), s.eps, s.amsgrad, /*maximize=*/false, {}, found_inf);
+    // A step that is left out does not count.
+    if (found_inf) at::_foreach_sub_(lists_.steps, std::vector<at::Tensor>(lists_.steps.size(), found_inf->squeeze(0)));
     lists_.clear(0);
   }
 

@@ -1,6 +1,8 @@
 // optim.SGD: stochastic gradient descent with momentum, PyTorch's rule.
 #include <ATen/ops/_fused_sgd.h>
 
+#include <algorithm>
+
 #include "entries.h"
 #include "rule_optimizer.h"
 
@@ -44,9 +46,16 @@ class Sgd final : public RuleOptimizer<SgdRule> {
   Sgd(std::span<const Options> specs, std::vector<OptimizedParameter> parameters, std::int64_t members)
       : RuleOptimizer(specs, std::move(parameters), members, /*has_fused=*/true, at::kCPU) {}
 
+  // The first step that is taken fills the buffers without dampening, and the host counts the steps: with dampening, it
+  // must know of each step whether it is taken.
+  bool takes_found_inf() const override {
+    return RuleOptimizer::takes_found_inf() &&
+           std::ranges::all_of(rules(), [](const SgdRule& rule) { return rule.dampening == 0; });
+  }
+
  private:
   void step_fused(std::span<const at::Tensor> gradients, std::span<const std::size_t> indices, std::int64_t row,
-                  const StepNumbers& now) override {
+                  const StepNumbers& now, const std::optional<at::Tensor>& found_inf) override {
     const SgdRule& s = rule(row, indices.front());
     const bool buffered = s.momentum != 0;
     // A parameter that first gets a gradient later than the others starts its buffer then.
@@ -59,7 +68,7 @@ class Sgd final : public RuleOptimizer<SgdRule> {
       if (lists_.empty()) continue;
       at::_fused_sgd_(lists_.values, lists_.gradients, buffered ? at::TensorList(lists_.state[0]) : at::TensorList{},
                       s.decay.at(now), s.momentum * now.momentum, now.rate, s.dampening, s.nesterov,
-                      /*maximize=*/false, first);
+                      /*maximize=*/false, first, {}, found_inf);
     }
     lists_.clear(0);
     if (!buffered) return;

@@ -13,6 +13,7 @@ class ClipByValue final : public GradientPass {
     clip_by_value(gradients, bound_);
     return {};
   }
+  bool takes_lost_steps() const override { return true; }
 
  private:
   double bound_;
@@ -26,6 +27,7 @@ class ClipByNorm final : public GradientPass {
     clip_by_norm(gradients, bound_, facts.members);
     return {};
   }
+  bool takes_lost_steps() const override { return true; }
 
  private:
   double bound_;

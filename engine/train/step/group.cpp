@@ -50,7 +50,7 @@ Group::Group(const FitPlan& plan, std::span<const Key> keys, std::span<const Opt
                        .averages = plan.model->buffers()[i].averages});
   }
   if (plan.precision.compute == at::kHalf) {
-    scaler_ = std::make_shared<LossScaler>(state_.members);
+    scaler_ = std::make_shared<LossScaler>(state_.members, plan.device);
     passes_.insert(passes_.begin(), scaler_);
     may_skip_ = true;
   }
@@ -244,6 +244,11 @@ void Group::add_passes(std::span<const std::shared_ptr<GradientPass>> passes, st
     passes_.insert(pass->comes_before_clip() ? first : passes_.end(), pass);
   }
   may_skip_ = may_skip_ || std::ranges::any_of(passes, [](const auto& pass) { return pass->may_skip(); });
+  const bool all_take_lost_steps =
+      std::ranges::all_of(passes_, [this](const auto& pass) { return pass == scaler_ || pass->takes_lost_steps(); });
+  if (scaler_ && !device_at(plan_.device).is_synchronous() && optimizer_->takes_found_inf() && !average_ &&
+      all_take_lost_steps)
+    scaler_->leave_to_optimizer();
 }
 
 namespace {
@@ -333,6 +338,7 @@ void Group::step(std::span<const Batch> batches, std::int64_t step, const StepIn
     return Evaluation{.loss = evaluate(batches, step, false), .gradients = gradients_};
   };
   all.reevaluate = &again;
+  if (scaler_) all.found_inf = scaler_->found_inf();
   has_changed_ = true;
   const at::NoGradGuard no_gradients;
   if (any_steps() && !fused_) optimize(all);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "train/gradient_pass.h"
 #include "train/trained.h"
@@ -14,12 +15,18 @@ namespace trainlab {
 // Gradients below 6e-8 are 0 in float16, so the loss is multiplied by a scale before the backward pass and the
 // gradients are divided by it afterwards. A step whose gradients are not finite is left out, and halves the scale; the
 // scale doubles after `interval` steps in a row that were taken (Micikevicius et al. 2018, "Mixed Precision Training";
-// the numbers are those of PyTorch's GradScaler). Each member of a group has a scale of its own. apply() reads
-// whether gradients are finite, for which it waits for the device once for each member. Not thread-safe.
+// the numbers are those of PyTorch's GradScaler). Each member of a group has a scale of its own. The scales are on the
+// device of the gradients, which computes them. Not thread-safe.
 class LossScaler final : public GradientPass {
  public:
   // `members` as in StepFacts.
-  explicit LossScaler(std::int64_t members, double interval = 2000);
+  LossScaler(std::int64_t members, at::Device device, double interval = 2000);
+
+  // From now on a verdict leaves no row out: found_inf() goes to the optimizer, which does. Else apply() reads whether
+  // the gradients are finite, for which it waits for the device once for each member.
+  void leave_to_optimizer() { is_left_to_optimizer_ = true; }
+  // As in StepInputs; of the latest step.
+  std::span<const at::Tensor> found_inf() const { return is_left_to_optimizer_ ? found_inf_ : no_tensors; }
 
   // The loss, which is 0-dim or [members], multiplied by the scale of each member.
   at::Tensor scaled(const at::Tensor& loss) const;
@@ -28,8 +35,8 @@ class LossScaler final : public GradientPass {
   // Divides the gradients, and leaves out the rows whose gradients are not finite.
   Verdict apply(std::span<at::Tensor> gradients, const StepFacts& facts) override;
 
+  // Both wait for the device. A reason to end the fit of a row: too many steps in a row were left out.
   Scaling scaling(std::size_t row) const;
-  // A reason to end the fit of a row: too many steps in a row were left out.
   std::optional<std::string> failure(std::size_t row) const;
 
   // The tensor that a checkpoint keeps: float64, [4] or [members, 4].
@@ -39,13 +46,19 @@ class LossScaler final : public GradientPass {
   // The numbers in a row of the state: the scale, the steps taken since the scale changed, the steps left out in all,
   // and the steps left out in a row.
   enum Number : std::size_t { scale, taken, skipped, skipped_in_a_row, numbers };
-  double& value(std::size_t row, Number number) const { return state_.data_ptr<double>()[row * numbers + number]; }
-  // Divides the gradients of a row by the scale. Returns whether they are finite.
-  bool unscale(std::span<at::Tensor> gradients, std::size_t row) const;
+  static constexpr std::span<const at::Tensor> no_tensors = {};
+
+  at::Tensor row_of(std::size_t row) const;
+  // Divides the gradients of a row by the scale. 1 if they are not finite, else 0; float32 [1].
+  at::Tensor unscale(std::span<at::Tensor> gradients, std::size_t row) const;
+  // Takes the outcome of a step into the state of a row.
+  void count(std::size_t row, const at::Tensor& found_inf, bool is_again);
 
   std::int64_t members_;
   double interval_;
   at::Tensor state_;
+  bool is_left_to_optimizer_ = false;
+  std::vector<at::Tensor> found_inf_;
 };
 
 }  // namespace trainlab

@@ -63,11 +63,12 @@ TEST_CASE("a fit draws the same numbers on every device, and learns alike") {
     CHECK(there["metrics"][name].number() == Approx(here["metrics"][name].number()).epsilon(1e-9));
 }
 
-TEST_CASE("no step reads the device, but one in float16, which asks once whether the gradients are finite") {
-  const auto reads = [](const std::string& options, int steps) {
+TEST_CASE("no step reads the device, but one in float16 where not the device alone can leave it out") {
+  const auto reads = [](const std::string& options, int steps, const std::string& optim = "") {
     const TemporaryFolder temporary;
     const std::string length = R"(, "validate": "1000 steps", "steps": )" + std::to_string(steps);
-    const Options fit = parse_options(digits_fit(length + options));
+    const Options fit = parse_options(optim.empty() ? digits_fit(length + options)
+                                                    : with_optimizer(digits_fit(length + options), optim));
     const int before = stand_in_reads();
     const Value summary = run_one(fit, temporary.path(), false, on("stand_in"));
     CHECK(summary["status"] == Value("done"));
@@ -78,10 +79,19 @@ TEST_CASE("no step reads the device, but one in float16, which asks once whether
     for (const std::string& others : {std::string(), more}) {
       const std::string options = R"(, "precision": ")" + precision + "\"" + others;
       INFO(options);
-      CHECK(reads(options, 3) > 0);  // of the validation and the checkpoint
-      CHECK(reads(options, 9) - reads(options, 3) == (precision == "float16" ? 6 : 0));
+      CHECK(reads(options, 3) > 0);                                // of the validation and the checkpoint
+      const bool asks = precision == "float16" && others == more;  // the average has to know
+      CHECK(reads(options, 9) - reads(options, 3) == (asks ? 6 : 0));
     }
   }
+  const auto reads_in_float16 = [&](const std::string& optim) {
+    const std::string options = R"(, "precision": "float16", "clip": 1)";
+    INFO(optim);
+    return reads(options, 9, optim) - reads(options, 3, optim);
+  };
+  CHECK(reads_in_float16(R"({"@": "optim.SGD", "momentum": 0.9})") == 0);
+  CHECK(reads_in_float16(R"({"@": "optim.SGD", "momentum": 0.9, "dampening": 0.1})") == 6);
+  CHECK(reads_in_float16(R"({"@": "optim.Lion"})") == 6);
 }
 
 TEST_CASE("whenever its device goes away, a fit ends with one message, and goes on to the same bytes") {

@@ -52,6 +52,9 @@ struct StepInputs {
   std::span<const double> weight_decay = {};  // factors of the spec's weight decay, by row; empty: 1
   at::Tensor loss = {};                       // of the given gradients; for optimizers that evaluate again
   const Reevaluate* reevaluate = nullptr;     // ditto
+  // By row: a number of the device, float32 [1], which is 1 where the row keeps its parameters and state, and else 0.
+  // Empty: there are none. For optimizers with takes_found_inf() only.
+  std::span<const at::Tensor> found_inf = {};
 };
 
 // A tensor of an optimizer's state.
@@ -79,6 +82,8 @@ class Optimizer {
   // Where keeps_average(): the averaged weights of a row, which are to be validated and kept in place of the trained
   // ones, into one tensor for each parameter, of its shape without a member axis.
   virtual void averaged_weights(std::int64_t row, std::span<const at::Tensor> to) const;
+  // Whether step() takes StepInputs::found_inf, and so leaves rows out without waiting for the device.
+  virtual bool takes_found_inf() const { return false; }
   // Whether steps with one gradient each, one after the other, are the step with all of them.
   virtual bool steps_by_parameter() const { return false; }
 

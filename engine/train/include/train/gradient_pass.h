@@ -51,6 +51,10 @@ class GradientPass {
   // Whether a verdict of this pass may leave rows out. A pass that never does says so, because some optimizers have to
   // keep a copy of their state where one may.
   virtual bool may_skip() const { return true; }
+  // Whether the pass takes gradients that are not finite as those of a step that is left out. In float16 on a device
+  // that computes behind the host, where each pass does, the optimizer alone leaves such steps out: nobody waits for
+  // the device, and no verdict tells.
+  virtual bool takes_lost_steps() const { return false; }
   // Whether the pass comes before those of the option `clip`: the gradients are then as the backward pass has left
   // them, unscaled.
   virtual bool comes_before_clip() const { return false; }
