@@ -263,6 +263,11 @@ thread_local constinit LayerListener* layer_listener = nullptr;
 
 }  // namespace
 
+void tell_of_layer(const Layer& layer, const at::Tensor& input, const at::Tensor& output, const Pass& pass) {
+  if (layer_listener) [[unlikely]]
+    layer_listener->passed(layer, input, output, pass);
+}
+
 LayerListener* listen_to_layers(LayerListener* listener) { return std::exchange(layer_listener, listener); }
 
 at::Tensor forward_in_own_type(const Layer& layer, const at::Tensor& x, const Pass& pass) {
@@ -277,8 +282,7 @@ at::Tensor forward_checked(const Layer& layer, const at::Tensor& x, const Pass& 
   try {
     const bool is_again = pass.recompute && pass.recompute->layers.contains(layer.place);
     at::Tensor output = is_again ? forward_again(layer, x, pass) : forward_in_own_type(layer, x, pass);
-    if (layer_listener) [[unlikely]]
-      layer_listener->passed(layer, x, output, pass);
+    tell_of_layer(layer, x, output, pass);
     return output;
   } catch (TensorMemoryLimit& error) {
     if (error.path().empty()) place_at_layer(error, layer.path, layer.where);

@@ -361,11 +361,14 @@ std::vector<const Layer*> chain_of(const Layer& root) {
 at::Tensor forward_in_segments(const Layer& root, const at::Tensor& x, const Pass& pass,
                                std::shared_ptr<const void> owner) {
   const auto layers = std::make_shared<const Layers>(Layers{.chain = chain_of(root), .owner = std::move(owner)});
+  const bool is_container = layers->chain.front() != &root;
   std::optional<Span> span;
-  if (layers->chain.front() != &root) span.emplace(Phase::layer, root.path);
+  if (is_container) span.emplace(Phase::layer, root.path);
   const std::size_t end = layers->chain.size() - (pass.leaves_out_last ? 1 : 0);
   const std::span<const ChainSegment> none;
-  return run_layers(layers, 0, end, pass.recompute ? pass.recompute->segments : none, x, pass);
+  const at::Tensor out = run_layers(layers, 0, end, pass.recompute ? pass.recompute->segments : none, x, pass);
+  if (is_container) tell_of_layer(root, x, pass.leaves_out_last ? at::Tensor() : out, pass);
+  return out;
 }
 
 at::Tensor forward_again(const Layer& layer, const at::Tensor& x, const Pass& pass) {

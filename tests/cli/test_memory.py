@@ -258,6 +258,14 @@ class Figures(CliTest):
         self.assertLessEqual(memory["step"], predicted["step"])
         self.assertGreater(memory["step"], 0.95 * predicted["step"])
         self.assertLessEqual(memory["peak"], predicted["peak"])
+        # The samples of activations with places are not those of as many features.
+        self.net(model="nn.Sequential { nn.Repeat(8, nn.Sequential { nn.Linear(256), nn.GELU() }), nn.Flatten(), "
+                       "nn.Linear(10) }")
+        predicted = self.checked()
+        self.train("--out", "places")
+        memory = self.summary(self.folder / "places")["memory"]
+        self.assertLessEqual(memory["step"], predicted["step"])
+        self.assertGreater(memory["step"], 0.99 * predicted["step"])
         # Where an evaluation takes most, the samples of the step before are there too.
         wide = "nn.Sequential { nn.Flatten(), nn.Linear(512), nn.GELU(), nn.Linear(512), nn.GELU(), nn.Linear(10) }"
         self.net(model=wide, batch="256", more='  metrics = { "accuracy" },\n', epochs="5")

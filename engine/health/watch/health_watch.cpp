@@ -78,12 +78,15 @@ bool is_finite(const Reading& reading) {
 
 std::int64_t sample_bytes(std::int64_t values) { return block_bytes(values * std::int64_t{sizeof(float)}); }
 
-// The bytes of the samples of a layer's activations, and of those in it.
+// The bytes of the samples of a layer's activations, and of those in it. Only a forward pass knows which axis is that
+// of the units: the more of two ways counts.
 std::int64_t activation_bytes(const FitPlan& plan, const Layer& layer) {
   std::int64_t sum = 0;
-  if (layer.traits.nonlinearity != Nonlinearity::none) {
-    sum = sample_bytes(std::min(plan.loader.batch, most_sampled_rows) *
-                       std::min(element_count(layer.output), most_sampled_units));
+  if (layer.traits.nonlinearity != Nonlinearity::none && !layer.output.empty()) {
+    Shape shape = layer.output;
+    shape.insert(shape.begin(),
+                 plan.micro_batch > 0 ? std::min(plan.micro_batch, plan.loader.batch) : plan.loader.batch);
+    sum = sample_bytes(std::max(sampled_values(shape, 1), sampled_values(shape, std::ssize(shape) - 1)));
   }
   for (const Layer* child : layer.children()) sum += activation_bytes(plan, *child);
   return sum;
@@ -93,10 +96,11 @@ std::int64_t activation_bytes(const FitPlan& plan, const Layer& layer) {
 
 CompanyBytes watched_bytes(const FitPlan& plan) {
   if (!watches_steps(plan) || !plan.model) return {};
-  std::int64_t sum = activation_bytes(plan, plan.model->root());
+  const std::int64_t activations = activation_bytes(plan, plan.model->root());
+  std::int64_t weights = 0;  // samples of all weights, and as much for all gradients
   for (const ParameterInfo& one : plan.model->parameters())
-    sum += 4 * sample_bytes(std::min(element_count(one.shape), most_values));
-  return {.in_step = 2 * sum, .between = sum};
+    if (one.trains) weights += sample_bytes(std::min(element_count(one.shape), most_values));
+  return {.in_step = 2 * activations + 2 * weights, .in_pass = 4 * weights, .between = activations + 2 * weights};
 }
 
 HealthWatch::HealthWatch(const FitPlan& plan, std::function<void(const std::string&)> say,

@@ -24,7 +24,7 @@ namespace trainlab {
 inline bool watches_steps(const FitPlan& plan) { return !plan.step && !plan.fuse_step; }
 
 // The bytes of samples that a watch holds: of each watched step samples of the activations, and of weights and
-// gradients before and after the step. A step may hold those of two steps.
+// gradients of this step and the next one. A step may hold the samples of two steps.
 CompanyBytes watched_bytes(const FitPlan& plan);
 
 // Reads the loss of each step, and samples of layers, weights and gradients in a few steps. For a device that computes

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <vector>
 
 namespace trainlab {
 namespace {
@@ -15,6 +16,22 @@ at::Tensor read_sample(const at::Tensor& dense, std::int64_t count, std::int64_t
   const T* from = dense.const_data_ptr<T>();
   for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(from[i * spacing]);
   return out;
+}
+
+constexpr std::int64_t most_sampled_rows = 128, most_sampled_units = 512;
+
+// By axis of an activation: every which value is read. For samples with places, such as images, at most 16 samples and
+// about 8 places of each are read.
+std::vector<std::int64_t> spacings(at::IntArrayRef shape, std::int64_t axis) {
+  const std::int64_t dimensions = std::ssize(shape), places = dimensions - 2;
+  std::vector<std::int64_t> all;
+  for (std::int64_t along = 0; along < dimensions; ++along) {
+    const std::int64_t size = shape[static_cast<std::size_t>(along)];
+    std::int64_t most = places == 0 ? most_sampled_rows : along == 0 ? 16 : places == 1 ? 8 : 3;
+    if (along == axis) most = most_sampled_units;
+    all.push_back(std::max<std::int64_t>((size + most - 1) / most, 1));
+  }
+  return all;
 }
 
 }  // namespace
@@ -31,20 +48,22 @@ at::Tensor sample_of(const at::Tensor& tensor, std::int64_t most) {
 
 at::Tensor sample_units(const at::Tensor& activation, std::int64_t axis) {
   at::Tensor part = activation.detach();
-  const auto thin = [&](std::int64_t along, std::int64_t most) {
-    const std::int64_t size = part.size(along);
-    if (size > most) part = part.slice(along, 0, size, (size + most - 1) / most);
-  };
-  thin(axis, most_sampled_units);
-  // For samples with places, such as images, at most 16 samples and about 8 places of each are read.
-  const std::int64_t places = part.dim() - 2;
+  const std::vector<std::int64_t> every = spacings(part.sizes(), axis);
   for (std::int64_t along = 0; along < part.dim(); ++along) {
-    if (along == axis) continue;
-    thin(along, places == 0 ? most_sampled_rows : along == 0 ? 16 : places == 1 ? 8 : 3);
+    const std::int64_t spacing = every[static_cast<std::size_t>(along)];
+    if (spacing > 1) part = part.slice(along, 0, part.size(along), spacing);
   }
   const std::int64_t units = part.size(axis);
   if (axis != part.dim() - 1) part = part.movedim(axis, -1);
   return part.reshape({-1, units}).to(at::kFloat, /*non_blocking=*/false, /*copy=*/true).contiguous();
+}
+
+std::int64_t sampled_values(at::IntArrayRef shape, std::int64_t axis) {
+  const std::vector<std::int64_t> every = spacings(shape, axis);
+  std::int64_t product = 1;
+  for (std::size_t along = 0; along < every.size(); ++along)
+    product *= (shape[along] + every[along] - 1) / every[along];
+  return product;
 }
 
 }  // namespace trainlab

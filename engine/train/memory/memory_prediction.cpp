@@ -156,10 +156,27 @@ CompanyBytes company_bytes(const FitPlan& plan, std::size_t rows) {
     if (!addition.bytes) continue;
     const CompanyBytes one = addition.bytes(plan);
     all.in_step += one.in_step;
+    all.in_pass += one.in_pass;
     all.between += one.between;
   }
   return all;
 }
+
+// Takes the memory that the gradient passes of the company take.
+class CompanyPass final : public GradientPass {
+ public:
+  CompanyPass(std::int64_t bytes, at::Device device) : bytes_(bytes), device_(device) {}
+  std::string_view name() const override { return "company"; }
+  Verdict apply(std::span<at::Tensor>, const StepFacts&) override {
+    at::empty({bytes_}, at::device(device_).dtype(at::kByte));
+    return {};
+  }
+  bool may_skip() const override { return false; }
+
+ private:
+  std::int64_t bytes_;
+  at::Device device_;
+};
 
 std::int64_t bytes_of_steps(const FitPlan& plan, std::int64_t step, std::size_t rows) {
   if (!plan.data.val || !plan.measures()) return step;
@@ -236,15 +253,19 @@ TrainingMemory memory_of_steps(const FitPlan& plan, std::size_t rows) {
     for (const std::int64_t bytes : buffers)
       prefetched.push_back(at::empty({bytes}, at::device(plan.device).dtype(at::kByte)));
   }
+  const CompanyBytes company = company_bytes(plan, rows);
+  at::Tensor held = at::empty({company.in_step}, at::device(plan.device).dtype(at::kByte));
   Group group(plan, keys, optimizers, axis, averages);
+  if (company.in_pass > 0) {
+    const std::shared_ptr<GradientPass> pass = std::make_shared<CompanyPass>(company.in_pass, plan.device);
+    group.add_passes({&pass, 1}, std::vector<std::size_t>(rows));
+  }
   for (std::int64_t step = 0; step < dry_steps; ++step) {
     const Span span(Phase::step);
     group.step(batches, step, {.rates = rates, .active = active});
   }
+  held.reset();
   TrainingMemory memory{.ledger = recorder.ledger()};
-  const CompanyBytes company = company_bytes(plan, rows);
-  memory.ledger.bytes[static_cast<std::size_t>(MemoryKind::other)] += company.in_step;
-  memory.ledger.peak += company.in_step;
   memory.in_steps = bytes_of_steps(plan, memory.step(), rows);
   // A step that went in parts would take more than the limit if it were taken whole; how much more is not known.
   if (group.micro_batch().samples != plan.micro_batch)

@@ -116,6 +116,21 @@ TEST_CASE("faults that the layers show") {
                      .batch = 2})) == "small_batch_statistics");
 }
 
+TEST_CASE("a fit whose layers are computed again, or whose loss goes in chunks, has the verdicts of the plain one") {
+  const std::string collapsing = R"({"@": "optim.SGD", "lr": 3, "momentum": 0.9})";
+  const std::string dying = R"(, "epochs": 4, "init": {"2.bias": {"@": "init.constant", "value": -10}})";
+  for (const Sick& sick : {Sick{.optim = collapsing}, Sick{.more = dying}}) {
+    const Value plain = watch(sick)["health"];
+    REQUIRE(!plain.list().empty());
+    for (const std::string memory : {R"("recompute": "every 2")", R"("recompute": "cheap")", R"("chunk_loss": true)"}) {
+      INFO(memory);
+      Sick lean = sick;
+      lean.more += R"(, "memory": {)" + memory + "}";
+      CHECK(to_json(watch(lean)["health"]) == to_json(plain));
+    }
+  }
+}
+
 TEST_CASE("the units of a one-dimensional convolution are its channels") {
   // Twelve of the 16 channels are dead at all places of the samples.
   const Value summary = watch({.layers = R"({"@": "nn.Reshape", "shape": [8, 8]},

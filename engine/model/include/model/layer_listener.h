@@ -13,9 +13,13 @@ class LayerListener {
  public:
   virtual ~LayerListener() = default;
   // Called after the forward pass of each layer, after the layers inside of it. The tensors hold their values during
-  // the call only: a later layer may work in place. `input` is undefined where the data has no column "x".
+  // the call only: a later layer may work in place. `input` is undefined where the data has no column "x", and `output`
+  // for a model whose last layer the pass leaves out. Containers of a chain that runs in segments are not told.
   virtual void passed(const Layer& layer, const at::Tensor& input, const at::Tensor& output, const Pass& pass) = 0;
 };
+
+// Tells the listener of the calling thread of a layer, if there is one.
+void tell_of_layer(const Layer& layer, const at::Tensor& input, const at::Tensor& output, const Pass& pass);
 
 // Makes this the listener of the calling thread, null for nobody. Returns the listener before.
 LayerListener* listen_to_layers(LayerListener* listener);
