@@ -264,8 +264,7 @@ class Figures(CliTest):
         predicted = self.checked()
         self.train("--out", "places")
         memory = self.summary(self.folder / "places")["memory"]
-        self.assertLessEqual(memory["step"], predicted["step"])
-        self.assertGreater(memory["step"], 0.99 * predicted["step"])
+        self.assertLess(abs(memory["step"] - predicted["step"]), 0.005 * predicted["step"])
         # Where an evaluation takes most, the samples of the step before are there too.
         wide = "nn.Sequential { nn.Flatten(), nn.Linear(512), nn.GELU(), nn.Linear(512), nn.GELU(), nn.Linear(10) }"
         self.net(model=wide, batch="256", more='  metrics = { "accuracy" },\n', epochs="5")

@@ -20,8 +20,8 @@ namespace {
 // Estimated prices, as shares of the time of a step; memory.fuse_step and memory.chunk_loss have none to speak of.
 // Where all candidates give the same bytes, a file has a measured price instead; else a measured time would decide
 // about the numbers.
-constexpr double price_of_a_file = 1;
-constexpr double price_of_waiting = 0.1;  // for batches that no thread makes ahead
+constexpr double flops_of_a_moved_byte = 200;  // that take as long as to write the byte to a disk and to read it again
+constexpr double price_of_waiting = 0.1;       // for batches that no thread makes ahead
 constexpr double price_of_bfloat16_state = 0.02;
 constexpr double price_of_8bit_state = 0.04;
 constexpr double price_of_half_a_batch = 0.05;
@@ -50,13 +50,14 @@ struct InFile {
   }
 };
 
-Variants files(const InFile& in_file, const FilePrice& price) {
+Variants files(const InFile& in_file, double of_byte) {
+  const auto price = [of_byte](std::int64_t bytes) { return of_byte * static_cast<double>(bytes); };
   const bool has_state = in_file.state > 0, has_activations = in_file.activations > 0;
   Variants all;
-  if (has_state) all.push_back({.lines = {{"memory.offload", "optimizer"}}, .price = price.of(in_file.state)});
+  if (has_state) all.push_back({.lines = {{"memory.offload", "optimizer"}}, .price = price(in_file.state)});
   if (has_activations) {
     all.push_back(
-        {.lines = {{"memory.offload", "activations"}}, .price = price.of(in_file.activations), .is_lean = !has_state});
+        {.lines = {{"memory.offload", "activations"}}, .price = price(in_file.activations), .is_lean = !has_state});
   }
   if (has_state && has_activations) {
     all.push_back(
@@ -148,17 +149,20 @@ bool says_threads(const FitPlan& plan) {
 
 bool can_chunk(const FitPlan& plan) { return leaves_open(plan, "chunk_loss") && why_not_chunked(plan).empty(); }
 
-FilePrice estimated_file_price() { return {.of_any = price_of_a_file}; }
+double estimated_byte_price(const FitPlan& plan) {
+  const double flops = plan.sample_flops() * plan.step_samples();
+  return flops > 0 ? flops_of_a_moved_byte / flops : 1;  // a step of unknown arithmetic: the last choice
+}
 
-FilePrice file_price(const FitPlan& plan, Allow allow, std::int64_t activations) {
+double byte_price(const FitPlan& plan, Allow allow, std::int64_t activations) {
   const InFile in_file(plan, activations);
   const bool same_bytes = allow == Allow::exact && !can_chunk(plan);
-  if (!same_bytes || (in_file.state == 0 && in_file.activations == 0)) return estimated_file_price();
-  return {.of_byte = offload_price(plan, std::max(in_file.state, in_file.activations))};
+  if (!same_bytes || (in_file.state == 0 && in_file.activations == 0)) return estimated_byte_price(plan);
+  return offload_price(plan, std::max(in_file.state, in_file.activations));
 }
 
 std::vector<BudgetVariant> variants(const FitPlan& plan, Allow allow, const TrainingMemory& plain,
-                                    const std::optional<FilePrice>& file) {
+                                    std::optional<double> of_byte) {
   Variants all(1);
   // `none_is_lean`: whether less memory may be taken without any of the ways.
   const auto multiply = [&all](const Variants& ways, bool none_is_lean) {
@@ -180,10 +184,10 @@ std::vector<BudgetVariant> variants(const FitPlan& plan, Allow allow, const Trai
   // A state in a file takes no memory, but for what is too small for the file. Activations are in a file or computed
   // again, and computed again or made for smaller batches.
   bool has_state_in_file = false;
-  if (file) {
+  if (of_byte) {
     const InFile in_file(plan, plain.ledger.of(MemoryKind::activations));
     has_state_in_file = in_file.state > 0;
-    multiply(files(in_file, *file), !has_state_in_file);
+    multiply(files(in_file, *of_byte), !has_state_in_file);
   }
   if (allow >= Allow::close) {
     multiply(states(plan, allow), has_state_in_file);

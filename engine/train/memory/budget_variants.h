@@ -24,18 +24,13 @@ struct BudgetVariant {
   bool is_lean = true;         // whether no other variant takes less memory for sure
 };
 
-// The price of a file for the optimizer's state or the activations, as a share of a step's time.
-struct FilePrice {
-  double of_any = 0, of_byte = 0;
-
-  double of(std::int64_t bytes) const { return of_any + of_byte * static_cast<double>(bytes); }
-};
-// A constant.
-FilePrice estimated_file_price();
-// The constant; where all that `allow` permits gives the same bytes, the measured time of the disk. `activations`:
+// The price of a byte of the optimizer's state or the activations in a file, as a share of a step's time: an estimate
+// from the arithmetic of a step.
+double estimated_byte_price(const FitPlan& plan);
+// The estimate; where all that `allow` permits gives the same bytes, the measured time of the disk. `activations`:
 // their bytes. Error{run} where the disk is full, and an error for which lacks_room() where a plain forward pass is too
 // large.
-FilePrice file_price(const FitPlan& plan, Allow allow, std::int64_t activations);
+double byte_price(const FitPlan& plan, Allow allow, std::int64_t activations);
 
 // Whether the recipe says nothing about a member of the option `memory`.
 bool leaves_open(const FitPlan& plan, const char* option);
@@ -45,9 +40,9 @@ bool can_chunk(const FitPlan& plan);
 // Whether the recipe says with how many threads the loader works.
 bool says_threads(const FitPlan& plan);
 
-// All that `allow` permits to vary, the cheapest first. `plain`: the memory of the plan. Without a price of files, none
-// is used.
+// All that `allow` permits to vary, the cheapest first. `plain`: the memory of the plan. `of_byte`: the price of a byte
+// in a file; without one, files are not used.
 std::vector<BudgetVariant> variants(const FitPlan& plan, Allow allow, const TrainingMemory& plain,
-                                    const std::optional<FilePrice>& file);
+                                    std::optional<double> of_byte);
 
 }  // namespace trainlab

@@ -149,7 +149,7 @@ std::string mixture_that_fits(const FitPlan& plan, std::int64_t room) {
   const TrainingMemory memory = predict_memory(plain).memory;
   LeastMemory fewest{.bytes = memory.training()};
   for (const Allow allow : {Allow::exact, Allow::close, Allow::any}) {
-    const std::vector<BudgetVariant> all = variants(plain, allow, memory, estimated_file_price());
+    const std::vector<BudgetVariant> all = variants(plain, allow, memory, estimated_byte_price(plain));
     MixtureSearch search(fit, settings, plan.data, whole, searching);
     const std::optional<LeastMemory> least = search.least(all, allow, allow);
     if (!least) continue;

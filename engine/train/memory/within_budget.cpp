@@ -44,9 +44,9 @@ class MixtureChoice {
     if (predict_memory(plain_, 1, in_room).memory.training() <= room)
       return {.lines = {{"memory.fuse_step", plain_.fuse_step}, {"memory.chunk_loss", plain_.chunk_loss}}};
     // Whether anything fits is found by a few predictions, what is the cheapest by many.
-    LeastMemory least = least_in(room, Allow::exact, allow, FilePrice());
+    LeastMemory least = least_in(room, Allow::exact, allow, 0);
     if (least.bytes <= room) {
-      const std::optional<FilePrice> files = priced_files(allow);
+      const std::optional<double> files = priced_files(allow);
       MixtureSearch search = search_in(room);
       for (const BudgetVariant& variant : variants(plain_, allow, plain_memory_, files)) search.offer(variant);
       if (search.found()) return *search.found();
@@ -59,16 +59,16 @@ class MixtureChoice {
   std::int64_t activations() const { return plain_memory_.ledger.of(MemoryKind::activations); }
   MixtureSearch search_in(std::int64_t room) { return {fit_, settings_, plain_.data, room, searching_}; }
   // None where the disk is full. The forward pass that is timed may not fit, as it is without any of the options.
-  std::optional<FilePrice> priced_files(Allow allow) const {
+  std::optional<double> priced_files(Allow allow) const {
     try {
-      return file_price(plain_, allow, activations());
+      return byte_price(plain_, allow, activations());
     } catch (const Error& error) {
-      if (lacks_room(error)) return estimated_file_price();
+      if (lacks_room(error)) return estimated_byte_price(plain_);
       if (error.kind() != ErrorKind::run) throw;
       return std::nullopt;
     }
   }
-  LeastMemory least_in(std::int64_t room, Allow first, Allow last, const std::optional<FilePrice>& files) {
+  LeastMemory least_in(std::int64_t room, Allow first, Allow last, std::optional<double> files) {
     const LeastMemory plain{.bytes = plain_memory_.training(), .batches = plain_memory_.batches};
     return search_in(room).least(variants(plain_, last, plain_memory_, files), first, last).value_or(plain);
   }
@@ -94,7 +94,7 @@ class MixtureChoice {
     std::int64_t bytes = least.bytes;
     for (const Allow next : {Allow::close, Allow::any}) {
       if (next <= allow) continue;
-      const LeastMemory lower = least_in(0, next, next, FilePrice());
+      const LeastMemory lower = least_in(0, next, next, 0);
       if (lower.bytes >= bytes) continue;
       const std::string needed = least_budget_text(lower.bytes + unpredicted_);
       if (needed != least_budget_text(bytes + unpredicted_))
@@ -110,7 +110,7 @@ class MixtureChoice {
   // Weights in bfloat16, which no budget chooses, where the training then takes less than these bytes.
   std::string hint_of_weights(std::int64_t bytes, bool is_of_process) {
     if (plain_.options.given("precision")) return "";
-    std::vector<BudgetVariant> all = variants(plain_, Allow::any, plain_memory_, FilePrice());
+    std::vector<BudgetVariant> all = variants(plain_, Allow::any, plain_memory_, 0);
     for (BudgetVariant& one : all)
       one.lines["precision"] = Value::Map{{"compute", "bfloat16"}, {"weights", "bfloat16"}};
     const std::optional<LeastMemory> lower = search_in(0).least(all, Allow::exact, Allow::any);

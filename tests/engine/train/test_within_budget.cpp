@@ -402,9 +402,11 @@ TEST_CASE("a percentage is one of all that tensors may take, and a fit that goes
 TEST_CASE("no measured time decides where one of the choices rounds otherwise") {
   const FitPlan plan = planned(wide(""));
   REQUIRE(can_chunk(plan));
-  CHECK(file_price(plan, Allow::exact, 1 << 24).of_byte == 0);
+  CHECK(byte_price(plan, Allow::exact, 1 << 24) == estimated_byte_price(plan));
   const FitPlan whole = planned(wide(R"(, "memory": {"chunk_loss": false})"));
-  CHECK(file_price(whole, Allow::exact, 1 << 24).of_byte > 0);
+  const double measured = byte_price(whole, Allow::exact, 1 << 24);
+  CHECK(measured > 0);
+  CHECK(measured != estimated_byte_price(whole));
 }
 
 TEST_CASE("a budget holds in validations too, which go in parts where a batch of them takes more than the steps") {
