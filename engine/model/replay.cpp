@@ -367,7 +367,7 @@ at::Tensor forward_in_segments(const Layer& root, const at::Tensor& x, const Pas
   const std::size_t end = layers->chain.size() - (pass.leaves_out_last ? 1 : 0);
   const std::span<const ChainSegment> none;
   const at::Tensor out = run_layers(layers, 0, end, pass.recompute ? pass.recompute->segments : none, x, pass);
-  if (is_container) tell_of_layer(root, x, pass.leaves_out_last ? at::Tensor() : out, pass);
+  if (is_container || pass.leaves_out_last) tell_of_layer(root, x, pass.leaves_out_last ? at::Tensor() : out, pass);
   return out;
 }
 

@@ -45,6 +45,13 @@ void check_room(const Layer& root, double members, double value_bytes) {
   try {
     check_free_memory(all, asked + ", of which this layer has " + memory_text(members * value_bytes * values));
   } catch (Error& error) {
+    if (error.kind() == ErrorKind::run) {
+      error.hint(members > 1 ? "fewer trials side by side (`stack`), or a smaller model"
+                 : value_bytes > 2
+                     ? "a smaller model, or `precision = { compute = \"bfloat16\", weights = \"bfloat16\" }`, "
+                       "whose weights take 2 bytes each"
+                     : "a smaller model");
+    }
     throw at_layer(error, layer->path, layer->where);
   }
 }

@@ -66,7 +66,7 @@ class Memory(CliTest):
         self.recipe(model=self.square_layers(0.2, 12))
         result = self.train(code=3)
         self.assert_said(result, "model[", "Linear: out of memory: expected at most the ",
-                         "for the weights of the model")
+                         "for the weights of the model", "whose weights take 2 bytes each")
 
     def test_weights_that_fit_without_what_trains_them(self):
         self.recipe(model=self.square_layers(0.5))

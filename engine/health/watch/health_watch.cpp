@@ -70,12 +70,6 @@ void sample_both(std::span<at::Tensor> gradients, std::span<const at::Tensor> we
   }
 }
 
-// Whether all gradients of a reading are finite. Waits for the device.
-bool is_finite(const Reading& reading) {
-  const auto holds = [](const at::Tensor& one) { return !one.defined() || one.isfinite().all().item<bool>(); };
-  return std::ranges::all_of(reading.gradients, holds) && std::ranges::all_of(reading.next_gradients, holds);
-}
-
 std::int64_t sample_bytes(std::int64_t values) { return block_bytes(values * std::int64_t{sizeof(float)}); }
 
 // The bytes of the samples of a layer's activations, and of those in it. Only a forward pass knows which axis is that
@@ -86,7 +80,7 @@ std::int64_t activation_bytes(const FitPlan& plan, const Layer& layer) {
     Shape shape = layer.output;
     shape.insert(shape.begin(),
                  plan.micro_batch > 0 ? std::min(plan.micro_batch, plan.loader.batch) : plan.loader.batch);
-    sum = sample_bytes(std::max(sampled_values(shape, 1), sampled_values(shape, std::ssize(shape) - 1)));
+    sum = sample_bytes(std::max(sampled_unit_values(shape, 1), sampled_unit_values(shape, std::ssize(shape) - 1)));
   }
   for (const Layer* child : layer.children()) sum += activation_bytes(plan, *child);
   return sum;
@@ -97,10 +91,10 @@ std::int64_t activation_bytes(const FitPlan& plan, const Layer& layer) {
 CompanyBytes watched_bytes(const FitPlan& plan) {
   if (!watches_steps(plan) || !plan.model) return {};
   const std::int64_t activations = activation_bytes(plan, plan.model->root());
-  std::int64_t weights = 0;  // samples of all weights, and as much for all gradients
+  std::int64_t weights = 0;  // of a sample of each weight; a sample of each gradient takes the same
   for (const ParameterInfo& one : plan.model->parameters())
-    if (one.trains) weights += sample_bytes(std::min(element_count(one.shape), most_values));
-  return {.in_step = 2 * activations + 2 * weights, .in_pass = 4 * weights, .between = activations + 2 * weights};
+    if (one.trains) weights += sample_bytes(sampled_values(element_count(one.shape), most_values));
+  return {.in_step = 2 * activations + 2 * weights, .in_pass = 2 * weights, .between = activations + 2 * weights};
 }
 
 HealthWatch::HealthWatch(const FitPlan& plan, std::function<void(const std::string&)> say,
@@ -108,7 +102,6 @@ HealthWatch::HealthWatch(const FitPlan& plan, std::function<void(const std::stri
     : plan_(plan),
       say_(std::move(say)),
       is_synchronous_(device_at(plan.device).is_synchronous()),
-      may_lose_steps_(!is_synchronous_ && plan.precision.compute == at::kHalf),
       every_(plan.length.total_steps > 0 ? std::clamp<std::int64_t>(plan.length.total_steps / 20, 5, 500) : 500),
       names_(trained_names(plan)),
       figures_{.run = run_facts(plan)},
@@ -205,7 +198,10 @@ void HealthWatch::finished(std::int64_t) { layers_.stop(); }
 void HealthWatch::take_loss(const StepFacts& facts) {
   if (!is_synchronous_) {
     if (losses_.empty() && stacked_.empty()) first_loss_ = facts.step;
-    losses_.push_back(facts.loss.detach());
+    // The loss of a step that is left out does not count.
+    losses_.push_back(may_lose_steps_
+                          ? facts.loss.detach().masked_fill(facts.found_inf.front().squeeze(0).gt(0), std::nan(""))
+                          : facts.loss.detach());
     if (losses_.size() == most_losses) stack_losses();
     return;
   }
@@ -222,14 +218,17 @@ void HealthWatch::take_loss(const StepFacts& facts) {
 Verdict HealthWatch::apply(std::span<at::Tensor> gradients, const StepFacts& facts) {
   if (facts.is_again || figures_.not_finite) return {};
   layers_.stop();
+  may_lose_steps_ = !facts.found_inf.empty();
   if (paired_) {
     sample_both(gradients, facts.weights, paired_->next_gradients, paired_->next_weights);
+    if (may_lose_steps_) paired_->found_inf.push_back(facts.found_inf.front());
     complete_.push_back(std::move(*paired_));
     paired_.reset();
     if (is_synchronous_) fetch();
   }
   if (open_) {
     sample_both(gradients, facts.weights, open_->gradients, open_->weights);
+    if (may_lose_steps_) open_->found_inf.push_back(facts.found_inf.front());
     paired_ = std::move(open_);
   }
   take_loss(facts);
@@ -238,14 +237,14 @@ Verdict HealthWatch::apply(std::span<at::Tensor> gradients, const StepFacts& fac
 
 void HealthWatch::fetch() {
   for (; !complete_.empty(); complete_.pop_front())
-    if (!may_lose_steps_ || is_finite(complete_.front())) reading_figures_.add(complete_.front(), figures_);
+    if (!complete_.front().is_lost()) reading_figures_.add(complete_.front(), figures_);
   if (!losses_.empty()) stack_losses();
   std::int64_t step = first_loss_;
   for (const at::Tensor& stack : std::exchange(stacked_, {})) {
     const at::Tensor losses = stack.to(at::kDouble).cpu();
     for (std::int64_t i = 0; i < losses.numel() && !figures_.not_finite; ++i, ++step) {
       const double loss = losses.const_data_ptr<double>()[i];
-      if (may_lose_steps_ && !std::isfinite(loss)) continue;
+      if (may_lose_steps_ && std::isnan(loss)) continue;
       figures_.losses.add(loss);
       if (!std::isfinite(loss)) {
         figures_.not_finite =

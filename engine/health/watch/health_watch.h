@@ -74,7 +74,7 @@ class HealthWatch final : public Observer, public LoopObserver, public GradientP
   const FitPlan& plan_;
   std::function<void(const std::string&)> say_;
   bool is_synchronous_;
-  bool may_lose_steps_;  // steps are left out where gradients are not finite, and only the device knows
+  bool may_lose_steps_ = false;  // whether the optimizer leaves steps out, and only the device knows which
   std::int64_t every_;
   std::vector<std::string> names_;  // names of the parameters that train
   HealthFigures figures_;

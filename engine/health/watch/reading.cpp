@@ -67,6 +67,10 @@ double top_share(std::span<const float> values, std::size_t classes) {
 
 }  // namespace
 
+bool Reading::is_lost() const {
+  return std::ranges::any_of(found_inf, [](const at::Tensor& one) { return one.item<float>() != 0; });
+}
+
 void ReadingFigures::add_units(const Reading& reading, HealthFigures& figures, MeasuredStep& row) {
   double first = unmeasured, last = unmeasured;
   for (std::size_t i = 0; i < reading.units.size(); ++i) {

@@ -27,6 +27,11 @@ struct Reading {
   std::vector<UnitSample> units = {};    // in the order of HealthFigures::units
   std::vector<at::Tensor> weights = {};  // in the order of parameters; undefined where there is no gradient
   std::vector<at::Tensor> gradients = {}, next_weights = {}, next_gradients = {};
+  // StepFacts::found_inf of the step and of the step after it, where only the device knows whether it leaves them out.
+  std::vector<at::Tensor> found_inf = {};
+
+  // Whether one of both steps was left out. Waits for the device.
+  bool is_lost() const;
 };
 
 // Facts about a parameter of the model. Lists have the order of the gradients.

@@ -18,10 +18,12 @@ at::Tensor read_sample(const at::Tensor& dense, std::int64_t count, std::int64_t
   return out;
 }
 
+std::int64_t least_spacing(std::int64_t values, std::int64_t most) { return std::max<std::int64_t>(values / most, 1); }
+
 constexpr std::int64_t most_sampled_rows = 128, most_sampled_units = 512;
 
-// By axis of an activation: every which value is read. For samples with places, such as images, at most 16 samples and
-// about 8 places of each are read.
+// The distance of the values that are read of an activation, by axis. For samples with places, such as images, at most
+// 16 samples and some of their places are read.
 std::vector<std::int64_t> spacings(at::IntArrayRef shape, std::int64_t axis) {
   const std::int64_t dimensions = std::ssize(shape), places = dimensions - 2;
   std::vector<std::int64_t> all;
@@ -38,7 +40,7 @@ std::vector<std::int64_t> spacings(at::IntArrayRef shape, std::int64_t axis) {
 
 at::Tensor sample_of(const at::Tensor& tensor, std::int64_t most) {
   const at::Tensor dense = tensor.is_non_overlapping_and_dense() ? tensor : tensor.detach().contiguous();
-  std::int64_t spacing = std::max<std::int64_t>(dense.numel() / most, 1);
+  std::int64_t spacing = least_spacing(dense.numel(), most);
   while (spacing > 1 && dense.dim() > 0 && std::gcd(spacing, dense.size(-1)) > 1) ++spacing;
   const std::int64_t count = (dense.numel() + spacing - 1) / spacing;
   if (dense.is_cpu() && dense.scalar_type() == at::kFloat) return read_sample<float>(dense, count, spacing);
@@ -58,7 +60,12 @@ at::Tensor sample_units(const at::Tensor& activation, std::int64_t axis) {
   return part.reshape({-1, units}).to(at::kFloat, /*non_blocking=*/false, /*copy=*/true).contiguous();
 }
 
-std::int64_t sampled_values(at::IntArrayRef shape, std::int64_t axis) {
+std::int64_t sampled_values(std::int64_t values, std::int64_t most) {
+  const std::int64_t spacing = least_spacing(values, most);
+  return (values + spacing - 1) / spacing;
+}
+
+std::int64_t sampled_unit_values(at::IntArrayRef shape, std::int64_t axis) {
   const std::vector<std::int64_t> every = spacings(shape, axis);
   std::int64_t product = 1;
   for (std::size_t along = 0; along < every.size(); ++along)

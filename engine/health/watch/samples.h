@@ -10,12 +10,14 @@ namespace trainlab {
 // At most about `most` values of the tensor, evenly spaced in memory, as float32 [n]. Their places depend on the shape
 // and the strides only. The spacing has no common factor with the length of the last axis, so that all columns occur.
 at::Tensor sample_of(const at::Tensor& tensor, std::int64_t most);
+// The most values of such a sample of a tensor of so many values: fewer than two times `most`.
+std::int64_t sampled_values(std::int64_t values, std::int64_t most);
 
 // At most about 128 rows and 512 units of an activation, as float32 [rows, units]; where samples have places, as images
 // do, at most 16 samples and some of their places. `axis`: the axis of the units, from 0.
 at::Tensor sample_units(const at::Tensor& activation, std::int64_t axis);
 // The number of values of such a sample of an activation of this shape.
-std::int64_t sampled_values(at::IntArrayRef shape, std::int64_t axis);
+std::int64_t sampled_unit_values(at::IntArrayRef shape, std::int64_t axis);
 
 // The values of a sample, which is on the host.
 inline std::span<const float> values_of(const at::Tensor& sample) {

@@ -122,6 +122,15 @@ class Suggestions {
   void precision() {
     constexpr double notable = 0.9;
     if (facts_.is_double) add({.name = "single precision", .set = {"precision=\"float32\""}});
+    if (facts_.own_time) {
+      Remedy single{.name = "single precision"};
+      if (*facts_.own_time > 1 / notable) {
+        single.set = {"precision=\"float32\""};
+      } else {
+        single.reason = fmt::format("products in the type of the fit take {:.2f} times as long", *facts_.own_time);
+      }
+      return add(std::move(single));
+    }
     const std::string name = "products in bfloat16";
     if (!facts_.bfloat16_time) return add({.name = name, .reason = "they are timed for a fit in float32 on the CPU"});
     if (*facts_.bfloat16_time < notable) return add({.name = name, .set = {"precision=\"bfloat16\""}});

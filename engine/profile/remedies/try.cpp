@@ -128,7 +128,10 @@ FitFacts facts_of(const Profile& profile, const FitPlan& plan, const StageOfTrai
           .why_alone = why_alone(plan),
           .bfloat16_time = plan.device.is_cpu() && plan.precision.compute == at::kFloat
                                ? std::optional(relative_product_time(at::kBFloat16))
-                               : std::nullopt};
+                               : std::nullopt,
+          .own_time = plan.device.is_cpu() && plan.precision.is_mixed()
+                          ? std::optional(relative_product_time(plan.precision.compute))
+                          : std::nullopt};
 }
 
 class Trials {

@@ -20,10 +20,16 @@ namespace {
 // Estimated prices, as shares of the time of a step; memory.fuse_step and memory.chunk_loss have none to speak of.
 // Where all candidates give the same bytes, a file has a measured price instead; else a measured time would decide
 // about the numbers.
-constexpr double flops_of_a_moved_byte = 200;  // that take as long as to write the byte to a disk and to read it again
-constexpr double price_of_waiting = 0.1;       // for batches that no thread makes ahead
-constexpr double price_of_bfloat16_state = 0.02;
-constexpr double price_of_8bit_state = 0.04;
+// To write a byte to a disk and to read it again takes about as long as this arithmetic.
+constexpr double flops_of_a_moved_byte = 200;
+// What a smaller state adds to the update of a weight, as arithmetic; where batches are small, and a step waits for the
+// memory, at most this share of the step (tools/bench/run memory).
+struct StatePrice {
+  double flops_of_a_weight, most;
+};
+constexpr StatePrice bfloat16_state = {.flops_of_a_weight = 50, .most = 0.1};
+constexpr StatePrice state_of_8_bits = {.flops_of_a_weight = 350, .most = 0.9};
+constexpr double price_of_waiting = 0.1;  // for batches that no thread makes ahead
 constexpr double price_of_half_a_batch = 0.05;
 constexpr double price_of_faster_products = -0.2;
 // A processor is called faster with a type where a product takes less than this share of the time of float32: the
@@ -33,6 +39,13 @@ constexpr double clearly_faster = 0.8;
 constexpr std::array<const char*, 3> allow_names = {"exact", "close", "any"};
 
 using Variants = std::vector<BudgetVariant>;
+
+// The FLOPs of a step; where nobody knows those of the layers, the usual 6 for each weight and sample.
+double step_flops(const FitPlan& plan) {
+  const double stated = plan.sample_flops();
+  const double of_sample = stated > 0 ? stated : 6.0 * static_cast<double>(plan.parameter_count());
+  return std::max(of_sample * plan.step_samples(), 1.0);
+}
 
 // The tensors that may lie in a file, with which a training has the same bits: the optimizer's state, activations, or
 // both.
@@ -50,20 +63,25 @@ struct InFile {
   }
 };
 
-Variants files(const InFile& in_file, double of_byte) {
-  const auto price = [of_byte](std::int64_t bytes) { return of_byte * static_cast<double>(bytes); };
+Variants files(const InFile& in_file, double byte_price, std::int64_t accumulate) {
+  const auto price = [byte_price](std::int64_t bytes) { return byte_price * static_cast<double>(bytes); };
   const bool has_state = in_file.state > 0, has_activations = in_file.activations > 0;
   Variants all;
   if (has_state) all.push_back({.lines = {{"memory.offload", "optimizer"}}, .price = price(in_file.state)});
   if (has_activations) {
-    all.push_back(
-        {.lines = {{"memory.offload", "activations"}}, .price = price(in_file.activations), .is_lean = !has_state});
+    all.push_back({.lines = {{"memory.offload", "activations"}},
+                   .price = price(in_file.activations * accumulate),
+                   .is_lean = !has_state});
   }
   if (has_state && has_activations) {
     all.push_back(
         {.lines = {{"memory.offload", Value::List{"activations", "optimizer"}}}, .price = all[0].price + all[1].price});
   }
   return all;
+}
+
+double price_of(const StatePrice& state, const FitPlan& plan) {
+  return std::min(state.flops_of_a_weight * static_cast<double>(plan.parameter_count()) / step_flops(plan), state.most);
 }
 
 // Forms of the optimizer's state.
@@ -73,10 +91,11 @@ Variants states(const FitPlan& plan, Allow allow) {
   const std::string path = option_path_of(plan.options.get("optim"), "state");
   const bool may_be_bytes = allow >= Allow::any;
   Variants all{{.lines = {{path, "bfloat16"}},
-                .price = price_of_bfloat16_state,
+                .price = price_of(bfloat16_state, plan),
                 .allow = Allow::close,
                 .is_lean = !may_be_bytes}};
-  if (may_be_bytes) all.push_back({.lines = {{path, "8bit"}}, .price = price_of_8bit_state, .allow = Allow::any});
+  if (may_be_bytes)
+    all.push_back({.lines = {{path, "8bit"}}, .price = price_of(state_of_8_bits, plan), .allow = Allow::any});
   return all;
 }
 
@@ -149,12 +168,9 @@ bool says_threads(const FitPlan& plan) {
 
 bool can_chunk(const FitPlan& plan) { return leaves_open(plan, "chunk_loss") && why_not_chunked(plan).empty(); }
 
-double estimated_byte_price(const FitPlan& plan) {
-  const double flops = plan.sample_flops() * plan.step_samples();
-  return flops > 0 ? flops_of_a_moved_byte / flops : 1;  // a step of unknown arithmetic: the last choice
-}
+double estimated_byte_price(const FitPlan& plan) { return flops_of_a_moved_byte / step_flops(plan); }
 
-double byte_price(const FitPlan& plan, Allow allow, std::int64_t activations) {
+double byte_price_of(const FitPlan& plan, Allow allow, std::int64_t activations) {
   const InFile in_file(plan, activations);
   const bool same_bytes = allow == Allow::exact && !can_chunk(plan);
   if (!same_bytes || (in_file.state == 0 && in_file.activations == 0)) return estimated_byte_price(plan);
@@ -162,7 +178,7 @@ double byte_price(const FitPlan& plan, Allow allow, std::int64_t activations) {
 }
 
 std::vector<BudgetVariant> variants(const FitPlan& plan, Allow allow, const TrainingMemory& plain,
-                                    std::optional<double> of_byte) {
+                                    std::optional<double> byte_price) {
   Variants all(1);
   // `none_is_lean`: whether less memory may be taken without any of the ways.
   const auto multiply = [&all](const Variants& ways, bool none_is_lean) {
@@ -184,10 +200,10 @@ std::vector<BudgetVariant> variants(const FitPlan& plan, Allow allow, const Trai
   // A state in a file takes no memory, but for what is too small for the file. Activations are in a file or computed
   // again, and computed again or made for smaller batches.
   bool has_state_in_file = false;
-  if (of_byte) {
+  if (byte_price) {
     const InFile in_file(plan, plain.ledger.of(MemoryKind::activations));
     has_state_in_file = in_file.state > 0;
-    multiply(files(in_file, *of_byte), !has_state_in_file);
+    multiply(files(in_file, *byte_price, plan.accumulate), !has_state_in_file);
   }
   if (allow >= Allow::close) {
     multiply(states(plan, allow), has_state_in_file);

@@ -30,7 +30,7 @@ double estimated_byte_price(const FitPlan& plan);
 // The estimate; where all that `allow` permits gives the same bytes, the measured time of the disk. `activations`:
 // their bytes. Error{run} where the disk is full, and an error for which lacks_room() where a plain forward pass is too
 // large.
-double byte_price(const FitPlan& plan, Allow allow, std::int64_t activations);
+double byte_price_of(const FitPlan& plan, Allow allow, std::int64_t activations);
 
 // Whether the recipe says nothing about a member of the option `memory`.
 bool leaves_open(const FitPlan& plan, const char* option);
@@ -40,9 +40,9 @@ bool can_chunk(const FitPlan& plan);
 // Whether the recipe says with how many threads the loader works.
 bool says_threads(const FitPlan& plan);
 
-// All that `allow` permits to vary, the cheapest first. `plain`: the memory of the plan. `of_byte`: the price of a byte
-// in a file; without one, files are not used.
+// All that `allow` permits to vary, the cheapest first. `plain`: the memory of the plan. `byte_price`: that of a
+// byte in a file; without one, files are not used.
 std::vector<BudgetVariant> variants(const FitPlan& plan, Allow allow, const TrainingMemory& plain,
-                                    std::optional<double> of_byte);
+                                    std::optional<double> byte_price);
 
 }  // namespace trainlab

@@ -35,6 +35,13 @@ double share_computed_again(const FitPlan& plan) {
   return all > 0 ? flops_again(*plan.model, plan.recompute) / (3 * all) : 0;
 }
 
+// What the loss in chunks takes in addition, as a share of the step: a good quarter of the time of the last layer,
+// whose weights are gone through for each chunk (tools/bench/run memory).
+double share_of_chunks(const FitPlan& plan) {
+  const double all = plan.model->flops().forward;
+  return all > 0 ? 0.27 * plan.model->chain().back()->flops().forward / all : 0;
+}
+
 // The bytes of the training that computing again cannot save.
 std::int64_t fixed_bytes(const TrainingMemory& memory) {
   std::int64_t varying = 0;
@@ -85,22 +92,28 @@ void MixtureSearch::offer(const BudgetVariant& variant) {
   if (!is_better(variant.price)) return;
   std::optional<Way> way = way_of(variant);
   if (!way) return;
+  const double of_chunks = share_of_chunks(way->plan);
+  const auto price = [&](bool chunks) { return variant.price + (chunks ? of_chunks : 0); };
   TrainingMemory memory;
   std::array<std::int64_t, 2> steps{};  // bytes of a step without and with the loss in chunks
+  bool fits_in_chunks = false;
   for (const bool chunks : {false, true}) {
     if (chunks && !way->may_chunk) continue;
     way->set(true, chunks);
     memory = predicted(way->plan);
     steps[chunks ? 1 : 0] = memory.step();
-    if (memory.training() <= room_) return take(variant, *way, chunks, variant.price);
+    if (memory.training() > room_) continue;
+    take(variant, *way, chunks, price(chunks));
+    if (!chunks) return;
+    fits_in_chunks = true;
   }
   if (!way->may_compute_again || fixed_bytes(memory) > room_) return;
   // The loss in chunks is rounded in another way, so the layers are first computed again without.
   for (const bool chunks : {false, true}) {
-    if (chunks && (!way->may_chunk || steps[1] >= steps[0])) continue;
+    if (chunks && (!way->may_chunk || fits_in_chunks || steps[1] >= steps[0])) continue;
     way->set(true, chunks);
     if (!recompute_within(way->plan, room_, fit_, /*nests=*/false, searching_).fits) continue;
-    return take(variant, *way, chunks, variant.price + share_computed_again(way->plan));
+    return take(variant, *way, chunks, price(chunks) + share_computed_again(way->plan));
   }
 }
 

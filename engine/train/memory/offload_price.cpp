@@ -12,14 +12,40 @@
 namespace trainlab {
 namespace {
 
-// As many bytes as a step may move, because a disk takes the first of them sooner than those that follow.
+// A disk takes the first bytes sooner than those that follow, so that many have to be moved.
 constexpr std::int64_t most_moved = std::int64_t{128} << 20, in_a_block = std::int64_t{1} << 20;
+
+// Blocks of a file, which are given back in any case.
+class Blocks {
+ public:
+  Blocks(ScratchFile& file, std::int64_t bytes) : file_(file) {
+    try {
+      for (std::int64_t taken = 0; taken < bytes; taken += in_a_block) all_.push_back(file_.take(in_a_block));
+    } catch (...) {
+      give_back();
+      throw;
+    }
+  }
+  ~Blocks() { give_back(); }
+  Blocks(const Blocks&) = delete;
+
+  auto begin() const { return all_.begin(); }
+  auto end() const { return all_.end(); }
+  double bytes() const { return static_cast<double>(std::ssize(all_) * in_a_block); }
+
+ private:
+  void give_back() {
+    for (const ScratchFile::Block& block : all_) file_.give_back(block);
+  }
+
+  ScratchFile& file_;
+  std::vector<ScratchFile::Block> all_;
+};
 
 // Seconds to write and read a byte of a file in the folder.
 double seconds_of_byte(const std::filesystem::path& folder, std::int64_t bytes) {
   ScratchFile file(folder);
-  std::vector<ScratchFile::Block> blocks;
-  for (std::int64_t taken = 0; taken < bytes; taken += in_a_block) blocks.push_back(file.take(in_a_block));
+  const Blocks blocks(file, bytes);
   const auto write = [&](int value) {
     for (const ScratchFile::Block& block : blocks) {
       std::memset(block.address, value, static_cast<std::size_t>(block.bytes));
@@ -37,16 +63,15 @@ double seconds_of_byte(const std::filesystem::path& folder, std::int64_t bytes) 
     const volatile std::int64_t sum = std::accumulate(content, content + block.bytes, std::int64_t{0});
     static_cast<void>(sum);
   }
-  const double seconds = steady_seconds() - before;
-  for (const ScratchFile::Block& block : blocks) file.give_back(block);
-  return seconds / static_cast<double>(std::ssize(blocks) * in_a_block);
+  return (steady_seconds() - before) / blocks.bytes();
 }
 
 }  // namespace
 
 double offload_price(const FitPlan& plan, std::int64_t bytes) {
   // A backward pass takes the time of two forward passes.
-  return seconds_of_byte(plan.folder, std::min(bytes, most_moved)) / (3 * forward_seconds(plan));
+  const double step_seconds = 3 * forward_seconds(plan) * static_cast<double>(plan.accumulate);
+  return seconds_of_byte(plan.folder, std::min(bytes, most_moved)) / step_seconds;
 }
 
 }  // namespace trainlab

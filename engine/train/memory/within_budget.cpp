@@ -46,11 +46,11 @@ class MixtureChoice {
     // Whether anything fits is found by a few predictions, what is the cheapest by many.
     LeastMemory least = least_in(room, Allow::exact, allow, 0);
     if (least.bytes <= room) {
-      const std::optional<double> files = priced_files(allow);
+      const std::optional<double> price = byte_price(allow);
       MixtureSearch search = search_in(room);
-      for (const BudgetVariant& variant : variants(plain_, allow, plain_memory_, files)) search.offer(variant);
+      for (const BudgetVariant& variant : variants(plain_, allow, plain_memory_, price)) search.offer(variant);
       if (search.found()) return *search.found();
-      least = least_in(0, Allow::exact, allow, files);  // without files, if the disk is full
+      least = least_in(0, Allow::exact, allow, price);  // without files, if the disk is full
     }
     throw nothing_fits(budget, allow, least);
   }
@@ -59,18 +59,18 @@ class MixtureChoice {
   std::int64_t activations() const { return plain_memory_.ledger.of(MemoryKind::activations); }
   MixtureSearch search_in(std::int64_t room) { return {fit_, settings_, plain_.data, room, searching_}; }
   // None where the disk is full. The forward pass that is timed may not fit, as it is without any of the options.
-  std::optional<double> priced_files(Allow allow) const {
+  std::optional<double> byte_price(Allow allow) const {
     try {
-      return byte_price(plain_, allow, activations());
+      return byte_price_of(plain_, allow, activations());
     } catch (const Error& error) {
       if (lacks_room(error)) return estimated_byte_price(plain_);
       if (error.kind() != ErrorKind::run) throw;
       return std::nullopt;
     }
   }
-  LeastMemory least_in(std::int64_t room, Allow first, Allow last, std::optional<double> files) {
+  LeastMemory least_in(std::int64_t room, Allow first, Allow last, std::optional<double> byte_price) {
     const LeastMemory plain{.bytes = plain_memory_.training(), .batches = plain_memory_.batches};
-    return search_in(room).least(variants(plain_, last, plain_memory_, files), first, last).value_or(plain);
+    return search_in(room).least(variants(plain_, last, plain_memory_, byte_price), first, last).value_or(plain);
   }
 
   Error nothing_fits(std::int64_t budget, Allow allow, const LeastMemory& least) {

@@ -246,9 +246,9 @@ void Group::add_passes(std::span<const std::shared_ptr<GradientPass>> passes, st
   may_skip_ = may_skip_ || std::ranges::any_of(passes, [](const auto& pass) { return pass->may_skip(); });
   const bool all_take_lost_steps =
       std::ranges::all_of(passes_, [this](const auto& pass) { return pass == scaler_ || pass->takes_lost_steps(); });
-  if (scaler_ && !device_at(plan_.device).is_synchronous() && optimizer_->takes_found_inf() && !average_ &&
-      all_take_lost_steps)
-    scaler_->leave_to_optimizer();
+  if (!scaler_) return;
+  scaler_->leave_to_optimizer(!device_at(plan_.device).is_synchronous() && optimizer_->takes_found_inf() && !average_ &&
+                              all_take_lost_steps);
 }
 
 namespace {
@@ -271,11 +271,12 @@ Verdict verdict_of(GradientPass& pass, std::span<at::Tensor> gradients, const St
 
 bool Group::any_steps() const { return std::ranges::find(steps_, 1) != steps_.end(); }
 
-void Group::apply_passes(const StepFacts& facts) {
+void Group::apply_passes(StepFacts facts) {
   const Span span(Phase::gradients);
   const at::NoGradGuard no_gradients;
   for (const auto& pass : passes_) {
     const Verdict verdict = verdict_of(*pass, gradients_, facts);
+    if (pass == scaler_) facts.found_inf = scaler_->found_inf();
     if (verdict.skipped.empty()) continue;
     if (verdict.skipped.size() != steps_.size()) {
       throw run_error("gradient pass \"" + std::string(pass->name()) + "\": expected a verdict on " +

@@ -7,6 +7,7 @@
 #include "health/health.h"
 #include "journal/checkpoint.h"
 #include "support/fit_support.h"
+#include "support/overflowing_loss.h"
 #include "support/stand_in_device.h"
 
 namespace trainlab::watch_test {
@@ -30,13 +31,15 @@ struct Sick {
   std::string optim = R"({"@": "optim.SGD", "lr": 0.05, "momentum": 0.9})";
   std::string more = R"(, "epochs": 8)";
   int batch = 50;
+  std::shared_ptr<Callable> loss = {};  // in place of the cross-entropy
 };
 
 std::string text_of(const Sick& sick) {
   return R"({"@": "fit", "name": "test",
     "data": {"@": "data:split", "source": {"@": "data.digits"}, "train": 0.6, "val": 0.2, "seed": 7},
     "model": {"@": "nn.Sequential", "layers": [{"@": "nn.Flatten"}, )" +
-         sick.layers + R"(, {"@": "nn.Linear", "out_features": 10}]}, "loss": "cross_entropy", "batch": )" +
+         sick.layers + R"(, {"@": "nn.Linear", "out_features": 10}]}, "loss": )" +
+         (sick.loss ? R"({"@": "function", "index": 0})" : R"("cross_entropy")") + R"(, "batch": )" +
          std::to_string(sick.batch) + R"(, "optim": )" + sick.optim + sick.more + "}";
 }
 
@@ -44,6 +47,7 @@ Options watched_fit(const Sick& sick) {
   prepare_arithmetic(1);
   auto spec = std::make_shared<Spec>();
   spec->value = watched_registry().check(parse_json(text_of(sick), "test"), "fit");
+  if (sick.loss) spec->functions = {sick.loss};
   return {watched_registry(), spec, "fit"};
 }
 
@@ -116,7 +120,18 @@ TEST_CASE("faults that the layers show") {
                      .batch = 2})) == "small_batch_statistics");
 }
 
-TEST_CASE("a fit whose layers are computed again, or whose loss goes in chunks, has the verdicts of the plain one") {
+TEST_CASE("steps in float16 that are left out tell nothing about the health") {
+  for (const std::string clip : {"", R"(, "clip": 1)", R"(, "clip": {"value": 1})"}) {
+    INFO(clip);
+    // Losses far above the others, of steps that are read in detail and of steps between them.
+    const Value summary = watch(
+        {.more = R"(, "epochs": 8, "precision": "float16")" + clip, .loss = overflowing({0, 1, 2, 8, 9, 33, 64, 70})});
+    CHECK(summary["precision"]["skipped_steps"] == Value(8));
+    CHECK(kinds(summary).empty());
+  }
+}
+
+TEST_CASE("faults of a fit are told also where its layers are computed again, and where its loss goes in chunks") {
   const std::string collapsing = R"({"@": "optim.SGD", "lr": 3, "momentum": 0.9})";
   const std::string dying = R"(, "epochs": 4, "init": {"2.bias": {"@": "init.constant", "value": -10}})";
   for (const Sick& sick : {Sick{.optim = collapsing}, Sick{.more = dying}}) {

@@ -435,6 +435,60 @@ TEST_CASE("optimizers: an inactive member keeps parameters and state") {
   }
 }
 
+TEST_CASE("optimizers: a row that found_inf leaves out is as one that takes no step") {
+  const auto number = [](bool is_lost) {
+    return at::full({1}, is_lost ? 1.0 : 0.0, at::device(test_device()).dtype(at::kFloat));
+  };
+  const auto lost = [](const at::Tensor& gradient) { return at::full_like(gradient, std::nan("")); };
+  std::size_t taken = 0;
+  for (const Entry* entry : optimizers()) {
+    INFO(entry->name);
+    for (std::size_t m = 0; m < 4; ++m) {
+      INFO(m);
+      Problem problem(at::kFloat), reference(at::kFloat);
+      const Stack stack(entry->name, at::kFloat);
+      const auto optimizer = make_optimizer(std::span(&stack.specs[m], 1), problem.parameters(), 0);
+      const auto other = make_optimizer(std::span(&stack.specs[m], 1), reference.parameters(), 0);
+      if (!optimizer->takes_found_inf()) continue;
+      ++taken;
+      const std::span rate(&stack.rates[m], 1);
+      for (std::int64_t t = 0; t < 6; ++t) {
+        const bool is_lost = t == 0 || t == 3;
+        std::vector<at::Tensor> gradients = problem.gradients(t);
+        if (is_lost) std::ranges::transform(gradients, gradients.begin(), lost);
+        const std::vector<at::Tensor> found_inf{number(is_lost)};
+        optimizer->step(gradients, {.rates = rate, .found_inf = found_inf});
+        if (!is_lost) other->step(reference.gradients(t), {.rates = rate});
+      }
+      CHECK(at::equal(flat(problem.values), flat(reference.values)));
+      const auto state = optimizer->state(), expected = other->state();
+      for (std::size_t i = 0; i < state.size(); ++i) {
+        // optim.SGD counts all steps: a buffer of zeros is as good as an empty one.
+        if (entry->name == "optim.SGD" && state[i].name == "step") continue;
+        INFO(state[i].name);
+        CHECK(at::equal(state[i].tensor, expected[i].tensor));
+      }
+    }
+    Stack stack(entry->name, at::kFloat), reference(entry->name, at::kFloat);
+    const auto optimizer = stack.make_stacked(), other = reference.make_stacked();
+    if (!optimizer->takes_found_inf()) continue;
+    const std::vector<std::uint8_t> active{1, 0, 1, 0};
+    for (std::int64_t t = 0; t < 6; ++t) {
+      const bool is_lost = t % 2 == 0;
+      std::vector<at::Tensor> gradients = stack.gradients(t), found_inf;
+      for (std::int64_t row = 0; row < 4; ++row) found_inf.push_back(number(is_lost && row % 2 == 1));
+      if (is_lost)
+        for (const at::Tensor& gradient : gradients)
+          for (const std::int64_t row : {1, 3}) gradient.select(0, row).fill_(std::nan(""));
+      optimizer->step(gradients, {.rates = stack.rates, .found_inf = found_inf});
+      other->step(reference.gradients(t),
+                  {.rates = reference.rates, .active = is_lost ? std::span(active) : std::span<const std::uint8_t>()});
+    }
+    for (const std::int64_t row : {0, 1, 2, 3}) CHECK(at::equal(flat(stack.member(row)), flat(reference.member(row))));
+  }
+  CHECK(taken >= 9);  // Adam and AdamW, and SGD without dampening
+}
+
 TEST_CASE("optimizers: a copied state continues in equal bytes") {
   for (const Entry* entry : optimizers()) {
     for (const bool is_stacked : {false, true}) {

@@ -273,6 +273,12 @@ TEST_CASE("what does not help this fit is named with the reason") {
   CHECK(reason(Bottleneck::compute, bare, "products in bfloat16") == unknown);
   bare.bfloat16_time = 1.5;
   CHECK(reason(Bottleneck::bandwidth, bare, "products in bfloat16") == "on this machine they take 1.50 times as long");
+  bare.bfloat16_time = {};
+  bare.own_time = 0.45;
+  CHECK(reason(Bottleneck::compute, bare, "single precision") ==
+        "products in the type of the fit take 0.45 times as long");
+  bare.own_time = 12;
+  CHECK(with_set(remedies_for(Bottleneck::compute, bare), "precision=\"float32\""));
 }
 
 TEST_CASE("where functions of the recipe take the time, transforms can become entries of the data") {

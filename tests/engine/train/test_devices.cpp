@@ -63,7 +63,7 @@ TEST_CASE("a fit draws the same numbers on every device, and learns alike") {
     CHECK(there["metrics"][name].number() == Approx(here["metrics"][name].number()).epsilon(1e-9));
 }
 
-TEST_CASE("no step reads the device, but one in float16 where not the device alone can leave it out") {
+TEST_CASE("no step reads the device, but one in float16 that the device cannot leave out by itself") {
   const auto reads = [](const std::string& options, int steps, const std::string& optim = "") {
     const TemporaryFolder temporary;
     const std::string length = R"(, "validate": "1000 steps", "steps": )" + std::to_string(steps);

@@ -160,6 +160,25 @@ TEST_CASE("the scale doubles after an interval without a step that was left out"
   CHECK(scaler.scaling(0).skipped_steps == 2);
 }
 
+TEST_CASE("too many steps that were left out in a row are a failure also after later ones, and leave a scale") {
+  LossScaler scaler(0, at::kCPU);
+  scaler.leave_to_optimizer(true);
+  const std::vector<std::uint8_t> active{1};
+  const auto step = [&](double gradient) {
+    std::vector<at::Tensor> gradients{at::full({2}, gradient)};
+    CHECK(scaler.apply(gradients, {.loss = at::ones({}), .active = active, .places = {}}).skipped.empty());
+    REQUIRE(scaler.found_inf().size() == 1);
+    return scaler.found_inf().front().item<float>();
+  };
+  for (int i = 0; i < 29; ++i) CHECK(step(std::numeric_limits<double>::infinity()) == 1);
+  CHECK_FALSE(scaler.failure(0));
+  CHECK(step(1) == 0);
+  for (int i = 0; i < 200; ++i) step(std::numeric_limits<double>::quiet_NaN());
+  CHECK(step(0) == 0);
+  CHECK(scaler.failure(0).value().find("200 steps in a row") != std::string::npos);
+  CHECK(scaler.scaling(0).scale == 0x1p-126);
+}
+
 TEST_CASE("each member of a group has a scale of its own") {
   LossScaler scaler(3, at::kCPU);
   const at::Tensor scaled = scaler.scaled(at::ones({3}));

@@ -6,6 +6,7 @@
 #include "core/bytes.h"
 #include "core/duration.h"
 #include "core/files.h"
+#include "machine/product_times.h"
 #include "memory/budget_variants.h"
 #include "memory/within_budget.h"
 #include "support/fit_support.h"
@@ -306,6 +307,24 @@ TEST_CASE("what changes the numbers needs to be allowed") {
   CHECK(given.offload_optimizer);
 }
 
+TEST_CASE("products in bfloat16 are chosen where this processor multiplies clearly faster in it") {
+  const char* const before = std::getenv("XDG_CACHE_HOME");
+  const std::string kept = before ? before : "";
+  for (const double time : {0.5, 0.9, 3.0}) {
+    INFO(time);
+    const TemporaryFolder cache;
+    setenv("XDG_CACHE_HOME", cache.path().c_str(), 1);
+    relative_product_time(at::kBFloat16, {.folder = cache.path() / "trainlab", .measure = [time] {
+                                            return ProductTimes{{"float32", 1}, {"bfloat16", time}, {"float16", 9}};
+                                          }});
+    std::string fit = deep(within(0.7 * peak_of(deep("")), "close"));
+    const std::string precision = R"(, "precision": "float32")";
+    fit.erase(fit.find(precision), precision.size());
+    CHECK(value_of(planned(fit), "precision") == (time < 0.8 ? "\"bfloat16\"" : "null"));
+  }
+  kept.empty() ? unsetenv("XDG_CACHE_HOME") : setenv("XDG_CACHE_HOME", kept.c_str(), 1);
+}
+
 TEST_CASE("a smaller batch keeps the effective batch") {
   const double small = peak_of(deep(R"(, "accumulate": 32)", 32));
   CHECK_THAT(error_of([&] { planned(deep(within(small / 2))); }), Catch::Contains("allow = \"any\" needs "));
@@ -402,9 +421,9 @@ TEST_CASE("a percentage is one of all that tensors may take, and a fit that goes
 TEST_CASE("no measured time decides where one of the choices rounds otherwise") {
   const FitPlan plan = planned(wide(""));
   REQUIRE(can_chunk(plan));
-  CHECK(byte_price(plan, Allow::exact, 1 << 24) == estimated_byte_price(plan));
+  CHECK(byte_price_of(plan, Allow::exact, 1 << 24) == estimated_byte_price(plan));
   const FitPlan whole = planned(wide(R"(, "memory": {"chunk_loss": false})"));
-  const double measured = byte_price(whole, Allow::exact, 1 << 24);
+  const double measured = byte_price_of(whole, Allow::exact, 1 << 24);
   CHECK(measured > 0);
   CHECK(measured != estimated_byte_price(whole));
 }

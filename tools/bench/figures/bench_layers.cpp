@@ -58,7 +58,8 @@ class Turns final : public LoopObserver {
   explicit Turns(double step_seconds) : stretch_(std::max<std::int64_t>(1, std::llround(0.05 / step_seconds))) {}
 
   void stepped(std::int64_t step) override {
-    if (step % stretch_ != 0) return;
+    // Listeners nest: this one must not begin within another one, as that of the first steps' memory.
+    if (step % stretch_ != 0 || (!listening_ && trace::listener)) return;
     const double seconds = thread_seconds() - begun_;
     if (listening_) ratios_.push_back(seconds / plain_);
     if (ratios_.size() > pairs) throw SeenEnough();

@@ -14,7 +14,8 @@ class LayerListener {
   virtual ~LayerListener() = default;
   // Called after the forward pass of each layer, after the layers inside of it. The tensors hold their values during
   // the call only: a later layer may work in place. `input` is undefined where the data has no column "x", and `output`
-  // for a model whose last layer the pass leaves out. Containers of a chain that runs in segments are not told.
+  // for a model whose last layer the pass leaves out. Where the chain of a model runs in segments, containers inside
+  // the model are not told.
   virtual void passed(const Layer& layer, const at::Tensor& input, const at::Tensor& output, const Pass& pass) = 0;
 };
 

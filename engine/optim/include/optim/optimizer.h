@@ -52,8 +52,8 @@ struct StepInputs {
   std::span<const double> weight_decay = {};  // factors of the spec's weight decay, by row; empty: 1
   at::Tensor loss = {};                       // of the given gradients; for optimizers that evaluate again
   const Reevaluate* reevaluate = nullptr;     // ditto
-  // By row: a number of the device, float32 [1], which is 1 where the row keeps its parameters and state, and else 0.
-  // Empty: there are none. For optimizers with takes_found_inf() only.
+  // A float32 tensor [1] on the device for each row, undefined for a row that is not active: 1 where the row keeps its
+  // parameters and state, else 0. Empty: every row takes the step. For optimizers with takes_found_inf() only.
   std::span<const at::Tensor> found_inf = {};
 };
 

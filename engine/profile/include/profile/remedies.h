@@ -33,8 +33,9 @@ struct FitFacts {
   std::int64_t chain = 1;      // layers that a pass goes through one after the other
   std::int64_t stack = 8;      // fits of which a group is tried
   std::string why_alone = {};  // why the fit cannot train in a group; empty: it can
-  // Time of a matrix product in bfloat16 relative to float32; not known unless the fit is in float32 on the CPU.
-  std::optional<double> bfloat16_time = {};
+  // Time of a matrix product relative to one in float32, on the CPU alone: in bfloat16, for a fit in float32; and in
+  // the type of the fit, for one in 16 bits.
+  std::optional<double> bfloat16_time = {}, own_time = {};
   int threads = 1;  // threads that operators use
   int cores = 1;
 };

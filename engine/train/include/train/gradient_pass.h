@@ -23,6 +23,8 @@ struct StepFacts {
   // By row: the place of its member among the members with which the fit began in this process. Members that have ended
   // may leave, and then the others move to other rows. Rows beyond these places are padding.
   std::span<const std::size_t> places;
+  // By row: StepInputs::found_inf, where the optimizer leaves rows out and no verdict tells; else empty.
+  std::span<const at::Tensor> found_inf = {};
   // The parameters to which the gradients belong, in the same order, before the step. A pass does not change them.
   std::span<const at::Tensor> weights = {};
   // Repeats the forward pass of the step's batches, with the same random numbers. Nothing of the repetition counts in
@@ -51,9 +53,8 @@ class GradientPass {
   // Whether a verdict of this pass may leave rows out. A pass that never does says so, because some optimizers have to
   // keep a copy of their state where one may.
   virtual bool may_skip() const { return true; }
-  // Whether the pass takes gradients that are not finite as those of a step that is left out. In float16 on a device
-  // that computes behind the host, where each pass does, the optimizer alone leaves such steps out: nobody waits for
-  // the device, and no verdict tells.
+  // Whether the pass may be given the gradients of a row that the step leaves out, which StepFacts::found_inf tells. In
+  // float16 on a device that computes behind the host, where all passes may, nobody waits for the device.
   virtual bool takes_lost_steps() const { return false; }
   // Whether the pass comes before those of the option `clip`: the gradients are then as the backward pass has left
   // them, unscaled.

@@ -35,7 +35,8 @@ class Group final : public Trained {
   ~Group() override;
 
   // Adds gradient passes from outside, after the passes of the option `clip`, or before them where a pass says so.
-  // `places`: what the passes are told of the rows (StepFacts).
+  // `places`: what the passes are told of the rows (StepFacts). Called once; in float16 on a device that computes
+  // behind the host, each step of a group without this call waits for the device.
   void add_passes(std::span<const std::shared_ptr<GradientPass>> passes, std::vector<std::size_t> places);
 
   void step(std::span<const Batch> batches, std::int64_t step, const StepInputs& inputs) override;
@@ -88,7 +89,7 @@ class Group final : public Trained {
   void drop_gradients();
   ModelState view_of_member(std::size_t member) const;
   // Applies the passes to gradients_; rows that a pass leaves out become 0 in steps_.
-  void apply_passes(const StepFacts& facts);
+  void apply_passes(StepFacts facts);
   bool any_steps() const;
   // The optimizer's step of the rows in steps_; rows that are left out while the optimizer evaluates again are put
   // back.

@@ -62,6 +62,7 @@ class Trained {
   // False when a loss since reset_metrics() was NaN or infinite. Synchronises other devices than the CPU.
   virtual bool finite(std::size_t member) = 0;
   virtual void reset_metrics() = 0;
+  // Waits for the device, as failure() does.
   virtual Scaling scaling(std::size_t member) const { return (void)member, Scaling(); }
   // A reason to end the fit of a member beside a loss that is not finite.
   virtual std::optional<std::string> failure(std::size_t member) const { return (void)member, std::nullopt; }
