@@ -156,8 +156,8 @@ std::string LayerTable::text(LayerView view) const {
                     kept > 0 ? bytes_text(static_cast<double>(kept)) : "-");
   }
   const std::optional<double> known = known_overhead();
-  return text + fmt::format("a step of {:.3f} ms, the mean of {}; ", 1e3 * step_seconds, steps) +
-         (known ? fmt::format("the timing took {:.1f} % more time\n", 100 * *known)
+  return text + fmt::format("a step of {:.3f} ms, the median of {}; ", 1e3 * step_seconds, steps) +
+         (known ? fmt::format("the timing took {:.1f} % more time, which is left out\n", 100 * *known)
                 : "the cost of the timing is not known\n");
 }
 

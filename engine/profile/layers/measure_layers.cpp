@@ -52,12 +52,31 @@ void add_own_flops(const Layer& layer, std::map<std::string, Flops>& all) {
   all[layer.path] = own;
 }
 
-// `tick`: the seconds of a tick as a part of a timed step.
-std::vector<OperatorCost> costs_of(const RowSums& row, double tick, double counted) {
+// The seconds of a tick, and those that a reading of the clock adds to a step, as parts of a timed step.
+struct Clock {
+  double tick = 0, reading = 0;
+
+  double seconds(const Ticks& time) const {
+    return std::max(static_cast<double>(time.ticks) * tick - static_cast<double>(time.readings) * reading, 0.0);
+  }
+};
+
+// A timed step is one of the median length. The time by which it is longer than a plain step is that of the readings of
+// its clock, in equal parts.
+Clock clock_of(const Recording& recording, const LayerTable& table) {
+  const double timed = table.plain_seconds * (1 + table.overhead), known = table.known_overhead().value_or(0);
+  Clock clock{.tick = recording.tick_seconds() / static_cast<double>(table.steps) * timed / mean_of(recording.timed())};
+  std::uint64_t readings = 0;
+  for (const auto& row : recording.rows()) readings += row->forward.readings + row->backward.readings;
+  if (readings > 0) clock.reading = (timed - timed / (1 + known)) / static_cast<double>(readings);
+  return clock;
+}
+
+std::vector<OperatorCost> costs_of(const RowSums& row, const Clock& clock, double counted) {
   std::vector<OperatorCost> all;
   for (const auto& [name, sums] : row.operators) {
     all.push_back({.name = name,
-                   .seconds = static_cast<double>(sums.ticks) * tick,
+                   .seconds = clock.seconds(sums.time),
                    .calls = static_cast<double>(sums.calls) / counted,
                    .bytes = sums.bytes / counted,
                    .flops = sums.flops / counted});
@@ -84,20 +103,27 @@ LayerTable table_of(const Recording& recording, const std::map<std::string, doub
   LayerTable table;
   if (const std::optional<at::ScalarType> type = recording.type()) table.type = dtype_name(*type);
   table.steps = static_cast<std::int64_t>(recording.timed().size());
-  const double tick = recording.tick_seconds() / static_cast<double>(table.steps);
   const auto counted = static_cast<double>(recording.counted());
-  table.step_seconds = mean_of(recording.timed());
   table.plain_seconds = upper_median(recording.plain());
   table.overhead = upper_median(recording.timed()) / table.plain_seconds - 1;
+  const Clock clock = clock_of(recording, table);
 
   for (const auto& row : recording.rows()) {
     LayerCost cost{.path = row->path,
                    .is_layer = row->is_layer,
-                   .forward = static_cast<double>(row->forward) * tick,
-                   .backward = static_cast<double>(row->backward) * tick,
+                   .forward = clock.seconds(row->forward),
+                   .backward = clock.seconds(row->backward),
                    .calls = static_cast<double>(row->calls) / counted,
-                   .operators = costs_of(*row, tick, counted)};
-    for (const OperatorCost& one : cost.operators) cost.bytes += one.bytes;
+                   .operators = costs_of(*row, clock, counted)};
+    double in_operators = 0;
+    for (const OperatorCost& one : cost.operators) {
+      cost.bytes += one.bytes;
+      in_operators += one.seconds;
+    }
+    // A reading may take less than its equal part, so that the row has less left than its operators.
+    const double share = in_operators > cost.seconds() ? cost.seconds() / in_operators : 1;
+    for (OperatorCost& one : cost.operators) one.seconds *= share;
+    table.step_seconds += cost.seconds();
     const auto known = stated.find(row->path);
     cost.flops = known == stated.end() ? std::nan("") : known->second * cost.calls;
     if (std::isnan(cost.flops)) cost.flops = cost.operator_flops();

@@ -44,8 +44,12 @@ void Recording::charge() {
   if (use_ != StepUse::timed) return;
   const std::uint64_t now = ticks(), since = now - last_;
   const Frame& frame = frames_.back();
-  (frame.is_backward ? frame.row->backward : frame.row->forward) += since;
-  if (frame.sums) frame.sums->ticks += since;
+  const auto add = [since](Ticks& to) {
+    to.ticks += since;
+    ++to.readings;
+  };
+  add(frame.is_backward ? frame.row->backward : frame.row->forward);
+  if (frame.sums) add(frame.sums->time);
   last_ = now;
 }
 

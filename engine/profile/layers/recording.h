@@ -30,11 +30,16 @@
 
 namespace trainlab {
 
-// Ticks are sums over the timed steps, and Recording::tick_seconds() is the time of one; all other members are sums
-// over the counted steps.
+// Sums over the timed steps: ticks of the clock, of which Recording::tick_seconds() is the time of one, and how often
+// the clock was read in this time.
+struct Ticks {
+  std::uint64_t ticks = 0, readings = 0;
+};
+
+// All members but the ticks are sums over the counted steps.
 struct OperatorSums {
-  std::uint64_t ticks = 0;  // without the operators that this operator calls
-  double bytes = 0;         // bytes without those that these operators move
+  Ticks time;        // without the operators that this operator calls
+  double bytes = 0;  // bytes without those that these operators move
   double flops = 0;
   std::int64_t calls = 0;
 };
@@ -44,8 +49,8 @@ enum class StepUse { none, counted, timed, plain };
 struct RowSums {
   std::string path;
   bool is_layer = false;
-  std::uint64_t forward = 0, backward = 0;  // ticks, without the rows inside
-  std::int64_t calls = 0;                   // spans that began outside of a backward pass
+  Ticks forward, backward;  // without the rows inside
+  std::int64_t calls = 0;   // spans that began outside of a backward pass
   std::map<std::string, OperatorSums, std::less<>> operators;
   // The row's operators by the address of their name, and where they are added up: several kinds may share a name. Rows
   // have few, so that to look through them takes less time than a hash.

@@ -1,8 +1,10 @@
 #include "profile/record_memory.h"
+#include "core/clock.h"
 #include "core/host.h"
 #include "layers/few_steps.h"
 #include "tensor/memory.h"
 #include "tensor/types.h"
+#include "train/memory_prediction.h"
 #include "train/memory_recorder.h"
 
 namespace trainlab {
@@ -19,11 +21,15 @@ class StepRecorder final : public MemoryRecorder {
   void ended(Phase phase, std::string_view name) noexcept override {
     MemoryRecorder::ended(phase, name);
     if (phase != Phase::step) return;
+    ++steps;
     counted_peak = tensor_memory().peak;
     resident = held_memory();
   }
-  std::int64_t counted_peak = 0, resident = 0;
+  std::int64_t counted_peak = 0, resident = 0, steps = 0;
 };
+
+// Seconds for which the loader may fill its buffers, with steps that take less: a small net trains sooner than that.
+constexpr double most_filling = 0.2;
 
 }  // namespace
 
@@ -39,18 +45,22 @@ Value RecordedMemory::to_value() const {
 
 RecordedMemory record_memory(const FitPlan& plan, std::int64_t steps) {
   count_tensor_memory();
+  const std::int64_t batches = predict_memory(plan).memory.ledger.of(MemoryKind::batches);
+  const double until = steady_seconds() + most_filling;
   StepRecorder recorder(tensor_memory());
-  Value ended;
   {
     const MemoryListening memory(recorder);
     const Listening spans(recorder);
     // The step after these is the last that is recorded. The fit is left within the span of that step.
-    with_torch_errors([&] { ended = run_few_steps(plan, steps - 1); });
+    with_torch_errors([&] {
+      run_few_steps(plan, steps - 1,
+                    [&] { return recorder.ledger().of(MemoryKind::batches) >= batches || steady_seconds() > until; });
+    });
   }
   return {.ledger = recorder.ledger(),
           .counted_peak = recorder.counted_peak,
           .resident = recorder.resident,
-          .steps = ended.is_nil() ? steps : ended["steps"].integer()};
+          .steps = recorder.steps};
 }
 
 }  // namespace trainlab

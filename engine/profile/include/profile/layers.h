@@ -12,8 +12,9 @@
 
 namespace trainlab {
 
-// All figures are those of one training step. Seconds are means over the timed steps. Calls, bytes and operations are
-// means over as many other steps, because looking at the tensors of each operator takes time.
+// All figures are those of one training step. Seconds are those of a timed step of the median length, without the time
+// that the timing itself adds, where this is known. Calls, bytes and operations are means over as many other steps,
+// because looking at the tensors of each operator takes time.
 struct OperatorCost {
   std::string name;    // "aten::addmm"
   double seconds = 0;  // time without the operators that this operator calls
@@ -54,7 +55,7 @@ struct LayerTable {
   std::vector<LayerCost> rows;  // in the order of the step, a layer before the layers inside
   std::string type = {};     // of the numbers of the products that have most of the FLOPs: "float32"; empty without any
   std::int64_t steps = 0;    // timed steps
-  double step_seconds = 0;   // mean of the timed steps; the rows add up to it
+  double step_seconds = 0;   // the sum of the rows: a step without the time that the timing adds, where this is known
   double plain_seconds = 0;  // median of the steps between the timed ones that are not measured inside
   double overhead = 0;       // how much longer a timed step takes than a plain one: 0.1 is a tenth; from the medians
 
