@@ -32,7 +32,7 @@ RECIPES = (
     ("mnist", ["--data", "{data}/mnist", "--epochs", "1"]),
     ("mnist", ["--data", "{data}/mnist", "--model", "cnn", "--epochs", "1"]),
     ("chargpt", ["--text", "{data}/tinyshakespeare.txt", "--steps", "12"]),
-    ("cifar", ["--data", "{data}/cifar10-jpeg.tar", "--time", "60 s"]),
+    ("cifar", ["--data", "{data}/cifar10-jpeg.tar", "--time", "60 s", "--set", 'validate="20 steps"']),
     ("gan", ["--epochs", "1"]),
     ("digits_sweep", []),
     ("lr_grid", ["--data", "{data}/mnist"]),
