@@ -6,8 +6,9 @@ value k (counted over all tensors) starts at sin(1 + 0.7 k) and has at step t th
 The rate at step t of 100 is lr (1 - t / 200). In the cases named "late" the last tensor has no gradient before step 3.
 In those named "still" the gradient is that of step 0: a line search on a moving one amplifies rounding without bound.
 In those named "scheduled" momentum (or beta1) and weight decay are multiplied by 1 - t / 400 and 1 - t / 300.
-The loss, for optimizers that evaluate it again, is the sum whose gradient that is. Optimizers that PyTorch lacks (Lion,
-LAMB, SAM, Lookahead, Schedule-Free, Prodigy, SOAP) and lean states are written below from the papers.
+The loss, for optimizers that evaluate it again, is the sum whose gradient that is. Prodigy and Schedule-Free are those of
+their authors' packages, prodigyopt 1.1.2 and schedulefree 1.4.1. The other optimizers that PyTorch lacks (Lion, LAMB,
+SAM, Lookahead, SOAP) and lean states are written below from the papers.
 """
 
 import fnmatch
@@ -16,6 +17,8 @@ import math
 import pathlib
 
 import numpy as np
+import prodigyopt
+import schedulefree
 import torch
 from torch.optim import lr_scheduler
 
@@ -149,8 +152,8 @@ class LAMB(torch.optim.Optimizer):
 
 
 class ScheduleFree(torch.optim.Optimizer):
-    """Defazio et al. 2024 with the three sequences written out, as the reference classes of the authors' package
-    schedulefree 1.4 do; every tensor counts its own steps. Without betas this is SGD."""
+    """Defazio et al. 2024 with the three sequences written out, as the reference classes of the authors' package do, which
+    count the steps of a group: here every tensor counts its own. Without betas this is SGD."""
 
     def __init__(self, params, lr, momentum=0.9, betas=None, eps=1e-8, weight_decay=0.0):
         super().__init__(params, {"lr": lr, "momentum": momentum, "betas": betas, "eps": eps,
@@ -176,43 +179,6 @@ class ScheduleFree(torch.optim.Optimizer):
                 state["z"] = state["z"] - rate * direction - rate * group["weight_decay"] * p
                 state["x"] = (1 - share) * state["x"] + share * state["z"]
                 p.copy_(beta * state["x"] + (1 - beta) * state["z"])
-
-
-class Prodigy(torch.optim.Optimizer):
-    """Mishchenko and Defazio 2024, as the authors' package prodigyopt 1.1 with its defaults."""
-
-    def __init__(self, params, lr=1.0, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, d0=1e-6, d_coef=1.0,
-                 use_bias_correction=False, safeguard_warmup=False):
-        super().__init__(params, {"lr": lr, "weight_decay": weight_decay, "eps": eps, "betas": betas})
-        self.d, self.d0, self.d_coef, self.numerator, self.k = d0, d0, d_coef, 0.0, 0
-        self.corrected, self.safeguard = use_bias_correction, safeguard_warmup
-
-    @torch.no_grad()
-    def step(self):
-        beta1, beta2 = self.param_groups[0]["betas"]
-        beta3 = math.sqrt(beta2)
-        lr = max(group["lr"] for group in self.param_groups)
-        rate = self.d * lr
-        if self.corrected:
-            rate *= math.sqrt(1 - beta2 ** (self.k + 1)) / (1 - beta1 ** (self.k + 1))
-        numerator, denominator = beta3 * self.numerator, 0.0
-        for group in self.param_groups:
-            for p in (p for p in group["params"] if p.grad is not None and group["lr"] > 0):
-                state = self.state[p]
-                if not state:
-                    state.update(m=torch.zeros_like(p), v=torch.zeros_like(p), s=torch.zeros_like(p), p0=p.clone())
-                numerator += self.d / self.d0 * rate * (p.grad * (state["p0"] - p)).sum().item()
-                state["m"] = beta1 * state["m"] + (1 - beta1) * self.d * p.grad
-                state["v"] = beta2 * state["v"] + (1 - beta2) * self.d ** 2 * p.grad ** 2
-                state["s"] = beta3 * state["s"] + self.d / self.d0 * (self.d if self.safeguard else rate) * p.grad
-                denominator += state["s"].abs().sum().item()
-        self.numerator, self.k = numerator, self.k + 1
-        self.d = max(self.d, self.d_coef * numerator / denominator)
-        for group in self.param_groups:
-            for p in (p for p in group["params"] if p.grad is not None and group["lr"] > 0):
-                state = self.state[p]
-                p.sub_(group["weight_decay"] * rate * p)
-                p.sub_(rate * state["m"] / (state["v"].sqrt() + self.d * group["eps"]))
 
 
 class SOAP(torch.optim.Optimizer):
@@ -298,12 +264,20 @@ def groups_of(values, options):
     return groups
 
 
-def make(entry, values, options):
+def make_schedule_free(entry, values, options, late):
+    is_sgd = entry == "SGDScheduleFree"
+    defaults = {"lr": 1.0} if is_sgd else {"lr": 2.5e-3, "betas": (0.9, 0.999)}
+    kind = schedulefree.SGDScheduleFreeReference if is_sgd else schedulefree.AdamWScheduleFreeReference
+    optimizer = (ScheduleFree if late else kind)(groups_of(values, options), **{**defaults, **options})
+    if not late:
+        optimizer.train()
+    return optimizer
+
+
+def make(entry, values, options, late):
     if entry in ("SGDScheduleFree", "AdamWScheduleFree"):
-        is_sgd = entry == "SGDScheduleFree"
-        defaults = {"lr": 1.0} if is_sgd else {"lr": 2.5e-3, "betas": (0.9, 0.999)}
-        return ScheduleFree(groups_of(values, options), **{**defaults, **options})
-    own = {"Lion": Lion, "LAMB": LAMB, "Prodigy": Prodigy, "SOAP": SOAP}
+        return make_schedule_free(entry, values, options, late)
+    own = {"Lion": Lion, "LAMB": LAMB, "Prodigy": prodigyopt.Prodigy, "SOAP": SOAP}
     if entry in own:
         return own[entry](groups_of(values, options), **options)
     if entry == "Muon":
@@ -324,7 +298,7 @@ def run_optimizer(name, entry, options):
     values = problem.values
     wrapper = entry if entry in ("SAM", "Lookahead") else None
     given = options.pop("base") if wrapper else options
-    optimizer = make(given.pop("@").split(".")[1] if wrapper else entry, values, given)
+    optimizer = make(given.pop("@").split(".")[1] if wrapper else entry, values, given, late)
     first = [(g["lr"] * g.get("share", 1.0), g.get("momentum"), g.get("betas"), g.get("weight_decay"))
              for g in optimizer.param_groups]
     rate = optimizer.defaults["lr"]

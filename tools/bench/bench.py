@@ -318,6 +318,8 @@ class Bench:
     def precision(self):
         for name in precision.RECIPES:
             precision.measure(self.row, name)
+        for net, what in precision.NETS:
+            precision.measure_activations(self.row, net, what, self.rounds)
 
     def offload(self):
         def row(cells, is_right):

@@ -558,6 +558,9 @@ TEST_CASE("optimizers: bytes of state for each weight of a matrix of 1024 by 409
     return sum / static_cast<double>(value.numel());
   };
   const std::vector<std::int64_t> matrix{1024, 4096};
+  CHECK(bytes("optim.SGD", {}, matrix) == 0);
+  CHECK(bytes("optim.SGD", {{"momentum", 0.9}}, matrix) == 4);
+  CHECK(bytes("optim.LAMB", {}, matrix) == 8);
   CHECK(bytes("optim.AdamW", {}, matrix) == 8);
   for (const std::string adam : {"optim.Adam", "optim.AdamW"}) {
     CHECK(bytes(adam, {{"state", "bfloat16"}}, matrix) == 4);

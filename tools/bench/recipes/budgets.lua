@@ -1,7 +1,8 @@
--- The nets of tools/bench/budgets.py: a deep MLP with dropout, and a transformer, on numbers that mean nothing.
+-- The nets of tools/bench/budgets.py and precision.py: a deep MLP with dropout, a transformer, and convolutions, on
+-- numbers that mean nothing.
 -- tools/bench/peers/checkpointed.py has the same nets.
 local nn = lab.nn
-local kind = lab.param { "net", "mlp", doc = "mlp or transformer" }
+local kind = lab.param { "net", "mlp", doc = "mlp, transformer or cnn" }
 local steps = lab.param { "steps", 20, doc = "steps of the training", min = 1 }
 
 local nets = {
@@ -24,6 +25,18 @@ local nets = {
       model = nn.Sequential {
         nn.Embedding(26, 128), nn.PositionalEmbedding(),
         nn.Repeat(12, nn.TransformerEncoderLayer(4, { causal = true })), nn.LayerNorm(), nn.Linear(26),
+      },
+    }
+  end,
+  cnn = function()
+    return {
+      batch = 32,
+      data = lab.data.tensors { columns = { "x", "y" }, load = function()
+        return lab.tensor.randn({ 512, 64, 32, 32 }, { seed = 1 }), lab.tensor.arange(512):remainder(10):to("int64")
+      end },
+      model = nn.Sequential {
+        nn.Repeat(4, nn.Sequential { nn.Conv2d(64, 3, { padding = 1 }), nn.BatchNorm2d(), nn.ReLU() }),
+        nn.Flatten(), nn.Linear(10),
       },
     }
   end,
