@@ -6,9 +6,9 @@ value k (counted over all tensors) starts at sin(1 + 0.7 k) and has at step t th
 The rate at step t of 100 is lr (1 - t / 200). In the cases named "late" the last tensor has no gradient before step 3.
 In those named "still" the gradient is that of step 0: a line search on a moving one amplifies rounding without bound.
 In those named "scheduled" momentum (or beta1) and weight decay are multiplied by 1 - t / 400 and 1 - t / 300.
-The loss, for optimizers that evaluate it again, is the sum whose gradient that is. Prodigy and Schedule-Free are those of
-their authors' packages, prodigyopt 1.1.2 and schedulefree 1.4.1. The other optimizers that PyTorch lacks (Lion, LAMB,
-SAM, Lookahead, SOAP) and lean states are written below from the papers.
+The loss, for optimizers that evaluate it again, is the sum whose gradient that is. Prodigy and Schedule-Free are those
+of their authors' packages, prodigyopt 1.1.2 and schedulefree 1.4.1. The other optimizers that PyTorch lacks (Lion,
+LAMB, SAM, Lookahead, SOAP) and lean states are written below from the papers.
 """
 
 import fnmatch
@@ -152,8 +152,8 @@ class LAMB(torch.optim.Optimizer):
 
 
 class ScheduleFree(torch.optim.Optimizer):
-    """Defazio et al. 2024 with the three sequences written out, as the reference classes of the authors' package do, which
-    count the steps of a group: here every tensor counts its own. Without betas this is SGD."""
+    """Defazio et al. 2024 with the three sequences written out, as the reference classes of the authors' package do,
+    which count the steps of a group: here every tensor counts its own. Without betas this is SGD."""
 
     def __init__(self, params, lr, momentum=0.9, betas=None, eps=1e-8, weight_decay=0.0):
         super().__init__(params, {"lr": lr, "momentum": momentum, "betas": betas, "eps": eps,

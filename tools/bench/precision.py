@@ -22,7 +22,8 @@ WAYS = (
     ("weights in bfloat16, compensated", [*WEIGHTS, "precision.rounding=compensated"]),
 )
 
-NETS = (("mlp", "MLP of 64 layers"), ("transformer", "transformer of 12 blocks"), ("cnn", "4 convolutions of 64 channels"))
+NETS = (("mlp", "MLP of 64 layers"), ("transformer", "transformer of 12 blocks"),
+        ("cnn", "4 convolutions of 64 channels"))
 
 
 def measure_activations(row, net, what, rounds):

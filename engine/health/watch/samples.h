@@ -10,7 +10,7 @@ namespace trainlab {
 // At most about `most` values of the tensor, evenly spaced in memory, as float32 [n]. Their places depend on the shape
 // and the strides only. The spacing has no common factor with the length of the last axis, so that all columns occur.
 at::Tensor sample_of(const at::Tensor& tensor, std::int64_t most);
-// The most values of such a sample of a tensor of so many values: fewer than two times `most`.
+// The most values of such a sample of a tensor with this number of values: fewer than two times `most`.
 std::int64_t sampled_values(std::int64_t values, std::int64_t most);
 
 // At most about 128 rows and 512 units of an activation, as float32 [rows, units]; where samples have places, as images

@@ -245,8 +245,9 @@ TEST_CASE("a table says what its timing cost where that is known") {
   table.step_seconds = 0.002;
   table.steps = 3;
   table.overhead = 0.25;
-  CHECK_THAT(table.text(LayerView::layers),
-             Catch::EndsWith("a step of 2.000 ms, the median of 3; the timing took 25.0 % more time, which is left out\n"));
+  CHECK_THAT(
+      table.text(LayerView::layers),
+      Catch::EndsWith("a step of 2.000 ms, the median of 3; the timing took 25.0 % more time, which is left out\n"));
   CHECK(table.to_value()["overhead"] == Value(0.25));
   for (const auto& [steps, overhead] : {std::pair{2, 0.25}, std::pair{3, -0.176}}) {
     INFO(steps);

@@ -57,9 +57,9 @@ Checked check_fit(FitPlan plan, const CheckedToo& too);
 
 // The most bytes of tensors that the company of a fit holds.
 struct CompanyBytes {
-  std::int64_t in_step = 0;    // while the forward and the backward pass go on
-  std::int64_t in_pass = 0;    // in addition, while its gradient pass goes on
-  std::int64_t between = 0;    // between two steps
+  std::int64_t in_step = 0;  // while the forward and the backward pass go on
+  std::int64_t in_pass = 0;  // in addition, while its gradient pass goes on
+  std::int64_t between = 0;  // between two steps
 };
 
 // The additions of a room above `train` to each stage lab.fit that runs by itself: options, and company for the fit.
