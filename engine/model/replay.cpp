@@ -70,7 +70,7 @@ class Unheard {
 struct Stop {};
 
 struct Work {
-  const Layer* first;  // for messages
+  std::string path, where;  // of the first layer, or of a function of the recipe, for messages
   std::function<at::Tensor(const at::Tensor& x, const Pass& pass)> compute;
   std::vector<std::size_t> buffers;  // that `compute` may change
 };
@@ -135,7 +135,8 @@ class Frame final : public std::enable_shared_from_this<Frame> {
     Slot& slot = slots_[number];
     // The second pass changes tensors where the first one did.
     if (!slot.version.is_current()) {
-      throw layer_error(slot.layer->path, slot.layer->where, slot.version.complaint(slot.type, slot.sizes));
+      throw layer_error(slot.layer ? slot.layer->path : work_.path, slot.layer ? slot.layer->where : work_.where,
+                        slot.version.complaint(slot.type, slot.sizes));
     }
     if (!slot.has_content()) run_again();
     const at::Tensor tensor = std::exchange(slot.tensor, {});
@@ -148,7 +149,7 @@ class Frame final : public std::enable_shared_from_this<Frame> {
   }
 
   Error takes_gradients() const {
-    return layer_error(work_.first->path, work_.first->where,
+    return layer_error(work_.path, work_.where,
                        "takes gradients in its forward pass, and cannot be computed again for the backward pass")
         .hint("leave this layer out of memory.recompute");
   }
@@ -158,7 +159,7 @@ class Frame final : public std::enable_shared_from_this<Frame> {
     Shape sizes;
     at::ScalarType type;
     SavedVersion version;  // of the first pass's tensor
-    const Layer* layer;    // that kept it
+    const Layer* layer;    // that kept it; null where none did
     bool is_wanted = true;
     at::Tensor tensor = {};
     std::shared_ptr<Frame> inner = nullptr;
@@ -172,7 +173,7 @@ class Frame final : public std::enable_shared_from_this<Frame> {
   };
 
   Error differs() const {
-    return layer_error(work_.first->path, work_.first->where,
+    return layer_error(work_.path, work_.where,
                        "computes something else when it is computed again for the backward pass")
         .hint("leave layers whose functions depend on what changes between two calls out of memory.recompute");
   }
@@ -183,7 +184,7 @@ class Frame final : public std::enable_shared_from_this<Frame> {
     for (const auto* tensors : {&columns_, &branches_}) {
       for (const at::Tensor& tensor : *tensors) {
         if (!version++->is_current()) {
-          throw layer_error(work_.first->path, work_.first->where,
+          throw layer_error(work_.path, work_.where,
                             std::prev(version)->complaint(tensor.scalar_type(), tensor.sizes()));
         }
       }
@@ -233,8 +234,8 @@ class Frame final : public std::enable_shared_from_this<Frame> {
   at::ScalarType compute_;
   at::ThreadLocalState thread_;  // gradient mode, mixed precision and the like in the first pass
   std::vector<Slot> slots_;
-  const Layer* layer_ = work_.first;  // of the first pass
-  std::size_t next_ = 0;              // slot that the second pass fills
+  const Layer* layer_ = nullptr;  // of the first pass
+  std::size_t next_ = 0;          // slot that the second pass fills
 };
 
 // The hook of the first pass. `outer`: as in Within.
@@ -332,7 +333,9 @@ at::Tensor run_layers(const std::shared_ptr<const Layers>& layers, std::size_t b
     const auto compute = [layers, &next](const at::Tensor& input, const Pass& now) {
       return run_layers(layers, next.first, next.first + next.count, next.inner, input, now);
     };
-    x = run_segment({.first = own.front(), .compute = compute, .buffers = buffers_of(own)}, x, pass);
+    const Layer& first = *own.front();
+    x = run_segment({.path = first.path, .where = first.where, .compute = compute, .buffers = buffers_of(own)}, x,
+                    pass);
     i += next.count;
     segments = segments.subspan(1);
   }
@@ -375,7 +378,19 @@ at::Tensor forward_again(const Layer& layer, const at::Tensor& x, const Pass& pa
   const auto compute = [&layer](const at::Tensor& input, const Pass& now) {
     return forward_in_own_type(layer, input, now);
   };
-  return run_segment({.first = &layer, .compute = compute, .buffers = layer.buffer_slots}, x, pass);
+  return run_segment({.path = layer.path, .where = layer.where, .compute = compute, .buffers = layer.buffer_slots}, x,
+                     pass);
+}
+
+at::Tensor computed_again(const std::string& path, const std::string& where,
+                          std::function<at::Tensor(const at::Tensor&)> function, const at::Tensor& x) {
+  static const ModelState without_model;
+  const auto compute = [function = std::move(function)](const at::Tensor& input, const Pass&) {
+    const NoStop whole;  // LuaJIT would take a stop for an error
+    return function(input);
+  };
+  return run_segment({.path = path, .where = where, .compute = compute, .buffers = {}}, x,
+                     {.state = without_model, .training = true, .keys = {}});
 }
 
 }  // namespace trainlab

@@ -28,6 +28,18 @@ void register_object_entries(Registry& registry) {
           .returns("model")
           .example("local model = lab.build(nn.Sequential { nn.Linear(32), nn.ReLU(), nn.Linear(10) },\n"
                    "                        { input = { 64 }, seed = ctx.seed })"));
+  registry.add(
+      Entry("recompute", "function",
+            "Calls a function of which nothing is kept for the backward pass: that pass calls the function again.")
+          .with(Option("f", "the function").function("function(x) → tensor").required().positional())
+          .with(Option("x", "the tensor that the function gets").any().required().positional())
+          .returns("the tensor that the function returns")
+          .example("local y = lab.recompute(function(x) return x:matmul(self.up):gelu():matmul(self.down) end, x)")
+          .note(
+              "For parts of the forward pass of an nn.Module, and of loops written by hand, on the CPU. Only x and the "
+              "result are kept in between. Gradients have the same bits as without: the second call has the random "
+              "numbers of the first. The function may use other tensors from around it, and must not change the "
+              "values that it uses."));
   registry.add(Entry("optimizer", "function", "An optimizer over tensors, for loops written by hand.")
                    .with(Option("optim", "the optimizer").entry("optimizer").required().positional())
                    .with(Option("parameters", "model:parameters(), or a list of tensors that require gradients")

@@ -235,6 +235,69 @@ class Limit(CliTest):
         self.assert_said(result, 'batch: "auto" is for a fit that trains by itself, found a fit that a study builds')
 
 
+class Parts(CliTest):
+    """Parts of a function of the recipe are computed again, and the training has the same bytes."""
+
+    FORWARD = ("function(self, x)\n"
+               "      local function block(x)\n"
+               "        local mask = lab.tensor.rand({ x.shape[1], 512 }):gt(0.2):to(\"float32\")\n"
+               "        return (x:matmul(self.up):gelu() * mask):gelu():matmul(self.down):tanh()\n"
+               "      end\n"
+               "      for _ = 1, 8 do x = %s end\n"
+               "      return x\n"
+               "    end")
+
+    def module(self, call, forward=None):
+        return self.recipe(
+            data="lab.data.digits():split { train = 0.8, val = 0.1, test = 0.1, seed = 7 }",
+            model="nn.Sequential { nn.Flatten(), nn.Linear(32), nn.Module { params = { up = { 32, 512 }, "
+                  "down = { 512, 32 } }, forward = " + (forward or self.FORWARD % call) + " }, nn.Linear(10) }",
+            optim="lab.optim.AdamW { lr = 1e-3 }", batch="512", more="  steps = 6,\n", epochs="nil")
+
+    def test_the_same_bytes_in_less_memory(self):
+        self.module("block(x)")
+        self.train("--out", "plain")
+        self.module("lab.recompute(block, x)")
+        self.train("--out", "again")
+        self.train("--out", "twice", "--set", "memory.recompute=every 1")
+        plain, again = (self.summary(self.folder / name) for name in ("plain", "again"))
+        self.assertEqual(again["metrics"], plain["metrics"])
+        self.assertEqual(self.summary(self.folder / "twice")["metrics"], plain["metrics"])
+        self.assertLess(again["memory"]["step"], 0.5 * plain["memory"]["step"])
+
+    def test_what_is_refused(self):
+        one = "expected one tensor for the function, found "
+        for call, message in (("lab.recompute(x)", "lab.recompute: expected a function and a tensor, found a tensor"),
+                              ("lab.recompute(block)", one + "nothing"),
+                              ("lab.recompute(block, x, x)", one + "2 values"),
+                              ("lab.recompute(function() return 1 end, x)",
+                               "expected the function to return one tensor")):
+            with self.subTest(call):
+                self.module(call)
+                self.assert_said(self.train(code=1), message)
+        counting = ("(function() local n = 0\n return function(self, x)\n"
+                    " return lab.recompute(function(x) n = n + 1; return x * n end, x) end end)()")
+        self.module("", counting)
+        self.assert_said(self.train(code=1), "changes a value that it uses: a second call would change it again")
+
+    def test_a_loop_written_by_hand(self):
+        self.write("r.lua", """
+            local function gradient(call)
+              local w = lab.tensor.full({ 4, 4 }, 0.3):requires_grad_(true)
+              local x = lab.tensor.ones({ 2, 4 })
+              call(function(x) return x:matmul(w):tanh():matmul(w) end, x):sum():backward()
+              return w.grad
+            end
+            return lab.task { name = "t", run = function(ctx)
+              local plain = gradient(function(f, x) return f(x) end)
+              local again = gradient(lab.recompute)
+              if plain:abs():sum():item() == 0 then error("there is no gradient") end
+              if plain:sub(again):abs():sum():item() ~= 0 then error("the gradients differ") end
+            end }
+        """)
+        self.assertEqual(self.run_program("run", "r.lua", "--json", "--quiet", "--out", "t").json()["status"], "done")
+
+
 class Figures(CliTest):
     """The figures of one training are the same in all that is shown of it."""
 

