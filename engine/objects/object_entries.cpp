@@ -38,8 +38,8 @@ void register_object_entries(Registry& registry) {
           .note(
               "For parts of the forward pass of an nn.Module, and of loops written by hand, on the CPU. Only x and the "
               "result are kept in between. Gradients have the same bits as without: the second call has the random "
-              "numbers of the first. The function may use other tensors from around it, and must not change the "
-              "values that it uses."));
+              "numbers of the first. The function must not change the values that it uses. Other tensors that it uses "
+              "from around it must stay as they are until the backward pass has ended."));
   registry.add(Entry("optimizer", "function", "An optimizer over tensors, for loops written by hand.")
                    .with(Option("optim", "the optimizer").entry("optimizer").required().positional())
                    .with(Option("parameters", "model:parameters(), or a list of tensors that require gradients")
