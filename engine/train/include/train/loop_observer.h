@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <utility>
 
 namespace trainlab {
 
@@ -30,16 +32,19 @@ class LoopObserver {
   virtual void finished(std::int64_t step) { (void)step; }
 };
 
-// Leaves the fit at the end of a step, within the span of that step.
+// Leaves the fit at the end of a step, within the span of that step: of step `steps`, or where `is_enough` is given, of
+// the first step from this one on at which `is_enough` says so.
 class EndsAfter final : public LoopObserver {
  public:
-  explicit EndsAfter(std::int64_t steps) : steps_(steps) {}
+  explicit EndsAfter(std::int64_t steps, std::function<bool()> is_enough = {})
+      : steps_(steps), is_enough_(std::move(is_enough)) {}
   void stepped(std::int64_t step) override {
-    if (step >= steps_) throw SeenEnough();
+    if (step >= steps_ && (!is_enough_ || is_enough_())) throw SeenEnough();
   }
 
  private:
   std::int64_t steps_;
+  std::function<bool()> is_enough_;
 };
 
 }  // namespace trainlab
