@@ -12,6 +12,7 @@
 #include "wrap/lua_batch.h"
 #include "wrap/lua_loop.h"
 #include "wrap/lua_model.h"
+#include "wrap/lua_recompute.h"
 #include "wrap/lua_result.h"
 #include "wrap/lua_rng.h"
 #include "wrap/lua_study.h"
@@ -106,6 +107,7 @@ void Recipe::open(lua_State* L) {
   open_data_parts(L);
   open_loops(L);
   open_models(L);
+  open_recompute(L);
   open_tasks(L);
   open_results(L);
   open_studies(L);

@@ -11,12 +11,10 @@
 #include "core/words.h"
 #include "data/batch_object.h"
 #include "model/module_object.h"
-#include "model/recompute.h"
 #include "objects/model_object.h"
 #include "optim/scaled_rate.h"
 #include "sandbox/underway.h"
 #include "sandbox/weak_table.h"
-#include "tensor/device.h"
 #include "tensor/lua_tensor.h"
 #include "tensor/names.h"
 #include "tensor/tensor_object.h"
@@ -83,52 +81,6 @@ int l_build(lua_State* L) {
           options.given("device") ? parse_device(options.string("device")) : run_device(state), precision);
     }
     push_object(L, model);
-    return 1;
-  });
-}
-
-// ----------------------------------------------------------------------------------------------------- lab.recompute
-
-int l_recompute(lua_State* L) {
-  return guarded(L, [&] {
-    const char* const name = "lab.recompute";
-    const char* const how = "write lab.recompute(function(x) … end, x)";
-    if (!lua_isfunction(L, 1)) {
-      throw recipe_error("expected a function and a tensor, found " + type_text(L, 1)).in(name).hint(how);
-    }
-    const at::Tensor* const x = to_tensor(L, 2);
-    if (!x || lua_gettop(L) > 2) {
-      const std::string found = lua_gettop(L) > 2 ? number_text(lua_gettop(L) - 1) + " values" : type_text(L, 2);
-      throw recipe_error("expected one tensor for the function, found " + found)
-          .in(name)
-          .hint("the function may use other tensors from around it");
-    }
-    if (!device_at(x->device()).is_synchronous()) {
-      throw recipe_error("functions are computed again on the CPU only, found a tensor on " + x->device().str())
-          .in(name);
-    }
-    const std::shared_ptr<Callable> function = to_callable(L, 1);
-    // Drawn once, so that the second call has the random numbers of the first.
-    const Key key(LuaState::of(L).random().next_u64());
-    const auto once = [function, key](const at::Tensor& input) {
-      function->rekey(key);
-      const std::vector<Argument> results = function->call({{std::make_shared<TensorObject>(input)}});
-      const auto* object = results.empty() ? nullptr : std::get_if<std::shared_ptr<Object>>(&results.front());
-      const auto* tensor = object ? dynamic_cast<const TensorObject*>(object->get()) : nullptr;
-      if (!tensor || results.size() > 1) throw function_error(*function, "expected the function to return one tensor");
-      return tensor->tensor;
-    };
-    const std::string before = function->text();
-    at::Tensor y;
-    {
-      const EngineWork work(L);
-      const Underway underway(L, name);
-      y = with_torch_errors([&] { return computed_again(name, function->where(), once, *x); });
-    }
-    if (function->text() != before) {
-      throw function_error(*function, "changes a value that it uses: a second call would change it again").in(name);
-    }
-    push_tensor(L, y);
     return 1;
   });
 }
@@ -382,8 +334,7 @@ int l_step(lua_State* L) {
     function->rekey(Key(LuaState::of(L).random().next_u64()));
     const auto again = [&] {
       const std::vector<Argument> results = function->call({});
-      const auto* object = results.empty() ? nullptr : std::get_if<std::shared_ptr<Object>>(&results.front());
-      const auto* loss = object ? dynamic_cast<const TensorObject*>(object->get()) : nullptr;
+      const TensorObject* const loss = results.empty() ? nullptr : tensor_in(results.front());
       if (!loss || loss->tensor.numel() != 1) {
         throw function_error(*function, "expected the function to return the loss, a tensor of one element")
             .hint(how_to_evaluate);
@@ -503,12 +454,8 @@ void open_models(lua_State* L) {
   lua_pushcfunction(L, l_module_index);
   lua_setfield(L, -2, "__index");
   define_object_type(L, "module");
-  for (const auto& [name, function] :
-       std::initializer_list<std::pair<const char*, lua_CFunction>>{{"build", l_build},
-                                                                    {"recompute", l_recompute},
-                                                                    {"optimizer", l_optimizer},
-                                                                    {"schedule", l_schedule},
-                                                                    {"scale_lr", l_scale_lr}}) {
+  for (const auto& [name, function] : std::initializer_list<std::pair<const char*, lua_CFunction>>{
+           {"build", l_build}, {"optimizer", l_optimizer}, {"schedule", l_schedule}, {"scale_lr", l_scale_lr}}) {
     lua_pushcfunction(L, function);
     set_lab_member(L, name);
   }

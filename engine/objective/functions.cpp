@@ -39,8 +39,7 @@ std::vector<Argument> BatchFunction::operator()(const at::Tensor& out, const Bat
 }
 
 at::Tensor BatchFunction::scalar(const Argument& result, const std::string& what) const {
-  const auto* object = std::get_if<std::shared_ptr<Object>>(&result);
-  const auto* tensor = object ? dynamic_cast<const TensorObject*>(object->get()) : nullptr;
+  const TensorObject* const tensor = tensor_in(result);
   if (!tensor) {
     const Value* value = std::get_if<Value>(&result);
     if (value && value->is_number()) return {};

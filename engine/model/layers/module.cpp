@@ -127,8 +127,7 @@ class Module final : public Layer {
       forward_->rekey(key);
       const std::vector<Argument> arguments{std::static_pointer_cast<Object>(self), std::make_shared<TensorObject>(x)};
       const std::vector<Argument> results = forward_->call(arguments);
-      const auto* object = results.empty() ? nullptr : std::get_if<std::shared_ptr<Object>>(&results.front());
-      const auto* tensor = object ? dynamic_cast<const TensorObject*>(object->get()) : nullptr;
+      const TensorObject* const tensor = results.empty() ? nullptr : tensor_in(results.front());
       if (!tensor) throw function_error(*forward_, "expected forward(self, x) to return a tensor");
       return tensor->tensor;
     } catch (Error& error) {

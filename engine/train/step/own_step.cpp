@@ -38,8 +38,7 @@ at::Tensor scalar_of(const Argument& argument) {
   if (const auto* value = std::get_if<Value>(&argument); value && value->is_number()) {
     return at::scalar_tensor(value->number(), at::kDouble);
   }
-  const auto* object = std::get_if<std::shared_ptr<Object>>(&argument);
-  const auto* tensor = object ? dynamic_cast<const TensorObject*>(object->get()) : nullptr;
+  const TensorObject* const tensor = tensor_in(argument);
   if (!tensor || tensor->tensor.numel() != 1) return {};
   return tensor->tensor.detach().reshape({}).to(at::kDouble);
 }

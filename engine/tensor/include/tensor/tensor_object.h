@@ -17,4 +17,10 @@ class TensorObject : public Object {
   at::Tensor tensor;
 };
 
+// The tensor that an argument or a result is; null where it is something else.
+inline const TensorObject* tensor_in(const Argument& argument) {
+  const auto* object = std::get_if<std::shared_ptr<Object>>(&argument);
+  return object ? dynamic_cast<const TensorObject*>(object->get()) : nullptr;
+}
+
 }  // namespace trainlab
