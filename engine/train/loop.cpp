@@ -259,12 +259,14 @@ void FitLoop::tell_micro_batch() {
   commits_now_ = true;
 }
 
+bool FitLoop::has_failed(std::size_t m) {
+  const std::optional<std::string> failure = trained_->failure(m);
+  if (failure) members_[m]->fail(*failure + ", at step " + std::to_string(position_.step));
+  return failure.has_value();
+}
+
 bool FitLoop::check_step(std::size_t m) {
-  if (trained_->finite(m)) {
-    const std::optional<std::string> failure = trained_->failure(m);
-    if (failure) members_[m]->fail(*failure + ", at step " + std::to_string(position_.step));
-    return !failure;
-  }
+  if (trained_->finite(m)) return !has_failed(m);
   members_[m]->fail("the training loss is not finite at step " + std::to_string(position_.step) +
                     (plan_.step ? "" : " (learning rate " + figure_text(rates_[m], 4) + ")"));
   return false;
@@ -298,10 +300,7 @@ void FitLoop::validate(bool ends_epoch) {
       member.fail("the training loss is not finite at step " + std::to_string(position_.step) + " or before");
       continue;
     }
-    if (const std::optional<std::string> failure = trained_->failure(m)) {
-      member.fail(*failure + ", at step " + std::to_string(position_.step));
-      continue;
-    }
+    if (has_failed(m)) continue;
     if (validation_ && !validation_->counts(m)) {
       member.fail("nothing in the validation part counts at step " + std::to_string(position_.step) +
                   ": each target is ignored or has the weight 0");

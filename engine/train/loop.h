@@ -46,6 +46,8 @@ class FitLoop {
   bool breaks_off_in_validation() const;
   // Tells that batches go through the model in smaller parts from this step on.
   void tell_micro_batch();
+  // Ends a member for which Trained::failure() has a reason, and returns whether there is one. Waits for the device.
+  bool has_failed(std::size_t m);
   // Ends a member whose training has failed in this step, and returns false then. Waits for the device.
   bool check_step(std::size_t m);
   // `ends_epoch`: an epoch has ended with the present step.

@@ -22,8 +22,8 @@ namespace {
 // about the numbers.
 // To write a byte to a disk and to read it again takes about as long as this arithmetic.
 constexpr double flops_of_a_moved_byte = 200;
-// What a smaller state adds to the update of a weight, as arithmetic; where batches are small, and a step waits for the
-// memory, at most this share of the step (tools/bench/run memory).
+// A smaller state makes the update of a weight longer by about this arithmetic, and a step by at most this share, which
+// counts where batches are small and the step waits for the memory (tools/bench/run memory).
 struct StatePrice {
   double flops_of_a_weight, most;
 };

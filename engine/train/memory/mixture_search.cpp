@@ -35,8 +35,8 @@ double share_computed_again(const FitPlan& plan) {
   return all > 0 ? flops_again(*plan.model, plan.recompute) / (3 * all) : 0;
 }
 
-// What the loss in chunks takes in addition, as a share of the step: a good quarter of the time of the last layer,
-// whose weights are gone through for each chunk (tools/bench/run memory).
+// The time that the loss in chunks adds, as a share of the step: a good quarter of the time of the last layer, whose
+// weights are gone through for each chunk (tools/bench/run memory).
 double share_of_chunks(const FitPlan& plan) {
   const double all = plan.model->flops().forward;
   return all > 0 ? 0.27 * plan.model->chain().back()->flops().forward / all : 0;

@@ -18,26 +18,20 @@ constexpr std::int64_t most_moved = std::int64_t{128} << 20, in_a_block = std::i
 // Blocks of a file, which are given back in any case.
 class Blocks {
  public:
-  Blocks(ScratchFile& file, std::int64_t bytes) : file_(file) {
-    try {
-      for (std::int64_t taken = 0; taken < bytes; taken += in_a_block) all_.push_back(file_.take(in_a_block));
-    } catch (...) {
-      give_back();
-      throw;
-    }
+  explicit Blocks(ScratchFile& file) : file_(file) {}
+  ~Blocks() {
+    for (const ScratchFile::Block& block : all_) file_.give_back(block);
   }
-  ~Blocks() { give_back(); }
   Blocks(const Blocks&) = delete;
 
+  void take(std::int64_t bytes) {
+    for (std::int64_t taken = 0; taken < bytes; taken += in_a_block) all_.push_back(file_.take(in_a_block));
+  }
   auto begin() const { return all_.begin(); }
   auto end() const { return all_.end(); }
   double bytes() const { return static_cast<double>(std::ssize(all_) * in_a_block); }
 
  private:
-  void give_back() {
-    for (const ScratchFile::Block& block : all_) file_.give_back(block);
-  }
-
   ScratchFile& file_;
   std::vector<ScratchFile::Block> all_;
 };
@@ -45,7 +39,8 @@ class Blocks {
 // Seconds to write and read a byte of a file in the folder.
 double seconds_of_byte(const std::filesystem::path& folder, std::int64_t bytes) {
   ScratchFile file(folder);
-  const Blocks blocks(file, bytes);
+  Blocks blocks(file);
+  blocks.take(bytes);
   const auto write = [&](int value) {
     for (const ScratchFile::Block& block : blocks) {
       std::memset(block.address, value, static_cast<std::size_t>(block.bytes));
