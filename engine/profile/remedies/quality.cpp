@@ -66,6 +66,7 @@ class EqualTimes {
     one.plan.time_budget = asked_.seconds;
     one.plan.data.test.reset();
     prepare_arithmetic(one.settings.threads);
+    const OwnBudget budget(one);
     const ScratchFolder folder;
     const Value summary = run_fit_in(folder, one.plan, {.stage = one.stage, .settings = one.settings, .say = say_});
     compare::Training training{.seconds = summary["seconds"].number(),

@@ -69,6 +69,7 @@ class FitSide final : public Side {
   TrainedSteps trained() override {
     prepare_arithmetic(fit_.settings.threads);
     const OwnRhythm own(fit_.plan);
+    const OwnBudget budget(fit_);
     fit_.plan.checkpoint = {.steps = compared, .seconds = {}};
     const ScratchFolder folder;
     const Measured how{.stage = fit_.stage, .settings = fit_.settings, .say = say_, .beside = fit_.beside};

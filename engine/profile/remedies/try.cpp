@@ -31,7 +31,7 @@ constexpr std::int64_t rounds = 3;
 constexpr std::int64_t runs = 4 * rounds;
 constexpr double lost = 0.9;  // a change that is slower than this in all pairs of two rounds needs no third
 constexpr double least_seconds = 0.1, most_seconds = 0.3;  // of a short run
-constexpr double least_steps = 5;                          // of a short run whose steps are slow: one of them is cold
+constexpr double least_steps = 3;                          // of a short run whose steps are slow: one of them is cold
 // Part of a step's time up to which validations and checkpoints need not be measured with each change.
 constexpr double small_part = 0.02;
 constexpr std::int64_t few_fits = 8;  // of a stack where none of the sizes is known to save time
@@ -181,7 +181,8 @@ class Trials {
     double each = runs * (limits.steps.seconds + steady_seconds() - began);
     std::vector<Remedy*> later;
     for (Remedy* const one : to_try) {
-      if (left.seconds() < each) {
+      // One round says more than none.
+      if (left.seconds() < (one == to_try.front() ? each / rounds : each)) {
         later.push_back(one);
         continue;
       }
@@ -348,9 +349,9 @@ void try_remedies(TriedRemedies& tried, const Profile& profile, const StepVerdic
     const TimeLeft left(options, to_try);
     const double seconds =
         std::max(std::clamp(left.share(), least_seconds, most_seconds), least_steps * profile.steps.mean);
-    if (const double each = runs * seconds; left.seconds() < each) {
+    if (left.seconds() < runs / rounds * seconds) {
       for (Remedy& remedy : tried.all)
-        if (remedy.is_tried()) remedy.reason = left.lack(each, seconds);
+        if (remedy.is_tried()) remedy.reason = left.lack(runs * seconds, seconds);
       tried.had_no_time = true;
       return;
     }

@@ -1,6 +1,7 @@
 #include "variant.h"
 
 #include "tensor/free_memory.h"
+#include "tensor/memory.h"
 
 namespace trainlab {
 
@@ -33,7 +34,11 @@ std::optional<int> threads_of(const std::string& set) {
 }
 
 Variant variant_of(const Options& stage, const RunSettings& settings, const DataParts* opened) {
-  return {.stage = stage, .settings = settings, .plan = plan_fit(stage, settings, opened)};
+  const std::int64_t before = live_tensor_bytes();
+  Variant variant{
+      .stage = stage, .settings = settings, .plan = plan_fit(stage, settings, opened), .live_before = before};
+  variant.live = live_tensor_bytes();
+  return variant;
 }
 
 Variant with_changes(const std::vector<std::string>& changes, const Variant& base, const WithSet& with_set) {
@@ -46,6 +51,9 @@ Variant with_changes(const std::vector<std::string>& changes, const Variant& bas
       options.push_back(change);
     }
   }
+  // The options that a budget chooses must not depend on what the profile holds beside the base.
+  if (base.plan.budget > 0)
+    settings.chosen.set("memory.budget", base.plan.budget + live_tensor_bytes() - base.live_before);
   Variant variant = variant_of(options.empty() ? base.stage : with_set(options), settings, &base.plan.data);
   check_memory(variant.plan, base.plan);
   return variant;
@@ -69,8 +77,15 @@ Variant in_group(const Variant& base, std::int64_t count) {
   return group;
 }
 
+OwnBudget::OwnBudget(Variant& variant) : budget_(variant.plan.budget), own_(budget_) {
+  if (own_ > 0) budget_ += live_tensor_bytes() - variant.live;
+}
+
+OwnBudget::~OwnBudget() { budget_ = own_; }
+
 Profile profile_of_variant(Variant& variant, const StepLimits& limits,
                            const std::function<void(const std::string&)>& say, const StepFigures* known) {
+  const OwnBudget budget(variant);
   const Measured how{
       .stage = variant.stage, .settings = variant.settings, .say = say, .beside = variant.beside, .known = known};
   return short_profile(&variant.plan, how, limits);

@@ -14,7 +14,8 @@ struct Variant {
   Options stage;
   RunSettings settings;
   FitPlan plan;
-  std::vector<Options> beside = {};  // fits with other seeds that train in one group with the fit
+  std::vector<Options> beside = {};        // fits with other seeds that train in one group with the fit
+  std::int64_t live_before = 0, live = 0;  // bytes of tensors before the plan was made, and with its own
 
   std::int64_t fits() const { return 1 + std::ssize(beside); }
 };
@@ -31,6 +32,19 @@ Variant with_packed_images(const Variant& base, const std::filesystem::path& fil
 
 // The base with `count` fits in all that train in one group, each with a seed of its own.
 Variant in_group(const Variant& base, std::int64_t count);
+
+// While this guard exists, the variant's memory.budget has room for the tensors that a profile holds beside the
+// variant's own: a training by itself would not hold them.
+class OwnBudget {
+ public:
+  explicit OwnBudget(Variant& variant);
+  ~OwnBudget();
+  OwnBudget(const OwnBudget&) = delete;
+
+ private:
+  std::int64_t& budget_;
+  const std::int64_t own_;
+};
 
 // A short run of the variant. `known`: see Measured.
 Profile profile_of_variant(Variant& variant, const StepLimits& limits,

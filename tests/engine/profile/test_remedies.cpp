@@ -10,6 +10,7 @@
 #include "profile/remedies.h"
 #include "support/fit_support.h"
 #include "support/task_support.h"
+#include "train/memory_prediction.h"
 
 namespace trainlab::remedies_test {
 
@@ -204,6 +205,27 @@ TEST_CASE("a fit that memory does not hold is tried with less memory for as long
     CHECK(one.set.front().starts_with("build."));
     CHECK(one.reason.starts_with("no time left (--seconds "));
   }
+}
+
+TEST_CASE("what a profile holds beside a training does not count under the training's budget") {
+  const auto fit_with = [](const std::string& more) {
+    return parse_options(digits_fit_with_layers(
+        R"({"@": "nn.Flatten"}, {"@": "nn.Linear", "out_features": 512}, {"@": "nn.ReLU"},
+           {"@": "nn.Linear", "out_features": 512}, {"@": "nn.ReLU"}, {"@": "nn.Linear", "out_features": 10})",
+        R"(, "steps": 40, "keep": "last")" + more));
+  };
+  const RunSettings settings = cpu_settings();
+  const std::int64_t plain = predict_memory(plan_fit(fit_with(""), settings)).memory.training();
+  // The weights alone are more than a tenth of the training.
+  const Options fit = fit_with(R"(, "memory": {"budget": ")" + std::to_string(plain + plain / 10) + R"( B"})");
+  const Profile profile = profile_stage(fit, settings, {.seconds = 0.1});
+  StepVerdict verdict;
+  verdict.bottleneck = Bottleneck::optimizer;
+  const WithSet same = [&](const Texts&) { return fit; };
+  const TriedRemedies all = tried_remedies(profile, verdict, fit, settings, same, long_time());
+  REQUIRE(with_set(all.all, "accumulate=2"));
+  CHECK(with_set(all.all, "accumulate=2")->reason == "");
+  CHECK(with_set(all.all, "accumulate=2")->result == "same bytes");
 }
 
 TEST_CASE("small steps are tried with fits of other seeds in one group") {

@@ -271,8 +271,10 @@ class ProfileExecution final : public BesideExecution {
       changes.with = tried_with(request(), run().sources());
       changes.stage = what.whole.string("name");
       write_changes(path, changes);
-      if (changes.is_none())
-        run().say("--apply " + path.string() + ": no change is worth making, and the file has none");
+      if (!changes.is_none()) return;
+      const bool has_tried = std::ranges::any_of(found.remedies.all, &Remedy::is_tried);
+      run().say("--apply " + path.string() + ": no change " + (has_tried ? "is worth making" : "could be tried") +
+                ", and the file has none");
     });
     Value object = profile_value(found.profile, found.measures);
     object.set("recipe", shown_name());
