@@ -14,6 +14,8 @@ namespace trainlab {
 
 namespace {
 
+constexpr std::size_t listed_words = 12;  // most names of entries in a hint
+
 std::string quote_name(const std::string& name) { return "'" + printable_line(name) + "'"; }
 
 class Checker {
@@ -281,7 +283,10 @@ class Checker {
         return "write \"" + amount + " epochs\" or \"" + amount + " steps\"";
       }
       if (form.type == Form::Type::string && option.unit == "bytes" && value.is_number()) {
-        const std::string amount = Value(std::abs(value.number())).brief();
+        const double size = std::abs(value.number());
+        const std::string amount = Value(size).brief();
+        // A large number is one of bytes.
+        if (size >= 1e4) return "write \"" + figure_text(size) + " B\" or \"" + figure_text(size / 1e6) + " MB\"";
         return "write \"" + amount + " GB\" or \"" + amount + " MiB\"";
       }
       if (form.type == Form::Type::integer && value.is_number() && std::fabs(value.number()) >= largest_exact) {
@@ -301,8 +306,13 @@ class Checker {
         }
       }
     }
-    if (!value.is_string() || words.empty()) return with_braces(option, value);
-    const std::string close = Registry::closest(value.string(), words);
+    if (!value.is_string() || words.empty()) {
+      std::string written = with_braces(option, value);
+      const bool lists = written.empty() && !words.empty() && words.size() <= listed_words;
+      return lists ? "accepted: " + listed(words, "and") : written;
+    }
+    std::string close = called_here(value.string(), words);
+    if (close.empty()) close = Registry::closest(value.string(), words);
     return close.empty() ? "accepted: " + listed(words, "and") : "did you mean " + quoted(close) + "?";
   }
 
@@ -318,6 +328,10 @@ class Checker {
   // "write memory = { budget = "2 GB" }" for a value in place of a table: with the first of the table's options that
   // takes the value.
   std::string with_braces(const Option& option, const Value& value) const {
+    if (value.is_boolean() && !option.nested.empty()) {
+      const auto named = [](const Option& inner) { return inner.name; };
+      return "write " + option.name + " = { … } with any of its options: " + joined(option.nested, ", ", named);
+    }
     if (!value.is_string() && !value.is_number()) return "";
     for (const Option& inner : option.nested) {
       try {

@@ -59,10 +59,13 @@ TEST_CASE("a value of a wrong type or out of range says what was expected and fo
   CHECK(refused({{"batch", function(0)}}) == "fit.batch: expected an integer ≥ 1, found a function (x.lua:4)");
   CHECK(refused({{"model", linear("a")}}) == "fit.model.out: expected an integer ≥ 1, found \"a\"");
   CHECK(refused({{"loader", Value::Map{{"drop_last", 1}}}}) == "fit.loader.drop_last: expected a boolean, found 1");
-  CHECK(refused({{"loader", true}}) == "fit.loader: expected a table of options, found true");
+  CHECK(refused({{"loader", true}}) ==
+        "fit.loader: expected a table of options, found true\n"
+        "  hint: write loader = { … } with any of its options: threads, drop_last");
   CHECK(refused({{"data", entry("data.csv", {{"file", ""}})}}) == "fit.data.file: expected a path, found \"\"");
   CHECK(refused({{"stop", 3}}) ==
-        "fit.stop: expected a stop rule or function(run) → reason | nil, or a list of them, found 3");
+        "fit.stop: expected a stop rule or function(run) → reason | nil, or a list of them, found 3\n"
+        "  hint: accepted: patience");
 }
 
 TEST_CASE("numbers are finite, exact and within their limits") {
@@ -92,7 +95,8 @@ TEST_CASE("choices and names of entries come with a suggestion") {
         "fit.optim: expected an optimizer, found \"adamw\"\n  hint: did you mean \"AdamW\"?");
   CHECK(refused({{"optim", "lbfgs"}}) ==
         "fit.optim: expected an optimizer, found \"lbfgs\"\n  hint: accepted: AdamW and SGD");
-  CHECK(refused({{"optim", linear(3)}}) == "fit.optim: expected an optimizer, found a layer (nn.Linear)");
+  CHECK(refused({{"optim", linear(3)}}) ==
+        "fit.optim: expected an optimizer, found a layer (nn.Linear)\n  hint: accepted: AdamW and SGD");
   CHECK(refused({{"optim", entry("optim.AdemW")}}) ==
         "fit.optim: there is no optim.AdemW\n  hint: did you mean optim.AdamW?");
   // A name alone must be enough: SGD has no default rate.
@@ -152,7 +156,7 @@ TEST_CASE("the path leads through lists, tables, entries and chains") {
   CHECK(refused({{"model", deep}}) ==
         "x.lua:12: fit.model[3].Sequential[1].Conv2d.out: expected an integer ≥ 1, found 0");
   CHECK(refused({{"model", entry("nn.Sequential", {{"layers", Value::List{linear(1), 7}}})}}) ==
-        "fit.model[2]: expected a layer, found 7");
+        "fit.model[2]: expected a layer, found 7\n  hint: accepted: Conv2d, Linear, ReLU and Sequential");
   CHECK(refused({{"stop", Value::List{function(0), entry("stop.patience", {{"patience", 0}})}}}) ==
         "fit.stop[2].patience.patience: expected an integer ≥ 1, found 0");
   // The stages of a chain all stand at the place of the chain.
