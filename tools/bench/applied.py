@@ -2,10 +2,10 @@
 
     python3 tools/bench/applied.py [--data DIR] [--seconds S] [--run S] [--only CASE] [--model MODEL] [--size N]
 
-Each case of recipes/bottlenecks.lua is profiled. Where changes win, whole runs without and with them take turns,
-A B B A. The speed of a run is its steps divided by the `seconds` of its summary, from the first batch to the last
-commit. The time of evaluations counts only where steps wait for validations: every run ends with a validation and with
-the test part, which in runs as short as these would take more than their proportion.
+Each case of recipes/bottlenecks.lua is profiled. Where changes win, whole runs of the same time without and with them
+take turns, A B B A. The speed of a run is its steps divided by the `seconds` of its summary, from the first batch to
+the last commit. The time of evaluations counts only where steps wait for validations: every run ends with a validation
+and with the test part, which in runs as short as these would take more than their proportion.
 
 Prints for each case what the profile promises (the speed with all changes to the speed without, the median and the
 95 % interval), what the runs gain (the median of the ratios of neighbours, the least and the greatest), and whether the
@@ -31,26 +31,26 @@ PROMISING = ("augment", "storage", "validate", "commit", "gemm")
 WITHOUT_SPEED = ("capacity",)  # nothing trains without the change
 ALLOWED = 0.2
 ROUNDS = 2  # of A B B A
-LEAST_STEPS = 40
+OPENING = 2  # seconds in which a run opens its data and begins
 
 
-def speed(case, words, steps, folder):
-    """Steps a second of a whole run."""
+def speed(case, words, seconds, folder):
+    """Steps a second of a whole run, whose parameters are those of the profile: changes hold for no others."""
     with tempfile.TemporaryDirectory(dir=folder) as out:
-        more = ["--steps", str(max(round(steps), LEAST_STEPS)), "--json", "--quiet", "--out", os.path.join(out, "run")]
+        more = ["--within", f"{OPENING + seconds:g} s", "--json", "--quiet", "--out", os.path.join(out, "run")]
         summary = json.loads(run([TRAINLAB, "run", *words, *more]))
     evaluation = 0 if case in EVALUATED else summary["speed"]["shares"]["evaluation"]
     return summary["steps"] / (summary["seconds"] * (1 - evaluation))
 
 
-def gains(case, plain, changed, steps, promised, folder):
-    """Ratios of the speeds of neighbouring runs, which take equally long if the promise holds."""
+def gains(case, plain, changed, seconds, folder):
+    """Ratios of the speeds of neighbouring runs."""
     ratios = []
     for _ in range(ROUNDS):
-        first = speed(case, plain, steps, folder)
-        ratios.append(speed(case, changed, steps * promised, folder) / first)
-        second = speed(case, changed, steps * promised, folder)
-        ratios.append(second / speed(case, plain, steps, folder))
+        first = speed(case, plain, seconds, folder)
+        ratios.append(speed(case, changed, seconds, folder) / first)
+        second = speed(case, changed, seconds, folder)
+        ratios.append(second / speed(case, plain, seconds, folder))
     return ratios
 
 
@@ -67,8 +67,7 @@ def judge(options, case, words, folder):
         plain, changed = words + threads, words
     else:
         plain = changed = words + threads
-    steps = options.run / result["wall_seconds"]
-    found = gains(case, plain, [*changed, "--apply", changes], steps, promised["median"], folder)
+    found = gains(case, plain, [*changed, "--apply", changes], options.run, folder)
     gain = statistics.median(found)
     holds = abs(promised["median"] / gain - 1) <= ALLOWED
     return (f"{result['verdict']} | {', '.join(names)} | "
