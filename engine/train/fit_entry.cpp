@@ -3,12 +3,14 @@
 #include <utility>
 
 #include "fixing.h"
+#include "memory/room.h"
 #include "memory/within_budget.h"
 #include "objective/metrics.h"
 #include "optim/clip.h"
 #include "plan/fit_text.h"
 #include "plan/precision.h"
 #include "run/run.h"
+#include "tensor/memory.h"
 #include "train/fit.h"
 #include "train/rules.h"
 #include "try_step.h"
@@ -254,6 +256,8 @@ StageWork prepare_fit(const Options& stage, const RunSettings& settings) {
 }  // namespace
 
 Checked check_fit(FitPlan plan, const CheckedToo& too) {
+  // What the training would be refused for under --memory. Without a limit, another machine may have the room.
+  if (tensor_memory_limit() > 0) check_room(plan, 1);
   Checked checked = describe(plan);
   const auto add = [&checked](const char* name, const Checked& tried) {
     checked.text += tried.text;

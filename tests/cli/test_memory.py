@@ -139,6 +139,8 @@ class Limit(CliTest):
         checked = self.run_program("check", "r.lua", "--memory", "16MB")
         self.assertRegex(checked.out, r"above the limit +steps in parts may fit into 15.3 MiB; as a whole it fits "
                                       r"with batch = \d+, accumulate = \d+ \(")
+        result = self.train("--set", "memory.budget=4000000", code=2)
+        self.assert_said(result, 'hint: write "4000000 B" or "4 MB"')
         result = self.train("--memory", "ten", code=2)
         self.assert_said(result, '--memory: expected bytes with their unit, as "4GB" or "512 MiB", found "ten"')
 
@@ -353,8 +355,8 @@ class Figures(CliTest):
         self.train("--memory", "12.6MB", "--out", "told")
         self.assertLessEqual(self.summary(self.folder / "told")["memory"]["peak"], 12_600_000)
         self.net()
-        above = self.checked("--memory", "12.6MB")["above_limit"]
-        self.assertIn("does not fit into 12 MiB: it fits with memory = { ", above)
+        checked = self.run_program("check", "r.lua", "--threads", "1", "--memory", "12.6MB", code=1)
+        self.assert_said(checked, "hint: it fits with " + text)
 
     def test_the_buffers_of_the_loader_are_told_and_given_up(self):
         self.recipe(data="lab.data.digits():split { train = 0.8, val = 0.2, seed = 7 }", batch="32", epochs="3",
@@ -400,6 +402,14 @@ class Budget(CliTest):
         self.assertEqual(self.weights(self.folder / "a"), self.weights(self.folder / "written"))
         self.train("--out", "plain")
         self.assertEqual(self.weights(self.folder / "a"), self.weights(self.folder / "plain"))
+
+    def test_a_check_has_the_budget_the_choice_and_the_training_without_it(self):
+        self.within("27 MB")
+        memory = self.run_program("check", "r.lua", "--json").json()["stages"][0]["memory"]
+        self.assertEqual(memory["budget"], 27_000_000)
+        self.assertLessEqual(memory["peak"], 27_000_000)
+        self.assertGreater(memory["plain"], 27_000_000)
+        self.assertRegex(memory["chosen"][0], "^memory.recompute=")
 
     def test_what_does_not_fit_says_the_least_before_the_first_step(self):
         self.within("3 MB")

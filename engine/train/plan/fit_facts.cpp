@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "fit_text.h"
+#include "memory/memory_summary.h"
 #include "precision.h"
 #include "tensor/types.h"
 
@@ -8,6 +9,7 @@ namespace trainlab {
 
 namespace {
 
+Value list_of(const std::vector<std::string>& texts) { return Value::List(texts.begin(), texts.end()); }
 Value list_of(const Shape& shape) { return Value::List(shape.begin(), shape.end()); }
 
 // The arithmetic of a layer of the recipe's own is not known.
@@ -74,12 +76,14 @@ Value memory_facts(const FitPlan& plan, const MemoryPrediction& memory) {
   facts.set("step", memory.memory.step());
   facts.set("peak", memory.memory.training());
   for (const char* recorded : {"curve", "layers"}) facts.map().erase(recorded);
+  const std::int64_t limit = memory_limit(plan);
+  if (limit > 0) facts.set("budget", limit);
+  if (plan.plain_training) facts.set("plain", *plan.plain_training);
+  facts.set("chosen", list_of(memory_options_in_use(plan, 0)));
   if (plan.offload_optimizer) facts.set("offloaded", plan.state_bytes);
   if (memory.is_least()) facts.set("estimated_because", memory.estimated_because);
   return facts;
 }
-
-Value list_of(const std::vector<std::string>& texts) { return Value::List(texts.begin(), texts.end()); }
 
 }  // namespace
 
