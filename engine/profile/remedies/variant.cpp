@@ -15,6 +15,18 @@ void check_memory(const FitPlan& plan, const FitPlan& base) {
   if (needed > estimate_memory(base).total()) throw run_error("it needs about " + memory_text(needed) + " of memory");
 }
 
+// The fit with a memory.budget that has room too for what a profile holds beside the base: the options that the budget
+// chooses must not depend on it.
+Options with_room_beside(const Variant& base, const Options& fit) {
+  if (base.plan.budget == 0 || !fit.given("memory") || !fit.child("memory").given("budget")) return fit;
+  auto spec = std::make_shared<Spec>(fit.spec());
+  Value memory = spec->value["memory"];
+  const std::int64_t budget = base.plan.budget + live_tensor_bytes() - base.live_before;
+  memory.set("budget", std::to_string(budget) + " B");
+  spec->value.set("memory", std::move(memory));
+  return Options(fit.registry(), std::move(spec), fit.path());
+}
+
 // Puts data:pack behind each entry of images.
 void pack_images(Value& data, const std::string& file) {
   if (data.is_list()) {
@@ -51,10 +63,8 @@ Variant with_changes(const std::vector<std::string>& changes, const Variant& bas
       options.push_back(change);
     }
   }
-  // The options that a budget chooses must not depend on what the profile holds beside the base.
-  if (base.plan.budget > 0)
-    settings.chosen.set("memory.budget", base.plan.budget + live_tensor_bytes() - base.live_before);
-  Variant variant = variant_of(options.empty() ? base.stage : with_set(options), settings, &base.plan.data);
+  const Options stage = options.empty() ? base.stage : with_set(options);
+  Variant variant = variant_of(with_room_beside(base, stage), settings, &base.plan.data);
   check_memory(variant.plan, base.plan);
   return variant;
 }
@@ -64,11 +74,12 @@ Variant with_packed_images(const Variant& base, const std::filesystem::path& fil
   Value data = spec->value["data"];
   pack_images(data, file.string());
   spec->value.set("data", std::move(data));
-  return variant_of(Options(base.stage.registry(), std::move(spec), base.stage.path()), base.settings, nullptr);
+  const Options packed(base.stage.registry(), std::move(spec), base.stage.path());
+  return variant_of(with_room_beside(base, packed), base.settings, nullptr);
 }
 
 Variant in_group(const Variant& base, std::int64_t count) {
-  Variant group = variant_of(base.stage, base.settings, &base.plan.data);
+  Variant group = variant_of(with_room_beside(base, base.stage), base.settings, &base.plan.data);
   for (std::int64_t number = 1; number < count; ++number) {
     auto spec = std::make_shared<Spec>(base.stage.spec());
     spec->value.set("seed", base.plan.seed + number);

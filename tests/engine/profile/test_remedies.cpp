@@ -212,20 +212,27 @@ TEST_CASE("what a profile holds beside a training does not count under the train
     return parse_options(digits_fit_with_layers(
         R"({"@": "nn.Flatten"}, {"@": "nn.Linear", "out_features": 512}, {"@": "nn.ReLU"},
            {"@": "nn.Linear", "out_features": 512}, {"@": "nn.ReLU"}, {"@": "nn.Linear", "out_features": 10})",
-        R"(, "steps": 40, "keep": "last")" + more));
+        R"(, "steps": 40, "keep": "last", "loader": {"threads": 0})" + more));
   };
   const RunSettings settings = cpu_settings();
   const std::int64_t plain = predict_memory(plan_fit(fit_with(""), settings)).memory.training();
-  // The weights alone are more than a tenth of the training.
-  const Options fit = fit_with(R"(, "memory": {"budget": ")" + std::to_string(plain + plain / 10) + R"( B"})");
+  // Smaller than the training, so that options are chosen; the weights alone are more than a tenth of it.
+  const Options fit = fit_with(R"(, "memory": {"budget": ")" + std::to_string(plain - plain / 10) + R"( B"})");
+  REQUIRE(plan_fit(fit, settings).offload_optimizer);
+  const Options written = fit_with(R"(, "memory": {"offload": "optimizer"})");
   const Profile profile = profile_stage(fit, settings, {.seconds = 0.1});
   StepVerdict verdict;
   verdict.bottleneck = Bottleneck::optimizer;
-  const WithSet same = [&](const Texts&) { return fit; };
+  const WithSet same = [&](const Texts& set) { return set == Texts{"accumulate=2"} ? written : fit; };
   const TriedRemedies all = tried_remedies(profile, verdict, fit, settings, same, long_time());
-  REQUIRE(with_set(all.all, "accumulate=2"));
-  CHECK(with_set(all.all, "accumulate=2")->reason == "");
-  CHECK(with_set(all.all, "accumulate=2")->result == "same bytes");
+  for (const char* set : {"accumulate=2", "batch=128"}) {
+    INFO(set);
+    const Remedy* const one = with_set(all.all, set);
+    REQUIRE(one);
+    CHECK(one->reason == "");
+    CHECK(one->result == "same bytes");
+    CHECK(std::abs(one->bytes.value_or(plain)) < plain / 20);
+  }
 }
 
 TEST_CASE("small steps are tried with fits of other seeds in one group") {
