@@ -256,7 +256,7 @@ StageWork prepare_fit(const Options& stage, const RunSettings& settings) {
 }  // namespace
 
 Checked check_fit(FitPlan plan, const CheckedToo& too) {
-  // What the training would be refused for under --memory. Without a limit, another machine may have the room.
+  // Under --memory the training itself would be refused. Without a limit, another machine may have the room.
   if (tensor_memory_limit() > 0) check_room(plan, 1);
   Checked checked = describe(plan);
   const auto add = [&checked](const char* name, const Checked& tried) {

@@ -272,8 +272,9 @@ class ProfileExecution final : public BesideExecution {
       changes.stage = what.whole.string("name");
       write_changes(path, changes);
       if (!changes.is_none()) return;
-      const bool has_tried = std::ranges::any_of(found.remedies.all, &Remedy::is_tried);
-      run().say("--apply " + path.string() + ": no change " + (has_tried ? "is worth making" : "could be tried") +
+      const std::vector<Remedy>& all = found.remedies.all;
+      const bool none_tried = !all.empty() && std::ranges::none_of(all, &Remedy::is_tried);
+      run().say("--apply " + path.string() + ": no change " + (none_tried ? "could be tried" : "is worth making") +
                 ", and the file has none");
     });
     Value object = profile_value(found.profile, found.measures);
