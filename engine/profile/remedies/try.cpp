@@ -27,8 +27,8 @@ namespace {
 
 // Rounds of A B B A: six ratios, the fewest that have a 95 % interval of their median. It leaves out 1 where all of
 // them lie on one side, and more of them could not change that.
-constexpr std::int64_t rounds = 3;
-constexpr std::int64_t runs = 4 * rounds;
+constexpr std::int64_t rounds = 3, runs_of_round = 4;
+constexpr std::int64_t runs = runs_of_round * rounds;
 constexpr double lost = 0.9;  // a change that is slower than this in all pairs of two rounds needs no third
 constexpr double least_seconds = 0.1, most_seconds = 0.3;  // of a short run
 constexpr double least_steps = 3;                          // of a short run whose steps are slow: one of them is cold
@@ -349,7 +349,7 @@ void try_remedies(TriedRemedies& tried, const Profile& profile, const StepVerdic
     const TimeLeft left(options, to_try);
     const double seconds =
         std::max(std::clamp(left.share(), least_seconds, most_seconds), least_steps * profile.steps.mean);
-    if (left.seconds() < runs / rounds * seconds) {
+    if (left.seconds() < runs_of_round * seconds) {
       for (Remedy& remedy : tried.all)
         if (remedy.is_tried()) remedy.reason = left.lack(runs * seconds, seconds);
       tried.had_no_time = true;
