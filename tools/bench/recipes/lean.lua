@@ -1,6 +1,5 @@
--- Nets like those of recipes/chargpt.lua and recipes/cifar.lua at half their width, the first with half of its blocks,
--- each trained by one of the ways of tools/bench/lean.py.
--- Without clipping by the norm, which needs all gradients together and so does not go with fuse_step.
+-- The nets and batches of recipes/chargpt.lua and recipes/cifar.lua, each trained by one of the ways of
+-- tools/bench/lean.py. Clipping by the norm needs all gradients together, so that fuse_step excludes it: no way clips.
 local nn, optim = lab.nn, lab.optim
 local path = lab.param { "data", type = "path", doc = "a text, or an archive of images" }
 local net = lab.param { "net", "text", doc = "text or images" }
@@ -25,30 +24,33 @@ local function down(channels)
   return nn.Sequential { conv(channels), nn.MaxPool2d(2) }
 end
 
-local small = lab.init.normal(0.02)
+local small, residual = lab.init.normal(0.02), lab.init.normal(0.02 / math.sqrt(8))
 local nets = {
   text = function()
     local data = lab.data.text { path = path, context = 64 }:split { train = 0.9, val = 0.02 }
     local vocabulary = data.train.classes
     return {
       data = data, batch = 12, lr = 1e-3,
-      init = { ["1.weight"] = small, ["2.weight"] = small, ["*in_proj_weight"] = small, ["*linear*.weight"] = small },
+      init = {
+        ["shared.tokens.weight"] = small, ["2.weight"] = small, ["*in_proj_weight"] = small,
+        ["*linear1.weight"] = small, ["*linear2.weight"] = residual, ["*out_proj.weight"] = residual,
+      },
       model = nn.Sequential {
-        nn.Embedding(vocabulary, 64), nn.PositionalEmbedding(),
-        nn.Repeat(2, nn.TransformerEncoderLayer(4, { causal = true, bias = false })), nn.LayerNorm { bias = false },
-        nn.Linear(vocabulary, { bias = false }),
+        nn.Shared("tokens", nn.Embedding(vocabulary, 128)), nn.PositionalEmbedding(),
+        nn.Repeat(4, nn.TransformerEncoderLayer(4, { causal = true, bias = false })), nn.LayerNorm { bias = false },
+        nn.Shared("tokens", nn.Linear(vocabulary, { bias = false })),
       },
     }
   end,
   images = function()
     return {
-      batch = 64, lr = 3e-3,
-      data = lab.data.images { path = path }:take(4000, { seed = 1 }):split { val = 0.2, seed = 1 }
+      batch = 128, lr = 3e-3,
+      data = lab.data.images { path = path }:take(8000, { seed = 1 }):split { val = 0.2, seed = 1 }
         :normalize { mean = { 0.4914, 0.4822, 0.4465 }, std = { 0.2470, 0.2435, 0.2616 } }
         :augment { lab.augment.crop { padding = 4, fill = "reflect" }, lab.augment.flip() },
       model = nn.Sequential {
-        conv(8), down(16), nn.Residual { conv(16), conv(16) }, down(32), down(64),
-        nn.Residual { conv(64), conv(64) }, nn.MaxPool2d(4), nn.Flatten(), nn.Linear(10),
+        conv(16), down(32), nn.Residual { conv(32), conv(32) }, down(64), down(128),
+        nn.Residual { conv(128), conv(128) }, nn.MaxPool2d(4), nn.Flatten(), nn.Linear(10),
       },
     }
   end,
