@@ -27,7 +27,8 @@ struct Differences {
   double deviation() const { return error * std::sqrt(static_cast<double>(values.size())); }  // NaN or ∞ where unknown
 };
 
-Differences differences(const std::vector<double>& a, const std::vector<double>& b, const Looks& looks) {
+// a and b: the values of those of the `pairs` pairs that have both.
+Differences differences(const std::vector<double>& a, const std::vector<double>& b, int pairs, const Looks& looks) {
   Differences result;
   for (std::size_t i = 0; i < a.size(); ++i) result.values.push_back(b[i] - a[i]);
   const MeanAndError found = mean_and_error(result.values);
@@ -40,7 +41,7 @@ Differences differences(const std::vector<double>& a, const std::vector<double>&
   const double resolution = resolution_of(std::move(all));
   const double variance = found.deviation * found.deviation + resolution * resolution / 6;
   result.error = std::sqrt(variance / static_cast<double>(a.size()));
-  const double critical = looks.critical_t(result.count());
+  const double critical = looks.critical_t(pairs, result.count());
   if (!std::isinf(critical)) {
     result.interval.low = result.mean - critical * result.error;
     result.interval.high = result.mean + critical * result.error;
@@ -59,7 +60,7 @@ Differences times(std::span<const Pair> pairs, const Looks& looks) {
     a.push_back(log_time(pair.a));
     b.push_back(log_time(pair.b));
   }
-  return differences(a, b, looks);
+  return differences(a, b, static_cast<int>(pairs.size()), looks);
 }
 
 template <class Values>
@@ -71,7 +72,7 @@ Differences quality(std::span<const Pair> pairs, const Looks& looks, const Value
     a.push_back(*of_a);
     b.push_back(*of_b);
   }
-  return differences(a, b, looks);
+  return differences(a, b, static_cast<int>(pairs.size()), looks);
 }
 
 using Two = std::pair<std::optional<double>, std::optional<double>>;

@@ -15,7 +15,7 @@ constexpr double wanted_power = 0.8;
 constexpr double largest_effect = 10;  // the fewest pairs detect any effect of this size
 constexpr int fewest = 3;  // pairs; with two, an effect of two standard deviations is found in a sixth of all cases
 
-double t_of_level(double level, int pairs) { return student_quantile(1 - level / 2, pairs - 1); }
+double t_of_level(double level, int values) { return student_quantile(1 - level / 2, values - 1); }
 
 double power(double effect, int pairs) {
   return student_power(t_of_level(error_rate, pairs), pairs - 1, effect * std::sqrt(pairs));
@@ -63,11 +63,11 @@ int Looks::until(int pairs) const {
 
 double Looks::level(int pairs) const { return std::ranges::find(looks(), pairs, &Look::pairs)->level; }
 
-double Looks::critical_t(int pairs) const {
-  if (pairs < fewest || !is_look(pairs)) return std::numeric_limits<double>::infinity();
-  if (count_ > 0) return t_of_level(level(pairs), pairs);
+double Looks::critical_t(int pairs, int values) const {
+  if (values < fewest || !is_look(pairs)) return std::numeric_limits<double>::infinity();
+  if (count_ > 0) return t_of_level(level(pairs), values);
   // e_value(t, n) = 1 / 0.05, solved for t² / (n − 1).
-  const double n = pairs;
+  const double n = values;
   const double k = std::pow(std::sqrt(1 + n) / error_rate, 2 / n);
   if (k >= 1 + n) return std::numeric_limits<double>::infinity();
   return std::sqrt((n - 1) * (k - 1) / (1 - k / (1 + n)));

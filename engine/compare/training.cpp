@@ -1,8 +1,11 @@
 #include "compare/training.h"
-#include "core/number_or_nil.h"
 
 #include <cmath>
 #include <limits>
+#include <utility>
+
+#include "core/number_or_nil.h"
+#include "core/statistics.h"
 
 namespace trainlab::compare {
 
@@ -16,7 +19,7 @@ double interpolated(const Point& before, const Point& after, double value) {
 }  // namespace
 
 Training training(std::span<const Point> validations, const Target& target) {
-  Training result{.validations = static_cast<std::int64_t>(validations.size())};
+  Training result{.apart = samples_apart(validations)};
   const Point* before = nullptr;
   for (const Point& point : validations) {
     result.seconds = point.seconds;
@@ -34,6 +37,31 @@ Training training(std::span<const Point> validations, const Target& target) {
   return result;
 }
 
+double samples_apart(std::span<const Point> validations) {
+  std::vector<double> gaps;
+  double before = 0;
+  for (const Point& point : validations) {
+    if (!(point.samples > before)) continue;
+    gaps.push_back(point.samples - before);
+    before = point.samples;
+  }
+  return gaps.empty() ? std::nan("") : upper_median(std::move(gaps));
+}
+
+bool is_much_farther(double apart, double other) { return apart > 1.5 * other; }
+
+std::vector<Point> counted(std::span<const Point> validations, double apart_in_other) {
+  if (!is_much_farther(apart_in_other, samples_apart(validations))) return {validations.begin(), validations.end()};
+  std::vector<Point> kept;
+  double next = apart_in_other;
+  for (const Point& point : validations) {
+    if (point.samples < next && &point != &validations.back()) continue;
+    kept.push_back(point);
+    while (next <= point.samples) next += apart_in_other;
+  }
+  return kept;
+}
+
 std::optional<double> best_within(std::span<const Point> validations, double seconds, bool minimize) {
   std::optional<double> best;
   for (const Point& point : validations) {
@@ -43,13 +71,20 @@ std::optional<double> best_within(std::span<const Point> validations, double sec
   return best;
 }
 
+void Training::fail() {
+  has_failed = true;
+  arrival = std::nullopt;
+  is_first = false;
+  value = std::nullopt;
+}
+
 Value Training::to_value() const {
   return Value::Map{{"seconds", seconds},
                     {"arrival", number_or_nil(arrival)},
                     {"is_first", is_first},
                     {"value", number_or_nil(value)},
                     {"best", best},
-                    {"validations", validations},
+                    {"apart", finite_or_nil(apart)},
                     {"samples", samples},
                     {"has_failed", has_failed},
                     {"was_resumed", was_resumed}};
@@ -61,7 +96,7 @@ Training Training::from_value(const Value& value) {
           .is_first = value["is_first"].boolean(),
           .value = number_or_none(value["value"]),
           .best = number_or_none(value["best"]).value_or(std::nan("")),
-          .validations = value["validations"].integer(),
+          .apart = number_or_none(value["apart"]).value_or(std::nan("")),
           .samples = number_or_none(value["samples"]).value_or(std::nan("")),
           .has_failed = value["has_failed"].boolean(),
           .was_resumed = value["was_resumed"].is_boolean() && value["was_resumed"].boolean()};

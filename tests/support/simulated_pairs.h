@@ -31,7 +31,7 @@ inline double simulated_noise(Stream& stream, bool has_heavy_tails) {
 
 inline Training simulated_training(Stream& stream, const SimulatedRecipes& recipes, double speed, double quality) {
   constexpr double usual = 100, longest = 150;
-  Training result{.seconds = longest, .validations = 100};
+  Training result{.seconds = longest};
   const double seconds = usual * std::exp(simulated_noise(stream, recipes.has_heavy_tails) - speed);
   if (stream.uniform() >= recipes.missing) result.arrival = seconds;
   const double value = quality + simulated_noise(stream, recipes.has_heavy_tails);

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "compare/judgement.h"
+#include "core/statistics.h"
 
 namespace trainlab::judgement_test {
 
@@ -16,12 +17,10 @@ const Target accuracy{.metric = "val.accuracy", .value = 0.9, .minimize = false}
 const Target loss{.metric = "val.loss", .value = 0.1, .minimize = true};
 
 Training arrived(double seconds, double value, double whole = 100) {
-  return {.seconds = whole, .arrival = seconds, .value = value, .best = value, .validations = 10};
+  return {.seconds = whole, .arrival = seconds, .value = value, .best = value};
 }
 
-Training missed(double whole, double value = 0.5) {
-  return {.seconds = whole, .value = value, .best = value, .validations = 10};
-}
+Training missed(double whole, double value = 0.5) { return {.seconds = whole, .value = value, .best = value}; }
 
 // B takes these shares of A's time, and has these values more.
 std::vector<Pair> pairs_of(const std::vector<double>& shares, const std::vector<double>& gains) {
@@ -49,6 +48,17 @@ TEST_CASE("the intervals are those of the paired t-test") {
   CHECK_THAT(judged.difference.low, WithinAbs(0.01 - half, 2e-6));
   CHECK_THAT(judged.difference.high, WithinAbs(0.01 + half, 2e-6));
   CHECK(judged.quality == Quality::better);
+}
+
+TEST_CASE("a pair without a value costs one difference, not the judgement of the quality") {
+  std::vector<Pair> pairs = pairs_of(std::vector<double>(8, 0.5), {.12, .08, .15, .04, .11, .09, .1, .13});
+  pairs[3].b.fail();
+  const Judgement judged = judge(pairs, accuracy, 0.01, Looks::planned());
+  CHECK(judged.without_value == 1);
+  CHECK(judged.quality == Quality::better);
+  // The level is that of the second look, with the 6 degrees of freedom of 7 differences.
+  CHECK_THAT(Looks::planned().critical_t(8, 7), WithinRel(student_quantile(1 - student_p(3.51, 7) / 2, 6), 1e-9));
+  CHECK(std::isinf(Looks::planned().critical_t(7, 7)));
 }
 
 TEST_CASE("the effect of the speed is in standard deviations of the differences") {

@@ -23,7 +23,6 @@ TEST_CASE("a training arrives between the validation before and the first that h
   CHECK(reached.best == 1.0);
   CHECK(reached.value == 0.7);
   CHECK(reached.seconds == 4);
-  CHECK(reached.validations == 4);
   CHECK_THAT(training(rows, {"val.accuracy", 0.8, false}).arrival.value(), WithinAbs(2, 1e-12));
 }
 
@@ -59,7 +58,6 @@ TEST_CASE("a training without rows") {
   CHECK_FALSE(none.arrival.has_value());
   CHECK_FALSE(none.value.has_value());
   CHECK(std::isnan(none.best));
-  CHECK(none.validations == 0);
 }
 
 TEST_CASE("a more frequent validation moves the arrival of a straight curve by nothing") {
@@ -70,15 +68,39 @@ TEST_CASE("a more frequent validation moves the arrival of a straight curve by n
   }
 }
 
+TEST_CASE("beside a training that validates less often some validations do not count") {
+  const std::vector<Point> often{{1, 0.5, 100}, {2, 0.91, 200}, {3, 0.6, 300},
+                                 {4, 0.7, 400}, {5, 0.8, 500},  {6, 1, 550}};
+  const double apart = samples_apart(std::vector<Point>{{3, 0.6, 300}, {5, 0.8, 600}, {6, 0.8, 620}});
+  CHECK(apart == 300);  // the last distance is another one
+  const std::vector<Point> some = counted(often, apart);
+  REQUIRE(some.size() == 2);
+  CHECK(some[0].samples == 300);
+  CHECK(some[1].samples == 550);  // the last counts always
+  CHECK(counted(often, 140).size() == often.size());
+  CHECK(counted(often, NAN).size() == often.size());
+  CHECK(counted({}, 300).empty());
+  CHECK(std::isnan(samples_apart({})));
+}
+
+TEST_CASE("a training that has failed has reached nothing") {
+  Training one = training(std::vector<Point>{{1, 0.95}, {2, 0.99}}, accuracy);
+  one.fail();
+  CHECK(one.has_failed);
+  CHECK_FALSE(one.arrival.has_value());
+  CHECK_FALSE(one.is_first);
+  CHECK_FALSE(one.value.has_value());
+}
+
 TEST_CASE("a training survives a file") {
-  Training one = training(std::vector<Point>{{1, 0.5}, {2, 1.0}}, accuracy);
+  Training one = training(std::vector<Point>{{1, 0.5, 10}, {2, 1.0, 20}}, accuracy);
   one.has_failed = true;
   const Training same = Training::from_value(parse_json(to_json(one.to_value()), "test"));
   CHECK(same.arrival == one.arrival);
   CHECK(same.seconds == one.seconds);
   CHECK(same.value == one.value);
   CHECK(same.best == one.best);
-  CHECK(same.validations == 2);
+  CHECK(same.apart == 10);
   CHECK(same.has_failed);
   CHECK_FALSE(same.is_first);
   const Training none = Training::from_value(parse_json(to_json(training({}, accuracy).to_value()), "test"));

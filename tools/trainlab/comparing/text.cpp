@@ -136,15 +136,17 @@ std::string resumed_text(const std::vector<Pair>& pairs) {
          " of B were interrupted and resumed: their times are less reliable\n";
 }
 
-// A note for recipes that validate differently often: with the same noise, the recipe that validates more often has
-// more chances to pass the target.
+// A note for trainings that validate differently often: of the one that validates more often some validations do not
+// count.
 std::string validations_text(const std::vector<Pair>& pairs) {
-  const auto distance = [](const compare::Training& one) { return one.samples / static_cast<double>(one.validations); };
-  const double a = distance(pairs.front().a), b = distance(pairs.front().b);
-  // Rows of a training that was not fed by samples have no distance, and a failed training may have no rows.
-  if (!(a > 2 * b || b > 2 * a)) return "";
-  return "  A validates each " + short_number(a) + " samples, B each " + short_number(b) +
-         ": the recipe that validates more often seems to be faster; give both the same `validate`\n";
+  for (const Pair& pair : pairs) {
+    const double a = pair.a.apart, b = pair.b.apart;
+    if (!compare::is_much_farther(a, b) && !compare::is_much_farther(b, a)) continue;
+    return "  A validates each " + short_number(a) + " samples, B each " + short_number(b) + ": of " +
+           (a < b ? "A" : "B") + " the validations count that are as far apart as those of " + (a < b ? "B" : "A") +
+           "; give both the same `validate`\n";
+  }
+  return "";
 }
 
 // How the comparison was made: its look, the size of the effect, the order of the trainings and the machine's drift.

@@ -19,7 +19,8 @@ using report::shown_path, report::short_number;
 namespace {
 
 struct Read {
-  compare::Training training;
+  Value summary;
+  bool has_failed;
   std::vector<compare::Point> validations;
 };
 
@@ -43,20 +44,27 @@ std::vector<compare::Point> validations_of(const fs::path& folder, const std::st
 }
 
 Read read(const fs::path& folder, const compare::Target& target) {
-  const auto [summary, has_failed] = ended_fit(folder);
-  Read result{.training = {}, .validations = validations_of(folder, target.metric)};
+  auto [summary, has_failed] = ended_fit(folder);
+  Read result{
+      .summary = std::move(summary), .has_failed = has_failed, .validations = validations_of(folder, target.metric)};
   if (result.validations.empty() && !has_failed) {
     throw usage_error("there are no rows in " + shown_path(folder / "metrics.jsonl"))
         .hint("a fit leaves a row at each validation");
   }
-  result.training = compare::training(result.validations, target);
-  result.training.has_failed = has_failed;
-  result.training.was_resumed = summary["resumed"].is_list() && !summary["resumed"].list().empty();
-  if (summary["seconds"].is_number()) result.training.seconds = summary["seconds"].number();
-  if (const Value& value = summary["metrics"][target.metric]; value.is_number()) {
-    result.training.value = value.number();
-  }
   return result;
+}
+
+// The training by those of its validations that count.
+compare::Training training_of(const Read& read, const std::vector<compare::Point>& counted,
+                              const compare::Target& target) {
+  compare::Training training = compare::training(counted, target);
+  training.apart = compare::samples_apart(read.validations);
+  const Value& summary = read.summary;
+  training.was_resumed = summary["resumed"].is_list() && !summary["resumed"].list().empty();
+  if (summary["seconds"].is_number()) training.seconds = summary["seconds"].number();
+  if (const Value& value = summary["metrics"][target.metric]; value.is_number()) training.value = value.number();
+  if (read.has_failed) training.fail();
+  return training;
 }
 
 std::string best_text(const std::vector<compare::Pair>& pairs, const compare::Training compare::Pair::*side,
@@ -72,13 +80,16 @@ std::string best_text(const std::vector<compare::Pair>& pairs, const compare::Tr
 }  // namespace
 
 compare::Pair read_pair(std::int64_t seed, const fs::path& a, const fs::path& b, const compare::Target& target) {
-  const Read of_a = read(a, target), of_b = read(b, target);
-  const double both = std::min(of_a.training.seconds, of_b.training.seconds);
-  return {.seed = seed,
-          .a = of_a.training,
-          .b = of_b.training,
-          .a_at_equal_time = compare::best_within(of_a.validations, both, target.minimize),
-          .b_at_equal_time = compare::best_within(of_b.validations, both, target.minimize)};
+  const Read read_a = read(a, target), read_b = read(b, target);
+  const std::vector<compare::Point> of_a =
+      compare::counted(read_a.validations, compare::samples_apart(read_b.validations));
+  const std::vector<compare::Point> of_b =
+      compare::counted(read_b.validations, compare::samples_apart(read_a.validations));
+  compare::Pair pair{.seed = seed, .a = training_of(read_a, of_a, target), .b = training_of(read_b, of_b, target)};
+  const double both = std::min(pair.a.seconds, pair.b.seconds);
+  pair.a_at_equal_time = compare::best_within(of_a, both, target.minimize);
+  pair.b_at_equal_time = compare::best_within(of_b, both, target.minimize);
+  return pair;
 }
 
 void check_target(const std::vector<compare::Pair>& pairs, const compare::Target& target) {

@@ -26,12 +26,13 @@ class Looks {
   int count() const { return static_cast<int>(count_); }  // looks that are planned; 0: there is no plan
   int until(int pairs) const;                             // of these, those after at most `pairs` pairs
 
-  // The value that |t| of the mean of `pairs` differences must reach. Infinite below 3 pairs, and where no look is
-  // planned: a comparison that runs out of time between two looks has no verdict, because a verdict there would be one
-  // look more.
-  double critical_t(int pairs) const;
-  // The p value of a mean with this t, in [0, 1]: at most 0.05 exactly where |t| is at least critical_t; 1 where
-  // critical_t is infinite because no look is planned or there are too few pairs.
+  // The value that |t| of the mean of `values` differences must reach after `pairs` pairs: fewer values than pairs
+  // where some pairs have no difference. Infinite below 3 values, and where no look is planned: a comparison that runs
+  // out of time between two looks has no verdict, because a verdict there would be one look more.
+  double critical_t(int pairs, int values) const;
+  double critical_t(int pairs) const { return critical_t(pairs, pairs); }
+  // The p value of the mean of `pairs` differences with this t, in [0, 1]: at most 0.05 exactly where |t| is at least
+  // critical_t; 1 where critical_t is infinite because no look is planned or there are too few pairs.
   double p_value(double t, int pairs) const;
 
  private:

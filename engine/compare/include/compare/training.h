@@ -2,9 +2,11 @@
 // Pure functions; any thread.
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "core/value.h"
 
@@ -33,10 +35,13 @@ struct Training {
   bool is_first = false;               // the first validation had reached the target: the true arrival may be earlier
   std::optional<double> value = {};    // value of the metric with the weights that the training delivers
   double best = 0;                     // best value of the metric in all validations; NaN where there is none
-  std::int64_t validations = 0;
-  double samples = 0;        // of training, until the last validation
-  bool has_failed = false;   // whether a loss that is not finite ended the training
+  double apart = std::numeric_limits<double>::quiet_NaN();  // usual samples between two validations; NaN: not known
+  double samples = 0;                                       // of training, until the last validation
+  bool has_failed = false;                                  // whether a loss that is not finite ended the training
   bool was_resumed = false;  // whether the training was interrupted and went on in another process
+
+  // A training whose loss became not finite delivers no model: it reached no target and has no value.
+  void fail();
 
   Value to_value() const;
   // Raises std::logic_error for a value of another shape.
@@ -47,6 +52,15 @@ struct Training {
 // validation that has reached the target and the one before, linearly in the seconds, so that the time until
 // the next validation does not count.
 Training training(std::span<const Point> validations, const Target& target);
+
+// The usual samples of training between two validations; NaN where there are none, or their samples are not known.
+double samples_apart(std::span<const Point> validations);
+// Whether validations with this distance are farther apart than others by half or more; false for NaN.
+bool is_much_farther(double apart, double other);
+// The validations that count beside another training, whose validations have the distance `apart_in_other`: with the
+// same noise, a training that validates more often has more chances to pass a target. All of them, or where those of
+// the other are much farther apart, about as many as the other has, and the last.
+std::vector<Point> counted(std::span<const Point> validations, double apart_in_other);
 
 // The best value of the validations that ended within `seconds`; nullopt where there is none.
 std::optional<double> best_within(std::span<const Point> validations, double seconds, bool minimize);
