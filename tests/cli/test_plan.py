@@ -201,8 +201,10 @@ class Plan(PlanTest):
         folders = []
         for i, line in enumerate(table().splitlines()[1:]):
             parameters, samples, value = map(float, line.split(","))
-            summary = {"kind": "fit", "status": "done", "parameters": parameters, "samples": samples,
-                       "metrics": {"val.loss": value}}
+            # A sample may count as many tokens. Where the FLOPs are unknown, it counts as one.
+            known = {"samples": 1, "flops": 6 * parameters * samples} if i % 2 else {"samples": samples}
+            summary = {"kind": "fit", "status": "done", "parameters": parameters, "metrics": {"val.loss": value}}
+            summary.update(known)
             self.write(f"run{i}/summary.json", json.dumps(summary))
             folders.append(f"run{i}")
         self.write("runs.csv", table())
@@ -700,6 +702,16 @@ class Sweep(PlanTest):
             self.assertEqual(run["reason"], "reached its length")
             self.assertLessEqual(run["flops"], flops * share / 21)
             self.assertGreater(run["flops"], 0.95 * flops * share / 21)
+        # A ladder that was interrupted in its last run goes on with the same command.
+        asked = json.loads((folder / "asked.json").read_text())
+        self.assertTrue(asked["has_ended"])
+        self.write("runs/plan/r/001/asked.json", json.dumps({**asked, "has_ended": False}))
+        shutil.rmtree(folder / "run-09")
+        rows = (folder / "run-08/metrics.jsonl").stat().st_mtime_ns
+        goes_on = self.run_program("plan", "sweep", "r.lua", "--threads", "1", "--flops", flops, "--size",
+                                   "width=4,8,16", "--json").json()
+        self.assertEqual(goes_on, value)
+        self.assertEqual((folder / "run-08/metrics.jsonl").stat().st_mtime_ns, rows)
         # The same law as from the folders.
         again = self.plan("fit", *(folder / f"run-{number:02d}" for number in range(1, 10)))
         self.assertEqual(again["law"], value["law"])

@@ -82,8 +82,9 @@ def main():
         flops = FACTOR * 4 * options.flops / (7 * len(sizes))
         large = trainlab(*words, "--width", options.width, "--set", "steps=nil", "--set", f"flops={flops}",
                          "--out", folder / "large", folder=folder)
-        plan = trainlab("plan", "--parameters", large["parameters"], "--tokens", large["samples"], "--law",
-                        folder / "law.json", "--json", folder=folder)
+        tokens = large["flops"] / (6 * large["parameters"])
+        plan = trainlab("plan", "--parameters", large["parameters"], "--tokens", tokens, "--law", folder / "law.json",
+                        "--json", folder=folder)
     loss = large["metrics"]["val.loss"]
     holds = plan["loss_low"] <= loss <= plan["loss_high"]
     print(f"\nthe law: {law['law']}, {100 * law['deviation']:.2f} % off its {law['runs']} runs")

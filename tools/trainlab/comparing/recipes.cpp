@@ -18,7 +18,6 @@
 #include "core/number_or_nil.h"
 #include "report/texts.h"
 #include "run/folder.h"
-#include "run/manifest.h"
 #include "trainings/facts.h"
 #include "trainings/seeded_runs.h"
 
@@ -201,6 +200,7 @@ class Trainer {
       if (!train_pair(static_cast<std::int64_t>(record_.pairs.size()) + 1)) return false;
       longest = std::max(longest, steady_seconds() - begun - now);
       const int count = static_cast<int>(record_.pairs.size());
+      if (looks.is_look(count)) check_target(record_.pairs, question_.target);
       const bool is_clear =
           looks.is_look(count) && compare::judge(record_.pairs, question_.target, question_.margin, looks).is_clear;
       record_.has_ended = is_clear || count >= looks.most();
@@ -224,21 +224,16 @@ class Trainer {
     if (!train_side(*sides_[a_first ? 0 : 1], seed) || !train_side(*sides_[a_first ? 1 : 0], seed)) return false;
     record_.pairs.push_back(
         read_pair(seed, folder_of(*sides_[0], seed), folder_of(*sides_[1], seed), question_.target));
-    if (seed == 1) check_target(record_.pairs, question_.target);
     return true;
   }
 
   bool train_side(const Side& side, std::int64_t seed) {
     const fs::path folder = folder_of(side, seed);
-    if (!is_finished(read_summary(folder))) {
-      outcome = train_with_seed(request_for(given_, side), folder, seed);
-      if (!has_trained(outcome)) return false;
+    if (std::optional<Outcome> without_result = train_with_seed(request_for(given_, side), folder, seed)) {
+      outcome = *std::move(without_result);
+      return false;
     }
-    const Manifest first = read_manifest(folder_of(side, 1)), now = read_manifest(folder);
-    if (first.recipe_hash() != now.recipe_hash()) {
-      throw usage_error("a source of " + shown_path(side.recipe) + " has changed since the comparison began")
-          .hint("undo the change and repeat the command, or choose another --out");
-    }
+    check_same_sources(side.recipe, folder_of(side, 1), folder);
     return true;
   }
 

@@ -18,6 +18,7 @@
 #include "core/words.h"
 #include "planning/topic.h"
 #include "report/texts.h"
+#include "run/folder.h"
 #include "trainings/ended_fit.h"
 #include "trainings/ended_trainings.h"
 #include "trainings/facts.h"
@@ -89,9 +90,13 @@ std::optional<Outcome> train(const Arguments& given, const Arguments& plain, dou
     const double now = steady_seconds();
     if (within && seed > 1 && now - begun + longest > *within) break;
     const fs::path folder = trainings.folder / fmt::format("seed-{:03}", seed);
-    Outcome outcome = train_with_seed(request_for_recipe(plain), folder, seed);
-    if (!has_trained(outcome)) return outcome;
-    const double seconds = steady_seconds() - now;
+    const Request request = request_for_recipe(plain);
+    const Value before = read_summary(folder);
+    if (std::optional<Outcome> outcome = train_with_seed(request, folder, seed)) return outcome;
+    check_same_sources(request.recipe, trainings.folder / "seed-001", folder);
+    // A training that had ended before counts without the start of its process.
+    const bool had_ended = is_finished(before) || has_diverged(before);
+    const double seconds = had_ended ? before["seconds"].number() : steady_seconds() - now;
     longest = std::max(longest, seconds);
     trainings.seconds += seconds;
     const int failed = trainings.failed;
@@ -248,8 +253,14 @@ int plan_seeds(const Arguments& given) {
     const fs::path recipe = given.words.front();
     trainings.shown = shown_path(recipe);
     trainings.metric = answer.facts["metric"].string();
-    trainings.folder = made_folder(fs::current_path() / "runs" / "plan" / recipe.stem());
-    if (const auto outcome = train(given, plain, begun, trainings)) return tell(*outcome, json, "plan_seeds");
+    const Value asked = Value::Map{{"topic", "seeds"}, {"training", asked_by(request_for_recipe(plain))}};
+    trainings.folder = folder_for(fs::current_path() / "runs" / "plan" / recipe.stem(), asked);
+    if (const auto outcome = train(given, plain, begun, trainings)) {
+      const int code = tell(*outcome, json, "plan_seeds");
+      say(given, "the runs that have ended lie in " + shown_path(trainings.folder) + "; the same command goes on");
+      return code;
+    }
+    mark_ended(trainings.folder);
   } else {
     trainings = ended(given);
   }

@@ -1,6 +1,6 @@
 // `trainlab plan sweep RECIPE.lua --flops F --size NAME=A,B,C`: trains a ladder of small runs, models of several sizes
 // with three budgets each, and fits a scaling law to them. The trainings are ordinary runs, runs/plan/NAME/NNN/run-01,
-// and so on.
+// and so on. A ladder that was interrupted goes on with the same command.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -34,6 +34,8 @@ namespace {
 
 constexpr std::array levels = {1.0, 2.0, 4.0};  // budgets of a size, in units of the smallest
 constexpr std::size_t fewest_sizes = 3;
+
+std::string run_name(std::size_t number) { return fmt::format("run-{:02}", number); }
 
 // One training of the ladder.
 struct Rung {
@@ -72,8 +74,7 @@ std::vector<Rung> ladder_of(const Arguments& given, const fs::path& folder) {
   std::vector<Rung> ladder;
   for (const double level : levels) {
     for (const GivenParameter& size : sizes) {
-      ladder.push_back(
-          {.size = size, .flops = level * unit, .folder = folder / fmt::format("run-{:02}", ladder.size() + 1)});
+      ladder.push_back({.size = size, .flops = level * unit, .folder = folder / run_name(ladder.size() + 1)});
     }
   }
   return ladder;
@@ -97,7 +98,7 @@ Error too_few_flops(std::size_t trainings, const Rung& shortest, const Error& of
 }
 
 std::string ladder_text(const std::vector<Rung>& ladder, const std::string& name) {
-  std::string text = fmt::format("  {:<12} {:>10} {:>12} {:>12}  val.loss\n", name, "FLOPs", "parameters", "samples");
+  std::string text = fmt::format("  {:<12} {:>10} {:>12} {:>12}  val.loss\n", name, "FLOPs", "parameters", "tokens");
   for (const Rung& rung : ladder) {
     text += fmt::format("  {:<12} {:>10.3g} ", rung.size.text, rung.flops);
     text += rung.point ? fmt::format("{:>12.0f} {:>12.0f}  {:.4g}\n", rung.point->parameters, rung.point->tokens,
@@ -121,10 +122,10 @@ void check_models(const std::vector<Rung>& sizes, const std::vector<std::int64_t
 
 // Trains the rung, and keeps its point, or why there is none. Returns the outcome of a training without a result.
 std::optional<Outcome> train(const Arguments& given, Rung& rung) {
-  Outcome outcome = train_with_seed(request_of(given, rung), rung.folder, 1);
-  if (!has_trained(outcome)) return outcome;
-  if (outcome.code != 0) {
-    ended_fit(rung.folder);  // raises any other failure
+  const Request request = request_of(given, rung);
+  if (std::optional<Outcome> outcome = train_with_seed(request, rung.folder, 1)) return outcome;
+  check_same_sources(request.recipe, rung.folder.parent_path() / run_name(1), rung.folder);
+  if (ended_fit(rung.folder).has_failed) {
     rung.without = "failed, by a loss that is not finite";
     return std::nullopt;
   }
@@ -165,7 +166,11 @@ int plan_sweep(const Arguments& given) {
     return tell(answer.outcome, json, "plan_fit");
   }
   check_models(planned, parameters);
-  const fs::path folder = made_folder(fs::current_path() / "runs" / "plan" / recipe.stem());
+  const Value asked = Value::Map{{"topic", "sweep"},
+                                 {"size", given.flags["size"]},
+                                 {"flops", given.flags["flops"]},
+                                 {"training", asked_by(request_of(given, planned.front()))}};
+  const fs::path folder = folder_for(fs::current_path() / "runs" / "plan" / recipe.stem(), asked);
   std::vector<Rung> ladder = ladder_of(given, folder);
   std::vector<RunPoint> points;
   LawFit fit;
@@ -175,12 +180,13 @@ int plan_sweep(const Arguments& given) {
                                             ladder.size(), rung.size.name, rung.size.text, rung.flops);
       if (const std::optional<Outcome> outcome = train(given, rung)) {
         const int code = tell(*outcome, json, "plan_fit");
-        if (!points.empty()) say(given, "the runs that have ended lie in " + shown_path(folder));
+        say(given, "the runs that have ended lie in " + shown_path(folder) + "; the same command goes on");
         return code;
       }
       if (rung.point) points.push_back(*rung.point);
       say(given, shown + ", " + (rung.point ? fmt::format("val.loss {:.4g}", rung.point->loss) : rung.without));
     }
+    mark_ended(folder);
     fit = fit_law(points);
   } catch (const Error&) {
     say(given, "the runs that have ended lie in " + shown_path(folder));

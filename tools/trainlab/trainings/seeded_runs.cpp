@@ -9,7 +9,9 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "report/texts.h"
 #include "run/folder.h"
+#include "run/manifest.h"
 
 namespace trainlab::cli {
 
@@ -37,14 +39,56 @@ fs::path made_folder(const fs::path& parent) {
   }
 }
 
-Outcome train_with_seed(Request request, const fs::path& folder, std::int64_t seed) {
+namespace {
+
+fs::path asked_in(const fs::path& folder) { return folder / "asked.json"; }
+
+void write_asked(const fs::path& folder, const Value& asked, bool has_ended) {
+  write_atomic(asked_in(folder), to_json(Value::Map{{"asked", asked}, {"has_ended", has_ended}}, 1) + "\n");
+}
+
+}  // namespace
+
+Value asked_by(const Request& request) {
+  Value::List parameters;
+  for (const GivenParameter& one : request.parameters) parameters.push_back(Value::List{one.name, one.text});
+  Value options = request.options;
+  for (const char* of_output : {"json", "quiet"}) options.map().erase(of_output);
+  return Value::Map{{"recipe", request.recipe.string()},
+                    {"hash", hash_file(request.recipe)},
+                    {"parameters", std::move(parameters)},
+                    {"options", std::move(options)}};
+}
+
+fs::path folder_for(const fs::path& parent, const Value& asked) {
+  if (const std::vector<fs::path> before = numbered(parent); !before.empty()) {
+    const Value last = read_json(asked_in(before.back()));
+    // As JSON, which has one form of a number.
+    if (to_json(last["asked"]) == to_json(asked) && last["has_ended"] == Value(false)) return before.back();
+  }
+  const fs::path folder = made_folder(parent);
+  write_asked(folder, asked, false);
+  return folder;
+}
+
+void mark_ended(const fs::path& folder) { write_asked(folder, read_json(asked_in(folder))["asked"], true); }
+
+std::optional<Outcome> train_with_seed(Request request, const fs::path& folder, std::int64_t seed) {
+  if (const Value summary = read_summary(folder); is_finished(summary) || has_diverged(summary)) return std::nullopt;
   request.command = "run";
   request.options.set("out", folder.string());
   request.options.set("seed", seed);
   request.options.set("quiet", true);
-  return Supervisor(Supervisor::find_engine()).run(std::move(request));
+  Outcome outcome = Supervisor(Supervisor::find_engine()).run(std::move(request));
+  if (outcome.code == 0 || (outcome.code == 3 && !outcome.error)) return std::nullopt;
+  return outcome;
 }
 
-bool has_trained(const Outcome& outcome) { return outcome.code == 0 || (outcome.code == 3 && !outcome.error); }
+void check_same_sources(const fs::path& recipe, const fs::path& first, const fs::path& now) {
+  if (read_manifest(first).recipe_hash() == read_manifest(now).recipe_hash()) return;
+  throw usage_error("a source of " + report::shown_path(recipe) + " has changed since its first training")
+      .hint("undo the change and repeat the command; without " + report::shown_path(first.parent_path()) +
+            " it begins anew");
+}
 
 }  // namespace trainlab::cli
