@@ -82,7 +82,7 @@ Value to_value(const HealthFigures& figures) {
                            {"norms", std::move(norms)},
                            {"evaluations", std::move(evaluations)},
                            {"may_rate_fall", figures.may_rate_fall}};
-  if (!figures.from_start()) value.set("first_step", figures.first_step);
+  if (figures.first_step != 0) value.set("first_step", figures.first_step);
   if (figures.not_finite) {
     const NotFinite& one = *figures.not_finite;
     value.set("not_finite",

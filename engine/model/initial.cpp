@@ -31,10 +31,6 @@ std::vector<std::size_t> matching(const Model& model, const std::string& pattern
   return found;
 }
 
-const StoredValues* stored_values(const Options& init) {
-  return std::any_cast<StoredValues>(&init.entry().implementation);
-}
-
 // Parameters, then buffers, of the model: what stored values can be for.
 struct Target {
   std::string name;
@@ -194,6 +190,18 @@ Initializer initializer_of(const Options& options, std::string_view option, cons
         .hint("init.weights belongs into the option init of lab.fit");
   }
   return init.registry().implementation<InitFactory>(init.entry())(init, shape);
+}
+
+const StoredValues* stored_values(const Options& init) {
+  return std::any_cast<StoredValues>(&init.entry().implementation);
+}
+
+bool begins_with_stored(const Options& options, std::string_view option) {
+  if (!options.given(option)) return false;
+  if (!options.is_keyed(option)) return stored_values(options.child(option)) != nullptr;
+  const Options table = options.keyed(option);
+  return std::ranges::any_of(
+      table.names(), [&](const std::string& pattern) { return stored_values(table.child(pattern)) != nullptr; });
 }
 
 std::vector<std::string> initialize_by_pattern(Model& model, const Options& options, std::string_view option) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/files.h"
+#include "model/initial.h"
 #include "run/folder.h"
 #include "run/manifest.h"
 #include "train/model_file.h"
@@ -22,12 +23,20 @@ constexpr std::size_t most_folders = 10'000;
 
 constexpr const char* file_name = "curve.json";
 
-// The fit as it is printed, without its seed. What a function computes is known from the recipe's text alone.
+// The fit as it is printed, without its seed, and without the run whose weights it begins with, which is another one
+// each day. What a function computes is known from the recipe's text alone.
 std::string key_of(const FitPlan& plan, const Options& fit, const StageContext& context) {
   if (context.folder.empty() || !context.manifest || context.is_rehearsal) return "";
   if (plan.length.total_steps == 0 || !context.settings->extended.empty()) return "";
   Value spec = fit.value();
   spec.set("seed", Value());
+  if (fit.given("init") && !fit.is_keyed("init")) {
+    if (const StoredValues* const source = stored_values(fit.child("init"))) {
+      Value init = spec["init"];
+      init.set(source->option, Value());
+      spec.set("init", std::move(init));
+    }
+  }
   std::string text = fit.registry().print(spec) + "\n" + plan.monitor;
   if (holds_function(spec)) text += "\n" + context.manifest->recipe_hash();
   return hash_bytes(text);

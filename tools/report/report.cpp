@@ -120,7 +120,7 @@ std::string unknown_text(const Value& summary) {
         "  rate   one run cannot tell whether another rate within a factor 4 is better; to ask: trainlab find lr "
         "RECIPE\n";
   }
-  if (!summary["floor"].is_map()) {
+  if (!summary["floor"].is_map() && summary["constant_loss"].is_number()) {
     text += "  floor  unknown: too few equal samples have labels that differ, which would show it" +
             constant_text(summary) + "\n";
   }

@@ -38,7 +38,12 @@ double start_loss(const HealthFigures& figures) {
   return std::isnan(prior) ? first : std::max(first, prior);
 }
 
+bool is_start_unknown(const HealthFigures& figures) {
+  return figures.run.begins_trained && std::isnan(figures.run.prior_loss);
+}
+
 double learnt(const HealthFigures& figures) {
+  if (is_start_unknown(figures)) return unmeasured;
   const double start = start_loss(figures);
   return start > 0 ? 1 - figures.losses.mean(0.8, 1) / start : unmeasured;
 }

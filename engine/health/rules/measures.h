@@ -15,8 +15,11 @@ bool has_seen(const HealthFigures& figures, std::int64_t steps, double share);
 // The loss from which learning is measured: the loss of the first step, or that of the best constant prediction where
 // the latter is larger.
 double start_loss(const HealthFigures& figures);
+// Whether trained weights begin with a loss of which nobody knows how far it has fallen before, because the loss of a
+// model that knows nothing is unknown.
+bool is_start_unknown(const HealthFigures& figures);
 // How far the mean loss of the last fifth of the steps lies below start_loss(), as a share of start_loss(). NaN before
-// the first step, and where start_loss() is not positive.
+// the first step, where start_loss() is not positive, and where the start is unknown.
 double learnt(const HealthFigures& figures);
 // The share of the fall of the loss so far that came in the second half of the steps: 0.5 where the loss falls evenly.
 double late_share(const HealthFigures& figures);

@@ -66,6 +66,20 @@ Finding find_one_label(const HealthFigures& figures) {
 }
 
 Finding find_below_floor(const HealthFigures& figures) {
+  const std::vector<MeasuredEvaluation>& rows = figures.evaluations;
+  if (figures.run.floor && !rows.empty() && rows.back().val_loss < figures.run.floor->low) {
+    return HealthVerdict{
+        .kind = HealthKind::below_floor,
+        .confidence = "medium",
+        .evidence =
+            fmt::format("the validation loss is {}, and no model comes below {} to {} on data with as many wrong "
+                        "labels as equal samples of the training part have",
+                        figure_text(rows.back().val_loss, 3), figure_text(figures.run.floor->low, 3),
+                        figure_text(figures.run.floor->high, 3)),
+        .remedy =
+            "check that no sample of the validation part, nor another view of it, is in the training part, and "
+            "that no input tells the label"};
+  }
   if (!figures.run.is_never_negative) return {};
   const double loss = figures.losses.mean(0.8, 1);
   if (!(loss < -1e-3)) return {};

@@ -62,7 +62,7 @@ Finding find_exploding_gradients(const HealthFigures& figures) {
   const std::vector<double> norms = column(figures, &MeasuredStep::gradient_norm);
   if (norms.size() < 8) return {};
   const double usual = upper_median(norms), largest = *std::ranges::max_element(norms);
-  if (!(largest > 100 * usual) || !(learnt(figures) < 0.5)) return {};
+  if (!(usual > 0) || !(largest > 100 * usual) || !(learnt(figures) < 0.5)) return {};
   return HealthVerdict{.kind = HealthKind::exploding_gradients,
                        .confidence = "medium",
                        .evidence = fmt::format("the norm of the gradients is {} at most and {} usually",
@@ -73,6 +73,17 @@ Finding find_exploding_gradients(const HealthFigures& figures) {
 
 Finding find_vanishing_gradients(const HealthFigures& figures) {
   if (!has_seen(figures, 20, 0.1)) return {};
+  const std::vector<double> norms = column(figures, &MeasuredStep::gradient_norm);
+  if (norms.size() >= 8 && upper_median(norms) == 0 && learnt(figures) < 0.5 && !was_rate_high(figures)) {
+    return HealthVerdict{
+        .kind = HealthKind::vanishing_gradients,
+        .confidence = "high",
+        .evidence = fmt::format("the gradients of all weights are 0, and the loss is {}: it does not depend on them",
+                                figure_text(figures.losses.mean(0.8, 1), 3)),
+        .remedy =
+            "no nn.ReLU() behind the last layer, whose outputs are 0 for all samples; else a loss that depends on "
+            "the model's output"};
+  }
   const std::vector<double> spreads = column(figures, &MeasuredStep::spread_ratio);
   const double ratio = upper_median(column(figures, &MeasuredStep::gradient_ratio));
   const double least = upper_median(column(figures, &MeasuredStep::least_update, 1));

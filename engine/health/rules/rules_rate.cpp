@@ -72,6 +72,7 @@ Finding find_rate_too_high(const HealthFigures& figures) {
 
 Finding find_rate_too_low(const HealthFigures& figures) {
   if (!has_seen(figures, 50, 0.25)) return {};
+  if (is_start_unknown(figures)) return {};  // trained weights need small updates
   const double update = typical_update(figures), overshoot = typical_overshoot(figures);
   const bool is_small = update < 2e-3, meets_nothing = overshoot < -0.75;
   if (!is_small && !meets_nothing) return {};

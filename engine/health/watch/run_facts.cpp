@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "health/floor.h"
+#include "model/initial.h"
 #include "objective/loss.h"
 #include "optim/optimizer.h"
 
@@ -119,6 +120,7 @@ void compare_parts(const FitPlan& plan, const std::vector<std::size_t>& train, R
 RunFacts run_facts(const FitPlan& plan) {
   RunFacts facts{.total_steps = plan.length.total_steps, .batch = plan.loader.batch, .accumulate = plan.accumulate};
   if (!plan.step) facts.lr = learning_rate(plan.options.child("optim"));
+  facts.begins_trained = begins_with_stored(plan.options, "init");
   const KnownLoss loss = loss_of(plan);
   facts.is_never_negative = loss.is_never_negative;
   const at::Tensor labels = labels_of(plan);

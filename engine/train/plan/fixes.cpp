@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "core/error.h"
+#include "model/initial.h"
 #include "optim/optimizer.h"
 #include "option_lines.h"
 #include "train/fix.h"
@@ -19,12 +20,13 @@ std::string_view name_of(FixedOption option) { return option_names[static_cast<s
 
 // The option `init` with values of the entry in place of its own. In a table of patterns, biases begin at 0, and what
 // comes from a file of weights stays.
-Value initial_values(const Value& given, const Value& entry) {
+Value initial_values(const Options& fit, const Value& entry) {
   const Value weights = Value::Map{{"@", entry}};
-  if (!given.is_map() || given["@"].is_string()) return weights;
-  Value all = given;
-  for (const auto& [pattern, values] : given.map()) {
-    if (values["@"] == Value("init.weights")) continue;
+  if (!fit.given("init") || !fit.is_keyed("init")) return weights;
+  const Options table = fit.keyed("init");
+  Value all = fit.get("init");
+  for (const std::string& pattern : table.names()) {
+    if (stored_values(table.child(pattern))) continue;
     all.set(pattern, pattern.ends_with("bias") ? Value(Value::Map{{"@", "init.zeros"}}) : weights);
   }
   return all;
@@ -35,7 +37,7 @@ Lines lines_of(const Options& fit, const Fix& fix) {
     case FixedOption::lr: return {{option_path_of(fit.get("optim"), "lr"), fix.value}};
     case FixedOption::clip: return {{"clip", Value::Map{{"norm", fix.value}}}};
     case FixedOption::normalize: return {{"data", Value::Map{{"@", "data:normalize"}, {"source", fit.get("data")}}}};
-    case FixedOption::init: return {{"init", initial_values(fit.get("init"), fix.value)}};
+    case FixedOption::init: return {{"init", initial_values(fit, fix.value)}};
     case FixedOption::accumulate:
     case FixedOption::batch: return {{std::string(name_of(fix.option)), fix.value}};
   }

@@ -109,6 +109,32 @@ TEST_CASE("healthy runs of other kinds get no verdict") {
   fine_tuned.val = [](int i) { return 0.12 + 0.3 * std::exp(-i / 30.0); };
   CHECK(kinds_of(fine_tuned.figures()).empty());
 
+  Run tuned_text;  // small updates of a trained language model, whose loss had fallen before
+  tuned_text.update = 5e-4;
+  tuned_text.loss = [](int i) { return 2.9 + 0.1 * std::exp(-i / 200.0); };
+  tuned_text.val = [](int i) { return 2.95 + 0.1 * std::exp(-i / 200.0); };
+  const auto of_text = [](bool begins_trained) {
+    return [begins_trained](HealthFigures& figures) {
+      figures.run.begins_trained = begins_trained;
+      figures.run.classes = 0;
+      figures.run.prior_loss = unmeasured;
+    };
+  };
+  CHECK(kinds_of(changed(tuned_text, of_text(true))).empty());
+  CHECK(kinds_of(changed(tuned_text, of_text(false))) == Kinds{"rate_too_low"});
+
+  // A trained model with saturated and with sparse units, on data that it does not know yet.
+  Run taken_over;
+  taken_over.loss = [](int i) { return 0.3 + 4.5 * std::exp(-i / 40.0); };
+  const auto trained_units = [](bool begins_trained) {
+    return [begins_trained](HealthFigures& figures) {
+      figures.run.begins_trained = begins_trained;
+      figures.units.front().dead_at_start = 0.8;
+    };
+  };
+  CHECK(kinds_of(changed(taken_over, trained_units(true))).empty());
+  CHECK(kinds_of(changed(taken_over, trained_units(false))) == Kinds{"exploding_gradients"});
+
   Run negative;  // a loss of the recipe's own, which falls below 0
   negative.loss = [](int i) { return -1.0 - i / 100.0; };
   CHECK(kinds_of(changed(negative, [](HealthFigures& figures) {
@@ -119,6 +145,28 @@ TEST_CASE("healthy runs of other kinds get no verdict") {
 }
 
 TEST_CASE("a fit of which nothing was measured gets no verdict") { CHECK(judge(HealthFigures{}).empty()); }
+
+TEST_CASE("a loss that does not depend on the weights has no gradients that vanish or explode along the layers") {
+  Run dead;
+  dead.update = 0;
+  dead.loss = [](int) { return ten_classes; };
+  dead.val = dead.loss;
+  const HealthFigures figures = changed(dead, [](HealthFigures& f) {
+    for (MeasuredStep& row : f.measured) row.gradient_norm = row.square = row.product = 0;
+    f.measured.front().gradient_norm = 1;
+  });
+  REQUIRE(kinds_of(figures) == Kinds{"vanishing_gradients"});
+  CHECK(judge(figures).front().evidence ==
+        "the gradients of all weights are 0, and the loss is 2.3: it does not depend on them");
+}
+
+TEST_CASE("a validation loss below the floor of the labels is a verdict of its own") {
+  const auto with_floor = [](double low) {
+    return [low](HealthFigures& f) { f.run.floor = LabelFloor{.loss = low + 0.05, .low = low, .high = low + 0.1}; };
+  };
+  CHECK(kinds_of(changed(Run{}, with_floor(0.1))).empty());
+  CHECK(kinds_of(changed(Run{}, with_floor(0.4))) == Kinds{"below_floor"});
+}
 
 TEST_CASE("each fault has its own verdict") {
   SECTION("inputs that are too large, or far from 0") {

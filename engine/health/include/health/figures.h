@@ -20,6 +20,7 @@ struct RunFacts {
   std::int64_t total_steps = 0;       // 0: only time bounds the training
   std::int64_t batch = 0;             // samples in a batch
   std::int64_t accumulate = 1;        // batches in an optimizer step
+  bool begins_trained = false;        // whether the model or a part of it begins with the weights of a training
   double lr = unmeasured;             // learning rate of the optimizer's options, without a schedule
   std::int64_t classes = 0;           // 0: the samples do not have one class label each
   double entropy = unmeasured;        // entropy of the training part's labels, in nats
@@ -147,7 +148,8 @@ struct HealthFigures {
   void add(const MeasuredStep& row);
   void add(const MeasuredEvaluation& row);
 
-  bool from_start() const { return first_step == 0; }
+  // Whether what is there at the beginning is an initial state, which initial weights make.
+  bool from_start() const { return first_step == 0 && !run.begins_trained; }
   std::int64_t steps_done() const { return first_step + losses.steps(); }
   // Share of the planned steps after first_step that are done; where the length is unknown, by a run of twice as many
   // steps.

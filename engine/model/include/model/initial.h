@@ -32,6 +32,11 @@ struct StoredValues {
   std::function<NamedTensors(const Options&)> optimizer = {};  // the optimizer's first state; null or empty: its own
 };
 
+// The stored values that an entry of kind "init" reads; null for an entry that draws.
+const StoredValues* stored_values(const Options& init);
+// Whether an option of entries "init" states stored values for the model or for a part of it.
+bool begins_with_stored(const Options& options, std::string_view option);
+
 // The value of an option that holds an entry of kind "init", for a parameter of this shape. Error{recipe} for stored
 // values, which need a name.
 Initializer initializer_of(const Options& options, std::string_view option, const Shape& shape);
