@@ -300,6 +300,8 @@ void of_searches(Registry& registry) {
       Entry("result.batch", "field", "Of lab.find.batch: the samples of a step.")
           .with(Option("now", "the fit's").integer())
           .with(Option("suggestion", "soonest at the same loss within 5 %, for a knee in its range").integer())
+          .with(Option("accumulate", "micro-batches of a step").integer())
+          .with(Option("micro_batch", "the option `batch` for the suggestion").integer())
           .with(Option("lr", "learning rate for the suggestion; nil where no rule gives one").number())
           .with(Option("knee", "`low` and `high`: where larger batches begin to waste samples").any())
           .with(Option("efficiency", "`low` and `high`: the share of the batch's samples that is not wasted").any())

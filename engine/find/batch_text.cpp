@@ -80,6 +80,8 @@ Value to_value(const FoundBatch& found) {
       {"status", "done"},
       {"batch", Value::Map{{"now", found.batch},
                            {"suggestion", found.suggestion},
+                           {"accumulate", found.accumulate},
+                           {"micro_batch", found.micro_batch()},
                            {"lr", finite_or_nil(found.scaled_rate)},
                            {"knee", Value::Map{{"low", finite_or_nil(found.knee_low)},
                                                {"high", finite_or_nil(found.knee_high)}}},

@@ -96,7 +96,7 @@ void register_find(Registry& registry) {
                rate},
         Finder{"batch", "Finds a batch for a fit, from the noise of its gradients and the speed of steps.",
                "local found = lab.run(lab.find.batch { fit = build { lr = 1e-3, batch = 64 } })\n"
-               "return build { batch = found.batch.suggestion, lr = found.batch.lr }",
+               "return build { batch = found.batch.micro_batch, lr = found.batch.lr }",
                batch},
         Finder{"optimizer", "Compares a few optimizers for a fit, each at its best rate.",
                "local found = lab.run(lab.find.optimizer { fit = build { lr = 1e-3 } })\n"

@@ -27,7 +27,14 @@ struct Candidate {
 
 Candidate candidate(std::string name, Value::Map options) { return {std::move(name), Value(std::move(options))}; }
 
-// The fit's own optimizer first, then the usual ones that have other names.
+// Whether a fit's own optimizer makes the candidate needless: the same entry, with a say of its own in all options that
+// the candidate states. Plain SGD is another optimizer than SGD with momentum.
+bool covers(const Value& own, const Value& candidate) {
+  return own["@"] == candidate["@"] &&
+         std::ranges::all_of(candidate.map(), [&](const auto& option) { return !own[option.first].is_nil(); });
+}
+
+// The fit's own optimizer first, then the usual ones that it does not cover.
 std::vector<Candidate> candidates(const Value& own) {
   const std::string& entry = own["@"].string();
   std::vector<Candidate> all{{entry.substr(entry.find('.') + 1), own, true}};
@@ -35,9 +42,15 @@ std::vector<Candidate> candidates(const Value& own) {
        std::array{candidate("AdamW", {{"@", "optim.AdamW"}}),
                   candidate("SGD with momentum 0.9", {{"@", "optim.SGD"}, {"momentum", 0.9}}),
                   candidate("RMSprop", {{"@", "optim.RMSprop"}}), candidate("Lion", {{"@", "optim.Lion"}})}) {
-    if (one.optimizer["@"] != own["@"]) all.push_back(std::move(one));
+    if (!covers(own, one.optimizer)) all.push_back(std::move(one));
   }
   return all;
+}
+
+// The rate that the optimizer has where the recipe states none; NaN for one without a rate of its own.
+double default_rate(const Options& optimizer) {
+  const Option* lr = optimizer.entry().find("lr");
+  return lr && lr->fallback.is_number() ? lr->fallback.number() : std::nan("");
 }
 
 class OptimizerSearch {
@@ -51,7 +64,8 @@ class OptimizerSearch {
     tuned.usual_rate = learning_rate(optimizer);
     tuned.curve = scan(one.optimizer, start_of(one.optimizer));
     tuned.good = good_rates(tuned.curve);
-    tuned.loss = tuned.error = tuned.usual_loss = std::nan("");
+    tuned.loss = tuned.error = tuned.usual_loss = tuned.default_loss = std::nan("");
+    tuned.default_rate = default_rate(optimizer);
     if (tuned.good.low == 0) return tuned;
     const double best = best_of(tuned.curve)->rate;
     for (const double rate : {best / 2, best, best * 2}) {
@@ -62,6 +76,7 @@ class OptimizerSearch {
       tuned.error = error;
     }
     tuned.usual_loss = mean_loss(one.optimizer, tuned.usual_rate).mean;
+    if (tuned.has_other_default()) tuned.default_loss = mean_loss(one.optimizer, tuned.default_rate).mean;
     return tuned;
   }
 

@@ -45,8 +45,13 @@ std::string optimizer_text(const FoundOptimizer& found) {
       found.seeds, found.steps, found.steps / 3);
   text += fmt::format("tuned, the worst optimizer is {}\n", above(found.most(), least));
   for (const TunedOptimizer& one : found.all) {
-    if (std::isnan(one.usual_loss)) continue;
-    text += fmt::format("{} at its usual rate is {}\n", one.name, above(one.usual_loss, least));
+    const char* const its = one.is_own ? "the recipe's" : "its usual";
+    if (!std::isnan(one.usual_loss))
+      text += fmt::format("{} at {} rate is {}\n", one.name, its, above(one.usual_loss, least));
+    if (!one.has_other_default()) continue;
+    text += fmt::format(
+        "{} at its default rate {:g} {}\n", one.name, one.default_rate,
+        std::isnan(one.default_loss) ? "does not keep the loss finite" : "is " + above(one.default_loss, least));
   }
   return text;
 }
@@ -58,17 +63,21 @@ Value to_value(const FoundOptimizer& found) {
     for (const RatePoint& point : one.curve)
       curve.push_back(Value::Map{{"lr", point.rate}, {"loss", finite_or_nil(point.loss)}});
     const bool is_found = std::isfinite(one.loss);
-    all.push_back(Value::Map{{"name", one.name},
-                             {"own", one.is_own},
-                             {"lr", is_found ? Value(one.rate) : Value()},
-                             {"loss", finite_or_nil(one.loss)},
-                             {"error", finite_or_nil(one.error)},
-                             {"good", Value::Map{{"low", one.good.low},
-                                                 {"high", one.good.high},
-                                                 {"octaves", one.good.octaves()},
-                                                 {"is_open", one.good.is_open}}},
-                             {"usual", Value::Map{{"lr", one.usual_rate}, {"loss", finite_or_nil(one.usual_loss)}}},
-                             {"curve", std::move(curve)}});
+    all.push_back(Value::Map{
+        {"name", one.name},
+        {"own", one.is_own},
+        {"lr", is_found ? Value(one.rate) : Value()},
+        {"loss", finite_or_nil(one.loss)},
+        {"error", finite_or_nil(one.error)},
+        {"good", Value::Map{{"low", one.good.low},
+                            {"high", one.good.high},
+                            {"octaves", one.good.octaves()},
+                            {"is_open", one.good.is_open}}},
+        {"usual", Value::Map{{"lr", one.usual_rate}, {"loss", finite_or_nil(one.usual_loss)}}},
+        {"default", one.has_other_default()
+                        ? Value(Value::Map{{"lr", one.default_rate}, {"loss", finite_or_nil(one.default_loss)}})
+                        : Value()},
+        {"curve", std::move(curve)}});
   }
   const TunedOptimizer& best = found.all[found.suggestion];
   return Value::Map{

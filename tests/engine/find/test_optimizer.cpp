@@ -82,6 +82,21 @@ TEST_CASE("optimizers are tuned and compared for a small fit, twice the same") {
   CHECK(to_json(to_value(find_optimizer(full_registry(), fit, settings, {.seeds = 2}))) == once);
 }
 
+TEST_CASE("beside plain SGD, SGD with momentum is tried, and the default of a rate that the recipe has changed") {
+  prepare_arithmetic(1);
+  Spec fit = small_fit(R"(, "epochs": 1)");
+  fit.value.set("optim", parse_json(R"({"@": "optim.SGD", "lr": 0.2})", "test"));
+  fit.value = full_registry().check(fit.value, "fit");
+  const FoundOptimizer found = find_optimizer(full_registry(), fit, test_settings(), {.seeds = 2});
+  std::vector<std::string> names;
+  for (const TunedOptimizer& one : found.all) names.push_back(one.name);
+  CHECK(names == std::vector<std::string>{"SGD", "AdamW", "SGD with momentum 0.9", "RMSprop", "Lion"});
+  CHECK(found.all[0].usual_rate == 0.2);
+  CHECK(found.all[0].default_rate == 0.001);
+  CHECK(found.all[0].default_loss > found.all[0].usual_loss);  // an epoch at 0.001 is too short
+  CHECK_FALSE(found.all[1].has_other_default());
+}
+
 TEST_CASE("the rate of a wrapped optimizer is found") {
   CHECK(option_path_of(parse_json(R"({"@": "optim.AdamW"})", "test"), "lr") == "optim.lr");
   CHECK(option_path_of(parse_json(R"({"@": "optim.SAM", "base": {"@": "optim.SGD", "lr": 1}})", "test"), "lr") ==

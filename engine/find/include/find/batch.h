@@ -42,6 +42,9 @@ struct FoundBatch {
   std::vector<BatchPoint> curve = {};  // in rising order of size
   std::string ended_by = {};           // why no larger size was tried
   double rate = 0, scaled_rate = 0;    // learning rates of the recipe and for the suggestion; NaN: no rule
+
+  // The option `batch` that makes the suggested step of `accumulate` micro-batches.
+  std::int64_t micro_batch() const { return suggestion / accumulate; }
 };
 
 struct BatchOptions {

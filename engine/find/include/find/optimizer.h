@@ -2,6 +2,7 @@
 // range of rates that are nearly as good.
 #pragma once
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,11 @@ struct TunedOptimizer {
   GoodRates good = {};                // the good rates of `curve`
   double usual_rate = 0;              // the entry's default rate; for the fit's own optimizer the recipe's rate
   double usual_loss = 0;              // the mean over the seeds at the usual rate
+  double default_rate = 0;            // the entry's default rate; NaN: it has none
+  double default_loss = 0;            // the mean over the seeds at this rate; NaN unless has_other_default()
+
+  // Whether the recipe has another rate than the entry's default.
+  bool has_other_default() const { return !std::isnan(default_rate) && default_rate != usual_rate; }
 };
 
 struct FoundOptimizer {
@@ -52,15 +58,16 @@ struct OptimizerOptions {
   SearchContext context = {};
 };
 
-// Trains a checked lab.fit, whose length is in epochs, steps or FLOPs, with its own optimizer, AdamW, SGD with momentum
-// RMSprop and Lion: nine rates or more by factors of two with one seed and a third of the length, then the best and its
-// neighbours with each seed and the whole length, and the usual rate. Nothing is written, and the recipe's functions in
-// `on` are not called. Error{recipe} for a fit with a step of its own, and where no optimizer keeps the loss finite.
+// Trains a checked lab.fit, whose length is in epochs, steps or FLOPs, with its own optimizer, AdamW, SGD with
+// momentum, RMSprop and Lion: nine rates or more by factors of two with one seed and a third of the length, then the
+// best and its neighbours with each seed and the whole length, the usual rate, and the own optimizer's default rate.
+// Nothing is written, and the recipe's functions in `on` are not called. Error{recipe} for a fit with a step of its
+// own, and where no optimizer keeps the loss finite.
 FoundOptimizer find_optimizer(const Registry& registry, const Spec& fit, const RunSettings& settings,
                               const OptimizerOptions& options);
 
 std::string optimizer_text(const FoundOptimizer& found);
-// { kind = "finder", optimizer = { name, lr, … }, optimizers = { … } }
+// { kind = "finder", optimizer = { suggestion, lr, octaves }, optimizers = { … } }
 Value to_value(const FoundOptimizer& found);
 
 }  // namespace trainlab
