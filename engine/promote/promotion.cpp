@@ -131,7 +131,8 @@ class Promotion final : public Observer {
       return;
     }
     const double gain = (decision.value - *decision.rival_value) * (plan_.minimize(metric_) ? -1 : 1);
-    decision.is_promoted = gain >= -rule_.number("by");
+    // A model that has no value on this data any more serves nobody.
+    decision.is_promoted = !std::isfinite(*decision.rival_value) || gain >= -rule_.number("by");
     decision.reason =
         fmt::format("{}, and {:.4g} of {} on the same data", own, *decision.rival_value, decision.rival.string());
   }
