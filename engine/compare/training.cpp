@@ -19,7 +19,7 @@ double interpolated(const Point& before, const Point& after, double value) {
 }  // namespace
 
 Training training(std::span<const Point> validations, const Target& target) {
-  Training result{.apart = samples_apart(validations)};
+  Training result;
   const Point* before = nullptr;
   for (const Point& point : validations) {
     result.seconds = point.seconds;

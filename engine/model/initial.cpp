@@ -196,9 +196,12 @@ const StoredValues* stored_values(const Options& init) {
   return std::any_cast<StoredValues>(&init.entry().implementation);
 }
 
+const StoredValues* stored_for_whole(const Options& options, std::string_view option) {
+  return options.given(option) && !options.is_keyed(option) ? stored_values(options.child(option)) : nullptr;
+}
+
 bool begins_with_stored(const Options& options, std::string_view option) {
-  if (!options.given(option)) return false;
-  if (!options.is_keyed(option)) return stored_values(options.child(option)) != nullptr;
+  if (!options.is_keyed(option)) return stored_for_whole(options, option) != nullptr;
   const Options table = options.keyed(option);
   return std::ranges::any_of(
       table.names(), [&](const std::string& pattern) { return stored_values(table.child(pattern)) != nullptr; });
@@ -243,11 +246,9 @@ std::vector<std::string> initialize_by_pattern(Model& model, const Options& opti
 }
 
 NamedTensors initial_optimizer(const Options& options, std::string_view option) {
-  if (!options.given(option)) return {};
   if (!options.is_keyed(option)) {
-    const Options init = options.child(option);
-    const StoredValues* source = stored_values(init);
-    return source && source->optimizer ? source->optimizer(init) : NamedTensors();
+    const StoredValues* source = stored_for_whole(options, option);
+    return source && source->optimizer ? source->optimizer(options.child(option)) : NamedTensors();
   }
   const Options table = options.keyed(option);
   for (const std::string& pattern : table.names()) {

@@ -61,17 +61,19 @@ void read_run(const std::string& folder, ReadRuns& runs) {
     runs.cut_short.push_back(folder + " was cut short" + (reason.is_string() ? ": " + reason.string() : ""));
     return;
   }
+  const auto is_positive = [](const Value& value) {
+    return value.is_number() && std::isfinite(value.number()) && value.number() > 0;
+  };
   const auto number = [&](const Value& value, const std::string& name) {
-    if (value.is_number() && std::isfinite(value.number()) && value.number() > 0) return value.number();
+    if (is_positive(value)) return value.number();
     throw recipe_error(folder + ": expected a number above 0 as " + name + " of its summary, found " + value.brief());
   };
   const double parameters = number(summary["parameters"], "parameters");
   // Plans spend 6 N D FLOPs. So where the FLOPs of the run are known, its tokens are those with which this holds, as a
   // sample may be a window of many tokens or an image over which a convolution uses its weights many times.
   const Value& flops = summary["flops"];
-  const bool has_flops = flops.is_number() && std::isfinite(flops.number()) && flops.number() > 0;
-  const double tokens =
-      has_flops ? flops.number() / (flops_per_parameter_and_token * parameters) : number(summary["samples"], "samples");
+  const double tokens = is_positive(flops) ? flops.number() / (flops_per_parameter_and_token * parameters)
+                                           : number(summary["samples"], "samples");
   runs.points.push_back({parameters, tokens, number(summary["metrics"]["val.loss"], "val.loss")});
 }
 

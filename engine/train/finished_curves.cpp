@@ -30,12 +30,10 @@ std::string key_of(const FitPlan& plan, const Options& fit, const StageContext& 
   if (plan.length.total_steps == 0 || !context.settings->extended.empty()) return "";
   Value spec = fit.value();
   spec.set("seed", Value());
-  if (fit.given("init") && !fit.is_keyed("init")) {
-    if (const StoredValues* const source = stored_values(fit.child("init"))) {
-      Value init = spec["init"];
-      init.set(source->option, Value());
-      spec.set("init", std::move(init));
-    }
+  if (const StoredValues* const source = stored_for_whole(fit, "init")) {
+    Value init = spec["init"];
+    init.set(source->option, Value());
+    spec.set("init", std::move(init));
   }
   std::string text = fit.registry().print(spec) + "\n" + plan.monitor;
   if (holds_function(spec)) text += "\n" + context.manifest->recipe_hash();

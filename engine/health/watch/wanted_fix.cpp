@@ -16,8 +16,7 @@ bool is_open(const FitPlan& plan, FixedOption option) {
     case FixedOption::clip: return !plan.options.given("clip");
     case FixedOption::batch:
     case FixedOption::accumulate: return !is_auto_batch(plan.options) && plan.budget == 0;
-    case FixedOption::init:
-      return !plan.options.given("init") || plan.options.is_keyed("init") || !begins_with_stored(plan.options, "init");
+    case FixedOption::init: return !stored_for_whole(plan.options, "init");
     case FixedOption::lr:
     case FixedOption::normalize: return true;
   }

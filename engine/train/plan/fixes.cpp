@@ -22,7 +22,7 @@ std::string_view name_of(FixedOption option) { return option_names[static_cast<s
 // comes from a file of weights stays.
 Value initial_values(const Options& fit, const Value& entry) {
   const Value weights = Value::Map{{"@", entry}};
-  if (!fit.given("init") || !fit.is_keyed("init")) return weights;
+  if (!fit.is_keyed("init")) return weights;
   const Options table = fit.keyed("init");
   Value all = fit.get("init");
   for (const std::string& pattern : table.names()) {

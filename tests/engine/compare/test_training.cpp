@@ -95,6 +95,7 @@ TEST_CASE("a training that has failed has reached nothing") {
 TEST_CASE("a training survives a file") {
   Training one = training(std::vector<Point>{{1, 0.5, 10}, {2, 1.0, 20}}, accuracy);
   one.has_failed = true;
+  one.apart = 10;
   const Training same = Training::from_value(parse_json(to_json(one.to_value()), "test"));
   CHECK(same.arrival == one.arrival);
   CHECK(same.seconds == one.seconds);

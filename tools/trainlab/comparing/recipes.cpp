@@ -62,15 +62,8 @@ Request request_for(const Arguments& given, const Side& side) {
 // The facts in which two comparisons must agree to be the same comparison. The recipe's own modules are compared when a
 // run has ended.
 Value asked_value(const Arguments& given, const Question& question, const Side& a, const Side& b) {
-  const auto side = [](const Side& one) {
-    Value::Map parameters;
-    for (const GivenParameter& parameter : one.parameters) parameters.emplace(parameter.name, parameter.text);
-    return Value::Map{{"recipe", absolute_path(one.recipe).string()},
-                      {"hash", hash_file(one.recipe)},
-                      {"parameters", std::move(parameters)}};
-  };
-  return Value::Map{{"a", side(a)},
-                    {"b", side(b)},
+  return Value::Map{{"a", asked_of(absolute_path(a.recipe), a.parameters)},
+                    {"b", asked_of(absolute_path(b.recipe), b.parameters)},
                     {"target", target_text(question.target)},
                     {"not_worse", question.margin ? Value(*question.margin) : Value()},
                     {"seeds", question.seeds ? Value(*question.seeds) : Value("auto")},
@@ -200,10 +193,11 @@ class Trainer {
       if (!train_pair(static_cast<std::int64_t>(record_.pairs.size()) + 1)) return false;
       longest = std::max(longest, steady_seconds() - begun - now);
       const int count = static_cast<int>(record_.pairs.size());
-      if (looks.is_look(count)) check_target(record_.pairs, question_.target);
-      const bool is_clear =
-          looks.is_look(count) && compare::judge(record_.pairs, question_.target, question_.margin, looks).is_clear;
-      record_.has_ended = is_clear || count >= looks.most();
+      if (looks.is_look(count)) {
+        check_target(record_.pairs, question_.target);
+        record_.has_ended =
+            compare::judge(record_.pairs, question_.target, question_.margin, looks).is_clear || count >= looks.most();
+      }
       record_.write();
       tell_pair();
     }

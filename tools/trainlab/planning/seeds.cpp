@@ -18,7 +18,6 @@
 #include "core/words.h"
 #include "planning/topic.h"
 #include "report/texts.h"
-#include "run/folder.h"
 #include "trainings/ended_fit.h"
 #include "trainings/ended_trainings.h"
 #include "trainings/facts.h"
@@ -91,16 +90,16 @@ std::optional<Outcome> train(const Arguments& given, const Arguments& plain, dou
     if (within && seed > 1 && now - begun + longest > *within) break;
     const fs::path folder = trainings.folder / fmt::format("seed-{:03}", seed);
     const Request request = request_for_recipe(plain);
-    const Value before = read_summary(folder);
+    const bool had_result = has_result(folder);
     if (std::optional<Outcome> outcome = train_with_seed(request, folder, seed)) return outcome;
     check_same_sources(request.recipe, trainings.folder / "seed-001", folder);
-    // A training that had ended before counts without the start of its process.
-    const bool had_ended = is_finished(before) || has_diverged(before);
-    const double seconds = had_ended ? before["seconds"].number() : steady_seconds() - now;
+    const EndedFit ended = ended_fit(folder);
+    // A training of an earlier command counts without the start of its process.
+    const double seconds = had_result ? ended.summary["seconds"].number() : steady_seconds() - now;
     longest = std::max(longest, seconds);
     trainings.seconds += seconds;
     const int failed = trainings.failed;
-    add(trainings, seed, folder, ended_fit(folder));
+    add(trainings, seed, folder, ended);
     say(given,
         fmt::format("seed {} of at most {}: ", seed, count) +
             (trainings.failed > failed ? "failed" : trainings.metric + " " + short_number(trainings.values.back())) +

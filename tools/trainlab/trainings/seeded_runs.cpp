@@ -49,22 +49,24 @@ void write_asked(const fs::path& folder, const Value& asked, bool has_ended) {
 
 }  // namespace
 
+Value asked_of(const fs::path& recipe, std::span<const GivenParameter> parameters) {
+  Value::Map texts;
+  for (const GivenParameter& one : parameters) texts.insert_or_assign(one.name, one.text);  // a later one wins
+  return Value::Map{{"recipe", recipe.string()}, {"hash", hash_file(recipe)}, {"parameters", std::move(texts)}};
+}
+
 Value asked_by(const Request& request) {
-  Value::List parameters;
-  for (const GivenParameter& one : request.parameters) parameters.push_back(Value::List{one.name, one.text});
   Value options = request.options;
   for (const char* of_output : {"json", "quiet"}) options.map().erase(of_output);
-  return Value::Map{{"recipe", request.recipe.string()},
-                    {"hash", hash_file(request.recipe)},
-                    {"parameters", std::move(parameters)},
-                    {"options", std::move(options)}};
+  Value asked = asked_of(request.recipe, request.parameters);
+  asked.set("options", std::move(options));
+  return asked;
 }
 
 fs::path folder_for(const fs::path& parent, const Value& asked) {
   if (const std::vector<fs::path> before = numbered(parent); !before.empty()) {
     const Value last = read_json(asked_in(before.back()));
-    // As JSON, which has one form of a number.
-    if (to_json(last["asked"]) == to_json(asked) && last["has_ended"] == Value(false)) return before.back();
+    if (last["asked"] == asked && last["has_ended"] == Value(false)) return before.back();
   }
   const fs::path folder = made_folder(parent);
   write_asked(folder, asked, false);
@@ -73,8 +75,13 @@ fs::path folder_for(const fs::path& parent, const Value& asked) {
 
 void mark_ended(const fs::path& folder) { write_asked(folder, read_json(asked_in(folder))["asked"], true); }
 
+bool has_result(const fs::path& folder) {
+  const Value summary = read_summary(folder);
+  return is_finished(summary) || has_diverged(summary);
+}
+
 std::optional<Outcome> train_with_seed(Request request, const fs::path& folder, std::int64_t seed) {
-  if (const Value summary = read_summary(folder); is_finished(summary) || has_diverged(summary)) return std::nullopt;
+  if (has_result(folder)) return std::nullopt;
   request.command = "run";
   request.options.set("out", folder.string());
   request.options.set("seed", seed);

@@ -50,7 +50,7 @@ struct Training {
 
 // The training with these validations, in the order of their seconds. The arrival is interpolated between the first
 // validation that has reached the target and the one before, linearly in the seconds, so that the time until
-// the next validation does not count.
+// the next validation does not count. `apart` is left to the caller, who knows whether these are all validations.
 Training training(std::span<const Point> validations, const Target& target);
 
 // The usual samples of training between two validations; NaN where there are none, or their samples are not known.

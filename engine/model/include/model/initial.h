@@ -34,6 +34,9 @@ struct StoredValues {
 
 // The stored values that an entry of kind "init" reads; null for an entry that draws.
 const StoredValues* stored_values(const Options& init);
+// The same of an option with a single entry for the whole model; null too for a table by patterns, and where the option
+// was not given.
+const StoredValues* stored_for_whole(const Options& options, std::string_view option);
 // Whether an option of entries "init" states stored values for the model or for a part of it.
 bool begins_with_stored(const Options& options, std::string_view option);
 
