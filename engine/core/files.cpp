@@ -288,9 +288,13 @@ AppendFile::~AppendFile() {
 }
 
 AppendFile::AppendFile(AppendFile&& other) noexcept
-    : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)), size_(other.size_) {}
+    : path_(std::move(other.path_)),
+      fd_(std::exchange(other.fd_, -1)),
+      size_(other.size_),
+      is_synced_(other.is_synced_) {}
 
 void AppendFile::append(std::string_view bytes) {
+  is_synced_ = false;
   try {
     write_all(fd_, path_, bytes);
   } catch (...) {
@@ -300,6 +304,10 @@ void AppendFile::append(std::string_view bytes) {
   size_ += static_cast<std::int64_t>(bytes.size());
 }
 
-void AppendFile::sync() { sync_all(fd_, path_); }
+void AppendFile::sync() {
+  if (is_synced_) return;
+  sync_all(fd_, path_);
+  is_synced_ = true;
+}
 
 }  // namespace trainlab

@@ -40,11 +40,11 @@ double LossCurve::mean(double from, double to) const {
 }
 
 Value LossCurve::to_value() const {
-  const auto numbers = [](const LossBlock& block) { return Value::List{block.steps, block.sum}; };
-  Value::List blocks;
-  for (const LossBlock& block : blocks_) blocks.push_back(numbers(block));
-  return Value::Map{{"blocks", std::move(blocks)},
-                    {"recent", numbers(recent_)},
+  Value::List sums;
+  for (const LossBlock& block : blocks_) sums.push_back(block.sum);
+  return Value::Map{{"sums", std::move(sums)},
+                    {"last_steps", blocks_.empty() ? 0 : blocks_.back().steps},
+                    {"recent", Value::List{recent_.steps, recent_.sum}},
                     {"steps", steps_},
                     {"block_steps", block_steps_},
                     {"first", first_},
@@ -53,15 +53,15 @@ Value LossCurve::to_value() const {
 
 LossCurve LossCurve::of_value(const Value& value) {
   const auto number = [](const Value& one, double otherwise) { return one.is_number() ? one.number() : otherwise; };
-  const auto block = [&](const Value& one) {
-    const Value::List& list = one.list();
-    return LossBlock{.steps = list.at(0).integer(), .sum = list.at(1).number()};
-  };
   LossCurve curve;
-  for (const Value& one : value["blocks"].list()) curve.blocks_.push_back(block(one));
-  curve.recent_ = block(value["recent"]);
+  if (!value["sums"].is_list()) return curve;  // a checkpoint of an earlier version
+  const Value::List& recent = value["recent"].list();
+  curve.recent_ = {.steps = recent.at(0).integer(), .sum = recent.at(1).number()};
   curve.steps_ = value["steps"].integer();
   curve.block_steps_ = value["block_steps"].integer();
+  for (const Value& sum : value["sums"].list())
+    curve.blocks_.push_back({.steps = curve.block_steps_, .sum = sum.number()});
+  if (!curve.blocks_.empty()) curve.blocks_.back().steps = value["last_steps"].integer();
   curve.first_ = number(value["first"], unmeasured);
   curve.worst_ = number(value["worst"], curve.worst_);
   return curve;

@@ -163,26 +163,33 @@ void CheckpointFolder::commit(const Checkpoint& checkpoint) {
     write_best(*checkpoint.best, FolderSync::with_next_file);
     info.set("best_weights", commit_stem("best", checkpoint.best->step));
   }
+  Value best = info["best_weights"];
   if (!checkpoint.kept.empty()) info.set("kept", Value::Map(checkpoint.kept.begin(), checkpoint.kept.end()));
   const std::string stem = commit_stem("last", checkpoint.step);
   commit_file(stem, checkpoint.tensors, std::move(info));
+  best_of_.insert_or_assign(stem, std::move(best));
   remove_old(stem);
 }
 
-void CheckpointFolder::remove_old(const std::string& newest) const {
+void CheckpointFolder::remove_old(const std::string& newest) {
   std::set<std::string> keep{newest};
   const std::vector<fs::path> all = commits(folder_);
   for (std::size_t i = 0; i < all.size() && i < kept_checkpoints; ++i) keep.insert(all[i].stem().string());
+  std::map<std::string, Value> best_of;
   for (const fs::path& commit : all) {
-    if (!keep.contains(commit.stem().string())) continue;
+    const std::string stem = commit.stem().string();
+    if (!keep.contains(stem)) continue;
     try {
-      const Value best = read_commit(commit)["best_weights"];
-      if (best.is_string()) keep.insert(best.string());
+      const auto known = best_of_.find(stem);
+      best_of.emplace(stem, known == best_of_.end() ? read_commit(commit)["best_weights"] : known->second);
     } catch (const Error&) {
       // The commit may name best weights, and may be readable another time: all stays until it is an older one.
       return;
     }
   }
+  best_of_ = std::move(best_of);
+  for (const auto& [stem, best] : best_of_)
+    if (best.is_string()) keep.insert(best.string());
   std::vector<fs::path> old;
   for (const auto& entry : fs::directory_iterator(folder_)) {
     const std::string stem = entry.path().stem().string();

@@ -87,7 +87,7 @@ bool rename_folder(const std::filesystem::path& from, const std::filesystem::pat
 void truncate_file(const std::filesystem::path& path, std::int64_t length);
 
 // A file that grows by whole records. append() writes unbuffered, in order, and takes back what a failed call has
-// written of a record; sync() makes it durable. Belongs to one thread.
+// written of a record; sync() makes what was appended since the last sync() durable. Belongs to one thread.
 class AppendFile {
  public:
   explicit AppendFile(const std::filesystem::path& path);  // made when missing, opened at its end
@@ -102,6 +102,7 @@ class AppendFile {
   std::filesystem::path path_;
   int fd_ = -1;
   std::int64_t size_ = 0;
+  bool is_synced_ = false;  // whoever wrote the file before may have been killed
 };
 
 // Hex BLAKE2b-256 of the bytes; of the file's bytes (streamed).

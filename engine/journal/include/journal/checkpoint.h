@@ -91,11 +91,12 @@ class CheckpointFolder {
   void commit_file(const std::string& stem, const NamedTensors& tensors, Value info,
                    FolderSync folder_sync = FolderSync::now) const;
   void set_aside(const std::filesystem::path& commit) const;
-  void remove_old(const std::string& newest) const;
+  void remove_old(const std::string& newest);
 
   std::filesystem::path folder_;
   std::function<void(const std::string&)> say_;
   std::optional<std::int64_t> best_on_disk_;
+  std::map<std::string, Value> best_of_;  // the name of the best weights, or nil, by the name of a kept commit
 };
 
 }  // namespace trainlab
