@@ -4,7 +4,8 @@
 // One fit takes turns with the watch and without it, for as many steps as lie between two steps whose layers, weights
 // and gradients the watch reads: each stretch with the watch has one of these, as in any training of this length.
 //
-//   bench_health MNIST-FOLDER    prints {"model", "steps", "step_us", "watch"} for each: medians; share of a step
+//   bench_health MNIST-FOLDER    prints {"model", "steps", "step_us", "watch"} for each: medians; `watch` is a
+//                                share of a step, from "low" to "high" with 95 %
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
@@ -12,6 +13,7 @@
 
 #include "core/statistics.h"
 #include "health/health.h"
+#include "profile/interval.h"
 #include "support/fit_support.h"
 #include "tensor/types.h"
 
@@ -20,6 +22,7 @@ using namespace trainlab;
 namespace {
 
 constexpr std::size_t least_pairs = 60;
+constexpr double least_seconds = 20;  // in which pairs are made
 
 // Seconds that the thread which trains has computed, so that other work on the machine counts little.
 double computed_seconds() {
@@ -122,12 +125,18 @@ void measure(const Registry& registry, const char* model, const std::string& lay
                            R"(, "validate": ")" + std::to_string(steps) + R"( steps"})";
   spec->value = registry.check(parse_json(text, "bench"), "fit");
   const auto turns = std::make_shared<Turns>();
-  while (turns->with.size() < least_pairs) run_in_turns(Options(registry, spec, "fit"), turns);
+  const double began = computed_seconds();
+  while (turns->with.size() < least_pairs || computed_seconds() - began < least_seconds)
+    run_in_turns(Options(registry, spec, "fit"), turns);
   std::vector<double> shares;
   const std::size_t pairs = std::min(turns->with.size(), turns->without.size());
   for (std::size_t i = 0; i < pairs; ++i) shares.push_back(turns->with[i] / turns->without[i] - 1);
-  std::printf("{\"model\": \"%s\", \"steps\": %d, \"step_us\": %.1f, \"watch\": %.4f, \"pairs\": %zu}\n", model, steps,
-              upper_median(turns->without) / static_cast<double>(turns->stretch) * 1e6, upper_median(shares), pairs);
+  const Interval watch = median_interval(shares);
+  std::printf(
+      "{\"model\": \"%s\", \"steps\": %d, \"step_us\": %.1f, \"watch\": %.4f, \"low\": %.4f, \"high\": %.4f, "
+      "\"pairs\": %zu}\n",
+      model, steps, upper_median(turns->without) / static_cast<double>(turns->stretch) * 1e6, watch.median, watch.low,
+      watch.high, pairs);
   std::fflush(stdout);
 }
 
