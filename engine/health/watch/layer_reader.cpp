@@ -43,8 +43,7 @@ std::size_t LayerReader::place_of(const Layer& layer) {
 void LayerReader::whole_model(const at::Tensor& input, const at::Tensor& output) {
   if (is_first_ && input.defined() && input.is_floating_point()) reading_->input = sample_of(input, most_input);
   if (classes_ > 1 && output.defined() && output.dim() == 2 && output.size(1) == classes_) {
-    reading_->output =
-        output.detach().slice(0, 0, output.size(0), 1 + output.size(0) / 256).to(at::kFloat).contiguous();
+    reading_->output = sample_rows(output, 1, {1 + output.size(0) / 256, 1});
   }
   // An activation that is the model's last layer is left out, because its output is meant to be near its limits.
   if (latest_output_.defined() && latest_output_.is_same(output)) reading_->units[latest_] = {};

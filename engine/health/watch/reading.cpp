@@ -29,6 +29,9 @@ void each_place(std::size_t count, F&& take) {
   for (std::size_t part = 0; place < count; ++part) take(place++, part);
 }
 
+// Without asking an operator for a tensor that is there.
+at::Tensor on_host(const at::Tensor& sample) { return sample.is_cpu() ? sample : sample.cpu(); }
+
 struct Spread {
   double mean = 0, deviation = 0, root_mean_square = 0;
 };
@@ -77,7 +80,7 @@ void ReadingFigures::add_units(const Reading& reading, HealthFigures& figures, M
     const auto& [read, nonlinearity] = reading.units[i];
     if (!read.defined() || read.numel() == 0) continue;
     UnitFigures& unit = figures.units[i];
-    const at::Tensor sample = read.cpu();
+    const at::Tensor sample = on_host(read);
     const std::span<const float> values = values_of(sample);
     last = spread_of(values).deviation;
     if (std::isnan(first)) first = last;
@@ -107,8 +110,8 @@ void ReadingFigures::add_weights(const Reading& reading, MeasuredStep& row) cons
   double square = 0, product = 0, before = 0, after = 0, first = unmeasured, last = unmeasured;
   for (std::size_t i = 0; i < reading.weights.size(); ++i) {
     if (!reading.next_weights[i].defined() || !reading.next_gradients[i].defined()) continue;
-    const at::Tensor w0 = reading.weights[i].cpu(), w1 = reading.next_weights[i].cpu();
-    const at::Tensor g0 = reading.gradients[i].cpu(), g1 = reading.next_gradients[i].cpu();
+    const at::Tensor w0 = on_host(reading.weights[i]), w1 = on_host(reading.next_weights[i]);
+    const at::Tensor g0 = on_host(reading.gradients[i]), g1 = on_host(reading.next_gradients[i]);
     const std::span<const float> w = values_of(w0), v = values_of(w1), g = values_of(g0), h = values_of(g1);
     Sum of_ww{}, of_uu{}, of_gg{}, of_gh{}, of_gu{}, of_hu{};
     each_place(w.size(), [&](std::size_t k, std::size_t part) {
@@ -148,14 +151,14 @@ void ReadingFigures::add_weights(const Reading& reading, MeasuredStep& row) cons
 void ReadingFigures::add(const Reading& reading, HealthFigures& figures) {
   MeasuredStep row{.step = static_cast<double>(reading.step), .rate = reading.rate};
   if (reading.input.defined() && std::isnan(figures.input.root_mean_square)) {
-    const at::Tensor input = reading.input.cpu();
+    const at::Tensor input = on_host(reading.input);
     const Spread spread = spread_of(values_of(input));
     figures.input.mean = spread.mean;
     figures.input.deviation = spread.deviation;
     figures.input.root_mean_square = spread.root_mean_square;
   }
   if (reading.output.defined() && reading.output.numel() > 0) {
-    const at::Tensor output = reading.output.cpu();
+    const at::Tensor output = on_host(reading.output);
     row.top_share = top_share(values_of(output), static_cast<std::size_t>(output.size(1)));
   }
   add_units(reading, figures, row);

@@ -36,6 +36,39 @@ std::vector<std::int64_t> spacings(at::IntArrayRef shape, std::int64_t axis) {
   return all;
 }
 
+// sample_rows() without operators, each of which costs more than the few values do.
+at::Tensor read_rows(const at::Tensor& tensor, std::int64_t axis, const std::vector<std::int64_t>& every) {
+  struct Axis {
+    std::int64_t count, stride, at = 0;
+  };
+  const auto read = [&](std::int64_t along) {
+    const std::int64_t spacing = every[static_cast<std::size_t>(along)];
+    return Axis{(tensor.size(along) + spacing - 1) / spacing, tensor.stride(along) * spacing};
+  };
+  std::vector<Axis> outer;
+  std::int64_t rows = 1;
+  for (std::int64_t along = 0; along < tensor.dim(); ++along) {
+    if (along == axis) continue;
+    outer.push_back(read(along));
+    rows *= outer.back().count;
+  }
+  const Axis units = read(axis);
+  at::Tensor out = at::detail::empty_cpu({rows, units.count}, at::kFloat);
+  float* to = out.mutable_data_ptr<float>();
+  const float* from = tensor.const_data_ptr<float>();
+  for (std::int64_t row = 0; row < rows; ++row) {
+    for (std::int64_t unit = 0; unit < units.count; ++unit) *to++ = from[unit * units.stride];
+    // The next row: the last axis that has one moves on, and the axes behind it begin again.
+    for (auto one = outer.rbegin(); one != outer.rend(); ++one) {
+      from += one->stride;
+      if (++one->at < one->count) break;
+      from -= one->count * one->stride;
+      one->at = 0;
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 at::Tensor sample_of(const at::Tensor& tensor, std::int64_t most) {
@@ -48,9 +81,9 @@ at::Tensor sample_of(const at::Tensor& tensor, std::int64_t most) {
   return dense.detach().as_strided({count}, {spacing}).to(at::kFloat, /*non_blocking=*/false, /*copy=*/true);
 }
 
-at::Tensor sample_units(const at::Tensor& activation, std::int64_t axis) {
-  at::Tensor part = activation.detach();
-  const std::vector<std::int64_t> every = spacings(part.sizes(), axis);
+at::Tensor sample_rows(const at::Tensor& tensor, std::int64_t axis, const std::vector<std::int64_t>& every) {
+  if (tensor.is_cpu() && tensor.scalar_type() == at::kFloat) return read_rows(tensor, axis, every);
+  at::Tensor part = tensor.detach();
   for (std::int64_t along = 0; along < part.dim(); ++along) {
     const std::int64_t spacing = every[static_cast<std::size_t>(along)];
     if (spacing > 1) part = part.slice(along, 0, part.size(along), spacing);
@@ -58,6 +91,10 @@ at::Tensor sample_units(const at::Tensor& activation, std::int64_t axis) {
   const std::int64_t units = part.size(axis);
   if (axis != part.dim() - 1) part = part.movedim(axis, -1);
   return part.reshape({-1, units}).to(at::kFloat, /*non_blocking=*/false, /*copy=*/true).contiguous();
+}
+
+at::Tensor sample_units(const at::Tensor& activation, std::int64_t axis) {
+  return sample_rows(activation, axis, spacings(activation.sizes(), axis));
 }
 
 std::int64_t sampled_values(std::int64_t values, std::int64_t most) {

@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <span>
+#include <vector>
 
 namespace trainlab {
 
@@ -12,6 +13,10 @@ namespace trainlab {
 at::Tensor sample_of(const at::Tensor& tensor, std::int64_t most);
 // The most values of such a sample of a tensor with this number of values: fewer than two times `most`.
 std::int64_t sampled_values(std::int64_t values, std::int64_t most);
+
+// Some values of a tensor as float32 [rows, units]: `every` has the spacing of the values along each axis, and `axis`
+// is the axis of the units, from 0.
+at::Tensor sample_rows(const at::Tensor& tensor, std::int64_t axis, const std::vector<std::int64_t>& every);
 
 // At most about 128 rows and 512 units of an activation, as float32 [rows, units]; where samples have places, as images
 // do, at most 16 samples and some of their places. `axis`: the axis of the units, from 0.

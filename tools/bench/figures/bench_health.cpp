@@ -34,6 +34,7 @@ double computed_seconds() {
 // Whether the watch is on in the present stretch, and the seconds of the stretches so far.
 struct Turns {
   std::int64_t stretch = 0;
+  // The order is on, off, off, on: a training that becomes faster while it warms up must not favour one of the two.
   bool is_on = true;
   double begun = 0;
   std::vector<double> with = {}, without = {};
@@ -47,7 +48,7 @@ class TakesTurns final : public LoopObserver {
     if (step % turns_->stretch != 0) return;
     const double now = computed_seconds();
     if (step > 2 * turns_->stretch) (turns_->is_on ? turns_->with : turns_->without).push_back(now - turns_->begun);
-    turns_->is_on = !turns_->is_on;
+    turns_->is_on = (step / turns_->stretch + 1) / 2 % 2 == 0;
     turns_->begun = now;
   }
 
