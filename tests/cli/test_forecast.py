@@ -55,6 +55,17 @@ class Forecast(CliTest):
         self.train("--seed", "99", "--out", "alone/r/001")
         self.assertEqual(self.summary(self.folder / "alone/r/001")["forecast"]["references"], 0)
 
+    def test_runs_that_begin_from_other_runs_are_the_same_recipe(self):
+        """A training that begins each day where that of the day before ended is told by those before it."""
+        rule = 'stop = function(run) if run.epoch >= 20 and lab.seed == 99 then return "enough" end end,'
+        self.recipe(epochs="1")
+        self.train("--out", "runs/a/001")
+        self.recipe(epochs="40", more='  init = lab.warm_start { from = before }, keep = "last",\n  ' + rule + "\n")
+        self.write("r.lua", 'local before = lab.param { "before", type = "path" }\n' + (self.folder / "r.lua").read_text())
+        for number, (before, seed) in enumerate((("a/001", 1), ("b/001", 2), ("b/002", 99)), 1):
+            self.train("--before", f"runs/{before}", "--seed", seed, "--out", f"runs/b/{number:03}")
+        self.assertEqual(self.summary(self.folder / "runs/b/003")["forecast"]["references"], 2)
+
     def test_the_newest_finished_runs_count(self):
         """Those with the highest numbers: 1000 is newer than 999. Runs with the same curve count once."""
         rule = 'stop = function(run) if run.epoch >= 20 and lab.seed == 99 then return "enough" end end,'

@@ -454,6 +454,15 @@ class Seeds(PlanTest):
         compared = self.run_program("compare", *2 * ["runs/plan/r/001"], "--target", "val.loss=-1", code=2)
         self.assert_said(compared, "neither A nor B has reached val.loss = -1")
 
+        # Seeds that were interrupted in the last training go on with the same command.
+        asked = json.loads((folder / "asked.json").read_text())
+        self.write("runs/plan/r/001/asked.json", json.dumps({**asked, "has_ended": False}))
+        shutil.rmtree(folder / "seed-005")
+        rows = (folder / "seed-004/metrics.jsonl").stat().st_mtime_ns
+        goes_on = self.plan("seeds", "r.lua", "--threads", "1", "--quiet")
+        self.assertEqual((goes_on["out"], goes_on["values"]), (plan["out"], plan["values"]))
+        self.assertEqual((folder / "seed-004/metrics.jsonl").stat().st_mtime_ns, rows)
+
         other = self.plan("seeds", "r.lua", "--threads", "1", "--quiet", "--set", "epochs=1", "--set", "optim.lr=1e-3")
         self.assertEqual(other["out"], str(folder.parent / "002"))
         self.assertNotEqual(other["values"], plan["values"])

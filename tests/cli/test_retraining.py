@@ -114,6 +114,24 @@ class Retraining(CliTest):
         self.assertTrue(self.summary("f.lua", *within)["promotion"]["promoted"])
         self.assertEqual(self.served("f"), "004")
 
+    def test_a_model_without_a_value_on_the_new_data_is_replaced(self):
+        """The second day's inputs have the other sign, and the first day's model gives outputs without a logarithm."""
+        self.write("f.lua", """local sign = lab.param { "sign", 1 }
+return lab.fit {
+  name = "f", model = lab.nn.Linear(1, { bias = false }), loss = "mse", optim = lab.optim.SGD { lr = 0.5 },
+  data = lab.data.tensors(function() return lab.tensor.ones { 40, 1 } * sign, lab.tensor.ones { 40, 1 } end)
+    :split { train = 0.5, val = 0.5 },
+  metrics = { { name = "log", goal = "max", update = function(out) return math.log(out:mean():item()) end } },
+  keep = "last", epochs = 20, promote = { metric = "val.log" },
+}
+""")
+        self.assertTrue(self.summary("f.lua")["promotion"]["promoted"])
+        second = self.summary("f.lua", "--sign", "-1")["promotion"]
+        self.assertIsNone(second["rival"]["value"])
+        self.assertIn("nan of ", second["reason"])
+        self.assertTrue(second["promoted"])
+        self.assertEqual(self.served("f"), "002")
+
     def test_promotion_by_the_test_part(self):
         data = "lab.data.blobs { samples = 120 }:split { train = 0.5, val = 0.25, test = 0.25 }"
         self.write("f.lua", fit(data=data, more='  promote = { metric = "test.loss" },\n'))
