@@ -61,7 +61,8 @@ class Forecast(CliTest):
         self.recipe(epochs="1")
         self.train("--out", "runs/a/001")
         self.recipe(epochs="40", more='  init = lab.warm_start { from = before }, keep = "last",\n  ' + rule + "\n")
-        self.write("r.lua", 'local before = lab.param { "before", type = "path" }\n' + (self.folder / "r.lua").read_text())
+        parameter = 'local before = lab.param { "before", type = "path" }\n'
+        self.write("r.lua", parameter + (self.folder / "r.lua").read_text())
         for number, (before, seed) in enumerate((("a/001", 1), ("b/001", 2), ("b/002", 99)), 1):
             self.train("--before", f"runs/{before}", "--seed", seed, "--out", f"runs/b/{number:03}")
         self.assertEqual(self.summary(self.folder / "runs/b/003")["forecast"]["references"], 2)

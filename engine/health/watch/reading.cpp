@@ -29,9 +29,6 @@ void each_place(std::size_t count, F&& take) {
   for (std::size_t part = 0; place < count; ++part) take(place++, part);
 }
 
-// Without asking an operator for a tensor that is there.
-at::Tensor on_host(const at::Tensor& sample) { return sample.is_cpu() ? sample : sample.cpu(); }
-
 struct Spread {
   double mean = 0, deviation = 0, root_mean_square = 0;
 };

@@ -97,6 +97,8 @@ at::Tensor sample_units(const at::Tensor& activation, std::int64_t axis) {
   return sample_rows(activation, axis, spacings(activation.sizes(), axis));
 }
 
+at::Tensor on_host(const at::Tensor& sample) { return sample.is_cpu() ? sample : sample.cpu(); }
+
 std::int64_t sampled_values(std::int64_t values, std::int64_t most) {
   const std::int64_t spacing = least_spacing(values, most);
   return (values + spacing - 1) / spacing;

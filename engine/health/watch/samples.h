@@ -24,6 +24,8 @@ at::Tensor sample_units(const at::Tensor& activation, std::int64_t axis);
 // The number of values of such a sample of an activation of this shape.
 std::int64_t sampled_unit_values(at::IntArrayRef shape, std::int64_t axis);
 
+// The sample where the host can read it, without asking an operator for what is there.
+at::Tensor on_host(const at::Tensor& sample);
 // The values of a sample, which is on the host.
 inline std::span<const float> values_of(const at::Tensor& sample) {
   return {sample.const_data_ptr<float>(), static_cast<std::size_t>(sample.numel())};

@@ -100,9 +100,8 @@ std::string remedies_text(const TriedRemedies& remedies) {
     if (one.quality) text += "    quality: " + quality_text(*one.quality) + "\n";
   }
   const JoinedRemedies& together = remedies.joined;
-  const bool is_one = std::ranges::count(remedies.all, together.set, &Remedy::set) > 0;
-  if (together.set.empty() || is_one) return text;
-  return text + "  together: " + words_of(together.set) + " " + ratio_text(together.ratio) + "\n";
+  if (together.set.empty() || together.ratio.median == 0) return text;
+  return text + "  to apply: " + words_of(together.set) + " " + ratio_text(together.ratio) + "\n";
 }
 
 Value remedies_value(const TriedRemedies& remedies) {

@@ -259,7 +259,8 @@ JoinedRemedies join_remedies(const std::vector<Remedy>& remedies, const RatioOfC
     joined.ratio = *gain;
     joined.set = std::move(with);
   }
-  if (winners.empty() || joined.set == winners.front().set) return joined;
+  if (winners.empty()) return joined;
+  // What won did so with some luck, which a measurement after the choice does not have.
   const std::optional<Interval> whole = ratio({}, joined.set);
   if (whole && is_gain(*whole)) return {.set = joined.set, .ratio = *whole};
   return {.set = winners.front().set, .ratio = winners.front().ratio};

@@ -337,6 +337,25 @@ TEST_CASE("an AppendFile grows by whole records, whichever call fails") {
   }
 }
 
+TEST_CASE("an AppendFile syncs what was appended once, and again after a sync that failed") {
+  AppendFile file(fresh_folder("sync") / "a");
+  file.append("1\n");
+  {
+    FailingCalls calls(1, ENOSPC);
+    const ScopedFileCalls scope(calls);
+    CHECK(error_of([&] { file.sync(); }).find("disk full") == 0);
+  }
+  FailingCalls calls(100, ENOSPC);
+  const ScopedFileCalls scope(calls);
+  file.sync();
+  CHECK(calls.calls() == 1);
+  file.sync();
+  CHECK(calls.calls() == 1);
+  file.append("2\n");
+  file.sync();
+  CHECK(calls.calls() == 3);
+}
+
 TEST_CASE("an AppendFile goes on at the end and can be moved") {
   const fs::path folder = fresh_folder("append2");
   write_atomic(folder / "a", "12\n");

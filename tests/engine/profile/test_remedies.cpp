@@ -397,13 +397,17 @@ TEST_CASE("remedies that win and keep the result are joined where they are faste
   };
   CHECK(join_remedies(all, no_whole).set == Texts{"b"});
   CHECK(join_remedies(all, no_whole).ratio.median == 3);
+  // One remedy alone is measured once more, too.
   asked.clear();
-  Remedy of_two = all[1];  // one remedy of two changes needs no further measurement
+  Remedy of_two = all[1];
   of_two.set = {"b", "c"};
   CHECK(join_remedies({of_two}, ratio).set == Texts{"b", "c"});
+  CHECK(join_remedies({of_two}, ratio).ratio.median == 4);
+  CHECK(join_remedies({all[1]}, no_whole).ratio.median == 3);
+  CHECK(asked == std::vector<std::pair<Texts, Texts>>(2, {{}, {"b", "c"}}));
+  asked.clear();
   of_two.pairs = 4;  // too few for an interval
   CHECK(join_remedies({of_two}, ratio).set.empty());
-  CHECK(join_remedies({all[1]}, ratio).ratio.median == 3);
   CHECK(join_remedies({all[2], all[5]}, ratio).set.empty());
   CHECK(asked.empty());
 }
@@ -572,7 +576,7 @@ TEST_CASE("remedies that change the result are judged by trainings of the same t
 
   const TriedRemedies tried{.all = remedies, .joined = {.set = {"optim.lr=0.01", "--threads 1"}, .ratio = {3, 2, 4}}};
   const std::string text = remedies_text(tried);
-  CHECK(text.ends_with("\n  together: --set optim.lr=0.01 --threads 1 3.00 (2.00 to 4.00)\n"));
+  CHECK(text.ends_with("\n  to apply: --set optim.lr=0.01 --threads 1 3.00 (2.00 to 4.00)\n"));
   CHECK(text.find("    quality: val.loss ") != std::string::npos);
   CHECK(text.find(", worse; 5 pairs, 600 ms each\n") != std::string::npos);
   CHECK(text.find("; 5 failed with the change, 0 without\n") != std::string::npos);

@@ -127,7 +127,7 @@ using RatioOfChanges = std::function<std::optional<Interval>(const std::vector<s
                                                              const std::vector<std::string>& with)>;
 
 // Joins the remedies that win and keep the result: from the greatest gain on, each is tried beside those joined before,
-// and joins if it is a gain still. Pure but for `ratio`.
+// and joins if it is a gain still. All of them are measured once more together. Pure but for `ratio`.
 JoinedRemedies join_remedies(const std::vector<Remedy>& remedies, const RatioOfChanges& ratio);
 
 // Tries the remedies for a profiled fit or task, until the seconds of the options are over: short runs with and without
