@@ -42,13 +42,9 @@ double LossCurve::mean(double from, double to) const {
 Value LossCurve::to_value() const {
   Value::List sums;
   for (const LossBlock& block : blocks_) sums.push_back(block.sum);
-  return Value::Map{{"sums", std::move(sums)},
-                    {"last_steps", blocks_.empty() ? 0 : blocks_.back().steps},
-                    {"recent", Value::List{recent_.steps, recent_.sum}},
-                    {"steps", steps_},
-                    {"block_steps", block_steps_},
-                    {"first", first_},
-                    {"worst", worst_}};
+  return Value::Map{{"sums", std::move(sums)}, {"recent", Value::List{recent_.steps, recent_.sum}},
+                    {"steps", steps_},         {"block_steps", block_steps_},
+                    {"first", first_},         {"worst", worst_}};
 }
 
 LossCurve LossCurve::of_value(const Value& value) {
@@ -61,7 +57,9 @@ LossCurve LossCurve::of_value(const Value& value) {
   curve.block_steps_ = value["block_steps"].integer();
   for (const Value& sum : value["sums"].list())
     curve.blocks_.push_back({.steps = curve.block_steps_, .sum = sum.number()});
-  if (!curve.blocks_.empty()) curve.blocks_.back().steps = value["last_steps"].integer();
+  // The last block has what the full ones before it leave of all steps.
+  const std::int64_t before_last = (std::ssize(curve.blocks_) - 1) * curve.block_steps_;
+  if (!curve.blocks_.empty()) curve.blocks_.back().steps = curve.steps_ - before_last;
   curve.first_ = number(value["first"], unmeasured);
   curve.worst_ = number(value["worst"], curve.worst_);
   return curve;

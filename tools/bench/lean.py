@@ -1,7 +1,7 @@
 """Whether lean states and weights learn as well: the last validation losses of short trainings, three seeds each.
 
 A way is compared with the way whose state it keeps in less memory, of the same seeds. Its mean is right where it is no
-worse than that one's mean by more than the spread of that one's three seeds. Trainings with Adafactor differ from those
+worse than that one's mean by more than the spread of its first three seeds. Trainings with Adafactor differ from those
 with AdamW as much as two seeds do, so that both are trained with three further seeds, and the means are of all six.
 """
 
@@ -13,7 +13,7 @@ from programs import HERE, TRAINLAB, fit_summary
 
 RECIPE = os.path.join(HERE, "recipes", "lean.lua")
 SEEDS = (1, 2, 3)
-MORE_SEEDS = {"AdamW": (5, 6, 7), "Adafactor": (5, 6, 7)}  # the rates were chosen with the seed 4
+MORE_SEEDS = dict.fromkeys(("AdamW", "Adafactor"), (5, 6, 7))  # the rates were chosen with the seed 4
 # What is said of a way, the arguments of the recipe, and what the way is compared with.
 WAYS = (
     ("AdamW", [], None),
@@ -44,7 +44,7 @@ def measure(row, net, what, path, steps):
         losses = {way: {seed: loss.result() for seed, loss in of.items()} for way, of in losses.items()}
     for way, _, full in WAYS:
         three = [losses[full or way][seed] for seed in SEEDS]
-        peer, off = f"spread of the seeds 1, 2, 3 {max(three) - min(three):.4f}", ""
+        peer, off = f"spread of the seeds {', '.join(map(str, SEEDS))} {max(three) - min(three):.4f}", ""
         if full:
             peer = f"{full}: {peer}"
             off = f"mean {statistics.mean(loss - losses[full][seed] for seed, loss in losses[way].items()):+.4f}"

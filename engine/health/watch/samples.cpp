@@ -18,6 +18,9 @@ at::Tensor read_sample(const at::Tensor& dense, std::int64_t count, std::int64_t
   return out;
 }
 
+// The number of values that are read of `size` values at this spacing.
+std::int64_t read_of(std::int64_t size, std::int64_t spacing) { return (size + spacing - 1) / spacing; }
+
 std::int64_t least_spacing(std::int64_t values, std::int64_t most) { return std::max<std::int64_t>(values / most, 1); }
 
 constexpr std::int64_t most_sampled_rows = 128, most_sampled_units = 512;
@@ -36,14 +39,14 @@ std::vector<std::int64_t> spacings(at::IntArrayRef shape, std::int64_t axis) {
   return all;
 }
 
-// sample_rows() without operators, each of which costs more than the few values do.
+// Does the work of sample_rows() without operators: calling one costs more than reading these few values.
 at::Tensor read_rows(const at::Tensor& tensor, std::int64_t axis, const std::vector<std::int64_t>& every) {
   struct Axis {
     std::int64_t count, stride, at = 0;
   };
   const auto read = [&](std::int64_t along) {
     const std::int64_t spacing = every[static_cast<std::size_t>(along)];
-    return Axis{(tensor.size(along) + spacing - 1) / spacing, tensor.stride(along) * spacing};
+    return Axis{read_of(tensor.size(along), spacing), tensor.stride(along) * spacing};
   };
   std::vector<Axis> outer;
   std::int64_t rows = 1;
@@ -75,7 +78,7 @@ at::Tensor sample_of(const at::Tensor& tensor, std::int64_t most) {
   const at::Tensor dense = tensor.is_non_overlapping_and_dense() ? tensor : tensor.detach().contiguous();
   std::int64_t spacing = least_spacing(dense.numel(), most);
   while (spacing > 1 && dense.dim() > 0 && std::gcd(spacing, dense.size(-1)) > 1) ++spacing;
-  const std::int64_t count = (dense.numel() + spacing - 1) / spacing;
+  const std::int64_t count = read_of(dense.numel(), spacing);
   if (dense.is_cpu() && dense.scalar_type() == at::kFloat) return read_sample<float>(dense, count, spacing);
   if (dense.is_cpu() && dense.scalar_type() == at::kDouble) return read_sample<double>(dense, count, spacing);
   return dense.detach().as_strided({count}, {spacing}).to(at::kFloat, /*non_blocking=*/false, /*copy=*/true);
@@ -101,14 +104,13 @@ at::Tensor on_host(const at::Tensor& sample) { return sample.is_cpu() ? sample :
 
 std::int64_t sampled_values(std::int64_t values, std::int64_t most) {
   const std::int64_t spacing = least_spacing(values, most);
-  return (values + spacing - 1) / spacing;
+  return read_of(values, spacing);
 }
 
 std::int64_t sampled_unit_values(at::IntArrayRef shape, std::int64_t axis) {
   const std::vector<std::int64_t> every = spacings(shape, axis);
   std::int64_t product = 1;
-  for (std::size_t along = 0; along < every.size(); ++along)
-    product *= (shape[along] + every[along] - 1) / every[along];
+  for (std::size_t along = 0; along < every.size(); ++along) product *= read_of(shape[along], every[along]);
   return product;
 }
 

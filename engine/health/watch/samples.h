@@ -24,7 +24,7 @@ at::Tensor sample_units(const at::Tensor& activation, std::int64_t axis);
 // The number of values of such a sample of an activation of this shape.
 std::int64_t sampled_unit_values(at::IntArrayRef shape, std::int64_t axis);
 
-// The sample where the host can read it, without asking an operator for what is there.
+// The sample on the host. A sample that is there already is returned without a call of an operator.
 at::Tensor on_host(const at::Tensor& sample);
 // The values of a sample, which is on the host.
 inline std::span<const float> values_of(const at::Tensor& sample) {

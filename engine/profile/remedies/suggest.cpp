@@ -260,7 +260,7 @@ JoinedRemedies join_remedies(const std::vector<Remedy>& remedies, const RatioOfC
     joined.set = std::move(with);
   }
   if (winners.empty()) return joined;
-  // What won did so with some luck, which a measurement after the choice does not have.
+  // A choice among measurements favours those that were lucky. This measurement comes after the choice.
   const std::optional<Interval> whole = ratio({}, joined.set);
   if (whole && is_gain(*whole)) return {.set = joined.set, .ratio = *whole};
   return {.set = winners.front().set, .ratio = winners.front().ratio};

@@ -63,4 +63,18 @@ TEST_CASE("figures come back from a checkpoint as they were") {
   CHECK(back.losses.steps() == 8);
 }
 
+TEST_CASE("a curve of losses goes on from a checkpoint as if it had not ended, in the middle of a block, too") {
+  for (const int before : {255, 256, 1'001, 1'003}) {
+    LossCurve whole;
+    for (int i = 0; i < before; ++i) whole.add(1.0 / (1 + i));
+    LossCurve back = LossCurve::of_value(parse_json(to_json(whole.to_value()), "test"));
+    CHECK(back.mean(0.9, 1) == whole.mean(0.9, 1));
+    for (int i = before; i < before + 50; ++i) {
+      whole.add(1.0 / (1 + i));
+      back.add(1.0 / (1 + i));
+    }
+    CHECK(to_json(back.to_value()) == to_json(whole.to_value()));
+  }
+}
+
 }  // namespace trainlab::figures_test

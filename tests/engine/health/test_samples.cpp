@@ -11,7 +11,7 @@ namespace trainlab::samples_test {
 
 namespace {
 
-// numel values, all different.
+// A tensor of this shape, whose values are all different.
 at::Tensor counted(at::IntArrayRef shape) {
   return at::arange(c10::multiply_integers(shape), at::TensorOptions().dtype(at::kFloat)).reshape(shape);
 }
@@ -23,7 +23,7 @@ TEST_CASE("rows are read at the spacing of each axis, with the units last") {
   const at::Tensor wanted =
       images.slice(0, 0, 5, 2).slice(2, 0, 7, 3).slice(3, 0, 9, 4).movedim(1, -1).reshape({-1, 6});
   CHECK(at::equal(sample_rows(images, 1, {2, 1, 3, 4}), wanted));
-  // As operators take them, which other types of values need.
+  // Values of other types are read by operators.
   CHECK(at::equal(sample_rows(images.to(at::kDouble), 1, {2, 1, 3, 4}), wanted));
   // Channels that come last in memory.
   const at::Tensor last = images.contiguous(at::MemoryFormat::ChannelsLast);
