@@ -198,7 +198,9 @@ void confirm(const SweepPlan& plan, const Worker& search, const StageContext& co
       is_bounded ? context.most_flops - flops_of(search.study(), context.folder) : context.most_flops;
   std::vector<FreshFit> fits = choose(plan, search.study(), context, most_flops);
   if (fits.empty()) return;  // no trial is complete
-  const ConfirmPlan confirming(plan, std::move(fits), search.longest());
+  const auto [longest, whole] = search.trial_seconds();
+  const double of_training = std::max(longest, whole) / static_cast<double>(plan.terms().repeats);
+  const ConfirmPlan confirming(plan, std::move(fits), of_training);
   const StageContext of_fits = context_of(context, search.used_seconds(), most_flops);
   Worker worker(confirming, of_fits, search.clock());
   const bool is_interrupted = worker.run() == Worker::End::interrupted;

@@ -22,9 +22,8 @@ StudyProgress::StudyProgress(const StudyPlan& plan, const StageContext& context,
       context_(context),
       study_(study),
       seconds_(std::move(seconds)),
-      deadline_(plan.time_budget() > 0 ? seconds_() + plan.time_budget() - used
-                                       : std::numeric_limits<double>::infinity()) {
-  if (context.seconds_left) deadline_ = std::min(deadline_, seconds_() + context.seconds_left());
+      own_end_(plan.time_budget() > 0 ? seconds_() + plan.time_budget() - used
+                                      : std::numeric_limits<double>::infinity()) {
   for (std::int64_t trial = 0; trial < study_.trials().size(); ++trial) {
     if (study_.trials().state(trial) == TrialState::complete) lengths_.add(static_cast<double>(reports_of(trial)));
   }
@@ -40,6 +39,7 @@ bool StudyProgress::is_due() const { return seconds_() - said_ >= quiet_seconds;
 
 void StudyProgress::look() {
   now_ = seconds_();
+  deadline_ = context_.seconds_left ? std::min(own_end_, now_ + context_.seconds_left()) : own_end_;
   const Trials& trials = study_.trials();
   std::erase_if(running_, [&](const auto& one) {
     const auto& [trial, seen] = one;

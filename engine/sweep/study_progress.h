@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <map>
 #include <optional>
 
@@ -46,7 +47,8 @@ class StudyProgress {
   const StageContext& context_;
   const Study& study_;
   std::function<double()> seconds_;
-  double deadline_;  // by that clock: no trial begins afterwards; infinite without a budget of time
+  double own_end_;  // of the stage's own time, by that clock; infinite without such a time
+  double deadline_ = std::numeric_limits<double>::infinity();  // no trial begins afterwards
   double now_ = 0, said_ = 0;
   std::int64_t told_ = 0;  // number of ended trials in the last line
   std::map<std::int64_t, Seen> running_;

@@ -52,15 +52,6 @@ Option stack_option() {
 
 namespace {
 
-// What a stage keeps of its time in the run's budget for what follows its trials: its share, or less where the
-// trainings that follow probably take less, if each takes as long as the longest so far.
-double seconds_at_end(const StudyPlan& plan, const StageContext& context, double longest) {
-  const StudyTerms& terms = plan.terms();
-  const double share = terms.share_at_end * context.seconds_in_all;
-  if (terms.trainings_at_end == 0 || longest == 0) return share;
-  return std::min(share, longest * static_cast<double>(terms.trainings_at_end));
-}
-
 // The numbers of trials that had ended each time the stage was resumed, this time included.
 Value::List resumed(const StageContext& context, const SharedStudy& study) {
   const std::filesystem::path file = context.folder / "resumed.json";
@@ -86,7 +77,8 @@ Value work_on(const StudyPlan& plan, const StageContext& context,
   const Worker* at_work = nullptr;
   if (context.seconds_left) {
     of_trials.seconds_left = [&plan, &context, &at_work] {
-      return context.seconds_left() - seconds_at_end(plan, context, at_work ? at_work->longest() : 0);
+      return context.seconds_left() -
+             seconds_at_end(plan.terms(), context.seconds_in_all, at_work ? at_work->trial_seconds() : TrialSeconds());
     };
   }
   if (plan.terms().trainings_at_end > 0) of_trials.most_flops *= 1 - plan.terms().share_at_end;

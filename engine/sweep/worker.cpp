@@ -39,6 +39,7 @@ std::optional<UsedTime> used_time(const StudyPlan& plan, const StageContext& con
 
 constexpr std::chrono::milliseconds poll{5};
 constexpr int most_polls = 100;
+constexpr double least_move = 0.05;  // seconds by which a deadline moves before the storage hears of the move
 // A trial during which this many processes died is not given to another process.
 constexpr std::int64_t most_lost = 10;
 
@@ -91,8 +92,9 @@ Worker::Worker(const StudyPlan& plan, const StageContext& context, std::function
              [this](std::int64_t trial) { return planned_flops(plan_, study_, plans_, trial); }),
       progress_(plan, context, study_.study(), seconds, used_ ? used_->seconds() : 0),
       seconds_(std::move(seconds)),
-      longest_(plan.terms().longest) {
-  begin_time();
+      trial_seconds_{.longest = plan.terms().longest} {
+  tell_deadline();
+  if (used_) used_->save();
 }
 
 // A trial for this process, unless its end is known already. False when there is none.
@@ -256,22 +258,15 @@ Worker::End Worker::work() {
 }
 
 // Trials of other processes count: of those that run now, and of those before a resume.
-double Worker::longest() const {
+const TrialSeconds& Worker::trial_seconds() const {
   const Trials& trials = study_.study().trials();
   const std::int64_t ended =
       trials.count(TrialState::complete) + trials.count(TrialState::pruned) + trials.count(TrialState::failed);
-  if (ended == ended_) return longest_;
+  if (ended == ended_) return trial_seconds_;
   ended_ = ended;
-  const auto seconds_of = [&](std::int64_t trial) {
-    const Value& seconds = study_.stored(trial).info["seconds"];
-    return is_final(study_.stored(trial).state) && seconds.is_number() ? seconds.number() : 0;
-  };
-  for (std::int64_t t = 0; t < trials.size(); ++t) {
-    // The seconds of a trial that has continued another one begin with those of the other.
-    const Value& parent = study_.stored(t).info["parent"];
-    longest_ = std::max(longest_, seconds_of(t) - (parent.is_integer() ? seconds_of(parent.integer()) : 0));
-  }
-  return longest_;
+  const TrialSeconds stored = seconds_of_trials(study_);
+  trial_seconds_ = {.longest = std::max(trial_seconds_.longest, stored.longest), .whole = stored.whole};
+  return trial_seconds_;
 }
 
 void Worker::train(std::vector<LeasedTrial> trials) {
@@ -280,7 +275,7 @@ void Worker::train(std::vector<LeasedTrial> trials) {
   // Several trials train together only if each of them fits.
   const double flops = flops_.cap(trials.front().lease.trial);
   if (!while_leased(trials, [&] { ends = fits_.run(trials, flops); })) return;
-  longest_ = std::max(longest_, (seconds_() - begun) / static_cast<double>(trials.size()));
+  trial_seconds_.longest = std::max(trial_seconds_.longest, (seconds_() - begun) / static_cast<double>(trials.size()));
   tell(trials, ends);
 }
 
@@ -340,7 +335,8 @@ double Worker::own_seconds_left() const {
 }
 
 double Worker::run_seconds_left() const {
-  return context_.seconds_left ? context_.seconds_left() - longest() : std::numeric_limits<double>::infinity();
+  if (!context_.seconds_left) return std::numeric_limits<double>::infinity();
+  return context_.seconds_left() - trial_seconds().longest;
 }
 
 // An engine that helps does not know the stage's own time.
@@ -349,14 +345,15 @@ std::string Worker::why_over() {
   return own_seconds_left() <= run_seconds_left() ? own_time_is_used : budget_is_used;
 }
 
-// The trials that may train together and end in time: a stack of n takes at most n times as long as a trial. The first
-// trial of a study trains alone, because nothing is known of its length.
+// The trials that may train together and end in time. A stack of n takes at most n times as long as a trial, and twice
+// that time on a machine that has become busy: a stack that is cut short loses all of its trials. The first trial of a
+// study trains alone, because nothing is known of its length.
 std::int64_t Worker::most_in_time() const {
   if (!context_.seconds_left) return std::numeric_limits<std::int64_t>::max();
-  const double longest = this->longest();
+  const double longest = trial_seconds().longest;
   if (longest == 0) return 1;
   constexpr double most = 1e6;
-  return static_cast<std::int64_t>(std::clamp(context_.seconds_left() / longest, 1.0, most));
+  return static_cast<std::int64_t>(std::clamp(context_.seconds_left() / (2 * longest), 1.0, most));
 }
 
 // Whether too little is left of the budget of FLOPs for a new trial.
@@ -366,17 +363,21 @@ bool Worker::are_flops_used() {
   return flops_.are_used();
 }
 
-// The storage says to all processes when the time is over.
-void Worker::begin_time() {
-  const double left = seconds_left();
+// The storage says to all processes when the time is over. That moment moves with what trials take: the storage hears
+// of moves by more than a hundredth of the time that is left.
+void Worker::tell_deadline() {
+  const double left = std::max(seconds_left(), 0.0);
   if (!leads() || std::isinf(left)) return;
-  study_.storage().set_deadline(wall_seconds() + std::max(left, 0.0));
-  if (used_) used_->save();
+  const double deadline = wall_seconds() + left;
+  if (std::abs(deadline - told_deadline_) < std::max(least_move, left / 100)) return;
+  study_.storage().set_deadline(deadline);
+  told_deadline_ = deadline;
 }
 
 void Worker::check_time() {
   if (used_) used_->save_now_and_then();
-  if (stopped_ || (seconds_left() > 0 && !are_flops_used())) return;
+  if (stopped_) return;
+  if (seconds_left() > 0 && !are_flops_used()) return tell_deadline();
   stopped_ = why_over();
   if (leads()) study_.storage().set_deadline(wall_seconds());
 }

@@ -10,6 +10,7 @@
 #include "study/lease_keeper.h"
 #include "study_home.h"
 #include "study_progress.h"
+#include "trial_seconds.h"
 #include "trials/trial_fits.h"
 #include "trials/trial_flops.h"
 #include "used_time.h"
@@ -31,8 +32,8 @@ class Worker {
   const std::optional<std::string>& stopped() const { return stopped_; }
   // The seconds of a budget of time that the study has used; nullopt without a budget, or in an engine that helps.
   std::optional<double> used_seconds() const;
-  // The most seconds that a trial of the study took, as far as this process knows; 0: none has ended.
-  double longest() const;
+  // What trials took: those of all processes, and what this process has trained by its own clock.
+  const TrialSeconds& trial_seconds() const;
   const std::function<double()>& clock() const { return seconds_; }
 
  private:
@@ -55,7 +56,7 @@ class Worker {
   std::string why_over();
   std::int64_t most_in_time() const;
   bool are_flops_used();
-  void begin_time();
+  void tell_deadline();
   void check_time();
   void show();
   void reported();
@@ -72,8 +73,9 @@ class Worker {
   TrialFlops flops_;
   StudyProgress progress_;
   std::function<double()> seconds_;
-  mutable double longest_;
-  mutable std::int64_t ended_ = 0;  // the trials whose time longest_ counts
+  double told_deadline_ = std::numeric_limits<double>::infinity();  // by the wall clock
+  mutable TrialSeconds trial_seconds_;
+  mutable std::int64_t ended_ = 0;  // the trials that trial_seconds_ counts
   bool wait_ = false;               // the last ask() found no trial now, because others are at work
   std::optional<std::string> stopped_;
 };

@@ -175,6 +175,16 @@ TEST_CASE("a confirmation has the last third of the sweep's time") {
   }
 }
 
+TEST_CASE("a search keeps a third of its budget for the confirmation, or what the confirmation will probably take") {
+  const SweepPlan plan(sweep(R"(, "trials": 100, "seeds": 2, "confirm": {"top": 3, "seeds": 4})"), test_settings());
+  CHECK(seconds_at_end(plan.terms(), 300, {}) == Approx(100));
+  // 12 trainings, of which a trial has two; three of the longest trials, and 2 % of the time.
+  CHECK(seconds_at_end(plan.terms(), 300, {.longest = 5, .whole = 2}) == Approx(12 + 15 + 6));
+  CHECK(seconds_at_end(plan.terms(), 300, {.longest = 50, .whole = 20}) == Approx(100));
+  const SweepPlan alone(sweep(R"(, "trials": 100)"), test_settings());
+  CHECK(seconds_at_end(alone.terms(), 300, {.longest = 5, .whole = 2}) == 0);
+}
+
 TEST_CASE("without a training on a fresh seed the search's own best trial stays") {
   const TemporaryFolder folder;
   bool is_search = true;

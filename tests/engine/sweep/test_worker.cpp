@@ -397,10 +397,46 @@ TEST_CASE("no trial begins that would end too late by the trials of other proces
   }
   context.seconds_left = [&now, until = now + 35] { return until - now; };
   Worker worker(plan, context, [&] { return now; });
-  CHECK(worker.longest() == 40);
+  CHECK(worker.trial_seconds().longest == 40);
+  CHECK(worker.trial_seconds().whole == 40);
   CHECK(worker.run() == Worker::End::complete);
   CHECK(worker.stopped() == "the time budget is used");
   CHECK(worker.study().study().trials().size() == 1);
+}
+
+TEST_CASE("the storage hears of a deadline that moves") {
+  prepare_devices();
+  prepare_arithmetic(1);
+  const TemporaryFolder folder;
+  const RunSettings settings = test_settings();
+  const StageContext* at_work = nullptr;
+  const SweepPlan* planned = nullptr;
+  // Whether no trial would begin in 10 s, when the leases of trials that run are valid still.
+  const auto is_over_soon = [&] {
+    const auto storage = find_home(*planned, *at_work).place.open(waiting_of(*at_work));
+    storage->open(planned->description(planned->study()));
+    bool is_over = false;
+    storage->begin({.name = "asks", .supervisor = ""}, wall_seconds() + 10, [&](const StudyChanges& seen) {
+      is_over = seen.is_over;
+      return std::optional<Storage::Begin>();
+    });
+    return is_over;
+  };
+  double left = 5;
+  std::vector<bool> over;
+  const Events events{.validate = [&](std::int64_t trial) {
+    if (std::ssize(over) > trial) return;
+    over.push_back(is_over_soon());
+    left = 1000;
+  }};
+  const SweepPlan plan(sweep(R"(, "trials": 2, "stack": false)", events), settings);
+  StageContext context = quiet_context(folder.path(), settings);
+  context.seconds_left = [&left] { return left; };
+  at_work = &context;
+  planned = &plan;
+  Worker worker(plan, context, steady_seconds);
+  CHECK(worker.run() == Worker::End::complete);
+  CHECK(over == std::vector<bool>{true, false});
 }
 
 TEST_CASE("a sweep on a device that is not there is refused before its first trial") {
