@@ -33,6 +33,21 @@ double quantile_of(const Distribution& distribution, double share) {
 
 double place_of(std::span<const double> sorted, double share) { return share * static_cast<double>(sorted.size() - 1); }
 
+// k of median_interval for n ≥ least_for_interval values. Above 1000 values the normal approximation is used, which
+// differs by at most 1.
+std::size_t rank_of(std::size_t n) {
+  const auto count = static_cast<double>(n);
+  if (n > 1000) return static_cast<std::size_t>(std::floor(count / 2 - 0.98 * std::sqrt(count)));
+  double term = std::pow(0.5, count), below = 0;  // P(X = k), P(X < k)
+  std::size_t k = 0;
+  while (below + term <= 0.025) {
+    below += term;
+    term *= (count - static_cast<double>(k)) / static_cast<double>(k + 1);
+    ++k;
+  }
+  return k;
+}
+
 }  // namespace
 
 double median(std::vector<double> values) {
@@ -93,6 +108,16 @@ double student_power(double limit, double freedom, double centrality) {
 
 double chi_squared_quantile(double share, double freedom) {
   return quantile_of(boost::math::chi_squared(freedom), share);
+}
+
+Value MedianInterval::to_value() const { return Value::Map{{"median", median}, {"low", low}, {"high", high}}; }
+
+MedianInterval median_interval(std::vector<double> values) {
+  const std::size_t n = values.size();
+  if (n == 0) return {};
+  std::ranges::sort(values);
+  const std::size_t k = n < least_for_interval ? 1 : rank_of(n);
+  return {.median = median(values), .low = values[k - 1], .high = values[n - k]};
 }
 
 }  // namespace trainlab

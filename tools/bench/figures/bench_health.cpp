@@ -13,7 +13,6 @@
 
 #include "core/statistics.h"
 #include "health/health.h"
-#include "profile/interval.h"
 #include "support/fit_support.h"
 #include "tensor/types.h"
 
@@ -132,7 +131,7 @@ void measure(const Registry& registry, const char* model, const std::string& lay
   std::vector<double> shares;
   const std::size_t pairs = std::min(turns->with.size(), turns->without.size());
   for (std::size_t i = 0; i < pairs; ++i) shares.push_back(turns->with[i] / turns->without[i] - 1);
-  const Interval watch = median_interval(shares);
+  const MedianInterval watch = median_interval(shares);
   std::printf(
       "{\"model\": \"%s\", \"steps\": %d, \"step_us\": %.1f, \"watch\": %.4f, \"low\": %.4f, \"high\": %.4f, "
       "\"pairs\": %zu}\n",

@@ -2,8 +2,11 @@
 // and of a quantile has a name of its own, because they differ for small samples. Pure functions; any thread.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <vector>
+
+#include "core/value.h"
 
 namespace trainlab {
 
@@ -30,6 +33,27 @@ struct MeanAndError {
   double mean = 0, deviation = 0, error = 0;
 };
 MeanAndError mean_and_error(std::span<const double> values);
+
+// The median of measurements with its interval: times are reported so, because other work on the machine disturbs them.
+struct MedianInterval {
+  double median = 0, low = 0, high = 0;
+  // (high − low) / 2 relative to the median; 0 for a median of 0.
+  double half_width() const { return median == 0 ? 0 : (high - low) / 2 / median; }
+  // The interval of factor / x for this interval of x, which is above 0.
+  MedianInterval inverse(double factor) const { return {factor / median, factor / high, factor / low}; }
+  // { median, low, high }
+  Value to_value() const;
+};
+
+// The fewest values that have a 95 % interval: fewer values all lie on one side of the true median with a probability
+// above 5 %.
+inline constexpr std::size_t least_for_interval = 6;
+
+// The median, and its 95 % interval from order statistics, which assumes nothing of the distribution: [x(k), x(n+1−k)]
+// with the largest k for which a binomial (n, 1/2) is below k with probability at most 0.025 (David and Nagaraja, Order
+// Statistics, §7.1). For fewer than least_for_interval values, the bounds are the smallest and the largest of
+// them; without any value, all three numbers are zero.
+MedianInterval median_interval(std::vector<double> values);
 
 // The quantile 0.9 of the normal distribution, which bounds 80 % on both sides.
 inline constexpr double normal_quantile_90 = 1.2815515655446004;

@@ -3,7 +3,7 @@
 
 #include <numeric>
 
-#include "profile/interval.h"
+#include "core/statistics.h"
 
 namespace trainlab::interval_test {
 
@@ -16,7 +16,7 @@ std::vector<double> first(std::size_t n) {
 }
 
 void check(std::size_t n, double median, double low, double high) {
-  const Interval interval = median_interval(first(n));
+  const MedianInterval interval = median_interval(first(n));
   CHECK(interval.median == median);
   CHECK(interval.low == low);
   CHECK(interval.high == high);
@@ -39,17 +39,17 @@ TEST_CASE("the interval of the median has the ranks of the binomial distribution
 }
 
 TEST_CASE("the interval of many values is that of the exact ranks") {
-  const Interval exact = median_interval(first(1000));
+  const MedianInterval exact = median_interval(first(1000));
   CHECK(exact.low == 469);
   CHECK(exact.high == 532);
-  const Interval approximate = median_interval(first(1002));
+  const MedianInterval approximate = median_interval(first(1002));
   CHECK(approximate.low == Approx(470).margin(1));
   CHECK(approximate.low + approximate.high == 1003);
 }
 
 TEST_CASE("half the width is relative to the median") {
-  CHECK(Interval{.median = 2, .low = 1.9, .high = 2.3}.half_width() == Approx(0.1));
-  CHECK(Interval{}.half_width() == 0);
+  CHECK(MedianInterval{.median = 2, .low = 1.9, .high = 2.3}.half_width() == Approx(0.1));
+  CHECK(MedianInterval{}.half_width() == 0);
 }
 
 }  // namespace trainlab::interval_test
