@@ -81,6 +81,12 @@ Profile short_profile(FitPlan* plan, const Measured& how, const StepLimits& limi
 
 double seconds_for(double length, double most) { return std::min(most, std::max(2.0, 4 * length)); }
 
+void check_timed(const Profile& profile) {
+  if (profile.steps.steps > 0 && profile.steps.step.low > 0) return;
+  throw run_error("no step of stage " + profile.stage + " could be timed: it ends after " +
+                  std::to_string(profile.steps.cold) + " steps");
+}
+
 std::optional<Profile> profile_without_room(const Options& stage, const Error& error) {
   if (!error.lacks_memory()) return std::nullopt;
   Profile profile;

@@ -23,11 +23,10 @@ std::string bar(double share) {
 }
 
 // Samples a second, computed from the interval of a step's time.
-std::optional<Interval> samples_per_second(const Profile& profile) {
-  const Interval& step = profile.steps.step;
+std::optional<MedianInterval> samples_per_second(const Profile& profile) {
+  const MedianInterval& step = profile.steps.step;
   if (profile.samples == 0 || step.low <= 0) return std::nullopt;
-  return Interval{
-      .median = profile.samples / step.median, .low = profile.samples / step.high, .high = profile.samples / step.low};
+  return step.inverse(profile.samples);
 }
 
 Value rhythm_value(const Rhythm& rhythm) {
@@ -113,7 +112,7 @@ Value profile_value(const Profile& profile, const Measures& measures) {
   for (std::size_t i = 0; i < phase_count; ++i) {
     if (steps.self[i] > 0) phases.emplace(std::string(phase_name(static_cast<Phase>(i))), steps.self[i]);
   }
-  const std::optional<Interval> speed = samples_per_second(profile);
+  const std::optional<MedianInterval> speed = samples_per_second(profile);
   // Without a timed step, validations and checkpoints are known at most, and a step is not.
   const auto of_step = [&](Value value) { return steps.steps > 0 ? std::move(value) : Value(); };
   return Value::Map{

@@ -362,6 +362,11 @@ void TaskContext::end_if_over(bool is_durable) {
   throw run_error(*reason);
 }
 
+void TaskContext::passed() {
+  if (from_) return;
+  for (const auto& judge : judges_) judge->passed();
+}
+
 Value TaskContext::finish() {
   if (loop_) loop_->leave();
   end_row();

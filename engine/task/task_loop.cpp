@@ -103,7 +103,7 @@ bool TaskLoop::advance(TaskContext& task) {
     task.end("interrupted", reason);
     throw Error(ErrorKind::interrupted, reason);
   }
-  task.end_if_over(number_ > 0);
+  if (trains(task)) task.end_if_over(number_ > 0);
   if (number_ > 0 && done_ > 0) {
     if (checkpoint_.is_due(done_, task.record_.seconds_since_commit(), true)) task.commit();
   }
@@ -151,11 +151,16 @@ void TaskLoop::restore(const NamedTensors& tensors, const std::string& prefix) c
 }
 
 void TaskLoop::end_step(TaskContext& task) {
-  if (trains(task)) task.stepped(begun_, fetched_, batch_ ? batch_->size : 0);
+  const bool is_of_training = trains(task);
+  if (is_of_training) task.stepped(begun_, fetched_, batch_ ? batch_->size : 0);
   ++done_;
   if (number_ == 0) task.uncounted_step();
   task.end_row();
-  if (number_ == 0) return;
+  if (number_ > 0) tell_observers(task);
+  if (is_of_training) task.passed();
+}
+
+void TaskLoop::tell_observers(TaskContext& task) const {
   const std::int64_t step = task.step();
   for (const auto& observer : task.record_.observers()) {
     if (!observer->wants_step(step)) continue;

@@ -361,7 +361,7 @@ class OneCore(OfTrials):
 
 
 class Outside(OfTrials):
-    """What is wrong with the machine, and not with the recipe."""
+    """Something is wrong with the machine, and not with the recipe."""
 
     def test_changes_of_another_machine(self):
         self.recipe()

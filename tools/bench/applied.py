@@ -1,4 +1,4 @@
-"""What `trainlab profile --apply` promises, beside what `trainlab run --apply` then gains.
+"""Compares the gains that `trainlab profile --apply` promises with those of `trainlab run --apply`.
 
     python3 tools/bench/applied.py [--data DIR] [--seconds S] [--run S] [--only CASE] [--model MODEL] [--size N]
 
@@ -22,7 +22,7 @@ import tempfile
 from bottlenecks import SIZES, asked, parser, profile, stage
 from programs import TRAINLAB, run
 
-# What a case needs for a change that keeps the result: validations that decide nothing, and a core that is idle.
+# Some cases have a change that keeps the result only if validations decide nothing, or if a core is idle.
 MORE = {"validate": ["--set", 'keep="last"']}
 THREADS = {"gemm": ["--threads", "1"]}
 EVALUATED = ("validate", "metrics")

@@ -107,5 +107,5 @@ def stage(options, case, model, size):
 
 
 def profile(options, words, *more):
-    """What `trainlab profile` says of the stage with these arguments."""
+    """Returns the profile of the stage with these arguments."""
     return json.loads(run([TRAINLAB, "profile", *words, "--json", "--quiet", "--seconds", str(options.seconds), *more]))

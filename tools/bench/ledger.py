@@ -1,9 +1,9 @@
-"""What `trainlab check` predicts of the memory of the project's recipes, and what their trainings hold and take.
+"""Compares the memory that `trainlab check` predicts for the project's recipes with the memory of their trainings.
 
     python3 tools/bench/ledger.py [--data DIR] [--only RECIPE]
 
-DIR holds the folder mnist, tinyshakespeare.txt and cifar10-jpeg.tar. For each recipe whose first stage trains fits, on
-one thread:
+DIR holds the folder mnist, tinyshakespeare.txt and cifar10-jpeg.tar. For each recipe whose first stage trains fits or
+is a task, on one thread:
 
 - predicted: the peak of `trainlab check` over that of a whole short training, which the allocator counts; of a sweep or
   an ensemble, the predicted peak of a step over the counted one, of the trial that `trainlab profile` measures;
@@ -11,7 +11,7 @@ one thread:
 - layers: the time of all rows of the table of layers over that of a step that is not timed inside, which is how much
   longer the timing makes a step.
 
-Of a fit with a `step` of its own only the least is predicted, which is left out here.
+The memory of a fit with a `step` of its own, or of a task, cannot be predicted: both have no first ratio here.
 """
 
 import argparse
@@ -23,6 +23,7 @@ from programs import ROOT, TRAINLAB, fit_summary, run
 
 RECIPES = (
     ("autoencoder", ["--epochs", "2"]),
+    ("by_hand", []),
     ("daily", []),
     ("digits", []),
     ("kfold", []),
@@ -48,8 +49,8 @@ def told(command, recipe, arguments, more=()):
 
 
 def peaks(profile, recipe, arguments):
-    """The predicted peak and the counted one, in bytes; None where only the least is predicted."""
-    if "estimated_because" in profile["predicted"]:
+    """The predicted peak and the counted one, in bytes; None where only the least is predicted, or nothing."""
+    if profile["predicted"] is None or "estimated_because" in profile["predicted"]:
         return None
     if "note" in profile:  # a trial of a sweep or an ensemble
         return profile["predicted"]["peak"], profile["memory"]["counted_peak"]

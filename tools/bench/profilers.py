@@ -88,7 +88,7 @@ def our_operators(profile):
 
 
 def profiled(model, seconds):
-    """What `trainlab profile` says of the model."""
+    """Returns the profile of the model."""
     command = [TRAINLAB, "profile", model.recipe, *model.arguments, "--by", "operator", "--threads", "1", "--json",
                "--quiet", "--seconds", str(seconds)]
     return json.loads(run(command))

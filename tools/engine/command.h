@@ -16,7 +16,7 @@ struct Command {
   // supervisor. Raises Error for errors before the recipe is executed.
   int (*execute)(const EngineStart& start);
 
-  // What the help of `trainlab` shows of a command on a recipe, `trainlab NAME RECIPE.lua [flags]`, that an engine does
+  // The help that `trainlab` shows of a command on a recipe, `trainlab NAME RECIPE.lua [flags]`, that an engine does
   // alone: its line in the program's help, the text before its flags (whole lines), and flags of its own. Where the
   // line is empty, the command line is another one and has a record in tools/trainlab/commands, or there is none.
   std::string line = {};

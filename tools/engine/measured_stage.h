@@ -33,8 +33,8 @@ class MeasuredStage : public Execution {
 
   // For the seconds of --seconds, with the recipe's lines told as a run tells them.
   ProfileOptions profile_options(double precision);
-  // What is measured where the whole stage has more options, texts as after --set that follow `flag`. Raises the errors
-  // of the stage.
+  // The measured stage where the whole stage has more options, texts as after --set that follow `flag`. Raises the
+  // errors of the stage.
   Options with_more(const WhatToMeasure& what, const RunSettings& settings, const std::vector<std::string>& texts,
                     const std::string& flag = "--set") const;
 

@@ -107,6 +107,7 @@ class TaskWatch final : public Observer, public RowJudge {
     snapshots_.stepped(step_);
     return std::nullopt;
   }
+  void passed() override { snapshots_.passed(); }
 
  private:
   std::int64_t step_ = 0;

@@ -48,9 +48,13 @@ Snapshots::Tracing::Tracing(double step_samples, double end)
       listening(std::in_place, recorder),
       until(end) {}
 
-void Snapshots::Tracing::next_step() {
-  if (std::exchange(in_step, true)) recorder.ended(Phase::step, {});
+void Snapshots::Tracing::step_began() {
+  in_step = true;
   recorder.began(Phase::step, {});
+}
+
+void Snapshots::Tracing::step_ended() noexcept {
+  if (std::exchange(in_step, false)) recorder.ended(Phase::step, {});
 }
 
 const TraceListener* Snapshots::Recording::listener() const {
@@ -72,9 +76,14 @@ void Snapshots::Recording::end_listening() {
   }
 }
 
-void Snapshots::Recording::next_step() {
-  if (timing && timing->listening) timing->steps.next_step();
-  if (tracing && tracing->listening) tracing->next_step();
+void Snapshots::Recording::step_began() {
+  if (timing && timing->listening) timing->steps.step_began();
+  if (tracing && tracing->listening) tracing->step_began();
+}
+
+void Snapshots::Recording::step_ended() noexcept {
+  if (timing && timing->listening) timing->steps.step_ended();
+  if (tracing && tracing->listening) tracing->step_ended();
 }
 
 Snapshots::~Snapshots() { give_up(); }
@@ -87,6 +96,10 @@ void Snapshots::stepped(std::int64_t step) {
   } catch (const std::exception&) {
     give_up();  // the training goes on
   }
+}
+
+void Snapshots::passed() noexcept {
+  if (recording_) recording_->step_ended();
 }
 
 void Snapshots::finished(std::int64_t step) {
@@ -122,7 +135,7 @@ void Snapshots::look(double now) {
 
 void Snapshots::begin(SnapshotRequest request) {
   recording_.emplace(std::move(request), subject_.wait);
-  if (!subject_.has_step_spans) recording_->next_step();
+  if (!subject_.has_step_spans) recording_->step_began();
 }
 
 bool Snapshots::record(double seconds, std::function<void(const Value&)> take) {
@@ -137,8 +150,10 @@ void Snapshots::go_on(std::int64_t step, bool is_last) {
   // Another listener has begun within this step: the recording goes on with a later one.
   if (trace::listener != now.listener()) return;
   if (now.listener()) {
-    if (!subject_.has_step_spans && !is_last) now.next_step();
-    if (!now.has_enough() && !is_last) return;
+    if (!now.has_enough() && !is_last) {
+      if (!subject_.has_step_spans) now.step_began();
+      return;
+    }
     now.end_listening();
     // The span of this step has yet to tell its end to the listener, which therefore lives until the next step.
     if (!is_last) return;
@@ -148,7 +163,7 @@ void Snapshots::go_on(std::int64_t step, bool is_last) {
     now.timing.reset();
     if (now.request.has_trace && !is_last) {
       now.tracing.emplace(subject_.samples, steady_seconds() + now.request.seconds);
-      if (!subject_.has_step_spans) now.next_step();
+      if (!subject_.has_step_spans) now.step_began();
       return;
     }
   }

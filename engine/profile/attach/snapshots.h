@@ -27,10 +27,12 @@ class LiveSteps final : public TraceListener {
   void ended(Phase phase, std::string_view name) noexcept override {
     if (!is_done()) collector_.ended(phase, name);
   }
-  // Ends the step under way, and begins the next, where the loop has no spans of steps.
-  void next_step() {
-    if (collector_.in_step()) collector_.step_ended();
+  // A step, where the loop has no spans of steps.
+  void step_began() {
     if (!is_done()) collector_.step_began();
+  }
+  void step_ended() noexcept {
+    if (collector_.in_step()) collector_.step_ended();
   }
   bool is_done() const { return collector_.is_done(); }
   StepFigures figures() { return collector_.figures(); }
@@ -63,8 +65,11 @@ class Snapshots {
   // Records the next steps for the training itself, which takes the answer. To be called where stepped() may be called,
   // before it. Returns false, and does nothing, where steps are recorded already or another listener hears them.
   bool record(double seconds, std::function<void(const Value& answer)> take);
-  // To be called at the end of each step, which counts those of the stage; within the step's span where it has one.
+  // To be called at the end of each step, which counts those of the stage, within the step's span; where the loop has
+  // no spans of steps, before each step.
   void stepped(std::int64_t step);
+  // To be called at the end of each step, where the loop has no spans of steps.
+  void passed() noexcept;
   // To be called when the training has ended.
   void finished(std::int64_t step);
 
@@ -77,8 +82,8 @@ class Snapshots {
   };
   struct Tracing {
     Tracing(double step_samples, double end);
-    // Ends the step under way, and begins the next, where the loop has no spans of steps.
-    void next_step();
+    void step_began();
+    void step_ended() noexcept;
     TimelineRecorder recorder;
     std::optional<ListeningToOperators> operators;
     std::optional<Listening> listening;
@@ -96,7 +101,9 @@ class Snapshots {
 
     // The listener that hears the spans of the thread now; null between the timing and the tracing, and after both.
     const TraceListener* listener() const;
-    void next_step();
+    // A step, where the loop has no spans of steps.
+    void step_began();
+    void step_ended() noexcept;
     bool has_enough() const;
     void end_listening();
   };

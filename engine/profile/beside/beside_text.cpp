@@ -21,7 +21,7 @@ std::string name_of(const StagesBeside::Side& side) {
 }
 
 // "+0.310 (+0.300 to +0.330)"
-std::string difference_text(const Interval& seconds) {
+std::string difference_text(const MedianInterval& seconds) {
   return fmt::format("{:+.3f} ({:+.3f} to {:+.3f})", 1e3 * seconds.median, 1e3 * seconds.low, 1e3 * seconds.high);
 }
 
@@ -110,7 +110,7 @@ const PartBeside* largest_difference(const std::vector<PartBeside>& parts) {
 }
 
 std::string beside_text(const StagesBeside& stages) {
-  const Interval& ratio = stages.ratio;
+  const MedianInterval& ratio = stages.ratio;
   std::string text = fmt::format("{}: a step of B takes {:.3f} ({:.3f} to {:.3f}) times as long as one of A\n",
                                  stages.verdict(), ratio.median, ratio.low, ratio.high);
   text += where_text(stages) + "\n" + side_text("A", stages.a) + side_text("B", stages.b);

@@ -27,11 +27,10 @@ using Seconds = std::vector<std::pair<std::string, double>>;
 class Side {
  public:
   Side(const StageBeside& given, const ProfileOptions& options) : given_(given), options_(options) {
-    if (!is_task()) named([&] { plan_ = plan_fit(given.stage, given.settings); });
+    if (given.stage.entry().name != "task") named([&] { plan_ = plan_fit(given.stage, given.settings); });
   }
 
-  bool is_task() const { return given_.stage.entry().name == "task"; }
-  bool is_on_cpu() const { return plan_ && plan_->device.is_cpu(); }
+  bool is_on_cpu() const { return parse_device(given_.settings.device).is_cpu(); }
 
   Profile profile(double seconds) {
     const Measured how{.stage = given_.stage,
@@ -49,7 +48,9 @@ class Side {
     Seconds seconds;
     named([&] {
       prepare_arithmetic(given_.settings.threads);
-      const LayerTable table = measure_layers(*plan_, {.first = 2, .count = steps});
+      const LayerSteps measured{.first = 2, .count = steps};
+      const LayerTable table =
+          plan_ ? measure_layers(*plan_, measured) : measure_task_layers(given_.stage, given_.settings, measured);
       for (const LayerCost& row : table.rows) seconds.emplace_back(row.path, row.seconds());
     });
     return seconds;
@@ -131,13 +132,15 @@ class Differences {
   std::map<std::string, std::size_t> places_;
 };
 
-void measure_layers_beside(StagesBeside& result, Side& a, Side& b, const ProfileOptions& options) {
+// `begin`: seconds from the beginnings of both runs to their first steps.
+void measure_layers_beside(StagesBeside& result, Side& a, Side& b, double begin, const ProfileOptions& options) {
   const auto miss = [&](const std::string& why) { result.missing.push_back("layers: " + why); };
-  if (a.is_task() || b.is_task()) return miss("a task's loop is code, of which trainlab knows no layers");
   if (!a.is_on_cpu() || !b.is_on_cpu()) return miss("they are measured on the CPU");
   const double both = result.a.step.median + result.b.step.median;
-  const auto steps = static_cast<std::int64_t>(options.seconds / both / (2 * layer_rounds) / 3);
-  if (steps < least_layer_steps) return miss("a step takes too long for --seconds");
+  const double seconds = options.seconds / (2 * layer_rounds) - begin;
+  const auto steps = static_cast<std::int64_t>(std::max(seconds, 0.0) / both / 3);
+  if (steps < least_layer_steps)
+    return miss("a step, or what comes before the first step, takes too long for --seconds");
   const std::int64_t count = std::min(steps, most_layer_steps);
   Differences differences;
   try {
@@ -146,8 +149,7 @@ void measure_layers_beside(StagesBeside& result, Side& a, Side& b, const Profile
         [&](const Seconds& of_a, const Seconds& of_b) { differences.add(of_a, of_b); });
     result.layers = differences.parts();
   } catch (const Error& error) {
-    if (error.kind() == ErrorKind::interrupted) throw;
-    miss(error.headline());
+    miss(stop_requested() ? "asked to stop before they were measured" : error.headline());
   }
 }
 
@@ -177,7 +179,8 @@ StagesBeside measure_beside(const StageBeside& given_a, const StageBeside& given
     if (stop_requested()) throw Error(ErrorKind::interrupted, "asked to stop while the stages were measured");
     return profile;
   };
-  const double step = std::max(step_of(measured(a).steps), step_of(measured(b).steps));
+  const StepFigures first_a = measured(a).steps, first_b = measured(b).steps;
+  const double step = std::max(step_of(first_a), step_of(first_b));
   const int rounds = rounds_for(step, options.seconds);
   seconds = run_seconds(rounds, options.seconds);
   Differences differences;
@@ -202,7 +205,7 @@ StagesBeside measure_beside(const StageBeside& given_a, const StageBeside& given
                       .ratio = median_interval(std::move(ratios)),
                       .parts = differences.parts()};
   if (!speeds.empty()) result.speed = median_interval(std::move(speeds));
-  measure_layers_beside(result, a, b, options);
+  measure_layers_beside(result, a, b, first_a.begin_seconds + first_b.begin_seconds, options);
   prepare_arithmetic(given_a.settings.threads);
   return result;
 }

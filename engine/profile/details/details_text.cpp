@@ -19,16 +19,18 @@ std::string layers_text(const LayerTable& table, DetailView view) {
                      table.rows.size());
 }
 
-std::string peak_text(const RecordedMemory& memory, const MemoryPrediction& predicted) {
+std::string peak_text(const RecordedMemory& memory, const std::optional<MemoryPrediction>& predicted) {
   const MemoryLedger& ledger = memory.ledger;
-  return fmt::format(
-      "{:<16} a step {} at its peak, in {}{}; {}{} were predicted, with all buffers of the loader{}, and the "
-      "process holds {}\n{:<16} {}\n",
-      "memory", bytes_text(static_cast<double>(ledger.peak)), phase_name(ledger.phase),
-      ledger.layer.empty() ? "" : " of " + ledger.layer, predicted.before_amount(),
-      bytes_text(static_cast<double>(predicted.memory.step())),
-      predicted.is_least() ? "" : " and the samples of a fit's health",
-      bytes_text(static_cast<double>(memory.resident)), "", category_text(ledger, bytes_text));
+  std::string prediction;
+  if (predicted) {
+    prediction = fmt::format(" {}{} were predicted, with all buffers of the loader{}, and", predicted->before_amount(),
+                             bytes_text(static_cast<double>(predicted->memory.step())),
+                             predicted->is_least() ? "" : " and the samples of a fit's health");
+  }
+  return fmt::format("{:<16} a step {} at its peak, in {}{};{} the process holds {}\n{:<16} {}\n", "memory",
+                     bytes_text(static_cast<double>(ledger.peak)), phase_name(ledger.phase),
+                     ledger.layer.empty() ? "" : " of " + ledger.layer, prediction,
+                     bytes_text(static_cast<double>(memory.resident)), "", category_text(ledger, bytes_text));
 }
 
 // "45.1 GFLOP/s (12 % used)": a roof, and how much of the roof is used where that is known.
@@ -91,7 +93,7 @@ Value predicted_value(const MemoryPrediction& prediction) {
 
 std::string details_text(const Profile& profile, const ProfileDetails& details, DetailView view) {
   std::string text;
-  if (details.memory) text += peak_text(*details.memory, *details.predicted);
+  if (details.memory) text += peak_text(*details.memory, details.predicted);
   if (details.machine) text += roofs_text(measures_of(profile, details), details);
   text += utilization_text(profile, details);
   if (details.layers) text += "\n" + layers_text(details.layers_with_roofs(), view);

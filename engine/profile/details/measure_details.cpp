@@ -16,17 +16,16 @@ constexpr double notable = 0.05;  // share of a step, as in the rules of the ver
 class Parts {
  public:
   Parts(const Profile& profile, const ProfileOptions& options)
-      : step_seconds_(profile.steps.mean), seconds_(options.seconds) {}
+      : step_seconds_(profile.steps.mean), begin_seconds_(profile.steps.begin_seconds), seconds_(options.seconds) {}
 
   // Runs the measurement of a part, or notes why the part is missing.
   void measure(const char* name, const std::function<void()>& work) {
+    if (stop_requested()) return miss(name, "asked to stop before it was measured");
     try {
       with_torch_errors(work);
     } catch (const Error& error) {
-      if (error.kind() == ErrorKind::interrupted) throw;
       miss(name, error.headline());
     }
-    if (stop_requested()) throw Error(ErrorKind::interrupted, "asked to stop while the stage was measured");
   }
   void miss(const char* name, const std::string& reason) {
     details.missing.push_back(std::string(name) + ": " + reason);
@@ -38,13 +37,14 @@ class Parts {
   std::int64_t steps(double seconds, std::int64_t low, std::int64_t high) const {
     return std::clamp(static_cast<std::int64_t>(seconds / step_seconds_), low, high);
   }
-  // Whether the fewest steps that the parts need would take half of the profile's seconds.
-  bool is_too_slow() const { return 8 * step_seconds_ > seconds_ / 2; }
+  // Whether the fewest steps that the parts need would take half of the profile's seconds. Layers and memory each begin
+  // the stage anew.
+  bool is_too_slow() const { return 8 * step_seconds_ + 2 * begin_seconds_ > seconds_ / 2; }
 
   ProfileDetails details;
 
  private:
-  const double step_seconds_, seconds_;
+  const double step_seconds_, begin_seconds_, seconds_;
 };
 
 // The steps of a stage of `total` steps, 0 if unknown, whose layers are measured. Counted and timed steps take longer
@@ -69,10 +69,9 @@ void measure_fit(Parts& parts, FitPlan& plan, const Measures& measures, const st
     parts.measure("layers",
                   [&] { parts.details.layers = measure_layers(plan, layer_steps(parts, plan.length.total_steps)); });
     parts.measure("memory", [&] {
-      MemoryPrediction predicted = predict_memory(plan);
+      parts.details.predicted = predict_memory(plan);
       if (collect) collect();  // the garbage of earlier runs is no part of a step
       parts.details.memory = record_memory(plan);
-      parts.details.predicted = std::move(predicted);
     });
   } else {
     parts.miss("layers, memory and roofs", "they are measured on the CPU");
@@ -86,13 +85,17 @@ void measure_fit(Parts& parts, FitPlan& plan, const Measures& measures, const st
   if (is_cpu) measure_machine(parts, judge(measures).bottleneck == Bottleneck::contention);
 }
 
-void measure_task(Parts& parts, const Profile& profile, const Options& stage, const RunSettings& settings) {
-  parts.miss("memory", "a task's loop is code, in which no peak can be located");
-  if (!profile.is_synchronous) return parts.miss("layers and roofs", "they are measured on the CPU");
+void measure_task(Parts& parts, const Profile& profile, const Options& stage, const RunSettings& settings,
+                  const std::function<void()>& collect) {
+  if (!profile.is_synchronous) return parts.miss("layers, memory and roofs", "they are measured on the CPU");
   parts.measure("layers", [&] {
     LayerTable layers = measure_task_layers(stage, settings, layer_steps(parts, 0));
     if (!layers.type.empty()) parts.details.type = layers.type;  // which only the loop's operators tell
     parts.details.layers = std::move(layers);
+  });
+  parts.measure("memory", [&] {
+    if (collect) collect();
+    parts.details.memory = record_task_memory(stage, settings);
   });
   measure_machine(parts, judge(measures_of(profile)).bottleneck == Bottleneck::contention);
 }
@@ -110,11 +113,11 @@ ProfileDetails measure_details(const Profile& profile, const Options& stage, con
     return none(profile.kind == "fit" ? "no step could be timed"
                                       : "no pass through a loop of ctx:batches or ctx:steps could be timed");
   }
-  if (parts.is_too_slow()) return none("a step takes too long for --seconds");
+  if (parts.is_too_slow()) return none("a step, or what comes before the first step, takes too long for --seconds");
 
   parts.details.threads = settings.threads;
   if (profile.kind == "task") {
-    measure_task(parts, profile, stage, settings);
+    measure_task(parts, profile, stage, settings, options.collect);
   } else {
     FitPlan plan = with_torch_errors([&] { return plan_fit(stage, settings, profile.shared_data()); });
     parts.details.type = dtype_name(plan.precision.compute);

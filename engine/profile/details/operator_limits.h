@@ -1,4 +1,4 @@
-// What limits the operators of a table of layers. Private to the room.
+// Tells whether calls, memory or arithmetic limit the operators of a table of layers. Private to the room.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// What limits the forward and backward passes: arithmetic, memory, or calls of operators.
+// Tells whether arithmetic, memory or calls of operators limit the forward and backward passes.
 #include <algorithm>
 
 #include "operator_limits.h"

@@ -162,8 +162,7 @@ LayerTable measure_layers(const FitPlan& plan, const LayerSteps& steps) {
 LayerTable measure_task_layers(const Options& stage, const RunSettings& settings, const LayerSteps& steps) {
   Recording recording(steps.first, steps.count);
   const Listening listening(recording);
-  const ScratchFolder folder;
-  run_measured_task({.stage = stage, .settings = settings, .say = [](const std::string&) {}}, folder, recording);
+  run_task_steps(stage, settings, recording);
   if (recording.plain().empty()) throw run_error("the task ended before its step " + std::to_string(steps.first + 3));
   return table_of(recording, {});
 }

@@ -129,7 +129,6 @@ void Recording::ended(Phase phase, std::string_view) noexcept {
 }
 
 void Recording::step_began() {
-  in_task_step_ = true;
   began(Phase::step, {});
   began(Phase::callback, own_step);
 }
@@ -137,7 +136,6 @@ void Recording::step_began() {
 void Recording::step_ended() noexcept {
   ended(Phase::callback, own_step);
   ended(Phase::step, {});
-  in_task_step_ = false;
 }
 
 const OperatorKind* Recording::kind_of(const at::RecordFunction& function) {

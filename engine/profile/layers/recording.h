@@ -71,10 +71,9 @@ class Recording final : public TraceListener, public TaskStepListener, public Op
   void began(Phase phase, std::string_view name) override;
   void ended(Phase phase, std::string_view name) noexcept override;
 
-  // What no span covers in a step of a task is the recipe's own step.
+  // In a task's step, time that no span covers is the recipe's own step.
   void step_began() override;
   void step_ended() noexcept override;
-  bool in_step() const override { return in_task_step_; }
   bool is_done() const override { return step_ >= steps_needed(); }
 
   StepUse use_of(std::int64_t step) const {
@@ -132,7 +131,6 @@ class Recording final : public TraceListener, public TaskStepListener, public Op
 
   const std::int64_t first_, count_;
   std::int64_t step_ = 0;  // the step that is running or comes next
-  bool in_task_step_ = false;
   double step_began_ = 0;  // seconds
   std::uint64_t ticks_began_ = 0, last_ = 0;
   double timed_seconds_ = 0;       // of the timed steps

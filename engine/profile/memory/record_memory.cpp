@@ -1,7 +1,13 @@
 #include "profile/record_memory.h"
+
+#include <optional>
+
 #include "core/clock.h"
+#include "core/error.h"
 #include "core/host.h"
 #include "layers/few_steps.h"
+#include "steps/measure.h"
+#include "steps/task_steps.h"
 #include "tensor/memory.h"
 #include "tensor/types.h"
 #include "train/memory_prediction.h"
@@ -24,6 +30,9 @@ class StepRecorder final : public MemoryRecorder {
     ++steps;
     counted_peak = tensor_memory().peak;
     resident = held_memory();
+  }
+  RecordedMemory recorded() const {
+    return {.ledger = ledger(), .counted_peak = counted_peak, .resident = resident, .steps = steps};
   }
   std::int64_t counted_peak = 0, resident = 0, steps = 0;
 };
@@ -57,10 +66,29 @@ RecordedMemory record_memory(const FitPlan& plan, std::int64_t steps) {
                     [&] { return recorder.ledger().of(MemoryKind::batches) >= batches || steady_seconds() > until; });
     });
   }
-  return {.ledger = recorder.ledger(),
-          .counted_peak = recorder.counted_peak,
-          .resident = recorder.resident,
-          .steps = recorder.steps};
+  return recorder.recorded();
+}
+
+RecordedMemory record_task_memory(const Options& task, const RunSettings& settings, std::int64_t steps) {
+  count_tensor_memory();
+  StepRecorder recorder(tensor_memory());
+  std::optional<double> until;  // from the first pass on
+  RecordedMemory most;
+  {
+    // Nobody knows how many buffers a task's loaders will have filled at most, and whether a pass trains or validates.
+    TaskStepSpans passes(recorder, [&](std::int64_t ended) {
+      if (!until) until = steady_seconds() + most_filling;
+      if (ended >= steps && recorder.counted_peak >= most.counted_peak) most = recorder.recorded();
+      return ended >= steps && steady_seconds() > *until;
+    });
+    const MemoryListening memory(recorder);
+    const Listening spans(recorder);
+    run_task_steps(task, settings, passes);
+  }
+  if (recorder.steps == 0) throw run_error("no pass through a loop of the task has ended");
+  if (most.steps == 0) most = recorder.recorded();  // of a shorter task
+  most.steps = recorder.steps;
+  return most;
 }
 
 }  // namespace trainlab

@@ -14,7 +14,7 @@ namespace trainlab {
 
 namespace {
 
-std::string ratio_text(const Interval& ratio, const std::string& more = "") {
+std::string ratio_text(const MedianInterval& ratio, const std::string& more = "") {
   return fmt::format("{:.2f} ({:.2f} to {:.2f}{})", ratio.median, ratio.low, ratio.high, more);
 }
 

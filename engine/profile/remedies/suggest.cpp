@@ -59,7 +59,7 @@ class Suggestions {
     if (larger > facts_.samples) {
       add({.name = name, .reason = fmt::format("the training part has {} samples", facts_.samples)});
     } else {
-      add({.name = name, .set = {fmt::format("batch={}", larger)}});
+      add({.name = name, .set = {fmt::format("batch={}", larger)}, .always_changes = true});
     }
   }
   // Alone, and with twice as many batches in a step, which keep the samples of a step.
@@ -70,7 +70,7 @@ class Suggestions {
     if (facts_.batch % 2 == 0 && !facts_.drops_last)
       add({.name = "two halves of a batch in a step",
            .set = {half, fmt::format("accumulate={}", 2 * facts_.accumulate)}});
-    add({.name = name, .set = {half}});
+    add({.name = name, .set = {half}, .always_changes = true});
   }
   // Segments of about the root of the number of layers: that many inputs of segments are kept, and as many activations
   // within one segment.
@@ -101,15 +101,17 @@ class Suggestions {
     if (!facts_.model) return add(in_code("a smaller model", "the recipe has several models, or a loop of its own"));
     const std::vector<std::string> half = facts_.model->features(0.5);
     if (half.empty()) return add({.name = "a smaller model", .reason = "no hidden layer has a number of features"});
-    add({.name = "half the features of hidden layers", .set = half});
+    add({.name = "half the features of hidden layers", .set = half, .always_changes = true});
   }
   void fewer_layers() {
     const std::vector<std::string> half = facts_.model ? facts_.model->half_repeats() : std::vector<std::string>();
-    if (!half.empty()) add({.name = "half as many repeated layers", .set = half});
+    if (!half.empty()) add({.name = "half as many repeated layers", .set = half, .always_changes = true});
   }
   void cheaper_activation() {
     if (!facts_.model || facts_.model->replaced().empty()) return;
-    add({.name = "ReLU in place of " + listed(facts_.model->replaced(), "and"), .set = facts_.model->rectifiers()});
+    add({.name = "ReLU in place of " + listed(facts_.model->replaced(), "and"),
+         .set = facts_.model->rectifiers(),
+         .always_changes = true});
   }
   void threads(int count) {
     if (count == facts_.threads) {
@@ -121,9 +123,9 @@ class Suggestions {
   }
   void precision() {
     constexpr double notable = 0.9;
-    if (facts_.is_double) add({.name = "single precision", .set = {"precision=\"float32\""}});
+    if (facts_.is_double) add({.name = "single precision", .set = {"precision=\"float32\""}, .always_changes = true});
     if (facts_.own_time) {
-      Remedy single{.name = "single precision"};
+      Remedy single{.name = "single precision", .always_changes = true};
       if (*facts_.own_time > 1 / notable) {
         single.set = {"precision=\"float32\""};
       } else {
@@ -133,12 +135,14 @@ class Suggestions {
     }
     const std::string name = "products in bfloat16";
     if (!facts_.bfloat16_time) return add({.name = name, .reason = "they are timed for a fit in float32 on the CPU"});
-    if (*facts_.bfloat16_time < notable) return add({.name = name, .set = {"precision=\"bfloat16\""}});
+    if (*facts_.bfloat16_time < notable)
+      return add({.name = name, .set = {"precision=\"bfloat16\""}, .always_changes = true});
     add({.name = name, .reason = fmt::format("on this machine they take {:.2f} times as long", *facts_.bfloat16_time)});
   }
   void accumulate() {
     add({.name = "an optimizer step for twice as many samples",
-         .set = {fmt::format("accumulate={}", 2 * facts_.accumulate)}});
+         .set = {fmt::format("accumulate={}", 2 * facts_.accumulate)},
+         .always_changes = true});
   }
   void validate() {
     const std::string& decided = facts_.decided_by_validations;
@@ -254,16 +258,20 @@ JoinedRemedies join_remedies(const std::vector<Remedy>& remedies, const RatioOfC
   for (const Remedy& one : winners) {
     std::vector<std::string> with = joined.set;
     with.insert(with.end(), one.set.begin(), one.set.end());
-    const std::optional<Interval> gain = joined.set.empty() ? one.ratio : ratio(joined.set, with);
+    const std::optional<MedianInterval> gain = joined.set.empty() ? one.ratio : ratio(joined.set, with);
     if (!gain || !is_gain(*gain)) continue;
     joined.ratio = *gain;
     joined.set = std::move(with);
   }
   if (winners.empty()) return joined;
   // A choice among measurements favours those that were lucky. This measurement comes after the choice.
-  const std::optional<Interval> whole = ratio({}, joined.set);
-  if (whole && is_gain(*whole)) return {.set = joined.set, .ratio = *whole};
-  return {.set = winners.front().set, .ratio = winners.front().ratio};
+  const std::optional<MedianInterval> whole = ratio({}, joined.set);
+  const Remedy& first = winners.front();
+  if (!whole) return {.set = first.set, .ratio = first.ratio};  // no time is left
+  if (is_gain(*whole)) return {.set = joined.set, .ratio = *whole};
+  if (joined.set == first.set) return {};
+  const std::optional<MedianInterval> alone = ratio({}, first.set);
+  return alone && is_gain(*alone) ? JoinedRemedies{.set = first.set, .ratio = *alone} : JoinedRemedies();
 }
 
 }  // namespace trainlab

@@ -197,7 +197,7 @@ class Trials {
         const std::vector<double> ratios = ratios_of(*base, *other, left);
         remedy.ratio = median_interval(ratios);
         remedy.pairs = std::ssize(ratios);
-        remedy.result = compared_weights(without.weights, with.weights);
+        remedy.result = remedy.always_changes ? "changes the result" : compared_weights(without.weights, with.weights);
         if (without.peak && with.peak) remedy.bytes = *without.peak - *with.peak;
         if (remedy.has_same_weights() && !remedy.same_weights.empty()) remedy.result = remedy.same_weights;
       });
@@ -311,7 +311,7 @@ class Trials {
   JoinedRemedies join(const std::vector<Remedy>& remedies, const NamedTensors& weights, const RunLimits& limits,
                       const TimeLeft& left, double each) const {
     return join_remedies(remedies, [&](const auto& without, const auto& with) {
-      std::optional<Interval> ratio;
+      std::optional<MedianInterval> ratio;
       if (left.seconds() < each) return ratio;
       reason_against([&] {
         const std::unique_ptr<Side> other = side(with, limits);

@@ -13,11 +13,7 @@ namespace trainlab {
 
 namespace {
 
-Value interval_value(const Interval& one, double factor) {
-  return Value::Map{{"median", factor / one.median}, {"low", factor / one.high}, {"high", factor / one.low}};
-}
-
-Interval interval_of(const Value& value) {
+MedianInterval interval_of(const Value& value) {
   return {.median = value["median"].number(), .low = value["low"].number(), .high = value["high"].number()};
 }
 
@@ -52,18 +48,15 @@ std::string rate_text(double rate) { return rate < 100 ? figure_text(rate, 3) : 
 }  // namespace
 
 Value speed_value(const Profile& profile, const Options& stage, const RunSettings& settings) {
-  const Interval& step = profile.steps.step;
-  if (profile.steps.steps == 0 || step.low <= 0) {
-    throw run_error("no step of stage " + profile.stage + " could be timed: it ends after " +
-                    std::to_string(profile.steps.cold) + " steps");
-  }
+  check_timed(profile);
+  const MedianInterval& step = profile.steps.step;
   return Value::Map{
       {"kind", "bench"},
       {"status", "done"},
       {"stage", profile.stage},
       {"options", fingerprint(stage.value())},
-      {"steps_per_second", interval_value(step, 1)},
-      {"samples_per_second", profile.samples > 0 ? interval_value(step, profile.samples) : Value()},
+      {"steps_per_second", step.inverse(1).to_value()},
+      {"samples_per_second", profile.samples > 0 ? step.inverse(profile.samples).to_value() : Value()},
       {"has_interval", profile.steps.has_interval},
       {"is_precise", profile.steps.is_precise},
       {"steps", profile.steps.steps},
@@ -77,7 +70,7 @@ Value speed_value(const Profile& profile, const Options& stage, const RunSetting
 
 std::string speed_text(const Value& speed) {
   const std::string unit = unit_of(speed, speed);
-  const Interval one = interval_of(speed[unit + "_per_second"]);
+  const MedianInterval one = interval_of(speed[unit + "_per_second"]);
   std::string text = fmt::format(
       "{} {} a second ({} to {}{}), stage {}\n", rate_text(one.median), unit, rate_text(one.low), rate_text(one.high),
       speed["has_interval"].boolean() ? " with 95 % probability" : ", too few steps for an interval",
@@ -109,7 +102,7 @@ Comparison compare_speed(const Value& now, const Value& before, double tolerance
                       "\", found that of \"" + before["stage"].string() + "\"");
   }
   const std::string member = unit_of(now, before) + "_per_second";
-  const Interval mine = interval_of(now[member]), theirs = interval_of(before[member]);
+  const MedianInterval mine = interval_of(now[member]), theirs = interval_of(before[member]);
   Comparison result{
       .ratio = {.median = mine.median / theirs.median, .low = mine.low / theirs.high, .high = mine.high / theirs.low}};
   result.text = fmt::format("{:.3f} of the speed in {} ({:.3f} to {:.3f})", result.ratio.median, file, result.ratio.low,

@@ -128,11 +128,11 @@ class TaskSteps final : public RowJudge {
  public:
   explicit TaskSteps(TaskStepListener& listener) : listener_(listener) {}
   std::optional<std::string> over() override {
-    if (listener_.in_step()) listener_.step_ended();
     if (listener_.is_done()) return "the steps are measured";
     listener_.step_began();
     return std::nullopt;
   }
+  void passed() override { listener_.step_ended(); }
 
  private:
   TaskStepListener& listener_;
@@ -219,6 +219,13 @@ void run_measured_task(const Measured& how, const ScratchFolder& folder, TaskCom
 
 void run_measured_task(const Measured& how, const ScratchFolder& folder, TaskStepListener& listener) {
   run_measured_task(how, folder, TaskCompany{.judges = {std::make_shared<TaskSteps>(listener)}});
+}
+
+void run_task_steps(const Options& task, const RunSettings& settings, TaskStepListener& listener) {
+  const ScratchFolder folder;
+  with_torch_errors([&] {
+    run_measured_task({.stage = task, .settings = settings, .say = [](const std::string&) {}}, folder, listener);
+  });
 }
 
 StepFigures measure_task(const Measured& how, const StepLimits& limits) {

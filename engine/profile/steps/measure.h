@@ -68,6 +68,9 @@ void run_measured_fit(const FitPlan& plan, const Measured& how, const ScratchFol
 void run_measured_task(const Measured& how, const ScratchFolder& folder, TaskCompany company);
 void run_measured_task(const Measured& how, const ScratchFolder& folder, TaskStepListener& listener);
 
+// The same in a folder of its own, where what the task says is not heard.
+void run_task_steps(const Options& task, const RunSettings& settings, TaskStepListener& listener);
+
 // The steps of a fit. If too few validations or checkpoints came meanwhile, the fit is run for some further steps, each
 // of which is followed by a validation and a checkpoint.
 StepFigures measure_fit(FitPlan& plan, const Measured& how, const StepLimits& limits);

@@ -44,6 +44,8 @@ void StepCollector::run_began() {
   callbacks_ = between_ = 0;
   commits_since_ = 0;
   validated_since_ = false;
+  run_began_ = now_();
+  is_before_steps_ = true;
   if (stage_ == Stage::done) return;
   goal_ = stage_ == Stage::cold ? goal_ : stage_;
   stage_ = limits_.cold > 0 ? Stage::cold : goal_;
@@ -99,6 +101,7 @@ void StepCollector::open_step(Phase frame) {
     counting_ = std::make_unique<OperatorCount>(counted_phase_, tally_);
   }
   charge();
+  if (std::exchange(is_before_steps_, false)) begin_seconds_ = std::max(begin_seconds_, last_ - run_began_);
   if (stage_ == Stage::awaiting) {  // what was asked for before the step is none of its work
     await_device();
     last_ = now_();
@@ -274,6 +277,7 @@ StepFigures StepCollector::figures() {
   figures.between = mean_of(timed_between_, timed_steps_);
   figures.steps = timed_steps_;
   figures.cold = cold_steps_;
+  figures.begin_seconds = begin_seconds_;
   figures.allowed = limits_.seconds;
   figures.counted = counted_steps_;
   figures.awaited = awaited_steps_;

@@ -48,7 +48,7 @@ class StepCollector final : public TraceListener, public TaskStepListener {
   // In a task's step, time that no span covers is counted as a function of the recipe.
   void step_began() override;
   void step_ended() noexcept override;
-  bool in_step() const override { return in_step_; }
+  bool in_step() const { return in_step_; }
 
   void began(Phase phase, std::string_view name) override;  // raises SeenEnough where the next step would begin
   void ended(Phase phase, std::string_view name) noexcept override;
@@ -88,6 +88,8 @@ class StepCollector final : public TraceListener, public TaskStepListener {
   Phase phase_ = Phase::step;              // the innermost open phase
   Phase counted_phase_ = Phase::validate;  // phase of counted operators; validate: outside of steps
   double last_ = 0;
+  double run_began_ = 0, begin_seconds_ = 0;
+  bool is_before_steps_ = true;  // whether the run has had no step
   bool in_step_ = false;
   std::size_t apart_ = 0;      // open_.size() when the outermost validation or commit under way had begun, else 0
   bool apart_counts_ = false;  // whether this validation or commit recurs; the evaluation of the test part does not

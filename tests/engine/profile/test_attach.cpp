@@ -144,8 +144,10 @@ namespace {
 
 // Steps of a training without spans, until the request is answered; at most five million, which take seconds.
 void step_until_answered(Snapshots& snapshots, const fs::path& stage, const std::string& id) {
-  for (std::int64_t step = 1; step <= 5'000'000 && !fs::exists(snapshot_answer_path(stage, id)); ++step)
+  for (std::int64_t step = 1; step <= 5'000'000 && !fs::exists(snapshot_answer_path(stage, id)); ++step) {
     snapshots.stepped(step);
+    snapshots.passed();
+  }
 }
 
 }  // namespace

@@ -49,7 +49,8 @@ TEST_CASE("the word for two stages follows from the interval of their ratio") {
 
 TEST_CASE("the largest difference is one that is certain, whatever its sign") {
   const auto part = [](const char* name, double low, double median, double high) {
-    return PartBeside{.name = name, .a = 1, .b = 2, .difference = Interval{.median = median, .low = low, .high = high}};
+    return PartBeside{
+        .name = name, .a = 1, .b = 2, .difference = MedianInterval{.median = median, .low = low, .high = high}};
   };
   std::vector<PartBeside> parts{part("forward", 1, 2, 3), part("backward", -5, -4, -3), part("input", -1, 9, 20)};
   parts.push_back({.name = "model[9].ReLU", .a = 50});

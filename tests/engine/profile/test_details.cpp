@@ -1,4 +1,4 @@
-// What a profile tells of a fit beside its steps, as it reaches the verdict, the text and the data.
+// The details of a profile, beside its steps, reach the verdict, the text and the data.
 #include <ATen/ops/mm.h>
 #include <ATen/ops/ones.h>
 
@@ -277,8 +277,11 @@ TEST_CASE("details: what cannot be measured is missing with the reason") {
 
   profile.steps.mean = 10;
   const ProfileDetails slow = measure_details(profile, fit, test_settings(), {.seconds = 1});
-  CHECK(contains(slow.missing.front(), "a step takes too long"));
+  CHECK(contains(slow.missing.front(), "a step, or what comes before the first step, takes too long for --seconds"));
   CHECK_FALSE(slow.memory);
+  profile.steps.mean = 1e-6;
+  profile.steps.begin_seconds = 10;
+  CHECK(measure_details(profile, fit, test_settings(), {.seconds = 1}).missing == slow.missing);
 }
 
 }  // namespace trainlab::details_test

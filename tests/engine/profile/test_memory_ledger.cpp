@@ -8,6 +8,7 @@
 #include "core/trace.h"
 #include "profile/record_memory.h"
 #include "support/fit_support.h"
+#include "support/task_support.h"
 #include "tensor/dry_run.h"
 #include "tensor/memory.h"
 #include "tensor/types.h"
@@ -154,6 +155,45 @@ TEST_CASE("a fit that is shorter than asked is recorded in its last step") {
   CHECK(recorded.ledger.peak == recorded.counted_peak);
   CHECK(recorded.to_value()["counted_peak"] == Value(recorded.counted_peak));
   CHECK(recorded.ledger.peak > 0);
+}
+
+namespace {
+
+// A task that holds `bytes` more in each second pass of its durable loop than in the others.
+Options task_of_passes(const Registry& registry, std::int64_t passes, std::int64_t bytes) {
+  return task_of(registry, [passes, bytes](TaskContext& task) {
+    const at::Tensor weight = at::ones({64, 64});
+    TaskLoopOptions options;
+    options.steps = passes;
+    options.save = {weight};
+    const auto loop = task.loop(options);
+    for (std::int64_t pass = 0; loop->next(); ++pass) {
+      if (pass == 1 && bytes < 0) throw recipe_error("no luck in pass 1");
+      if (pass % 2 == 1) at::ones({bytes}, at::kByte).fill_(1);
+      weight.mul_(0.5);
+    }
+  });
+}
+
+}  // namespace
+
+TEST_CASE("the ledger of a task is that of the pass that held most") {
+  Registry registry;
+  register_task(registry);
+  constexpr std::int64_t large = 1 << 20;
+  const RecordedMemory recorded = record_task_memory(task_of_passes(registry, 1'000'000, large), test_settings());
+  const MemoryLedger& ledger = recorded.ledger;
+  CHECK(recorded.steps >= 3);
+  CHECK(ledger.peak == recorded.counted_peak);
+  CHECK(std::accumulate(ledger.bytes.begin(), ledger.bytes.end(), std::int64_t{0}) == ledger.peak);
+  CHECK(ledger.of(MemoryKind::temporaries) >= large);
+
+  CHECK(record_task_memory(task_of_passes(registry, 1, large), test_settings()).steps == 1);
+  CHECK_THROWS_WITH(record_task_memory(task_of_passes(registry, 0, large), test_settings()),
+                    Catch::Contains("no pass through a loop of the task has ended"));
+  CHECK_THROWS_WITH(record_task_memory(task_of_passes(registry, 9, -1), test_settings()),
+                    Catch::Contains("no luck in pass 1"));
+  CHECK(trace::listener == nullptr);
 }
 
 TEST_CASE("the peak is predicted without values, by category") {

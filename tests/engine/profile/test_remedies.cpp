@@ -168,7 +168,7 @@ TEST_CASE("remedies that were tried stay where the rest is interrupted") {
   CHECK_THROWS_AS(try_remedies(tried, profile, verdict, fit, settings, stopped, long_time()), Error);
   REQUIRE(tried.all.size() == 3);
   CHECK(tried.all[0].has_ratio());
-  CHECK(tried.all[0].result == "same bytes");
+  CHECK(tried.all[0].result == "changes the result");
   CHECK(tried.all[1].reason == "the trials ended before its turn");
   CHECK(tried.all[2].reason.starts_with("no option: "));
   CHECK(tried.joined.set.empty());
@@ -224,17 +224,19 @@ TEST_CASE("what a profile holds beside a training does not count under the train
   const Options written = fit_with(R"(, "memory": {"offload": "optimizer"})");
   const Profile profile = profile_stage(fit, settings, {.seconds = 0.1});
   StepVerdict verdict;
-  verdict.bottleneck = Bottleneck::optimizer;
-  const WithSet same = [&](const Texts& set) { return set == Texts{"accumulate=2"} ? written : fit; };
+  verdict.bottleneck = Bottleneck::evaluation;
+  const WithSet same = [&](const Texts& set) { return set == Texts{"metrics=nil"} ? written : fit; };
   const TriedRemedies all = tried_remedies(profile, verdict, fit, settings, same, long_time());
-  for (const char* set : {"accumulate=2", "batch=128"}) {
-    INFO(set);
-    const Remedy* const one = with_set(all.all, set);
-    REQUIRE(one);
-    CHECK(one->reason == "");
-    CHECK(one->result == "same bytes");
-    CHECK(std::abs(one->bytes.value_or(plain)) < plain / 20);
+  int tried = 0;
+  for (const Remedy& one : all.all) {
+    if (one.set.empty() || one.set.front().starts_with("--threads")) continue;
+    INFO(one.set.front());
+    ++tried;
+    CHECK(one.reason == "");
+    CHECK(one.result == (one.set == Texts{"metrics=nil"} ? "changes what the run reports" : "same bytes"));
+    CHECK(std::abs(one.bytes.value_or(plain)) < plain / 20);
   }
+  CHECK(tried == 2);
 }
 
 TEST_CASE("small steps are tried with fits of other seeds in one group") {
@@ -362,15 +364,49 @@ TEST_CASE("remedies are tried beside the fit, and say whether its result stays")
   CHECK(fewer->result == "changes what the run reports");
   CHECK_FALSE(fewer->keeps_result());
 
-  verdict.bottleneck = Bottleneck::transfer;
   const WithSet of_another_rate = [&](const std::vector<std::string>&) {
     std::string text = digits_fit(R"(, "steps": 40)");
     text.replace(text.find("0.005"), 5, "0.006");
     return parse_options(text);
   };
   const std::vector<Remedy> others = tried_remedies(profile, verdict, fit(""), settings, of_another_rate, options).all;
-  REQUIRE(others.size() == 1);
-  CHECK(others.front().result == "changes the result");
+  const Remedy* without_metrics = with_set(others, "metrics=nil");
+  REQUIRE(without_metrics);
+  CHECK(without_metrics->result == "changes the result");
+
+  // Another batch changes the result even where the weights do not show it.
+  verdict.bottleneck = Bottleneck::transfer;
+  const WithSet nothing = [&](const std::vector<std::string>&) { return fit(""); };
+  const std::vector<Remedy> batch = tried_remedies(profile, verdict, fit(""), settings, nothing, options).all;
+  REQUIRE(batch.size() == 1);
+  CHECK(batch.front().result == "changes the result");
+  CHECK_FALSE(batch.front().keeps_result());
+}
+
+TEST_CASE("another model, another number of samples in a step and another precision always change the result") {
+  FitFacts all = facts();
+  all.bfloat16_time = 0.5;
+  all.keeps_much = true;
+  all.model.emplace(parse_options(digits_fit_with_layers(
+      R"({"@": "nn.Flatten"}, {"@": "nn.Repeat", "times": 4, "layer": {"@": "nn.Linear", "out_features": 64}},
+         {"@": "nn.GELU"}, {"@": "nn.Linear", "out_features": 10})")));
+  std::set<std::string> changing, keeping;
+  for (const Bottleneck verdict : {Bottleneck::input, Bottleneck::transfer, Bottleneck::host, Bottleneck::launch,
+                                   Bottleneck::compute, Bottleneck::bandwidth, Bottleneck::optimizer,
+                                   Bottleneck::evaluation, Bottleneck::checkpoint, Bottleneck::contention}) {
+    for (const Remedy& one : remedies_for(verdict, all)) {
+      if (!one.set.empty()) (one.always_changes ? changing : keeping).insert(words_of(one.set, " "));
+    }
+  }
+  CHECK(keeping == std::set<std::string>{"--set batch=32 --set accumulate=2", "--set checkpoint=\"200 steps\"",
+                                         "--set loader.prefetch=16", "--set loader.threads=0", "--set loader.threads=2",
+                                         "--set memory.recompute=\"every 1\"", "--set metrics=nil",
+                                         "--set validate=\"40 steps\"", "--threads 4"});
+  CHECK(changing.contains("--set precision=\"bfloat16\""));
+  CHECK(changing.contains("--set batch=128"));
+  CHECK(changing.contains("--set batch=32"));
+  CHECK(changing.contains("--set accumulate=2"));
+  CHECK(std::ranges::count_if(changing, [](const std::string& one) { return one.starts_with("--set model["); }) == 3);
 }
 
 TEST_CASE("remedies that win and keep the result are joined where they are faster still together") {
@@ -380,30 +416,41 @@ TEST_CASE("remedies that win and keep the result are joined where they are faste
   const std::vector<Remedy> all{remedy("a", 1.5), remedy("b", 3),   remedy("c", 1.01),
                                 remedy("d", 2),   remedy("e", 1.2), remedy("f", 9, "changes the result")};
   std::vector<std::pair<Texts, Texts>> asked;
-  const auto ratio = [&](const Texts& without, const Texts& with) -> std::optional<Interval> {
+  const auto ratio = [&](const Texts& without, const Texts& with) -> std::optional<MedianInterval> {
     asked.emplace_back(without, with);
-    if (with.back() == "d") return Interval{0.9, 0.8, 1.1};  // no gain beside b
-    if (with.back() == "a" && !without.empty()) return Interval{1.4, 1.3, 1.5};
+    if (with.back() == "d") return MedianInterval{0.9, 0.8, 1.1};  // no gain beside b
+    if (with.back() == "a" && !without.empty()) return MedianInterval{1.4, 1.3, 1.5};
     if (with.back() == "e") return std::nullopt;
-    return Interval{4, 3.5, 4.5};
+    return MedianInterval{4, 3.5, 4.5};
   };
   const JoinedRemedies joined = join_remedies(all, ratio);
   CHECK(joined.set == Texts{"b", "a"});
   CHECK(joined.ratio.median == 4);
   CHECK(asked == std::vector<std::pair<Texts, Texts>>{
                      {{"b"}, {"b", "d"}}, {{"b"}, {"b", "a"}}, {{"b", "a"}, {"b", "a", "e"}}, {{}, {"b", "a"}}});
-  const auto no_whole = [&](const Texts& without, const Texts& with) -> std::optional<Interval> {
-    return without.empty() ? Interval{1.1, 0.9, 1.3} : ratio(without, with);
+  const auto no_whole = [&](const Texts& without, const Texts& with) -> std::optional<MedianInterval> {
+    return without.empty() ? MedianInterval{1.1, 0.9, 1.3} : ratio(without, with);
   };
-  CHECK(join_remedies(all, no_whole).set == Texts{"b"});
-  CHECK(join_remedies(all, no_whole).ratio.median == 3);
+  // Neither the changes together nor the greatest of them alone are a gain when they are measured once more.
+  CHECK(join_remedies(all, no_whole).set.empty());
+  const auto alone = [&](const Texts& without, const Texts& with) -> std::optional<MedianInterval> {
+    if (without.empty() && with.size() == 1) return MedianInterval{2, 1.8, 2.2};
+    return no_whole(without, with);
+  };
+  CHECK(join_remedies(all, alone).set == Texts{"b"});
+  CHECK(join_remedies(all, alone).ratio.median == 2);
+  const auto no_time = [&](const Texts& without, const Texts& with) -> std::optional<MedianInterval> {
+    return without.empty() ? std::nullopt : ratio(without, with);
+  };
+  CHECK(join_remedies(all, no_time).set == Texts{"b"});
+  CHECK(join_remedies(all, no_time).ratio.median == 3);
   // One remedy alone is measured once more, too.
   asked.clear();
   Remedy of_two = all[1];
   of_two.set = {"b", "c"};
   CHECK(join_remedies({of_two}, ratio).set == Texts{"b", "c"});
   CHECK(join_remedies({of_two}, ratio).ratio.median == 4);
-  CHECK(join_remedies({all[1]}, no_whole).ratio.median == 3);
+  CHECK(join_remedies({all[1]}, no_whole).set.empty());
   CHECK(asked == std::vector<std::pair<Texts, Texts>>(2, {{}, {"b", "c"}}));
   asked.clear();
   of_two.pairs = 4;  // too few for an interval

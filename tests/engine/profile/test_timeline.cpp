@@ -180,8 +180,29 @@ TEST_CASE("the steps of a task's timeline are the passes through its loop") {
   CHECK(steps == 5);
   CHECK(products == 5);
   CHECK(timeline.flame()["steps"] == Value(3));
+  CHECK(record_task_timeline(task_of_passes(1), cpu_settings()).steps == 1);
   CHECK_THROWS_WITH(record_task_timeline(task_of_passes(0), cpu_settings()),
-                    Catch::Contains("ended before its first step"));
+                    Catch::Contains("no pass through a loop of the task has ended"));
+}
+
+TEST_CASE("a loop within a step of a durable loop has no steps of its own") {
+  Registry registry;
+  register_task(registry);
+  std::int64_t outer = 0;
+  const Options task = task_of(registry, [&](TaskContext& by_hand) {
+    const at::Tensor weight = at::ones({8, 8});
+    TaskLoopOptions options;
+    options.steps = 1000;
+    options.save = {weight};
+    for (const auto loop = by_hand.loop(options); loop->next(); ++outer) {
+      TaskLoopOptions validation;
+      validation.steps = 10;
+      for (const auto inner = by_hand.loop(validation); inner->next();) weight.mm(weight);
+    }
+  });
+  const Timeline timeline = record_task_timeline(task, cpu_settings(), {.steps = 4});
+  CHECK(timeline.steps == 4);
+  CHECK(outer == 4);
 }
 
 TEST_CASE("a flame chart has the last steps, each span with the number of spans around") {

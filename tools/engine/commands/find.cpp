@@ -19,7 +19,7 @@ namespace trainlab {
 
 namespace {
 
-// What a finder searches for, in a fit.
+// A finder of something in a fit: its rate, its batch, its loader or its optimizer.
 struct Search {
   const Registry& registry;
   const Options& fit;

@@ -88,12 +88,8 @@ class PlanningExecution final : public MeasuredStage {
     const double measured_from = steady_seconds();
     const Profile profile = profile_stage(what.stage, settings, options);
     facts.set("watts", energy.joules().value_or(0) / (steady_seconds() - measured_from));
-    if (profile.steps.steps == 0 || profile.steps.step.low <= 0) {
-      throw run_error("no step of stage " + profile.stage + " could be timed: it ends after " +
-                      std::to_string(profile.steps.cold) + " steps");
-    }
-    const Interval& step = profile.steps.step;
-    facts.set("step", Value::Map{{"median", step.median}, {"low", step.low}, {"high", step.high}});
+    check_timed(profile);
+    facts.set("step", profile.steps.step.to_value());
     facts.set("between", profile.wall() - profile.steps.mean);
     facts.set("once", 2 * profile.validation.seconds + profile.checkpoint.seconds);
     facts.set("flops", profile.flops.value_or(0));

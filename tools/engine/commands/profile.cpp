@@ -13,6 +13,7 @@
 #include "profile/timeline.h"
 #include "report/texts.h"
 #include "run/applied.h"
+#include "run/run.h"
 #include "tensor/types.h"
 
 namespace trainlab {
@@ -73,11 +74,13 @@ class BesideExecution : public MeasuredStage {
               " s, and validations, checkpoints and layers for as long again");
     const StagesBeside stages = measure_beside(a, b, options);
     if (request().has("json")) {
-      send_json(beside_value(stages));
+      Value object = beside_value(stages);
+      if (stop_requested()) object.set("status", "interrupted");
+      send_json(object);
     } else {
       send(beside_text(stages));
     }
-    return 0;
+    return stop_requested() ? 130 : 0;
   }
 };
 
@@ -190,7 +193,7 @@ class ProfileExecution final : public BesideExecution {
     }
   }
 
-  // What is known of a stage. Its steps are measured first; what follows may be interrupted.
+  // Holds all that is known of a stage. Its steps are measured first; the parts that follow may be interrupted.
   struct Findings {
     Profile profile;
     Measures measures = {};
@@ -278,6 +281,7 @@ class ProfileExecution final : public BesideExecution {
                 ", and the file has none");
     });
     Value object = profile_value(found.profile, found.measures);
+    if (found.is_interrupted) object.set("status", "interrupted");
     object.set("recipe", shown_name());
     if (!what.note.empty()) {
       object.set("note", what.note);

@@ -180,7 +180,7 @@ function verdict() {
   ]);
 }
 
-// What a remedy that changes the result does to the validation part, where that was asked for.
+// The effect on the validation part of a remedy that changes the result, where that was asked for.
 function price(quality) {
   if (!quality) return '';
   const {metric, with: changed, without, difference, verdict, reason} = quality;
@@ -230,9 +230,10 @@ function memory(cards) {
   if (!data.memory) return;
   const {predicted, memory: {at, peak, categories, resident}} = data;
   chart(cards, 'Memory over a step', memoryCurve, {
-    note: `At most ${bytes(peak)}, in ${at.phase}${at.layer ? ` of ${at.layer}` : ''}; ` +
-        `${predicted.estimated_because ? 'at least ' : ''}${bytes(predicted.peak)} were predicted, with all buffers of ` +
-        'the loader.'
+    note: `At most ${bytes(peak)}, in ${at.phase}${at.layer ? ` of ${at.layer}` : ''}` +
+        (predicted ? `; ${predicted.estimated_because ? 'at least ' : ''}${bytes(predicted.peak)} were predicted, ` +
+                 'with all buffers of the loader.' :
+                     '.')
   });
   chart(
       cards, 'Memory at the peak', () => bars(categories, bytes),

@@ -23,24 +23,24 @@ struct StageBeside {
 
 // The seconds that a part of a step takes in both stages.
 struct PartBeside {
-  std::string name = {};                    // a part of Shares, or the path of a row of LayerTable
-  std::optional<double> a = {}, b = {};     // medians; absent where only the other stage has the part
-  std::optional<Interval> difference = {};  // b − a within pairs; absent where a or b is
+  std::string name = {};                          // a part of Shares, or the path of a row of LayerTable
+  std::optional<double> a = {}, b = {};           // medians; absent where only the other stage has the part
+  std::optional<MedianInterval> difference = {};  // b − a within pairs; absent where a or b is
 };
 
 struct StagesBeside {
   struct Side {
     std::string recipe = {}, note = {}, stage = {}, kind = {};
-    Interval step = {};  // seconds, with a step's proportion of validations and checkpoints
-    double samples = 0;  // samples in a step, the mean over an epoch; 0: unknown
+    MedianInterval step = {};  // seconds, with a step's proportion of validations and checkpoints
+    double samples = 0;        // samples in a step, the mean over an epoch; 0: unknown
   };
   Side a, b;
   std::size_t pairs = 0;
-  Interval ratio = {};                    // time of B's step divided by the time of A's
-  std::optional<Interval> speed = {};     // B's samples a second divided by A's; absent where either is unknown
-  std::vector<PartBeside> parts = {};     // the parts of a step as in Shares, without the estimated launch gap
-  std::vector<PartBeside> layers = {};    // from further steps; in A's order, then rows that only B has
-  std::vector<std::string> missing = {};  // "layers: a task has none"
+  MedianInterval ratio = {};                 // time of B's step divided by the time of A's
+  std::optional<MedianInterval> speed = {};  // B's samples a second divided by A's; absent where either is unknown
+  std::vector<PartBeside> parts = {};        // the parts of a step as in Shares, without the estimated launch gap
+  std::vector<PartBeside> layers = {};       // from further steps; in A's order, then rows that only B has
+  std::vector<std::string> missing = {};     // "layers: they are measured on the CPU"
 
   // "slower" or "faster": the interval of the ratio leaves out 1; "equal": it lies within 2 %; else "unclear".
   std::string verdict() const;

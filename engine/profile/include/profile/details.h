@@ -20,10 +20,11 @@ struct ProfileDetails {
   int threads = 1;               // threads that operators use
   std::optional<LayerTable> layers = {};
   std::optional<RecordedMemory> memory = {};
-  std::optional<MemoryPrediction> predicted = {};
-  std::optional<PipelineTable> pipeline = {};  // where a step waits for its input
+  std::optional<MemoryPrediction> predicted = {};  // of a fit
+  std::optional<PipelineTable> pipeline = {};      // where a step waits for its input
   std::optional<Roofline> machine = {};
-  std::vector<std::string> missing = {};  // "layers: a task has none", for each part that was not measured and why
+  // "layers: they are measured on the CPU", for each part that was not measured and why
+  std::vector<std::string> missing = {};
 
   // Whether the tensors of a step fit the L2 caches of `threads` cores, so that the machine's memory does not limit
   // them. The last cache does not count: programs share it, and nobody knows how much of it one program gets.
@@ -38,8 +39,8 @@ std::optional<double> flops_utilization(const Profile& profile, const Measures& 
 
 // Measures the parts beside the steps of a profiled stage, in further steps of the fit without a folder. Each part
 // takes about a tenth of `options.seconds`, or a few steps; the machine is calibrated if no calibration is kept. A part
-// that cannot be measured is missing with the reason. Raises Error{interrupted} when the run was asked to stop. To be
-// called on the recipe's thread.
+// that cannot be measured is missing with the reason, and so are the parts that are left when the run is asked to stop.
+// To be called on the recipe's thread.
 ProfileDetails measure_details(const Profile& profile, const Options& stage, const RunSettings& settings,
                                const ProfileOptions& options);
 

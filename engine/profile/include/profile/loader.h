@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "profile/interval.h"
+#include "core/statistics.h"
 #include "run/stage.h"
 
 namespace trainlab {
@@ -18,8 +18,8 @@ struct LoaderSize {
 
 struct TriedLoader {
   LoaderSize size;
-  Interval speed = {};  // the fit's samples a second with this loader
-  Interval ratio = {};  // speed with this loader divided by the speed with the fit's own
+  MedianInterval speed = {};  // the fit's samples a second with this loader
+  MedianInterval ratio = {};  // speed with this loader divided by the speed with the fit's own
 };
 
 struct FoundLoader {

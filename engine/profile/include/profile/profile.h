@@ -73,6 +73,9 @@ struct Profile {
 // asked to stop. To be called on the recipe's thread.
 Profile profile_stage(const Options& stage, const RunSettings& settings, const ProfileOptions& options);
 
+// Raises Error{run} where no step was timed.
+void check_timed(const Profile& profile);
+
 // The profile of a stage that has ended with an error for lack of memory; nullopt for other errors.
 std::optional<Profile> profile_without_room(const Options& stage, const Error& error);
 

@@ -1,8 +1,9 @@
-// The measured memory of a fit: some of its steps are run, and the memory of the last of these is reported by kind.
+// The measured memory of a fit or a task: some steps are run, and the memory of the last of these is reported by kind.
 #pragma once
 
 #include <cstdint>
 
+#include "run/stage.h"
 #include "train/fit_plan.h"
 #include "train/memory_ledger.h"
 
@@ -28,5 +29,12 @@ struct RecordedMemory {
 // recipe's `on.start` is called. Not thread-safe: no other code may use the CPU's tensors meanwhile. Raises the errors
 // of the fit.
 RecordedMemory record_memory(const FitPlan& plan, std::int64_t steps = 3);
+
+// The same for a task whose tensors are on the CPU, in a folder for temporary files: runs at least `steps` passes
+// through its loops, for 0.2 s unless the task ends sooner, and records the one with the highest peak from pass `steps`
+// on, or a shorter task's last one. Weights are those of models that lab.build has made; activations those that these
+// models keep; a tensor that the loop's own operators make counts for the script. Raises the errors of the task, and
+// Error{run} where no pass ended.
+RecordedMemory record_task_memory(const Options& task, const RunSettings& settings, std::int64_t steps = 3);
 
 }  // namespace trainlab

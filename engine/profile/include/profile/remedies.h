@@ -20,7 +20,8 @@ struct FitFacts {
   std::int64_t batch = 1, accumulate = 1, samples = 0;  // micro-batch, micro-batches of a step, training samples
   std::int64_t loader_threads = 1, prefetch = 4;
   std::int64_t validate_every = 1;  // steps from one validation to the next
-  // What the validations decide, so that fewer of them may change the result: "which weights are kept"; empty: nothing.
+  // The decisions that hang on the validations, so that fewer may change the result: "which weights are kept"; empty:
+  // there is none.
   std::string decided_by_validations = {};
   double checkpoint_every = 0;  // steps from one checkpoint to the next, by the rule of the fit
   bool has_metrics = false, has_transforms = false, is_double = false;
@@ -54,7 +55,7 @@ struct RemedyQuality {
 
 // Whether a ratio of speeds is a gain: its whole interval is above 1, and its median is 1.02 or more.
 inline constexpr double least_gain = 1.02;
-inline bool is_gain(const Interval& ratio) { return ratio.low > 1 && ratio.median >= least_gain; }
+inline bool is_gain(const MedianInterval& ratio) { return ratio.low > 1 && ratio.median >= least_gain; }
 
 struct Remedy {
   std::string name = {};  // "more loader threads"
@@ -63,9 +64,12 @@ struct Remedy {
   std::string reason = {};  // why the remedy was not tried; empty: it was tried
   std::int64_t stack = 0;   // fits with seeds of their own that train in one group; 0: the fit trains by itself
   bool packs = false;       // the images of the data are decoded once, into a packed file
+  // Whether the change makes another model, another number of samples in a step or numbers of another precision. Such a
+  // change is one of the result even where the weights of a few steps do not show it.
+  bool always_changes = false;
   // Speed with the remedy divided by speed without, validations and checkpoints included; 0 where the fit cannot train
   // without.
-  Interval ratio = {};
+  MedianInterval ratio = {};
   std::int64_t pairs = least_for_interval;  // pairs of short runs behind the ratio; fewer: the bounds are no interval
   // Bytes of tensors fewer at the peak of the compared steps; negative: more; unknown on devices that do not count.
   std::optional<std::int64_t> bytes = {};
@@ -97,7 +101,7 @@ std::string words_of(const std::vector<std::string>& set, const std::string& bet
 // Where the memory is too small for the fit: the first remedy with which the fit has room and keeps its batch.
 struct JoinedRemedies {
   std::vector<std::string> set = {};  // of all of them; empty: there is none
-  Interval ratio = {};  // speed with all of them divided by speed without; 0 where the fit cannot train without
+  MedianInterval ratio = {};  // speed with all of them divided by speed without; 0 where the fit cannot train without
 };
 
 struct TriedRemedies {
@@ -123,11 +127,12 @@ struct StageOfTraining {
 };
 
 // The speed with these changes divided by the speed without any, or with others; nullopt where they cannot be together.
-using RatioOfChanges = std::function<std::optional<Interval>(const std::vector<std::string>& without,
-                                                             const std::vector<std::string>& with)>;
+using RatioOfChanges = std::function<std::optional<MedianInterval>(const std::vector<std::string>& without,
+                                                                   const std::vector<std::string>& with)>;
 
 // Joins the remedies that win and keep the result: from the greatest gain on, each is tried beside those joined before,
-// and joins if it is a gain still. All of them are measured once more together. Pure but for `ratio`.
+// and joins if it is a gain still. All of them are measured once more together, and where that is no gain, the greatest
+// of them alone; what is no gain then is left out. Pure but for `ratio`.
 JoinedRemedies join_remedies(const std::vector<Remedy>& remedies, const RatioOfChanges& ratio);
 
 // Tries the remedies for a profiled fit or task, until the seconds of the options are over: short runs with and without

@@ -17,7 +17,7 @@ std::string speed_text(const Value& speed);
 Value read_speed(const std::filesystem::path& file);
 
 struct Comparison {
-  Interval ratio;          // speed now divided by speed before; its bounds follow from the bounds of both
+  MedianInterval ratio;    // speed now divided by speed before; its bounds follow from the bounds of both
   bool is_slower = false;  // whether the whole interval is below the earlier speed by more than the tolerance
   std::string text = {};   // whole lines
   Value value() const;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/phase.h"
-#include "profile/interval.h"
+#include "core/statistics.h"
 
 namespace trainlab {
 
@@ -37,16 +37,17 @@ struct Occasional {
 struct StepFigures {
   // Seconds of a step without the validations and checkpoints between steps. The median is over blocks of consecutive
   // steps, because a loader hands out batches in chunks.
-  Interval step;
+  MedianInterval step;
   double mean = 0;              // mean seconds of a step
   PhaseSeconds self{};          // the seconds of `mean` by phase, without phases inside the phase; the sum is `mean`
   double callbacks = 0;         // seconds of the recipe's functions between two steps
   double between = 0;           // other seconds between two steps
   std::int64_t steps = 0;       // timed steps
   std::int64_t cold = 0;        // steps at the beginning that were dropped
+  double begin_seconds = 0;     // from the beginning of a run to its first step, at most
   double allowed = 0;           // seconds that the timing was allowed to take
   bool has_interval = false;    // if false, there were too few steps, and `step` has the least and the greatest block
-  bool is_precise = false;      // the interval is within ±2 % of the median
+  bool is_precise = false;      // the interval is within ± the precision that was asked for
   std::optional<double> drift;  // 0.1: the later half of the steps is slower than the earlier half by a tenth
 
   Occasional validation;

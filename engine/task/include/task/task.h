@@ -77,6 +77,7 @@ class TaskLoop : public Object {
   void restore(const NamedTensors& tensors, const std::string& prefix) const;
   void finish();
   void end_step(TaskContext& task);
+  void tell_observers(TaskContext& task) const;
   // Called when `break` has left the loop: the present step counts.
   void leave();
 
@@ -105,8 +106,11 @@ class RowJudge {
   // `value` gives the number that the row has under a name, and waits for the device. Each row comes once, also where a
   // task is continued.
   virtual void row(const std::function<std::optional<double>(const std::string& name)>& value) { (void)value; }
-  // Asked before each step: why the task ends now, if it does.
+  // Asked before each step of the task's training: why the task ends now, if it does. A loop within a step of a durable
+  // loop, as one that validates, has no steps of its own.
   virtual std::optional<std::string> over() = 0;
+  // Called when such a step has ended.
+  virtual void passed() {}
 };
 
 // Given from outside to a task.
@@ -197,6 +201,8 @@ class TaskContext : public Object, public std::enable_shared_from_this<TaskConte
   bool is_out_of_time() const;
   // Measures a step of a loop (see SpeedMeter::stepped).
   void stepped(double begun, double fetched, std::int64_t samples);
+  // Tells the judges that the step is over.
+  void passed();
   void end_row();
   // A step of a loop that is not durable has ended.
   void uncounted_step();
