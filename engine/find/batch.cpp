@@ -9,6 +9,7 @@
 #include "core/statistics.h"
 #include "optim/optimizer.h"
 #include "optim/scaled_rate.h"
+#include "run/budget.h"
 #include "tensor/free_memory.h"
 #include "tensor/memory.h"
 #include "train/memory_prediction.h"
@@ -180,15 +181,24 @@ FoundBatch find_batch(const Registry& registry, const Spec& fit, const RunSettin
   const FitPlan plan =
       trainings.plan(has_length(whole) ? whole : trainings.changed({{"steps", options.steps + places * measured}}));
   FoundBatch found{.batch = plan.length.batch, .suggestion = plan.length.batch, .accumulate = plan.accumulate};
-  options.context.tell("gradients at three places of a training");
-  found.noise = measured_noise(trainings, plan, options.steps);
-  // The noise scale counts from the middle of the training: near the end the gradient is small, and the scale no longer
-  // tells how much a larger batch would have saved.
-  const NoiseScale& middle = found.noise[1].scale;
-  found.knee_low = middle.low / 4;
-  found.knee_high = middle.high;
-  time_sizes(found, trainings, plan, options);
-  judge_sizes(found);
+  found.knee_low = found.knee_high = std::nan("");
+  try {
+    options.context.tell("gradients at three places of a training");
+    found.noise = measured_noise(trainings, plan, options.steps);
+    // The noise scale counts from the middle of the training: near the end the gradient is small, and the scale no
+    // longer tells how much a larger batch would have saved.
+    const NoiseScale& middle = found.noise[1].scale;
+    found.knee_low = middle.low / 4;
+    found.knee_high = middle.high;
+    time_sizes(found, trainings, plan, options);
+  } catch (const SearchTimeUsed&) {
+    found.stopped = found.ended_by = budget_is_used;
+  }
+  if (std::ranges::count(found.curve, found.batch, &BatchPoint::batch) > 0) {
+    judge_sizes(found);
+  } else {
+    found.curve.clear();
+  }
   const Options optimizer = plan.options.child("optim");
   found.rate = found.scaled_rate = std::nan("");
   try {

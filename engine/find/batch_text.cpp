@@ -33,6 +33,7 @@ std::string batch_text(const FoundBatch& found) {
       text += fmt::format(", with lr = {:.2g} in place of {:g}", found.scaled_rate, found.rate);
     text += "\n";
   }
+  if (found.curve.empty()) return text + found.stopped + ": no size was judged\n";
   text += "\nnoise scale of the gradients, in samples (95 %)\n";
   for (const NoiseAt& one : found.noise) {
     text += fmt::format("  after {:>5} steps  {} ({} to {})\n", one.step, samples_text(one.scale.value),
@@ -75,20 +76,22 @@ Value to_value(const FoundBatch& found) {
                                {"time", finite_or_nil(one.time)},
                                {"samples", finite_or_nil(one.samples)}});
   }
-  return Value::Map{
+  Value::Map value{
       {"kind", "finder"},
-      {"status", "done"},
-      {"batch", Value::Map{{"now", found.batch},
-                           {"suggestion", found.suggestion},
-                           {"accumulate", found.accumulate},
-                           {"micro_batch", found.micro_batch()},
-                           {"lr", finite_or_nil(found.scaled_rate)},
-                           {"knee", Value::Map{{"low", finite_or_nil(found.knee_low)},
-                                               {"high", finite_or_nil(found.knee_high)}}},
-                           {"efficiency", Value::Map{{"low", efficiency_of(found.batch, found.knee_low)},
-                                                     {"high", efficiency_of(found.batch, found.knee_high)}}}}},
+      {"batch",
+       Value::Map{
+           {"now", found.batch},
+           {"suggestion", found.suggestion},
+           {"accumulate", found.accumulate},
+           {"micro_batch", found.micro_batch()},
+           {"lr", finite_or_nil(found.scaled_rate)},
+           {"knee", Value::Map{{"low", finite_or_nil(found.knee_low)}, {"high", finite_or_nil(found.knee_high)}}},
+           {"efficiency", Value::Map{{"low", finite_or_nil(efficiency_of(found.batch, found.knee_low))},
+                                     {"high", finite_or_nil(efficiency_of(found.batch, found.knee_high))}}}}},
       {"noise", std::move(noise)},
       {"curve", std::move(curve)}};
+  value.merge(end_of_search(found.stopped));
+  return value;
 }
 
 }  // namespace trainlab

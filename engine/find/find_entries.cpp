@@ -40,7 +40,11 @@ Options fit_of(const Options& stage) {
 // A summary with the member `answer`, which the recipe uses, and with all other members together as `search`.
 Value summary_of(Value found, const std::string& answer) {
   Value::Map summary{{answer, found[answer]}};
-  for (const char* name : {"kind", "status", answer.c_str()}) found.map().erase(name);
+  if (!found["reason"].is_nil()) {
+    summary.emplace("status", found["status"]);
+    summary.emplace("reason", found["reason"]);
+  }
+  for (const char* name : {"kind", "status", "reason", answer.c_str()}) found.map().erase(name);
   summary.emplace("search", std::move(found));
   return summary;
 }
@@ -57,8 +61,12 @@ StageKind kind_of(const Finder& finder) {
             return [finder, stage, plan](const StageContext& context) {
               const SearchContext around{
                   .say = context.say, .seconds_left = context.seconds_left, .opened = &plan->data};
-              return summary_of(finder.search(stage.registry(), fit_of(stage).spec(), *context.settings, around),
-                                finder.name);
+              Value found = finder.search(stage.registry(), fit_of(stage).spec(), *context.settings, around);
+              if (!found["reason"].is_nil()) {
+                context.warn(context.name + ": " + found["reason"].string() + "; the result is what was known of `" +
+                             finder.name + "` by then");
+              }
+              return summary_of(std::move(found), finder.name);
             };
           },
           .check = [](const Options& stage, const RunSettings& settings,

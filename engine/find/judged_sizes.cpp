@@ -34,7 +34,9 @@ void judge_sizes(FoundBatch& found) {
   // The larger the knee, the larger the best size; a measured step that is out of order may hide this.
   found.suggestion = std::clamp(found.batch, std::min(at_low, at_high), std::max(at_low, at_high));
 
-  const double middle = std::sqrt(found.knee_low * found.knee_high);  // on a logarithmic scale
+  // The middle on a logarithmic scale; a range that begins at 0 and is not 0 alone has none.
+  const bool has_middle = found.knee_low > 0 || found.knee_high == 0;
+  const double middle = has_middle ? std::sqrt(found.knee_low * found.knee_high) : std::nan("");
   const BatchPoint own = *std::ranges::find(found.curve, found.batch, &BatchPoint::batch);
   for (BatchPoint& point : found.curve) {
     const double steps =

@@ -11,6 +11,7 @@
 #include "core/statistics.h"
 #include "optim/optimizer.h"
 #include "range_test.h"
+#include "run/budget.h"
 
 namespace trainlab {
 namespace {
@@ -58,14 +59,20 @@ class OptimizerSearch {
   OptimizerSearch(Trainings& trainings, FoundOptimizer& found, std::int64_t first_seed)
       : trainings_(trainings), found_(found), first_seed_(first_seed) {}
 
-  TunedOptimizer tune(const Candidate& one) {
-    TunedOptimizer tuned{.name = one.name, .is_own = one.is_own};
+  // The optimizer as it is.
+  TunedOptimizer untuned(const Candidate& one) const {
+    TunedOptimizer own{.name = one.name, .is_own = one.is_own};
     const Options optimizer = trainings_.changed({{"optim", one.optimizer}}).child("optim");
-    tuned.usual_rate = learning_rate(optimizer);
+    own.rate = own.usual_rate = learning_rate(optimizer);
+    own.loss = own.error = own.usual_loss = own.default_loss = std::nan("");
+    own.default_rate = default_rate(optimizer);
+    return own;
+  }
+
+  TunedOptimizer tune(const Candidate& one) {
+    TunedOptimizer tuned = untuned(one);
     tuned.curve = scan(one.optimizer, start_of(one.optimizer));
     tuned.good = good_rates(tuned.curve);
-    tuned.loss = tuned.error = tuned.usual_loss = tuned.default_loss = std::nan("");
-    tuned.default_rate = default_rate(optimizer);
     if (tuned.good.low == 0) return tuned;
     const double best = best_of(tuned.curve)->rate;
     for (const double rate : {best / 2, best, best * 2}) {
@@ -153,12 +160,20 @@ FoundOptimizer find_optimizer(const Registry& registry, const Spec& fit, const R
   found.steps = trainings.length().total_steps;
   OptimizerSearch search(trainings, found, settings.seed);
   const std::vector<Candidate> all = candidates(fit.value["optim"]);
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const double begun = steady_seconds();
-    found.all.push_back(search.tune(all[i]));
-    options.context.tell(
-        fmt::format("{} took {:.2g} s", all[i].name, steady_seconds() - begun) +
-        (i + 1 < all.size() ? fmt::format(", {} of {} are to come", all.size() - i - 1, all.size()) : ""));
+  try {
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const double begun = steady_seconds();
+      found.all.push_back(search.tune(all[i]));
+      options.context.tell(
+          fmt::format("{} took {:.2g} s", all[i].name, steady_seconds() - begun) +
+          (i + 1 < all.size() ? fmt::format(", {} of {} are to come", all.size() - i - 1, all.size()) : ""));
+    }
+  } catch (const SearchTimeUsed&) {
+    found.stopped = budget_is_used;
+    if (found.all.empty()) {
+      found.all.push_back(search.untuned(all.front()));
+      return found;
+    }
   }
   const double least = found.least();
   if (std::isnan(least)) {

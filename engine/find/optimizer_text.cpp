@@ -36,7 +36,13 @@ std::string optimizer_text(const FoundOptimizer& found) {
   const double least = found.least();
   std::size_t width = 9;
   for (const TunedOptimizer& one : found.all) width = std::max(width, name_in_table(one).size());
-  std::string text = fmt::format("optimizer = {}, lr = {:.2g}\n\n", best.name, best.rate);
+  std::string text = fmt::format("optimizer = {}, lr = {:.2g}\n", best.name, best.rate);
+  if (!found.stopped.empty()) {
+    text += found.stopped + ": " +
+            (std::isnan(least) ? "the fit's own is not tuned" : "other optimizers were not tuned") + "\n";
+  }
+  if (std::isnan(least)) return text;
+  text += "\n";
   text += fmt::format("{:<{}}  {:>8}  {:<18}  {:<34}  {}\n", "optimizer", width, "tuned lr", found.metric,
                       "rates within 10 % of the best", "usual rate");
   for (const TunedOptimizer& one : found.all) text += row(one, width);
@@ -80,15 +86,16 @@ Value to_value(const FoundOptimizer& found) {
         {"curve", std::move(curve)}});
   }
   const TunedOptimizer& best = found.all[found.suggestion];
-  return Value::Map{
+  Value::Map value{
       {"kind", "finder"},
-      {"status", "done"},
       {"metric", found.metric},
       {"optimizer", Value::Map{{"suggestion", best.name}, {"lr", best.rate}, {"octaves", best.good.octaves()}}},
       {"optimizers", std::move(all)},
-      {"spread", (found.most() - found.least()) / std::abs(found.least())},
+      {"spread", finite_or_nil((found.most() - found.least()) / std::abs(found.least()))},
       {"seeds", found.seeds},
       {"steps", found.steps}};
+  value.merge(end_of_search(found.stopped));
+  return value;
 }
 
 }  // namespace trainlab

@@ -3,17 +3,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 
 #include "core/statistics.h"
+#include "optim/optimizer.h"
 #include "range_test.h"
+#include "run/budget.h"
 
 namespace trainlab {
 namespace {
 
 constexpr std::ptrdiff_t most_rates = 9;  // the search ends when as many or one more are probed
 constexpr std::int64_t least_probe = 280, longest_probe = 1000;
+constexpr std::array first_octaves = {-2, 0, 2};  // which are probed first
 
 std::vector<RatePoint> mean_curve(const std::vector<std::vector<RatePoint>>& curves) {
   std::size_t shortest = curves.front().size();
@@ -35,7 +39,7 @@ class RateProbe {
   // Rates 4 times apart until worse ones lie on both sides of the good ones, and then the half and the double of the
   // best, as long as one of these is better.
   void search() {
-    for (const int octave : {-2, 0, 2}) try_rate(octave);
+    for (const int octave : first_octaves) try_rate(octave);
     while (std::ssize(probes_) < most_rates) {
       std::vector<ProbedRate> sorted = this->sorted();
       const RateChoice choice = choose_rate(sorted);
@@ -48,7 +52,6 @@ class RateProbe {
       if (probes_.contains(best - 1) && probes_.contains(best + 1)) break;
       for (const int octave : {best - 1, best + 1}) try_rate(octave);
     }
-    found_.probes = sorted();
   }
 
  private:
@@ -65,6 +68,7 @@ class RateProbe {
       found_.metric = std::move(loss.metric);
     }
     probes_.emplace(octave, std::move(probe));
+    found_.probes = sorted();
   }
 
   std::vector<ProbedRate> sorted() const {
@@ -109,6 +113,47 @@ RateChoice choose_rate(std::vector<ProbedRate>& probes) {
           .is_bounded = low != probes.begin() && high + 1 != probes.end()};
 }
 
+namespace {
+
+void search(Trainings& trainings, FoundRate& found, std::int64_t first_seed, const SearchContext& context) {
+  std::vector<std::vector<RatePoint>> curves;
+  std::vector<RateSuggestions> suggestions;
+  for (int i = 0; i < found.seeds; ++i) {
+    const std::int64_t seed = first_seed + i;
+    context.tell(fmt::format("range test with seed {}", seed));
+    curves.push_back(range_test(trainings, trainings.fit()["optim"], found.range_steps, seed));
+    suggestions.push_back(suggestions_of(curves.back()));
+    found.curve = mean_curve(curves);
+    found.rules = median_of(suggestions);
+    found.start = found.rules.quarter_of_least;
+  }
+  if (!(found.start > 0)) {
+    throw trainings.changed({})
+        .error("", fmt::format("the loss is not finite at the rate {:g} already", lowest_rate))
+        .hint("the fit has another fault: trainlab run says which");
+  }
+  context.tell(fmt::format("probe of rates around {:.3g}, {} steps each", found.start, found.probe_steps));
+  RateProbe(trainings, found, first_seed).search();
+  found.choice = choose_rate(found.probes);
+  if (found.choice.suggestion == 0) {
+    throw trainings.changed({})
+        .error("", fmt::format("the loss is not finite in {} steps at any of the rates from {:.2g} to {:.2g}",
+                               found.probe_steps, found.probes.front().rate, found.probes.back().rate))
+        .hint("the fit has another fault: trainlab run says which");
+  }
+}
+
+// The choice when the time is used: fewer rates than the first ones say too little.
+RateChoice known_choice(const Trainings& trainings, FoundRate& found) {
+  if (found.probes.size() >= first_octaves.size()) {
+    if (const RateChoice choice = choose_rate(found.probes); choice.suggestion > 0) return choice;
+  }
+  const double rate = found.start > 0 ? found.start : learning_rate(trainings.changed({}).child("optim"));
+  return {.suggestion = rate, .low = rate, .high = rate};
+}
+
+}  // namespace
+
 FoundRate find_rate(const Registry& registry, const Spec& fit, const RunSettings& settings,
                     const RateOptions& options) {
   Trainings trainings(registry, fit, settings, options.context);
@@ -118,30 +163,11 @@ FoundRate find_rate(const Registry& registry, const Spec& fit, const RunSettings
   found.probe_steps = options.probe_steps > 0
                           ? options.probe_steps
                           : std::min(found.steps, std::clamp(found.steps / 25, least_probe, longest_probe));
-  std::vector<std::vector<RatePoint>> curves;
-  std::vector<RateSuggestions> suggestions;
-  for (int i = 0; i < options.seeds; ++i) {
-    const std::int64_t seed = settings.seed + i;
-    options.context.tell(fmt::format("range test with seed {}", seed));
-    curves.push_back(range_test(trainings, trainings.fit()["optim"], options.range_steps, seed));
-    suggestions.push_back(suggestions_of(curves.back()));
-  }
-  found.curve = mean_curve(curves);
-  found.rules = median_of(suggestions);
-  found.start = found.rules.quarter_of_least;
-  if (!(found.start > 0)) {
-    throw trainings.changed({})
-        .error("", fmt::format("the loss is not finite at the rate {:g} already", lowest_rate))
-        .hint("the fit has another fault: trainlab run says which");
-  }
-  options.context.tell(fmt::format("probe of rates around {:.3g}, {} steps each", found.start, found.probe_steps));
-  RateProbe(trainings, found, settings.seed).search();
-  found.choice = choose_rate(found.probes);
-  if (found.choice.suggestion == 0) {
-    throw trainings.changed({})
-        .error("", fmt::format("the loss is not finite in {} steps at any of the rates from {:.2g} to {:.2g}",
-                               found.probe_steps, found.probes.front().rate, found.probes.back().rate))
-        .hint("the fit has another fault: trainlab run says which");
+  try {
+    search(trainings, found, settings.seed, options.context);
+  } catch (const SearchTimeUsed&) {
+    found.stopped = budget_is_used;
+    found.choice = known_choice(trainings, found);
   }
   return found;
 }

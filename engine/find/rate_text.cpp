@@ -13,10 +13,19 @@ std::string rate_text(const FoundRate& found) {
     text += fmt::format(", the middle of the rates from {:.2g} to {:.2g}, which the probe cannot tell from the best",
                         choice.low, choice.high);
   }
-  text += fmt::format("\n\nrange test over {} seeds, {} steps each\n", found.seeds, found.range_steps);
+  text += "\n";
+  if (!found.stopped.empty()) {
+    text += found.stopped + ": ";
+    text += found.start == 0                         ? "the rate is the fit's own\n"
+            : found.choice.suggestion == found.start ? "the rate is that of the range tests alone\n"
+                                                     : "the rate is that of the probes until then\n";
+  }
+  if (found.curve.empty()) return text;
+  text += fmt::format("\nrange test over {} seeds, {} steps each\n", found.seeds, found.range_steps);
   text += fmt::format("  a quarter of the least loss's rate  {:.2g}\n", found.rules.quarter_of_least);
   text += fmt::format("  valley                              {:.2g}\n", found.rules.valley);
   text += fmt::format("  steepest                            {:.2g}\n", found.rules.steepest);
+  if (found.probes.empty()) return text;
   text += fmt::format("\nprobe: {} after {} steps of the fit's {}, with its schedule in them, mean over the seeds\n",
                       found.metric, found.probe_steps, found.steps);
   for (const ProbedRate& one : found.probes) {
@@ -43,19 +52,20 @@ Value to_value(const FoundRate& found) {
   for (const RatePoint& point : found.curve) curve.push_back(Value::Map{{"lr", point.rate}, {"loss", point.loss}});
   for (const ProbedRate& one : found.probes)
     probes.push_back(Value::Map{{"lr", one.rate}, {"loss", one.loss}, {"error", one.error}});
-  return Value::Map{{"kind", "finder"},
-                    {"status", "done"},
-                    {"lr", Value::Map{{"suggestion", found.choice.suggestion},
-                                      {"low", found.choice.low},
-                                      {"high", found.choice.high},
-                                      {"is_bounded", found.choice.is_bounded},
-                                      {"start", found.start},
-                                      {"valley", found.rules.valley},
-                                      {"steepest", found.rules.steepest}}},
-                    {"metric", found.metric},
-                    {"steps", found.probe_steps},
-                    {"probes", std::move(probes)},
-                    {"curve", std::move(curve)}};
+  Value::Map value{{"kind", "finder"},
+                   {"lr", Value::Map{{"suggestion", found.choice.suggestion},
+                                     {"low", found.choice.low},
+                                     {"high", found.choice.high},
+                                     {"is_bounded", found.choice.is_bounded},
+                                     {"start", found.start},
+                                     {"valley", found.rules.valley},
+                                     {"steepest", found.rules.steepest}}},
+                   {"metric", found.metric},
+                   {"steps", found.probe_steps},
+                   {"probes", std::move(probes)},
+                   {"curve", std::move(curve)}};
+  value.merge(end_of_search(found.stopped));
+  return value;
 }
 
 }  // namespace trainlab

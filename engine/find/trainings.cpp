@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "optim/optimizer.h"
+#include "run/budget.h"
 #include "squeezed.h"
 
 namespace trainlab {
@@ -40,16 +41,15 @@ FitPlan Trainings::plan(const Options& changed) {
 }
 
 Value Trainings::run(const FitPlan& plan, const FitCompany& company) const {
-  if (context_.seconds_left && context_.seconds_left() < 0) {
-    throw run_error("the budget of time is used, and the search has no result yet")
-        .hint("a longer budget, as by trainlab resume RUN --within TIME, or a shorter fit in the search");
-  }
+  if (context_.seconds_left && context_.seconds_left() <= 0) throw SearchTimeUsed();
   StageContext stage = silent_context(plan.options);
   stage.settings = &settings_;
+  stage.seconds_left = context_.seconds_left;
   const FitMember member{.options = plan.options, .context = std::move(stage), .shows_progress = false};
   try {
     const Value summary = run_fits(plan, {&member, 1}, false, company).front();
     if (stop_requested()) throw Error(ErrorKind::interrupted, "asked to stop during a search");
+    if (summary["reason"] == Value(budget_is_used)) throw SearchTimeUsed();
     return summary;
   } catch (const SeenEnough&) {
     return {};

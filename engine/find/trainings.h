@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "core/error.h"
 #include "core/registry.h"
 #include "find/context.h"
 #include "run/stage.h"
@@ -24,6 +25,12 @@ struct EndLoss {
   double value = 0;    // of the weights that are kept; NaN if the fit failed, as when a loss is not finite
 };
 
+// Raised where the time of a search is used.
+class SearchTimeUsed : public Error {
+ public:
+  SearchTimeUsed() : Error(run_error("the time of the search is used")) {}
+};
+
 // Whether the fit itself says when it ends, by a number of epochs, steps or FLOPs.
 bool has_length(const Options& fit);
 
@@ -39,8 +46,8 @@ class Trainings {
   // The plan of a changed fit. All plans share the data that the first one opened.
   FitPlan plan(const Options& changed);
   // Trains from new weights until the fit has ended, and returns its summary, or until the company raises SeenEnough,
-  // and then returns nil. Error{interrupted} when the run was asked to stop; Error{run} when the time of the search is
-  // used.
+  // and then returns nil. Error{interrupted} when the run was asked to stop; SearchTimeUsed when the time of the search
+  // is used, before the training or by it.
   Value run(const FitPlan& plan, const FitCompany& company) const;
   // The length of the whole fit, in steps; `assumed_steps` where only a time ends it.
   const RunLength& length();

@@ -176,8 +176,19 @@ class Find(CliTest):
         self.train("--out", "b", recipe="b.lua")
         self.searching_recipe("find.lr { fit = lab.task { name = \"t\", run = function() end } }")
         self.assert_said(self.train(code=1), "r.lua:13: fit: expected a lab.fit, found a lab.task")
-        self.searching_recipe("find.optimizer { fit = build(0.1) }", epochs="100000")
-        self.assert_said(self.train("--within", "3 s", "--out", "w", code=3), "the budget of time is used")
+
+    def test_a_search_whose_time_is_used_leaves_the_rest_to_the_training(self):
+        self.searching_recipe("find.optimizer { fit = build(0.1) }", epochs="1000000")
+        self.write("w.lua", (self.folder / "r.lua").read_text().replace("found.lr.suggestion", "found.optimizer.lr"))
+        result = self.train("--within", "4 s", "--out", "w", recipe="w.lua")
+        self.assert_said(result, "find_optimizer: the time budget is used; the result is what was known of "
+                                 "`optimizer` by then")
+        search = self.summary(self.folder / "w/stages/find_optimizer")
+        self.assertEqual((search["status"], search["reason"]), ("stopped", "the time budget is used"))
+        self.assertEqual(search["optimizer"]["lr"], 0.1)
+        trained = self.summary(self.folder / "w")
+        self.assertEqual((trained["kind"], trained["status"]), ("fit", "stopped"))
+        self.assertGreater(trained["steps"], 0)
 
     def test_a_search_that_is_interrupted(self):
         self.recipe(epochs="20")

@@ -48,6 +48,11 @@ TEST_CASE("where the knee may be anything the batch stays as it is") {
   }
 }
 
+TEST_CASE("a range that begins at 0 has no middle, whose times would look certain") {
+  CHECK(std::isnan(found(0, 80, any).curve[3].time));
+  CHECK(found(0, 0, any).curve[3].time == Approx(1));  // no noise: each size takes as many steps
+}
+
 TEST_CASE("times and samples are those of the middle of the range") {
   const FoundBatch here = found(4, 64, any);  // the middle is 16
   CHECK(here.curve[2].time == Approx(1));

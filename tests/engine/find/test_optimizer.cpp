@@ -82,6 +82,29 @@ TEST_CASE("optimizers are tuned and compared for a small fit, twice the same") {
   CHECK(to_json(to_value(find_optimizer(full_registry(), fit, settings, {.seeds = 2}))) == once);
 }
 
+TEST_CASE("a search whose time is used compares the optimizers that were tuned by then") {
+  prepare_arithmetic(1);
+  const Spec fit = small_fit(R"(, "epochs": 1)");
+  const auto found_until = [&](const std::string& line) {
+    double left = line.empty() ? 0 : 1000;
+    OptimizerOptions options{.seeds = 2};
+    options.context.say = [&](const std::string& said) { left = said.starts_with(line) ? 0 : left; };
+    options.context.seconds_left = [&] { return left; };
+    return find_optimizer(full_registry(), fit, test_settings(), options);
+  };
+  const FoundOptimizer none = found_until("");
+  REQUIRE(none.all.size() == 1);
+  CHECK(none.all.front().rate == none.all.front().usual_rate);
+  CHECK(to_value(none)["optimizer"]["lr"] == Value(none.all.front().usual_rate));
+  CHECK(to_value(none)["spread"].is_nil());
+  CHECK_THAT(optimizer_text(none), Catch::Contains("the time budget is used: the fit's own is not tuned"));
+  const FoundOptimizer own = found_until("AdamW took");
+  REQUIRE(own.all.size() == 1);
+  CHECK(own.all.front().loss > 0);
+  CHECK(to_value(own)["status"] == Value("stopped"));
+  CHECK_THAT(optimizer_text(own), Catch::Contains("the time budget is used: other optimizers were not tuned"));
+}
+
 TEST_CASE("beside plain SGD, SGD with momentum is tried, and the default of a rate that the recipe has changed") {
   prepare_arithmetic(1);
   Spec fit = small_fit(R"(, "epochs": 1)");

@@ -117,6 +117,33 @@ TEST_CASE("a rate is found for a small fit, twice the same") {
   CHECK(to_json(to_value(find_rate(full_registry(), spec, settings, options))) == to_json(value));
 }
 
+TEST_CASE("a search whose time is used finds the rate that is known by then") {
+  const RunSettings settings = test_settings();
+  prepare_arithmetic(1);
+  const Spec spec = small_fit(R"(, "epochs": 3)");
+  // Finds a rate until the search says `line`.
+  const auto found_until = [&](const std::string& line) {
+    double left = line.empty() ? 0 : 1000;
+    RateOptions options{.seeds = 3, .range_steps = 70};
+    options.context.say = [&](const std::string& said) { left = said.starts_with(line) ? 0 : left; };
+    options.context.seconds_left = [&] { return left; };
+    return find_rate(full_registry(), spec, settings, options);
+  };
+  const FoundRate none = found_until("");
+  CHECK(none.choice.suggestion == 0.005);  // the fit's own
+  CHECK(none.curve.empty());
+  const FoundRate tested = found_until("range test with seed 3");
+  CHECK(tested.start > 0);
+  CHECK(tested.choice.suggestion == tested.start);
+  CHECK(tested.probes.empty());
+  for (const FoundRate& found : {none, tested}) {
+    CHECK(found.stopped == "the time budget is used");
+    CHECK(to_value(found)["status"] == Value("stopped"));
+    CHECK(to_value(found)["reason"] == Value("the time budget is used"));
+    CHECK_THAT(rate_text(found), Catch::Contains("the time budget is used: the rate is "));
+  }
+}
+
 TEST_CASE("a rate at which the training fails is not suggested, however well it did before") {
   const RunSettings settings = test_settings();
   prepare_arithmetic(1);

@@ -24,7 +24,7 @@ struct BatchPoint {
   std::int64_t memory = 0;  // predicted peak of a step's tensors, in bytes; 0: unknown
   // Time and samples to the same loss, divided by those of the recipe's own batch, for a knee in the middle of its
   // range. The number of steps is proportional to 1 + knee / batch (McCandlish et al. 2018, equation 2.11). NaN where
-  // the range has no upper end.
+  // the range has no upper end, or begins at 0.
   double time = 0, samples = 0;
 };
 
@@ -42,6 +42,9 @@ struct FoundBatch {
   std::vector<BatchPoint> curve = {};  // in rising order of size
   std::string ended_by = {};           // why no larger size was tried
   double rate = 0, scaled_rate = 0;    // learning rates of the recipe and for the suggestion; NaN: no rule
+  // Why the search ended before its end; empty: it came to its end. Where the recipe's own size was not timed by then,
+  // the suggestion is this size, and where the noise was not measured, the knee is NaN.
+  std::string stopped = {};
 
   // The option `batch` that makes the suggested step of `accumulate` micro-batches.
   std::int64_t micro_batch() const { return suggestion / accumulate; }

@@ -5,14 +5,15 @@
 #include <functional>
 #include <string>
 
+#include "core/value.h"
 #include "data/dataset.h"
 
 namespace trainlab {
 
 struct SearchContext {
   std::function<void(const std::string&)> say = {};  // receives progress lines; or null
-  // Returns the seconds until the search must have ended. When they are negative, the search raises Error{run} instead
-  // of beginning another training. Null: no limit.
+  // Returns the seconds until the search must have ended: it begins no training when they are over, ends one that runs,
+  // and finds what is known then. Null: no limit.
   std::function<double()> seconds_left = {};
   const DataParts* opened = nullptr;  // the fit's data where the caller has opened them; outlives the search
 
@@ -20,5 +21,12 @@ struct SearchContext {
     if (say) say(line);
   }
 };
+
+// Whether a search came to its end, as its result says it: { status = "done" }, or with the reason why it stopped
+// before the end.
+inline Value::Map end_of_search(const std::string& stopped) {
+  if (stopped.empty()) return {{"status", "done"}};
+  return {{"status", "stopped"}, {"reason", stopped}};
+}
 
 }  // namespace trainlab

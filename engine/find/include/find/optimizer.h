@@ -47,6 +47,9 @@ struct FoundOptimizer {
   std::size_t suggestion = 0;       // index: within 5 % of the least loss, the widest range of good rates
   int seeds = 0;
   std::int64_t steps = 0;  // length of the fit
+  // Why the search ended before its end, with the optimizers that were tuned by then, or the fit's own as it is; empty:
+  // it came to its end.
+  std::string stopped = {};
 
   // The least and the largest loss among the optimizers at their best rates; NaN where none is finite.
   double least() const;

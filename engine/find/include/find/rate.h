@@ -40,6 +40,9 @@ struct FoundRate {
   int seeds = 0;
   std::int64_t range_steps = 0, probe_steps = 0;  // length of a range test, and of a probe
   std::int64_t steps = 0;                         // length of the fit
+  // Why the search ended before its end, with the rate that was known then: of the rates that were probed, or with too
+  // few of these `start`, or the fit's own; empty: it came to its end.
+  std::string stopped = {};
 };
 
 struct RateOptions {
