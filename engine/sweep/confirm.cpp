@@ -28,10 +28,10 @@ namespace {
 constexpr std::chrono::milliseconds look_for_fits{50};
 
 fs::path folder_of(const StageContext& context) { return context.folder / "confirm"; }
-// What is confirmed: written before the first training, and read by the engines that help.
+// The trainings of the confirmation: written before the first of them, and read by the engines that help.
 fs::path file_of(const StageContext& context) { return folder_of(context) / "fits.json"; }
 
-// What bounds a search. A search that goes on with other bounds than before may have other best trials at its end.
+// The bounds of a search. A search that goes on with other bounds than before may have other best trials at its end.
 std::string bounds_of(const SweepPlan& plan, const StageContext& context) {
   const Value most_flops = finite_or_nil(context.most_flops);
   return to_json(Value::List{plan.terms().trials, plan.time_budget(), context.seconds_in_all, most_flops});
@@ -90,7 +90,7 @@ std::vector<std::int64_t> best_trials(const SweepPlan& plan, const SharedStudy& 
   return best;
 }
 
-// What an earlier process has chosen stays, in its order: the numbers of the trials of the confirmation depend on that
+// The choice of an earlier process stays, in its order: the numbers of the trials of the confirmation depend on that
 // order. A search that has gone on since may have other best trials, which are added.
 std::vector<FreshFit> choose(const SweepPlan& plan, const SharedStudy& study, const StageContext& context,
                              double most_flops) {
@@ -223,7 +223,7 @@ void confirm(const SweepPlan& plan, const Worker& search, const StageContext& co
 void help_to_confirm(const SweepPlan& plan, const StageContext& context) {
   if (!plan.confirms()) return;
   std::optional<StoredFits> chosen = stored_fits(plan, context);
-  // What an earlier process has chosen may not be all.
+  // The choice of an earlier process may lack trainings.
   while (!chosen || chosen->bounds != bounds_of(plan, context)) {
     if (stop_requested() || !context.run_goes_on()) return;
     std::this_thread::sleep_for(look_for_fits);

@@ -21,7 +21,7 @@ struct StudyHome {
 // cannot be reached, Error{interrupted} when the process is asked to stop meanwhile.
 StudyHome find_home(const StudyPlan& plan, const StageContext& context);
 
-// What the description of a study in a database has besides: what its run was begun with, and where the run lies.
+// The further members of the description of a study in a database: what its run was begun with, and where the run lies.
 Value run_description(const StageContext& context);
 
 // study.db in the stage's folder, made anew, for a copy of the study with this description.

@@ -78,7 +78,7 @@ Value work_on(const StudyPlan& plan, const StageContext& context,
   if (context.seconds_left) {
     of_trials.seconds_left = [&plan, &context, &at_work] {
       return context.seconds_left() -
-             seconds_at_end(plan.terms(), context.seconds_in_all, at_work ? at_work->trial_seconds() : TrialSeconds());
+             seconds_at_end(plan, context.seconds_in_all, at_work ? at_work->trial_seconds() : TrialSeconds());
     };
   }
   if (plan.terms().trainings_at_end > 0) of_trials.most_flops *= 1 - plan.terms().share_at_end;
@@ -153,7 +153,7 @@ Entry sweep_entry() {
                 .or_default("mean"))
       .with(Option("confirm",
                    "after the search, trains the best trials again on fresh seeds, and quotes only these trainings for "
-                   "the winner; they have the last third of the sweep's time, or come on top of `trials`")
+                   "the winner; they have at most the last third of the sweep's time, or come on top of `trials`")
                 .fields({Option("top", "how many of the best trials").integer().at_least(1).or_default(8),
                          Option("seeds", "fresh seeds of each").integer().at_least(2).at_most(1000).or_default(5)}))
       .with(storage_option())

@@ -22,7 +22,7 @@ void register_ensemble(Registry& registry, const TrialAddition& addition);
 Value work_on(const StudyPlan& plan, const StageContext& context,
               const std::function<Value(const Worker&, bool interrupted)>& summarise);
 
-// What `trainlab check` says of a stage: the space, the trials, and the fit of the first trial.
+// The text of `trainlab check` for a stage: the space, the trials, and the fit of the first trial.
 Checked describe_study(const StudyPlan& plan, const CheckedToo& too);
 
 }  // namespace trainlab

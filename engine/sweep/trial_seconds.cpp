@@ -1,6 +1,9 @@
 #include "trial_seconds.h"
 
 #include <algorithm>
+#include <cmath>
+
+#include "study/scheduler.h"
 
 namespace trainlab {
 
@@ -9,17 +12,16 @@ TrialSeconds seconds_of_trials(const SharedStudy& study) {
     const Value& seconds = study.stored(trial).info["seconds"];
     return is_final(study.stored(trial).state) && seconds.is_number() ? seconds.number() : 0;
   };
+  const Scheduler* const scheduler = study.study().scheduler();
   TrialSeconds all;
-  std::int64_t furthest = 0;
   double sum = 0, count = 0;
   for (std::int64_t t = 0; t < study.study().trials().size(); ++t) {
+    const StoredTrial& trial = study.stored(t);
     // The seconds of a trial that has continued another one begin with those of the other.
-    const Value& parent = study.stored(t).info["parent"];
+    const Value& parent = trial.info["parent"];
     all.longest = std::max(all.longest, seconds_of(t) - (parent.is_integer() ? seconds_of(parent.integer()) : 0));
-    const std::int64_t until = study.study().segment(t).until;
-    if (study.stored(t).state != TrialState::complete || until < furthest) continue;
-    if (until > furthest) sum = count = 0;
-    furthest = until;
+    const bool is_partial = scheduler && scheduler->is_partial(study.study().segment(t));
+    if (trial.state != TrialState::complete || is_partial || !trial.info["duplicate_of"].is_nil()) continue;
     sum += seconds_of(t);
     ++count;
   }
@@ -27,12 +29,14 @@ TrialSeconds seconds_of_trials(const SharedStudy& study) {
   return all;
 }
 
-double seconds_at_end(const StudyTerms& terms, double seconds, const TrialSeconds& trials) {
+double seconds_at_end(const StudyPlan& plan, double seconds, const TrialSeconds& trials) {
   constexpr double longer_trials = 3, share_of_ends = 0.02;
+  const StudyTerms& terms = plan.terms();
   const double share = terms.share_at_end * seconds;
   if (terms.trainings_at_end == 0 || trials.whole == 0) return share;
-  const double trainings = static_cast<double>(terms.trainings_at_end) / static_cast<double>(terms.repeats);
-  return std::min(share, trainings * trials.whole + longer_trials * trials.longest + share_of_ends * seconds);
+  const double of_worker = std::ceil(static_cast<double>(terms.trainings_at_end) / plan.workers());
+  const double trainings = of_worker * trials.whole / static_cast<double>(terms.repeats);
+  return std::min(share, trainings + longer_trials * trials.longest + share_of_ends * seconds);
 }
 
 }  // namespace trainlab

@@ -179,7 +179,7 @@ std::optional<TrialEnd> Worker::known_end(const LeasedTrial& trial) const {
   return std::nullopt;
 }
 
-// As many trials as go into a stack, but no more than this process's share of the remaining trials.
+// Asks for the trials of a stack, but for no more than this process's share of the remaining trials.
 std::vector<LeasedTrial> Worker::ask() {
   std::vector<LeasedTrial> trials;
   while (trials.empty()) {
@@ -346,8 +346,8 @@ std::string Worker::why_over() {
 }
 
 // The trials that may train together and end in time. A stack of n takes at most n times as long as a trial, and twice
-// that time on a machine that has become busy: a stack that is cut short loses all of its trials. The first trial of a
-// study trains alone, because nothing is known of its length.
+// that time on a machine that has become busy. A stack whose time ends has all of its trials cut short. The first trial
+// of a study trains alone, because nothing is known of its length.
 std::int64_t Worker::most_in_time() const {
   if (!context_.seconds_left) return std::numeric_limits<std::int64_t>::max();
   const double longest = trial_seconds().longest;

@@ -32,7 +32,7 @@ class Worker {
   const std::optional<std::string>& stopped() const { return stopped_; }
   // The seconds of a budget of time that the study has used; nullopt without a budget, or in an engine that helps.
   std::optional<double> used_seconds() const;
-  // What trials took: those of all processes, and what this process has trained by its own clock.
+  // The time of the trials of all processes; those that this process has trained count by its own clock.
   const TrialSeconds& trial_seconds() const;
   const std::function<double()>& clock() const { return seconds_; }
 

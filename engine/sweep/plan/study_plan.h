@@ -49,7 +49,7 @@ bool is_of_trial(const Error& error);
 // NaN for no values.
 double mean_of_repeats(const std::vector<double>& values);
 
-// What a sweep and an ensemble say about their trials, each with options of its own.
+// The terms on which a sweep or an ensemble makes its trials, each from options of its own.
 struct StudyTerms {
   static constexpr std::int64_t no_limit = std::numeric_limits<std::int64_t>::max();
 
@@ -95,7 +95,7 @@ class StudyPlan {
 
   double time_budget() const { return terms_.share_of_time * time_budget_; }  // seconds; 0: none
   virtual std::unique_ptr<Pruner> pruner() const { return nullptr; }          // null: none
-  // What a training of the first fit that can be planned delivers; nothing is known before.
+  // The weights that a training delivers, by the first fit that can be planned; nothing is known before.
   const Delivery& delivery() const { return delivery_; }
   // The number of trials that may fail, and why the stage ends when one more has failed.
   virtual std::int64_t most_failures() const = 0;

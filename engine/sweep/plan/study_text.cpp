@@ -1,4 +1,4 @@
-// What `trainlab check` says of a sweep or an ensemble.
+// The text of `trainlab check` for a sweep or an ensemble.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -39,7 +39,7 @@ class TrialFits {
   StageContext context_of(const Member& member, bool resumed, const std::function<double()>& seconds_left);
   // The time that a training of `members` of the open fits may take.
   std::function<double()> share_of_time(std::size_t members) const;
-  // What the addition of the plan gets to know of trials that train together.
+  // The facts of trials that train together, for the addition of the plan.
   TrialsAtWork at_work(std::span<const Member> members) const;
   void train(std::span<const Member> members, bool axis);
   void run_alone(const Member& task);

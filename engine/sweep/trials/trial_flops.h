@@ -26,7 +26,7 @@ class TrialFlops {
   bool are_used();
   // Whether all that the trial is planned to use is left for it.
   bool fits(std::int64_t trial);
-  // What the trial may use: infinite if it fits.
+  // The FLOPs that the trial may use: infinite if it fits.
   double cap(std::int64_t trial);
 
  private:

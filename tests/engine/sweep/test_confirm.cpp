@@ -176,13 +176,36 @@ TEST_CASE("a confirmation has the last third of the sweep's time") {
 }
 
 TEST_CASE("a search keeps a third of its budget for the confirmation, or what the confirmation will probably take") {
-  const SweepPlan plan(sweep(R"(, "trials": 100, "seeds": 2, "confirm": {"top": 3, "seeds": 4})"), test_settings());
-  CHECK(seconds_at_end(plan.terms(), 300, {}) == Approx(100));
+  const auto kept = [](const std::string& more, const TrialSeconds& trials) {
+    return seconds_at_end(SweepPlan(sweep(R"(, "trials": 100, "seeds": 2)" + more), test_settings()), 300, trials);
+  };
+  const std::string twelve = R"(, "confirm": {"top": 3, "seeds": 4})";
+  CHECK(kept(twelve, {}) == Approx(100));
   // 12 trainings, of which a trial has two; three of the longest trials, and 2 % of the time.
-  CHECK(seconds_at_end(plan.terms(), 300, {.longest = 5, .whole = 2}) == Approx(12 + 15 + 6));
-  CHECK(seconds_at_end(plan.terms(), 300, {.longest = 50, .whole = 20}) == Approx(100));
-  const SweepPlan alone(sweep(R"(, "trials": 100)"), test_settings());
-  CHECK(seconds_at_end(alone.terms(), 300, {.longest = 5, .whole = 2}) == 0);
+  CHECK(kept(twelve, {.longest = 5, .whole = 2}) == Approx(12 + 15 + 6));
+  CHECK(kept(twelve + R"(, "workers": 5)", {.longest = 5, .whole = 2}) == Approx(3 + 15 + 6));
+  CHECK(kept(twelve, {.longest = 50, .whole = 20}) == Approx(100));
+  CHECK(kept("", {.longest = 5, .whole = 2}) == 0);
+}
+
+TEST_CASE("trials that took over a result, and those on which others go on, do not tell how long a whole trial takes") {
+  const auto seconds_with = [](const std::string& more, const Value& info) {
+    const TemporaryFolder folder;
+    prepare_devices();
+    const RunSettings settings = test_settings();
+    const SweepPlan plan(sweep(R"(, "trials": 9)" + more), settings);
+    const StageContext context = quiet_context(folder.path(), settings);
+    SharedStudy study = open_study(plan, context, find_home(plan, context));
+    const std::optional<Lease> lease = study.ask(0, 1e12, 9).lease;
+    study.end({{*lease, TrialState::complete, {1.0}, info}});
+    study.follow();
+    return seconds_of_trials(study);
+  };
+  CHECK(seconds_with("", Value::Map{{"seconds", 40.0}}).whole == 40);
+  CHECK(seconds_with("", Value::Map{{"seconds", 0.0}, {"duplicate_of", 0}}).whole == 0);
+  const std::string rungs = R"(, "scheduler": {"@": "scheduler.asha", "min": 1, "max": 4})";
+  CHECK(seconds_with(rungs, Value::Map{{"seconds", 10.0}}).whole == 0);
+  CHECK(seconds_with(rungs, Value::Map{{"seconds", 10.0}}).longest == 10);
 }
 
 TEST_CASE("without a training on a fresh seed the search's own best trial stays") {
