@@ -97,9 +97,10 @@ Interval oriented(const Interval& interval, bool minimize) {
   return minimize ? Interval{-interval.mean, -interval.high, -interval.low} : interval;
 }
 
-// The logarithm of a training's seconds for a sample; nullopt where it has none.
+// The logarithm of a training's seconds for a sample; nullopt where it has none, or where a new process has begun in
+// it.
 std::optional<double> log_pace(const Training& one) {
-  if (one.has_failed || !(one.samples > 0) || !(one.seconds > 0)) return std::nullopt;
+  if (one.has_failed || one.was_resumed || !(one.samples > 0) || !(one.seconds > 0)) return std::nullopt;
   return std::log(one.seconds / one.samples);
 }
 

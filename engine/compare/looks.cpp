@@ -17,9 +17,15 @@ constexpr int fewest = 3;  // pairs; with two, an effect of two standard deviati
 
 double t_of_level(double level, int values) { return student_quantile(1 - level / 2, values - 1); }
 
-double power(double effect, int pairs) {
-  return student_power(t_of_level(error_rate, pairs), pairs - 1, effect * std::sqrt(pairs));
+// The probability that |t| of `pairs` differences, whose mean is `effect` standard deviations, reaches the limit.
+double power(double effect, int pairs, double limit) {
+  return student_power(limit, pairs - 1, effect * std::sqrt(pairs));
 }
+
+double power(double effect, int pairs) { return power(effect, pairs, t_of_level(error_rate, pairs)); }
+
+// The size of an effect of which enough pairs are sought; 0 for one that no number of pairs shows.
+double sought(double effect) { return std::abs(effect) > 0 ? std::min(std::abs(effect), largest_effect) : 0; }
 
 double log_choose(int n, int k) { return std::lgamma(n + 1.0) - std::lgamma(k + 1.0) - std::lgamma(n - k + 1.0); }
 
@@ -79,6 +85,20 @@ double Looks::p_value(double t, int pairs) const {
   return std::min(1.0, student_p(t, pairs - 1) * error_rate / level(pairs));
 }
 
+int Looks::pairs_needed(double effect, int pairs, int most) const {
+  const double size = sought(effect);
+  if (size == 0) return most;
+  const auto detects = [&](int n) { return n >= fewest && power(size, n, critical_t(n)) >= wanted_power; };
+  if (count_ == 0) {
+    int n = pairs + 1;
+    while (n < most && !detects(n)) ++n;
+    return n;
+  }
+  for (const Look& look : looks())
+    if (look.pairs > pairs && detects(look.pairs)) return std::min(look.pairs, most);
+  return std::max(compare::pairs_needed(effect, most), pairs + 1);
+}
+
 double e_value(double t, int n) {
   const double freedom = n - 1;
   const double wide = 1.0 + n;
@@ -88,8 +108,8 @@ double e_value(double t, int n) {
 }
 
 int pairs_needed(double effect, int most) {
-  if (!(std::abs(effect) > 0)) return most;
-  const double size = std::min(std::abs(effect), largest_effect);
+  const double size = sought(effect);
+  if (size == 0) return most;
   int pairs = fewest;
   while (pairs < most && power(size, pairs) < wanted_power) ++pairs;
   return pairs;

@@ -102,6 +102,7 @@ double student_p(double t, double freedom) {
 }
 
 double student_power(double limit, double freedom, double centrality) {
+  if (std::isinf(limit)) return 0;
   const boost::math::non_central_t distribution(freedom, centrality);
   return boost::math::cdf(boost::math::complement(distribution, limit)) + boost::math::cdf(distribution, -limit);
 }

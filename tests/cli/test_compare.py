@@ -284,6 +284,7 @@ class BadInput(Compare):
         self.write("own.lua", RECIPE.replace('"accuracy"', OWN_METRIC))
         self.refused("declares no better direction", "own.lua", "--target", "val.mine=0.9", *NEVER, code=1)
         self.refused("no model can have a val.accuracy above 1", "a.lua", "--target", "val.accuracy=1.2", *NEVER)
+        self.refused("no model can have a val.loss below 0", "a.lua", "--target", "val.loss=-1", *NEVER)
 
     def test_a_parameter_that_is_not_there(self):
         self.refused("--b reite=1: the recipe has no parameter 'reite'", "a.lua", *TARGET, "--b", "reite=1")
@@ -293,8 +294,11 @@ class BadInput(Compare):
     def test_a_target_that_is_met_at_the_start_or_never(self):
         result = self.compare("a.lua", "--target", "val.loss=50", *NEVER, code=2)
         self.assert_said(result, "A and B have reached val.loss = 50 at their first validation", "harder to reach")
-        result = self.compare("a.lua", "--target", "val.loss=-1", *NEVER, code=2)
-        self.assert_said(result, "neither A nor B has reached val.loss = -1: A came to ")
+        result = self.compare("a.lua", "--target", "val.loss=0.000001", *NEVER, code=2)
+        self.assert_said(result, "seed 3 of at most 20", "neither A nor B has reached val.loss = 1e-06: A came to ")
+        again = self.compare("a.lua", "--target", "val.loss=0.000001", *NEVER, code=2)
+        self.assert_said(again, "neither A nor B has reached val.loss = 1e-06: A came to ")
+        self.assertNotIn("seed 4", result.err + again.err)
 
     def test_recipes_that_return_no_fit(self):
         self.write("nothing.lua", "return nil")

@@ -19,11 +19,10 @@ struct KnownLoss {
 };
 
 KnownLoss loss_of(const FitPlan& plan) {
-  if (plan.step || !plan.options.given("loss") || !plan.options.is_entry("loss")) return {};
-  const Options loss = plan.options.child("loss");
-  const auto& kind = loss.registry().implementation<LossKind>(loss.entry());
-  return {.is_never_negative = kind.is_never_negative,
-          .has_entropy_of_labels = kind.has_entropy_of_labels && loss.names().empty()};
+  const LossKind* const kind = plan.loss_kind();
+  if (!kind) return {};
+  return {.is_never_negative = kind->is_never_negative,
+          .has_entropy_of_labels = kind->has_entropy_of_labels && plan.options.child("loss").names().empty()};
 }
 
 // The labels of the training part, in the order of its samples; undefined where there are none.

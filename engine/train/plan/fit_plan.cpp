@@ -127,6 +127,12 @@ void check_average(const FitPlan& plan) {
 
 }  // namespace
 
+const LossKind* FitPlan::loss_kind() const {
+  if (step || !options.given("loss") || !options.is_entry("loss")) return nullptr;
+  const Options own = options.child("loss");
+  return &own.registry().implementation<LossKind>(own.entry());
+}
+
 std::int64_t FitPlan::parameter_count() const {
   if (model) return model->parameter_count();
   std::int64_t sum = 0;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "compare/looks.h"
+#include "core/statistics.h"
 
 namespace trainlab::looks_test {
 
@@ -104,6 +105,30 @@ TEST_CASE("pairs that find an effect with a probability of 80 %") {
   CHECK(pairs_needed(NAN, 1000) == 1000);
   CHECK(pairs_needed(0.01, 1000) == 1000);
   CHECK(pairs_needed(0.3, 50) == 50);
+}
+
+TEST_CASE("the pairs that a comparison needs are those of a look that probably shows the effect") {
+  const auto power = [](const Looks& looks, double effect, int pairs) {
+    return student_power(looks.critical_t(pairs), pairs - 1, effect * std::sqrt(pairs));
+  };
+  for (const Looks& looks : {Looks::planned(), Looks::any_time()}) {
+    for (const double effect : {0.8, 1.0, 1.5, 3.0}) {
+      const int pairs = looks.pairs_needed(effect, 3, 1000);
+      INFO(effect << " " << pairs);
+      REQUIRE(looks.is_look(pairs));
+      CHECK(power(looks, effect, pairs) >= 0.8);
+      for (int before = 4; before < pairs; ++before)
+        if (looks.is_look(before)) CHECK_FALSE(power(looks, effect, before) >= 0.8);
+      CHECK(looks.pairs_needed(-effect, 3, 1000) == pairs);
+    }
+    CHECK(looks.pairs_needed(0, 3, 1000) == 1000);
+  }
+  // Looks at any time pay for that freedom.
+  CHECK(Looks::any_time().pairs_needed(1, 3, 1000) > pairs_needed(1, 1000));
+  // No planned look shows a small effect, or comes after the last one: a new comparison with one look would.
+  CHECK(Looks::planned().pairs_needed(0.3, 5, 1000) == pairs_needed(0.3, 1000));
+  CHECK(Looks::planned().pairs_needed(2, 20, 1000) == 21);
+  CHECK(Looks::fixed(10).pairs_needed(3, 4, 1000) == 10);
 }
 
 TEST_CASE("Fisher's exact test of two counts") {

@@ -104,6 +104,8 @@ class FitFactsExecution final : public Execution {
     if (plan.data.val) answer.set("val", described(*plan.data.val));
     if (plan.data.test && metric.starts_with("test.")) answer.set("test", described(*plan.data.test));
     const std::string name = metric.substr(metric.find('.') + 1);
+    if (const LossKind* kind = plan.loss_kind(); name == "loss" && kind && kind->is_never_negative)
+      answer.set("least", 0);
     std::size_t place = 1;
     for (const Options::Element& element : plan.options.elements("metrics")) {
       const PlannedMetric planned = metric_of(element, place++);

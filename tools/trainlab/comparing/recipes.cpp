@@ -193,13 +193,17 @@ class Trainer {
       if (!train_pair(static_cast<std::int64_t>(record_.pairs.size()) + 1)) return false;
       longest = std::max(longest, steady_seconds() - begun - now);
       const int count = static_cast<int>(record_.pairs.size());
-      if (looks.is_look(count)) {
-        check_target(record_.pairs, question_.target);
+      tell_pair();
+      // A target that tells nothing is no result of a test, so that it may be seen between two looks. It is seen before
+      // the pair is recorded: the same command reads the pair again, and says the same.
+      constexpr int enough = 3;
+      const bool is_look = looks.is_look(count);
+      if (count == enough || is_look) check_target(record_.pairs, question_.target);
+      if (is_look) {
         record_.has_ended =
             compare::judge(record_.pairs, question_.target, question_.margin, looks).is_clear || count >= looks.most();
       }
       record_.write();
-      tell_pair();
     }
     return true;
   }

@@ -30,6 +30,10 @@ void settle_target(const Arguments& given, Question& question, const Value& a, c
     throw usage_error("--target " + metric + "=" + number_text(question.target.value) + ": no model can have a " +
                       metric + " above " + report::short_number(a["best"].number()));
   }
+  if (a["least"].is_number() && question.target.value < a["least"].number()) {
+    throw usage_error("--target " + metric + "=" + number_text(question.target.value) + ": no model can have a " +
+                      metric + " below " + report::short_number(a["least"].number()));
+  }
   const std::string part = metric.substr(0, metric.find('.'));
   if (a[part]["questions"] != b[part]["questions"]) {
     throw not_comparable(metric, "it is measured on other samples (" + samples_of(a[part], b[part]) + ")")

@@ -1,4 +1,4 @@
-// What the facts of two recipes or runs say about the target of their comparison.
+// Judges the target of a comparison by the facts of the two recipes or runs.
 #pragma once
 
 #include "cli/arguments.h"

@@ -67,12 +67,12 @@ std::string quality_text(const compare::Judgement& judged, const Question& quest
 
 constexpr int most_seeds = 1000;
 
-// How many seeds more than the trained ones a new comparison needs to detect the present estimates with a probability
-// of 80 %, and at least those until the next look; nullopt for one pair, which gives no estimate.
+// How many seeds more than the trained ones take the comparison to a look that detects the present estimates with a
+// probability of 80 %; nullopt for one pair, which gives no estimate.
 std::optional<int> more_seeds(const compare::Judgement& judged, const compare::Looks& looks) {
   if (judged.is_clear) return 0;
   if (judged.pairs < 2) return std::nullopt;
-  return std::max(compare::pairs_needed(judged.effect, most_seeds), looks.next(judged.pairs)) - judged.pairs;
+  return looks.pairs_needed(judged.effect, judged.pairs, most_seeds) - judged.pairs;
 }
 
 std::string more_text(const compare::Judgement& judged, const compare::Looks& looks) {
@@ -149,6 +149,11 @@ std::string validations_text(const std::vector<Pair>& pairs) {
   return "";
 }
 
+// Nobody knows in which order runs were trained that existed before the comparison.
+bool has_drift(const Comparison& comparison, const compare::Judgement& judged) {
+  return !comparison.folder.empty() && std::isfinite(judged.drift);
+}
+
 // How the comparison was made: its look, the size of the effect, the order of the trainings and the machine's drift.
 std::string design_text(const Comparison& comparison, const compare::Judgement& judged) {
   const compare::Looks& looks = comparison.looks;
@@ -158,7 +163,7 @@ std::string design_text(const Comparison& comparison, const compare::Judgement& 
   if (std::isfinite(judged.speed_effect))
     text += ", effect " + signed_text(judged.speed_effect) + " standard deviations";
   if (!comparison.folder.empty()) text += ", order AB BA";
-  if (std::isfinite(judged.drift)) text += ", drift of the machine " + signed_text(100 * judged.drift) + " %";
+  if (has_drift(comparison, judged)) text += ", drift of the machine " + signed_text(100 * judged.drift) + " %";
   return text + "\n";
 }
 
@@ -230,7 +235,7 @@ Value comparison_value(const Comparison& comparison, const Question& question) {
       {"seconds", seconds_of(comparison.pairs)},
       {"p", judged.p},
       {"effect", finite_or_nil(judged.speed_effect)},
-      {"drift", finite_or_nil(judged.drift)},
+      {"drift", has_drift(comparison, judged) ? Value(judged.drift) : Value()},
       {"look", comparison.looks.until(judged.pairs)},
       {"looks", comparison.looks.count()},
       {"out", comparison.folder.empty() ? Value() : Value(comparison.folder.string())},

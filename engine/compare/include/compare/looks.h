@@ -31,6 +31,10 @@ class Looks {
   // out of time between two looks has no verdict, because a verdict there would be one look more.
   double critical_t(int pairs, int values) const;
   double critical_t(int pairs) const { return critical_t(pairs, pairs); }
+  // The number of pairs at the first look after `pairs` pairs that detects, with a probability of 80 %, a mean
+  // difference of `effect` standard deviations of the differences. Where no look that is planned does, the number that
+  // a new comparison with one look would need, and at least one more than `pairs`. At most `most`.
+  int pairs_needed(double effect, int pairs, int most) const;
   // The p value of the mean of `pairs` differences with this t, in [0, 1]: at most 0.05 exactly where |t| is at least
   // critical_t; 1 where critical_t is infinite because no look is planned or there are too few pairs.
   double p_value(double t, int pairs) const;

@@ -39,6 +39,8 @@ struct MedianInterval {
   double median = 0, low = 0, high = 0;
   // (high − low) / 2 relative to the median; 0 for a median of 0.
   double half_width() const { return median == 0 ? 0 : (high - low) / 2 / median; }
+  // The interval of factor · x for this interval of x, and a factor above 0.
+  MedianInterval times(double factor) const { return {median * factor, low * factor, high * factor}; }
   // The interval of factor / x for this interval of x, which is above 0.
   MedianInterval inverse(double factor) const { return {factor / median, factor / high, factor / low}; }
   // { median, low, high }
@@ -62,8 +64,8 @@ inline constexpr double normal_quantile_90 = 1.2815515655446004;
 double student_quantile(double share, double freedom);
 // The probability that |t| is as large or larger: the two-sided p value of a finite or infinite t.
 double student_p(double t, double freedom);
-// The probability that |t| is as large as `limit`, which is above 0, or larger where the true mean lies `centrality`
-// standard errors from the one assumed: Student's noncentral distribution.
+// The probability that |t| is as large as `limit`, which is above 0 or infinite, or larger where the true mean lies
+// `centrality` standard errors from the one assumed: Student's noncentral distribution.
 double student_power(double limit, double freedom, double centrality);
 // The quantile of the chi-squared distribution, for a share between 0 and 1.
 double chi_squared_quantile(double share, double freedom);

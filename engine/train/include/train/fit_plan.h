@@ -111,6 +111,8 @@ struct FitPlan {
   // not measured.
   bool measures() const { return loss != nullptr; }
   std::int64_t parameter_count() const;
+  // The facts of the fit's loss; null where a function or a step of the recipe computes it.
+  const LossKind* loss_kind() const;
   // `loader`, with the number of batches that the length needs.
   LoaderOptions training_loader() const;
   // Samples of an optimizer step, the mean over an epoch, whose last step may have fewer than length.batch.
