@@ -36,7 +36,10 @@ class CallsRecipe final : public Observer {
 
   void started(const FitView& view) override {
     run_ = view.run;
-    for (const HealthVerdict& verdict : watch_->verdicts()) called_.insert(verdict.kind);  // found before a resume
+    // The function has heard of the verdicts up to the last validation before a resume, and of no later ones.
+    for (const HealthVerdict& verdict : watch_->verdicts()) {
+      if (static_cast<double>(verdict.step) <= watch_->last_validation()) called_.insert(verdict.kind);
+    }
   }
   void validated(const ValidationView& view) override { call(view.step); }
   void finished(const Value& summary) override {

@@ -247,6 +247,17 @@ class Health(CliTest):
         self.assertEqual(self.kinds("r"), ["rate_too_low"])
         self.assertNotIn("health: ", result.err)
 
+    def test_the_function_hears_of_a_verdict_that_was_found_just_before_an_interruption(self):
+        self.recipe("r.lua", data=DIGITS, model=MLP, optim="lab.optim.SGD { lr = 0.00005 }", batch="50", epochs="400",
+                    more='  validate = "400 epochs",\n  on = { health = function(run, verdict) '
+                         'print("heard of " .. verdict.kind) end },\n')
+        running = self.start("r.lua", "--threads", "1")
+        running.until_said("health: rate_too_low")
+        running.send(2)
+        self.assertNotIn("heard of", self.end(running, 130).err)
+        result = self.run_program("resume", self.run_folder())
+        self.assertEqual(result.err.count("heard of rate_too_low"), 1)
+
 
 if __name__ == "__main__":
     unittest.main()

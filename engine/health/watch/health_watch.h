@@ -41,6 +41,8 @@ class HealthWatch final : public Observer, public LoopObserver, public GradientP
   // The part of the watch that a checkpoint keeps.
   Resumable part();
   const std::vector<HealthVerdict>& verdicts() const { return told_; }
+  // The steps that were done at the latest validation whose losses are known; 0: there was none.
+  double last_validation() const { return figures_.evaluations.empty() ? 0 : figures_.evaluations.back().step; }
 
   void add_to(Value& summary) override;
   bool wants_step(std::int64_t step) override { return is_measured(step - 1); }
