@@ -17,18 +17,17 @@ constexpr double least_half_width = 0.03;
 constexpr double most_counted = 1e15;  // trainings; more fit into no budget that anybody has
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-Seconds plus(const Seconds& a, double seconds) { return {a.median + seconds, a.low + seconds, a.high + seconds}; }
+MedianInterval plus(const MedianInterval& a, double seconds) {
+  return {a.median + seconds, a.low + seconds, a.high + seconds};
+}
 
-Seconds widened(const Seconds& step) {
+MedianInterval widened(const MedianInterval& step) {
   return {.median = step.median,
           .low = std::min(step.low, (1 - least_half_width) * step.median),
           .high = std::max(step.high, (1 + least_half_width) * step.median)};
 }
 
-Value value_of(const std::optional<Seconds>& seconds) {
-  if (!seconds) return {};
-  return Value::Map{{"median", seconds->median}, {"low", seconds->low}, {"high", seconds->high}};
-}
+Value value_of(const std::optional<MedianInterval>& seconds) { return seconds ? seconds->to_value() : Value(); }
 
 Value known(double number) { return number > 0 ? Value(number) : Value(); }
 
@@ -39,10 +38,10 @@ std::optional<PlannedCost> cost_in(const Value& value) {
 }
 
 // The time, or `most` seconds where these are fewer or the time is unknown; `most` 0 is no bound.
-std::optional<Seconds> at_most(const std::optional<Seconds>& time, double most) {
+std::optional<MedianInterval> at_most(const std::optional<MedianInterval>& time, double most) {
   if (most == 0) return time;
-  if (!time) return Seconds{most, most, most};
-  return Seconds{std::min(time->median, most), std::min(time->low, most), std::min(time->high, most)};
+  if (!time) return MedianInterval{most, most, most};
+  return MedianInterval{std::min(time->median, most), std::min(time->low, most), std::min(time->high, most)};
 }
 
 // The steps of a training that has these seconds.
@@ -111,13 +110,21 @@ double passes_of(const MeasuredStageFacts& facts, const RecipePlan& plan) {
   return std::isfinite(steps) ? facts.step_passes * steps : 0;
 }
 
-std::optional<double> largest_parameters(const MeasuredStageFacts& facts, const RecipePlan& plan) {
+void set_largest(RecipePlan& plan, const MeasuredStageFacts& facts) {
+  if (facts.parameters == 0 || (plan.usable && *plan.usable <= 0)) return;
+  double factor = infinity;
+  const auto bound = [&](double other, std::string_view by) {
+    if (!(other < factor)) return;
+    factor = other;
+    plan.largest_by = by;
+  };
+  if (facts.room > 0 && facts.model_memory > 0) bound(facts.room / facts.model_memory, "memory");
   // A stage that its own time ends takes this time with any model.
-  const bool has_length = plan.whole && facts.training_time == 0 && facts.stage_time == 0;
-  if (!has_length || facts.parameters == 0 || facts.flops == 0) return std::nullopt;
-  double factor = plan.usable ? *plan.usable / plan.whole->median : infinity;
-  if (facts.most_flops > 0) factor = std::min(factor, facts.most_flops / *plan.flops);
-  return facts.parameters * factor;
+  if (plan.whole && facts.training_time == 0 && facts.stage_time == 0 && facts.flops > 0) {
+    if (plan.usable) bound(*plan.usable / plan.whole->median, "time");
+    if (facts.most_flops > 0) bound(facts.most_flops / *plan.flops, "FLOPs");
+  }
+  if (!plan.largest_by.empty()) plan.largest_parameters = facts.parameters * factor;
 }
 
 }  // namespace
@@ -144,8 +151,8 @@ RecipePlan plan_of(const MeasuredStageFacts& facts) {
     const bool is_out_of_time = plan.usable && plan.whole && plan.whole->median > *plan.usable;
     const bool is_out_of_flops = facts.most_flops > 0 && plan.flops && *plan.flops > facts.most_flops;
     plan.ends_first = !plan.whole || is_out_of_time || is_out_of_flops ? EndsFirst::budget : EndsFirst::length;
-    plan.largest_parameters = largest_parameters(facts, plan);
   }
+  set_largest(plan, facts);
   plan.passes = passes_of(facts, plan);
   return plan;
 }
@@ -172,6 +179,8 @@ MeasuredStageFacts facts_from(const Value& value) try {
           .stage_time = value["stage_time"].number(),
           .most_flops = value["most_flops"].number(),
           .step_passes = value["step_passes"].number(),
+          .model_memory = value["model_memory"].number(),
+          .room = value["room"].number(),
           .peak = value["peak"].number(),
           .watts = value["watts"].number(),
           .cost = cost_in(value["cost"])};
@@ -181,7 +190,9 @@ MeasuredStageFacts facts_from(const Value& value) try {
 }
 
 Value to_value(const MeasuredStageFacts& facts, const RecipePlan& plan) {
-  const auto of_whole = [&](double Seconds::*member) { return plan.whole ? Value((*plan.whole).*member) : Value(); };
+  const auto of_whole = [&](double MedianInterval::*member) {
+    return plan.whole ? Value((*plan.whole).*member) : Value();
+  };
   Value::List flags;
   if (plan.is_data_inefficient()) flags.emplace_back("data_inefficient");
   return Value::Map{{"kind", "plan"},
@@ -190,9 +201,9 @@ Value to_value(const MeasuredStageFacts& facts, const RecipePlan& plan) {
                     {"step_seconds", value_of(plan.step)},
                     {"epoch_seconds", value_of(plan.epoch)},
                     {"training_seconds", value_of(plan.training)},
-                    {"seconds", of_whole(&Seconds::median)},
-                    {"seconds_low", of_whole(&Seconds::low)},
-                    {"seconds_high", of_whole(&Seconds::high)},
+                    {"seconds", of_whole(&MedianInterval::median)},
+                    {"seconds_low", of_whole(&MedianInterval::low)},
+                    {"seconds_high", of_whole(&MedianInterval::high)},
                     {"steps_per_epoch", facts.steps_per_epoch > 0 ? Value(facts.steps_per_epoch) : Value()},
                     {"parameters", known(facts.parameters)},
                     {"flops_per_step", known(facts.flops)},
@@ -209,6 +220,7 @@ Value to_value(const MeasuredStageFacts& facts, const RecipePlan& plan) {
                     {"trainings", plan.trainings ? Value(*plan.trainings) : Value()},
                     {"ends_first", text_of(plan.ends_first)},
                     {"largest_parameters", number_or_nil(plan.largest_parameters)},
+                    {"largest_by", plan.largest_by.empty() ? Value() : Value(std::string(plan.largest_by))},
                     {"watts", known(facts.watts)},
                     {"joules", number_or_nil(plan.joules)},
                     {"cost", facts.cost ? Value(facts.cost->amount) : Value()},

@@ -21,13 +21,13 @@ using report::duration_text, report::fine_duration_text;
 
 std::string row_of(const char* name, const std::string& text) { return fmt::format("  {:<10} {}\n", name, text); }
 
-std::string step_text(const Seconds& step) {
+std::string step_text(const MedianInterval& step) {
   constexpr double milli = 1e3;
   return fmt::format("{:.4g} ms ({:.4g} ... {:.4g}), with its share in validations and checkpoints",
                      milli * step.median, milli * step.low, milli * step.high);
 }
 
-std::string seconds_text(const Seconds& seconds) {
+std::string seconds_text(const MedianInterval& seconds) {
   return fmt::format("{} ({} ... {})", fine_duration_text(seconds.median), fine_duration_text(seconds.low),
                      fine_duration_text(seconds.high));
 }
@@ -57,7 +57,16 @@ std::string energy_text(const MeasuredStageFacts& facts, const RecipePlan& plan)
                      *plan.joules / joules_per_watt_hour, facts.watts);
 }
 
-// What the budget gives the stage, and what fits into that and into the stage's own time.
+std::string largest_text(const MeasuredStageFacts& facts, const RecipePlan& plan) {
+  if (!plan.largest_parameters) return "";
+  return row_of("largest",
+                fmt::format("{:.3g} parameters, where the model has {:.3g}: an estimate by {}, if {} grows like "
+                            "the parameters",
+                            *plan.largest_parameters, facts.parameters, plan.largest_by,
+                            plan.largest_by == "memory" ? "it" : "the time of a step"));
+}
+
+// The part of the budget that the stage has, and the trainings that fit into this part and into the stage's own time.
 std::string bounds_text(const MeasuredStageFacts& facts, const RecipePlan& plan) {
   std::string text;
   if (plan.usable) {
@@ -75,12 +84,6 @@ std::string bounds_text(const MeasuredStageFacts& facts, const RecipePlan& plan)
         ", or " + count_text(static_cast<double>(*plan.trainings)) + " whole trainings, each with a seed of its own";
   }
   text += row_of("fits", fits);
-  if (plan.largest_parameters) {
-    text += row_of("largest",
-                   fmt::format("{:.3g} parameters, where the model has {:.3g}: an estimate by {} only, memory not "
-                               "counted, if the time of a step grows like the parameters",
-                               *plan.largest_parameters, facts.parameters, plan.usable ? "time" : "FLOPs"));
-  }
   if (plan.ends_first == EndsFirst::unknown) return text;
   return text + row_of("ends first", plan.ends_first == EndsFirst::length ? "the length of the stage" : "the budget");
 }
@@ -101,7 +104,7 @@ std::string recipe_text(const MeasuredStageFacts& facts, const RecipePlan& plan)
     text += row_of("cost", fmt::format("{:.2f} {} with the start of the run, at the price of {}", facts.cost->amount,
                                        facts.cost->currency, facts.cost->as_of));
   }
-  text += bounds_text(facts, plan);
+  text += bounds_text(facts, plan) + largest_text(facts, plan);
   if (plan.is_data_inefficient()) text += repeats_text(plan.passes);
   if (facts.share < 1) text += "  later stages need the result of this one, and are not planned\n";
   return text;

@@ -92,7 +92,20 @@ TEST_CASE("what a budget holds of a fit") {
   CHECK(*plan.trainings == 4);
   CHECK(plan.ends_first == EndsFirst::length);
   CHECK(*plan.largest_parameters == Approx(1e6 * 95 / 20.5));
+  CHECK(plan.largest_by == "time");
 
+  SECTION("whose memory ends first") {
+    facts.model_memory = 100;
+    facts.room = 300;
+    const RecipePlan full = plan_of(facts);
+    CHECK(*full.largest_parameters == Approx(3e6));
+    CHECK(full.largest_by == "memory");
+    facts.within = 0;
+    CHECK(*plan_of(facts).largest_parameters == Approx(3e6));  // without a budget, too
+    facts.room = 1e6;
+    facts.within = 100;
+    CHECK(plan_of(facts).largest_by == "time");
+  }
   SECTION("that ends before its length") {
     facts.within = 15;
     const RecipePlan cut = plan_of(facts);
@@ -104,6 +117,7 @@ TEST_CASE("what a budget holds of a fit") {
     facts.within = 4;
     const RecipePlan none = plan_of(facts);
     CHECK(*none.usable <= 0);
+    CHECK_FALSE(none.largest_parameters);
     CHECK(*none.steps == 0);
   }
   SECTION("that has no length") {
@@ -251,7 +265,8 @@ TEST_CASE("a plan of a recipe as data, and the engine's facts") {
   const Value sent = parse_json(R"({"stage": "f", "kind": "task", "step": {"median": 0.01, "low": 0.01, "high": 0.01},
     "between": 0.0, "once": 0.0, "start": 1.0, "steps_per_epoch": 0, "steps": 0, "trainings": 1, "parameters": 0.0,
     "flops": 0.0, "full_step_flops": 0.0, "epoch_flops": 0.0, "within": 10.0, "reserve": 1.0, "share": 1.0,
-    "training_time": 0.0, "stage_time": 0.0, "most_flops": 0.0, "step_passes": 0.0, "peak": 0.0, "watts": 0.0})",
+    "training_time": 0.0, "stage_time": 0.0, "most_flops": 0.0, "model_memory": 0.0, "room": 0.0,
+    "step_passes": 0.0, "peak": 0.0, "watts": 0.0})",
                                 "test");
   const MeasuredStageFacts facts = facts_from(sent);
   const Value value = to_value(facts, plan_of(facts));

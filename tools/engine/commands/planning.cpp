@@ -13,6 +13,7 @@
 #include "plan/recipe_plan.h"
 #include "profile/profile.h"
 #include "train/fit_plan.h"
+#include "train/memory_prediction.h"
 
 namespace trainlab {
 
@@ -45,6 +46,17 @@ double known_peak(const FitPlan& plan, int threads) {
   }
 }
 
+// The memory that a larger model would take more of, where it can be predicted, and the memory that there is.
+void set_memory(Value& facts, const FitPlan& plan) {
+  if (!plan.device.is_cpu()) return;
+  const MemoryPrediction predicted = predict_memory(plan);
+  if (predicted.is_least()) return;
+  const MemoryLedger& ledger = predicted.memory.ledger;
+  const std::int64_t fixed = ledger.of(MemoryKind::batches) + ledger.of(MemoryKind::other);
+  facts.set("model_memory", static_cast<double>(predicted.memory.training() - fixed));
+  facts.set("room", static_cast<double>(room_of(plan) - fixed));
+}
+
 class PlanningExecution final : public MeasuredStage {
  public:
   using MeasuredStage::MeasuredStage;
@@ -66,6 +78,8 @@ class PlanningExecution final : public MeasuredStage {
                              {"full_step_flops", 0.0},
                              {"epoch_flops", 0.0},
                              {"step_passes", 0.0},
+                             {"model_memory", 0.0},
+                             {"room", 0.0},
                              {"peak", 0.0},
                              {"training_time", what.stage.entry().name == "fit" ? own_time(what.stage) : 0.0},
                              {"stage_time", kind.trainings ? own_time(what.whole) : 0.0}};
@@ -76,6 +90,7 @@ class PlanningExecution final : public MeasuredStage {
       facts.set("parameters", static_cast<double>(plan.parameter_count()));
       facts.set("step_passes", step_passes(plan));
       facts.set("peak", known_peak(plan, settings.threads));
+      set_memory(facts, plan);
       if (std::isfinite(plan.sample_flops())) {
         facts.set("full_step_flops", plan.flops_until(1));
         facts.set("epoch_flops", plan.flops_until(plan.length.steps_per_epoch));
@@ -97,7 +112,7 @@ class PlanningExecution final : public MeasuredStage {
     facts.set("within", budget.seconds);
     facts.set("reserve", budget.reserve);
     facts.set("most_flops", facts["share"].number() * budget.flops);
-    if (const std::optional<Seconds> whole = plan_of(facts_from(facts)).whole; whole && budget.paid) {
+    if (const std::optional<MedianInterval> whole = plan_of(facts_from(facts)).whole; whole && budget.paid) {
       const double seconds = facts["start"].number() + whole->median;
       facts.set("cost", Value::Map{{"amount", budget.paid->cost_of_seconds(seconds)},
                                    {"currency", budget.paid->currency},

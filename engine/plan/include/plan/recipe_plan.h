@@ -5,18 +5,14 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
+#include "core/statistics.h"
 #include "core/value.h"
 #include "forecast/efficiency.h"
 #include "plan/ends_first.h"
 
 namespace trainlab {
-
-// A time with its interval, in seconds.
-struct Seconds {
-  double median = 0, low = 0, high = 0;
-  Seconds times(double factor) const { return {median * factor, low * factor, high * factor}; }
-};
 
 // The cost of a stage together with the start of the run, at the price of the day `as_of`.
 struct PlannedCost {
@@ -27,7 +23,7 @@ struct PlannedCost {
 // Facts of a stage, from measured steps of one of its trainings.
 struct MeasuredStageFacts {
   std::string stage, kind;  // "search", "sweep"
-  Seconds step;             // a step without the work between steps
+  MedianInterval step;      // a step without the work between steps, in seconds
   double between = 0;       // a step's share of validations, checkpoints and functions of the recipe, in seconds
   double once = 0;          // seconds of a training outside of its steps: its last validation, test and checkpoint
   double start = 0;         // seconds before the first step of the run
@@ -45,17 +41,20 @@ struct MeasuredStageFacts {
   double most_flops = 0;             // the stage's share of the run's budget of FLOPs; 0: none
   // Passes over the training data that a step makes; 0 where the data are new or changed in each pass.
   double step_passes = 0;
+  // Bytes of a training that grow with its model: all but batches and what was there before; and the bytes that they
+  // may take. 0: unknown.
+  double model_memory = 0, room = 0;
   double peak = 0;                       // FLOP/s of this machine, where they were measured before; 0: unknown
   double watts = 0;                      // mean power of the processors while the stage was measured; 0: unknown
   std::optional<PlannedCost> cost = {};  // where the recipe's budget has prices and the stage has a length
 };
 
 struct RecipePlan {
-  Seconds step;                                   // a step with its share of the work between steps
-  std::optional<Seconds> epoch, training, whole;  // whole: the stage. Unknown without a length
-  std::optional<double> joules;                   // for the stage, if the power stays; all that the machine does counts
-  std::optional<double> flops;                    // of the stage
-  std::optional<double> rate, mfu;                // FLOP/s of a step with its share, and their share of the peak
+  MedianInterval step;                                   // a step with its share of the work between steps, in seconds
+  std::optional<MedianInterval> epoch, training, whole;  // whole: the stage. Unknown without a length
+  std::optional<double> joules;     // for the stage, if the power stays; all that the machine does counts
+  std::optional<double> flops;      // of the stage
+  std::optional<double> rate, mfu;  // FLOP/s of a step with its share, and their share of the peak
   double passes = 0;  // of a training over unchanged data, as far as the budget lets it come; 0: unknown, or changed
   std::optional<double> usable;  // seconds of the budget for the stage
   // Epochs, or steps where there are no epochs, of a single training that takes all that the least of the bounds
@@ -63,10 +62,11 @@ struct RecipePlan {
   std::optional<double> epochs, steps;
   std::optional<std::int64_t> trainings;  // whole trainings, of seeds or of trials, that fit into the same
   EndsFirst ends_first = EndsFirst::unknown;
-  // The parameters of a model of the same kind whose stage takes all of the usable time, or of the FLOPs. Assumes that
-  // the time of a step is proportional to its FLOPs, and the FLOPs to the parameters. Unknown for a stage that its own
-  // time ends.
+  // The parameters of a model of the same kind whose stage takes all of the usable time, of the FLOPs or of the memory,
+  // and which of these ends first: "time", "FLOPs" or "memory". Assumes that the memory, and the time of a step with
+  // its FLOPs, are proportional to the parameters. Time and FLOPs do not bound a stage that its own time ends.
   std::optional<double> largest_parameters;
+  std::string_view largest_by;
 
   bool is_data_inefficient() const { return passes > most_passes; }
 };
