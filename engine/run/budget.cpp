@@ -41,7 +41,7 @@ std::string money_text(const PaidTime& paid) { return number_text(paid.amount) +
 struct Stored {
   double used = 0, from = 0, until = 0;
   Moment written = {};
-  std::string stage = {};
+  std::string stage = {}, holder = {};
 };
 
 std::optional<Stored> read_stored(const std::filesystem::path& file) {
@@ -59,6 +59,7 @@ std::optional<Stored> read_stored(const std::filesystem::path& file) {
     stored.written = {.wall = stored.written.wall, .steady = number("steady"), .boot = value["boot"].string()};
   if (!value["stage"].is_string()) throw damaged_file(file, "it has no stage");
   stored.stage = value["stage"].string();
+  if (value["holder"].is_string()) stored.holder = value["holder"].string();  // not of an earlier version
   return stored;
 }
 
@@ -110,8 +111,14 @@ double end_of_stage(const BudgetTerms& terms, double used, double share) {
   return used + share * std::max(terms.usable() - used, 0.0);
 }
 
-Budget::Budget(BudgetTerms terms, std::filesystem::path file, double begun, std::function<double()> clock)
-    : terms_(std::move(terms)), file_(std::move(file)), clock_(std::move(clock)), begun_(begun), saved_(begun) {
+Budget::Budget(BudgetTerms terms, std::filesystem::path file, double begun, std::function<double()> clock,
+               std::string holder)
+    : terms_(std::move(terms)),
+      file_(std::move(file)),
+      clock_(std::move(clock)),
+      holder_(std::move(holder)),
+      begun_(begun),
+      saved_(begun) {
   const std::optional<Stored> stored = file_.empty() ? std::nullopt : read_stored(file_);
   if (!stored) return;
   before_ = stored->used;
@@ -175,8 +182,8 @@ void Budget::save() {
 void Budget::write() {
   saved_ = clock_();
   const Moment now = present_moment();
-  const Value value = Value::Map{{"used", used()},   {"stage", stage_},      {"from", from_},   {"until", until_},
-                                 {"wall", now.wall}, {"steady", now.steady}, {"boot", now.boot}};
+  const Value value = Value::Map{{"used", used()},   {"stage", stage_},      {"from", from_},    {"until", until_},
+                                 {"wall", now.wall}, {"steady", now.steady}, {"boot", now.boot}, {"holder", holder_}};
   write_atomic(file_, to_json(value) + "\n");
 }
 
@@ -222,9 +229,10 @@ std::optional<BudgetPause> budget_pause(const std::filesystem::path& run) {
   return BudgetPause{.stage = name.string(), .seconds = seconds.number()};
 }
 
-std::optional<StageTime> time_of_stage(const std::string& stage, const std::filesystem::path& file, const Moment& now) {
+std::optional<StageTime> time_of_stage(const std::string& stage, const std::filesystem::path& file, const Moment& now,
+                                       const std::string& holder) {
   const std::optional<Stored> stored = read_stored(file);
-  if (!stored || stored->stage != stage) return std::nullopt;
+  if (!stored || stored->stage != stage || stored->holder != holder) return std::nullopt;
   return StageTime{.left = stored->until - stored->used - std::max(seconds_between(stored->written, now), 0.0),
                    .in_all = stored->until - stored->from};
 }

@@ -61,7 +61,12 @@ StageRecord Run::await_stage(const Options& stage) {
 void Run::set_time_as_helper(const StageRecord& record, StageContext& context) const {
   if (!budget_terms().bounds_time()) return;
   std::optional<StageTime> time;
-  while (!(time = time_of_stage(record.name, budget_path(*folder_), present_moment()))) {
+  const auto present_time = [&]() -> std::optional<StageTime> {
+    const std::optional<std::string> supervisor = holder(*folder_);
+    if (!supervisor) return std::nullopt;
+    return time_of_stage(record.name, budget_path(*folder_), present_moment(), *supervisor);
+  };
+  while (!(time = present_time())) {
     if (stop_requested() || !run_goes_on()) throw NothingLeft();
     std::this_thread::sleep_for(poll);
   }

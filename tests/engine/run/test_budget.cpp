@@ -171,15 +171,16 @@ TEST_CASE("the time used counts in all processes of a run, and the time between 
 TEST_CASE("helpers learn from the file how long a stage has") {
   const TemporaryFolder folder;
   const auto file = folder.path() / "budget.json";
-  CHECK_FALSE(time_of_stage("search", file, {}));
+  CHECK_FALSE(time_of_stage("search", file, {}, "here 1"));
   Clock clock;
-  Budget budget({.seconds = 100, .reserve = 10}, file, clock.now, clock.reader());
+  Budget budget({.seconds = 100, .reserve = 10}, file, clock.now, clock.reader(), "here 1");
   budget.begin_stage("search", search);
   const Value value = parse_json(read_file(file), "file");
   const auto after = [&](double wall, double steady, const std::string& boot) {
     return time_of_stage(
                "search", file,
-               {.wall = value["wall"].number() + wall, .steady = value["steady"].number() + steady, .boot = boot})
+               {.wall = value["wall"].number() + wall, .steady = value["steady"].number() + steady, .boot = boot},
+               "here 1")
         .value();
   };
   const std::string boot = value["boot"].string();
@@ -191,7 +192,9 @@ TEST_CASE("helpers learn from the file how long a stage has") {
     CHECK(after(-3600, 4, boot).left == Approx(56));
     CHECK(after(7200, 4, boot).left == Approx(56));
   }
-  CHECK_FALSE(time_of_stage("final", file, present_moment()));
+  CHECK_FALSE(time_of_stage("final", file, present_moment(), "here 1"));
+  // The pause before a resume is no time of the stage: its new supervisor has yet to begin it.
+  CHECK_FALSE(time_of_stage("search", file, present_moment(), "here 2"));
 }
 
 TEST_CASE("a damaged file of a budget is named") {

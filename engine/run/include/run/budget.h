@@ -62,8 +62,10 @@ class Budget {
  public:
   // Goes on with what `file` says is used; without a file, or with an empty path, nothing was used before. `clock`:
   // monotonic, in seconds;
-  // `begun`: its reading when this process began. Error{run} where the file is damaged.
-  Budget(BudgetTerms terms, std::filesystem::path file, double begun, std::function<double()> clock);
+  // `begun`: its reading when this process began. `holder`: the supervisor that holds the run, as holder() in
+  // run/folder.h names it. Error{run} where the file is damaged.
+  Budget(BudgetTerms terms, std::filesystem::path file, double begun, std::function<double()> clock,
+         std::string holder = {});
 
   const BudgetTerms& terms() const { return terms_; }
   double used() const { return before_ + clock_() - begun_; }
@@ -96,6 +98,7 @@ class Budget {
   BudgetTerms terms_;
   std::filesystem::path file_;
   std::function<double()> clock_;
+  std::string holder_;
   double begun_, before_ = 0;
   std::unique_ptr<std::mutex> mutex_ = std::make_unique<std::mutex>();  // of what follows
   double saved_;
@@ -105,11 +108,12 @@ class Budget {
 
 // For an engine that helps with a stage of a run: the seconds that the stage has left, as the run's `file` says, less
 // those from when the file was written until `now`, and the length of the stage's share; nullopt before the stage has
-// begun. Error{run} where the file is damaged.
+// begun under the supervisor that holds the run now. Error{run} where the file is damaged.
 struct StageTime {
   double left = 0, in_all = 0;
 };
-std::optional<StageTime> time_of_stage(const std::string& stage, const std::filesystem::path& file, const Moment& now);
+std::optional<StageTime> time_of_stage(const std::string& stage, const std::filesystem::path& file, const Moment& now,
+                                       const std::string& holder);
 
 // A run whose last stage the budget has ended is not finished for good: in a larger budget the stage goes on. `seconds`
 // is the budget in which the stage ended. A task is no such stage, because its function has returned.
