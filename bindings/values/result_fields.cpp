@@ -91,8 +91,9 @@ void of_trainings(Registry& registry) {
                     .string()
                     .many())
           .with(Option("compute_share",
-                       "share of the FLOPs after which the fit had the value of the weights that are kept; at most 0.9 "
-                       "is compute-inefficient. Nil with too few validations")
+                       "share of the FLOPs after which the fit had the value of the weights that are kept; "
+                       "compute-inefficient if the next validation, too, came after at most 0.9. Nil with too few "
+                       "validations")
                     .number())
           .with(Option("passes", "how often the weights that are kept have seen the training data").number())
           .with(Option("loss_ratio",

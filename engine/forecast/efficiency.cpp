@@ -36,6 +36,14 @@ std::optional<double> compute_share(const EndedTraining& training) {
   return *training.best_step / training.steps;
 }
 
+// The largest share that the kept value allows: the value may have been reached at any step before the next validation.
+double most_compute_share(const EndedTraining& training, double share) {
+  if (!training.best_step) return share;
+  for (const CurvePoint& point : training.curve.points())
+    if (point.step > *training.best_step) return point.step / training.steps;
+  return 1;
+}
+
 }  // namespace
 
 Efficiency efficiency_of(const EndedTraining& training) {
@@ -44,7 +52,8 @@ Efficiency efficiency_of(const EndedTraining& training) {
   const std::optional<double>&train = training.train_loss, &val = training.val_loss;
   if (train && val && *train > 0 && *val > 0 && std::isfinite(*train) && std::isfinite(*val))
     efficiency.loss_ratio = *train / *val;
-  efficiency.is_compute_inefficient = efficiency.compute_share && *efficiency.compute_share <= inefficient_share;
+  efficiency.is_compute_inefficient =
+      efficiency.compute_share && most_compute_share(training, *efficiency.compute_share) <= inefficient_share;
   efficiency.is_data_inefficient = training.repeats_data && training.passes > most_passes && efficiency.loss_ratio &&
                                    *efficiency.loss_ratio <= inefficient_share;
   return efficiency;

@@ -51,7 +51,7 @@ class Forecast(CliTest):
         self.assertEqual((forecast["references"], forecast["rate_falls"]), (2, False))
         self.assertLess(forecast["low"], forecast["value"])
         self.assertFalse((self.folder / "runs/r/005/curve.json").exists())  # it has not reached its length
-        self.assertIn("as 2 finished runs tell", self.run_program("report", "runs/r/005").out)
+        self.assertIn(", from 2 finished runs", self.run_program("report", "runs/r/005").out)
         self.train("--seed", "99", "--out", "alone/r/001")
         self.assertEqual(self.summary(self.folder / "alone/r/001")["forecast"]["references"], 0)
 

@@ -79,7 +79,7 @@ std::string front_text(const Value& summary) {
   return text;
 }
 
-// What a search has found: "batch 128, lr 0.0012".
+// The findings of a search: "batch 128, lr 0.0012".
 std::string found_text(const Value& summary) {
   std::string text;
   for (const std::string name : {"lr", "batch", "optimizer"}) {
@@ -150,7 +150,7 @@ std::string shares_text(const Value& speed) {
   return text.empty() ? text : text + ")";
 }
 
-// What health.action = "fix" has changed, two lines each.
+// The changes of health.action = "fix", two lines each.
 std::string fixes_text(const Value& fixes) {
   std::string text;
   if (!fixes.is_list()) return text;
@@ -235,17 +235,20 @@ std::string efficiency_text(const Value& efficiency) {
   return text;
 }
 
-// Where a training that has ended early would have gone.
+// The finished runs from which a forecast comes; empty where it comes from the curve itself.
+std::string references_text(const Value& references) {
+  if (!references.is_integer() || references.integer() == 0) return "";
+  return ", from " + (references.integer() == 1 ? "a finished run" : text_of(references) + " finished runs");
+}
+
+// Tells where a training that has ended early would have gone.
 std::string forecast_text(const Value& summary) {
   const Value& forecast = summary["forecast"];
   if (!forecast.is_map() || forecast["at"] == summary["steps"]) return "";
   return "  would  reach " + text_of(forecast["metric"]) + " " + text_of(forecast["value"]) + " (" +
          text_of(forecast["low"]) + " to " + text_of(forecast["high"]) + ")" +
          (forecast["rate_falls"] == Value(true) ? ", or better," : "") + " by step " + text_of(forecast["at"]) +
-         (forecast["references"].is_number() && forecast["references"].number() > 0
-              ? ", as " + text_of(forecast["references"]) + " finished runs tell"
-              : "") +
-         "\n";
+         references_text(forecast["references"]) + "\n";
 }
 
 // "  served promoted: val.accuracy 0.968, and 0.964 of runs/daily/004 on the same data"

@@ -26,8 +26,12 @@ TEST_CASE("steps after the weights that are kept have bought nothing") {
   EndedTraining training{.curve = curve, .steps = 200, .best_step = 100};
   CHECK(efficiency_of(training).compute_share == 0.5);
   CHECK(flags_of(training) == compute);
-  training.best_step = 180;
+  training.best_step = 170;
   CHECK(flags_of(training) == compute);
+  // The value may have been reached at any step before the next validation.
+  training.best_step = 180;
+  CHECK(efficiency_of(training).compute_share == 0.9);
+  CHECK(flags_of(training) == none);
   training.best_step = 190;
   CHECK(efficiency_of(training).compute_share == 0.95);
   CHECK(flags_of(training) == none);

@@ -24,7 +24,9 @@ function heading(stage) {
   if (forecast && forecast.at !== stage.steps) {
     const interval = `${shown(forecast.value)} (${shown(forecast.low)} to ${shown(forecast.high)})`;
     const bound = forecast.rate_falls ? ', or better,' : '';
-    make(page, 'p', `Would reach ${forecast.metric} ${interval}${bound} by step ${forecast.at}.`);
+    const runs = forecast.references === 1 ? 'a finished run' : `${forecast.references} finished runs`;
+    const from = forecast.references ? `, from ${runs}` : '';
+    make(page, 'p', `Would reach ${forecast.metric} ${interval}${bound} by step ${forecast.at}${from}.`);
   }
   const {flags = [], compute_share: share, passes, loss_ratio: ratio} = stage.efficiency ?? {};
   if (flags.includes('compute_inefficient'))
@@ -36,7 +38,7 @@ function heading(stage) {
   if (stage.budget) facts(page, budgetFacts(stage.budget));
 }
 
-// What the run had used of its budget when the stage ended.
+// The part of the run's budget that was used when the stage ended.
 function budgetFacts({seconds, used, reserve, flops, money}) {
   return [
     ['used of the budget', seconds ? `${duration(used)} of ${duration(seconds)}` : ''],

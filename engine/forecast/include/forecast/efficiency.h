@@ -35,8 +35,9 @@ struct Efficiency {
   // The training loss over the validation loss: below 1 as far as data that come back are known by heart. nullopt where
   // the two are not known, or 0.
   std::optional<double> loss_ratio;
-  bool is_compute_inefficient = false;  // the share is at most inefficient_share
-  bool is_data_inefficient = false;     // the same data came more than most_passes times, and the ratio is as low
+  // Whether the share is at most inefficient_share, up to the next validation after the weights that are kept.
+  bool is_compute_inefficient = false;
+  bool is_data_inefficient = false;  // the same data came more than most_passes times, and the ratio is as low
 };
 
 // A pure function. With last weights, a value is the mean over a tenth of the validations, and there are at least 20 of
