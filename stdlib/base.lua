@@ -1,4 +1,4 @@
--- What is better said in Lua: pairs in a fixed order, xpcall, coroutines that cannot nest without end.
+-- Functions that are better said in Lua: pairs in a fixed order, xpcall, coroutines that cannot nest without end.
 -- Called with the table of globals and the limits of the state.
 local globals, limits = ...
 

@@ -136,7 +136,8 @@ class ChangedBuild final : public Callable {
       has_fitted_ = true;
       return with_change;
     } catch (const Error& error) {
-      // What has fitted one stage is no mistake of the command line: the function has built another kind of stage.
+      // An option that has fitted one stage is no mistake of the command line: the function has built another kind of
+      // stage.
       if (!has_fitted_) throw;
       const LuaPosition at = position_of_text(where());
       throw recipe_error(error.message()).at(at.file, at.line).hint(error.hint());

@@ -13,7 +13,7 @@ namespace trainlab {
 
 namespace {
 
-// What lua_dump writes: LuaJIT 2.1, src/lj_bcdump.h and src/lj_bcwrite.c.
+// The format that lua_dump writes: LuaJIT 2.1, src/lj_bcdump.h and src/lj_bcwrite.c.
 constexpr std::string_view signature = "\x1bLJ\x02";
 constexpr std::uint64_t has_native_numbers = 4;   // a flag of the whole, which includes the functions within
 constexpr unsigned char load_native_number = 40;  // BC_KCDATA, src/lj_bc.h

@@ -45,7 +45,7 @@ constexpr auto globals = std::to_array<Saying>({
     {"keras", for_python_modules},
 });
 
-// What to look for in a line that does not compile, and what is meant by it.
+// A pattern in a line that does not compile, and the writer's probable meaning.
 constexpr auto syntax = std::to_array<Saying>({
     {"!=", "not equal is ~="},
     {"+=", "there is no +=: write a = a + b"},

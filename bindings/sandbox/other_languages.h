@@ -1,4 +1,4 @@
-// What people write who come from Python, C or a later Lua, for hints in messages.
+// Habits of people who come from Python, C or a later Lua, for hints in messages.
 #pragma once
 
 #include <string>

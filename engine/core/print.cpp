@@ -71,7 +71,7 @@ class Printer {
     return table;
   }
 
-  // What a checked option holds, as short as a recipe may write it.
+  // The value of a checked option, as short as a recipe may write it.
   Node given(const Option& option, const Value& value) const {
     if (!option.is_many || !value.is_list() || value.list().empty()) return node(value);
     const Value::List& all = value.list();

@@ -1,4 +1,4 @@
-// What the parts of the registry share: how kinds, types, paths and found values are put into words.
+// Shared by the parts of the registry: how kinds, types, paths and found values are put into words.
 #pragma once
 
 #include <string>

@@ -63,7 +63,7 @@ void Record::resume(const Checkpoint& checkpoint) {
     } catch (const std::logic_error&) {  // of Value
       throw failed("another kind of " + part + " than this engine writes");
     } catch (const Error& error) {
-      // What has run out or gone away (memory, a device) is no fault of the checkpoint.
+      // A resource that has run out or gone away (memory, a device) is no fault of the checkpoint.
       if (error.kind() != ErrorKind::recipe) throw;
       throw failed(part + " that this engine cannot restore: " + error.headline());
     }

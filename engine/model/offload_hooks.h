@@ -6,7 +6,8 @@
 
 namespace trainlab {
 
-// What takes a tensor that autograd keeps now, where an OffloadActivations guard is there (model/offload.h); else null.
+// The object that takes a tensor which autograd keeps now, where an OffloadActivations guard is there
+// (model/offload.h); else null.
 std::unique_ptr<torch::autograd::SavedVariableHooks> offload_hooks();
 
 }  // namespace trainlab

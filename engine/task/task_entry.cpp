@@ -117,7 +117,7 @@ Value run_task(const Options& task, const StageContext& context, const TaskCompa
     try {
       return self->finish();
     } catch (const Error& error) {
-      // What a loop that was left by `break` has put into ctx.state.
+      // A loop that was left by `break` may have put values into ctx.state.
       if (error.kind() != ErrorKind::recipe || !error.file().empty()) throw;
       throw function_error(*function, error.message()).in(error.path());
     }

@@ -8,7 +8,7 @@
 
 namespace trainlab {
 
-// What fit_entry.cpp does for each attempt.
+// The work that fit_entry.cpp does for each attempt.
 struct FitAttempts {
   // The plan of the stage with the fixes of the settings. `opened`: see plan_fit().
   std::function<FitPlan(const RunSettings& settings, const DataParts* opened)> plan;

@@ -36,7 +36,7 @@ class FitLoop {
   template <class Work, class Explain>
   auto within_limit(Work&& work, Explain&& explain);
   void train_step();
-  // What comes after a step: callbacks, a validation, a checkpoint.
+  // Does the work after a step: callbacks, a validation, a checkpoint.
   void end_step();
   // After an error of the recipe: saves the steps that are done, as far as they are whole. Nothing where a resume would
   // find no more than a new run has.

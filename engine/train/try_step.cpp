@@ -35,7 +35,7 @@ Value metrics_facts(const Metrics& metrics, double seconds) {
   return Value::Map{{"metrics", Value::Map(metrics.begin(), metrics.end())}, {"seconds", seconds}};
 }
 
-// What a step function forgets, for the text and the facts of a check.
+// The calls that a step function forgets, for the text and the facts of a check.
 class Forgotten final : public Observer {
  public:
   void forgot(const std::string& warning) override { warnings_.emplace_back(warning); }

@@ -35,7 +35,7 @@ Weight = collections.namedtuple("Weight", "shape std size update dead negative g
 
 @dataclasses.dataclass
 class Facts:
-    """What a run has told: see the end of recipes/health.lua."""
+    """The figures that a run has told: see the end of recipes/health.lua."""
     options: dict
     rows: list         # of metrics.jsonl, one for each epoch
     accuracies: list   # of the training part, for each epoch

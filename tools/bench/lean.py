@@ -14,7 +14,7 @@ from programs import HERE, TRAINLAB, fit_summary
 RECIPE = os.path.join(HERE, "recipes", "lean.lua")
 SEEDS = (1, 2, 3)
 MORE_SEEDS = dict.fromkeys(("AdamW", "Adafactor"), (5, 6, 7))  # the rates were chosen with the seed 4
-# What is said of a way, the arguments of the recipe, and what the way is compared with.
+# Each way has its description, the arguments of the recipe, and the way with which it is compared.
 WAYS = (
     ("AdamW", [], None),
     ("AdamW, `fuse_step`", ["--fuse", "true"], "AdamW"),

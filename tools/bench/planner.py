@@ -1,4 +1,4 @@
-"""What `trainlab plan` and `trainlab find batch` say, beside what is known.
+"""Compares the results of `trainlab plan` and `trainlab find batch` with known ones.
 
     python3 tools/bench/planner.py [--seeds N]
 

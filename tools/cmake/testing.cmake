@@ -2,9 +2,9 @@
 
 # A test that may take longer begins earlier (COST), so that at the end no core waits for one long test.
 
-# What sanitizer builds need to run. LibTorch itself is not instrumented, yet runs under the address sanitizer without
-# false alarms; leaks that are not ours are named in lsan.supp. Some tests ask for more memory than there is, which is
-# to fail as it does without the sanitizer. Instrumented code is several times slower.
+# Settings with which sanitizer builds run. LibTorch itself is not instrumented, yet runs under the address sanitizer
+# without false alarms; leaks that are not ours are named in lsan.supp. Some tests ask for more memory than there is,
+# which is to fail as it does without the sanitizer. Instrumented code is several times slower.
 set(TRAINLAB_TEST_ENVIRONMENT "")
 set(TRAINLAB_TEST_PATIENCE 1)
 if(TRAINLAB_SANITIZE)

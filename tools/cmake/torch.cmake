@@ -75,8 +75,8 @@ foreach(line IN LISTS torch_dynamic)
 endforeach()
 list(REMOVE_DUPLICATES torch_folders)
 
-# What LibTorch's CUDA half loads by name when a matrix is first decomposed on a GPU. The name is looked for where the
-# program finds LibTorch, so the build tree has links to the two libraries there too.
+# LibTorch's CUDA half loads these libraries by name when a matrix is first decomposed on a GPU. The names are looked
+# for where the program finds LibTorch, so the build tree has links to the two libraries there too.
 set(torch_late_files "")
 foreach(file IN ITEMS "${torch_lib}/libtorch_cuda_linalg.so" "${torch_lib}/../../nvidia/cu13/lib/libcusolver.so.12")
   if(EXISTS "${file}")

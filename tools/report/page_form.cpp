@@ -54,7 +54,7 @@ std::string page_text(const Value& data, std::initializer_list<std::string_view>
   return text;
 }
 
-// What a page of any version begins with holds its title.
+// The first bytes of a page of any version hold its title.
 void check_replaces_page(const std::filesystem::path& file) {
   if (std::filesystem::is_directory(file))
     throw usage_error("--html: expected a file, found the folder " + file.string());

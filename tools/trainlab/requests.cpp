@@ -46,7 +46,7 @@ Request common(const Arguments& arguments) {
     request.options.set(name, is_path ? with_absolute_paths(value, request.named) : value);
   }
   for (const Flag& flag : flags_of(arguments.command)) {
-    // What a run records is resolved with its manifest.
+    // The values that a run records are resolved with its manifest.
     if (!flag.recorded && !arguments.has(flag.name)) request.options.set(flag.name, flag.otherwise);
   }
   request.terminal = ::isatty(STDERR_FILENO) == 1;

@@ -25,7 +25,7 @@ void set_lab_member(lua_State* L, const char* name);
 // takes", "a recipe returns".
 std::shared_ptr<const Spec> to_stage(lua_State* L, int index, const std::string& who);
 
-// What `lab` offers besides constructors: param, run, seed.
+// The members of `lab` besides constructors: param, run, seed.
 void register_language(Registry& registry);
 // lab.tensor, and the fields and methods of tensors. Operators are not entries: there are more than a thousand, which
 // are described by rule.

@@ -10,7 +10,7 @@ namespace trainlab {
 
 namespace {
 
-// What stands in the way of reading a file is told as for every file of data.
+// An obstacle to reading a file is told as for every file of data.
 const std::string& checked(const std::string& path) {
   InputFile file(path);
   return path;

@@ -1,4 +1,4 @@
-// What the schedulers of this module share. Each stands with its entry in a file of its own.
+// Shared by the schedulers of this module. Each stands with its entry in a file of its own.
 #pragma once
 
 #include <vector>

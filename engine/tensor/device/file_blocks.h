@@ -1,4 +1,4 @@
-// What the allocators ask of TensorsInFile (tensor/file_memory.h).
+// The questions of the allocators to TensorsInFile (tensor/file_memory.h).
 #pragma once
 
 #include <c10/core/Allocator.h>

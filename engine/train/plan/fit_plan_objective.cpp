@@ -1,4 +1,4 @@
-// What a fit measures: the head of its model and data, the loss, the metrics.
+// The measurements of a fit: the head of its model and data, the loss, the metrics.
 #include <ATen/ops/index_select.h>
 #include <ATen/ops/tensor.h>
 

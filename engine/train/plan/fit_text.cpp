@@ -52,7 +52,8 @@ std::string length_text(const FitPlan& plan) {
   return text;
 }
 
-// What a step takes at its peak, with the parts, where the peak is, and which layers keep most for the backward pass.
+// The memory of a step at its peak, with the parts, where the peak is, and which layers keep most for the backward
+// pass.
 std::string step_memory_text(const MemoryPrediction& predicted) {
   const MemoryLedger& ledger = predicted.memory.ledger;
   const std::string bytes = bytes_text(static_cast<double>(predicted.memory.step()));

@@ -1,4 +1,4 @@
-// What `trainlab check` says of a fit.
+// The text of `trainlab check` for a fit.
 #pragma once
 
 #include <string>

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 constexpr std::array<const char*, 4> meanings = {"values", "classes", "binary", "probabilities"};
 
-// What the loss, or the first of a sum, applies to the outputs itself (LossKind::applies).
+// The function that the loss, or the first of a sum, applies to the outputs itself (LossKind::applies).
 std::string_view applied(const Options& fit) {
   const std::optional<Options> loss = single_losses(fit).front().entry;
   return loss ? fit.registry().implementation<LossKind>(loss->entry()).applies : std::string_view();

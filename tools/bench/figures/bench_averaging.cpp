@@ -1,5 +1,5 @@
-// What an average of the weights and clipping add to their bare arithmetic: loops over the memory of the same tensors,
-// written here. They are those of a small language model (4 layers of width 128); one thread, alternating.
+// Measures what an average of the weights and clipping add to their bare arithmetic: loops over the memory of the same
+// tensors, written here. They are those of a small language model (4 layers of width 128); one thread, alternating.
 //
 //   bench_averaging        prints {"ema_us", "ema_bare_us", "ema_ratio", "clip_us", "clip_bare_us", "clip_ratio"}:
 //                          medians; the ratios are medians over pairs

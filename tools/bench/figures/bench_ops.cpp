@@ -1,4 +1,4 @@
-// What a call of an operator from Lua adds to the same call in C++, on small tensors, one thread.
+// Measures what a call of an operator from Lua adds to the same call in C++, on small tensors, one thread.
 //
 // Both loops run in one process in short alternating stretches; the C++ loop calls at::add and so on, the Lua loop
 // lab.ops.add or the operator of arithmetic. Prints one JSON object: for each operator the medians in µs for a call in

@@ -1,4 +1,4 @@
-// What the complete trainer adds to a bare ATen loop of the same arithmetic (MLP 784-128-10, batch 64, AdamW).
+// Measures what the complete trainer adds to a bare ATen loop of the same arithmetic (MLP 784-128-10, batch 64, AdamW).
 //
 // Both run in one process and alternate: the fit calls a native function after each step, which now and then runs a
 // stretch of the bare loop and keeps the clocks apart. The bare loop has its batches ready in memory. A stretch is long

@@ -1,4 +1,4 @@
-"""What Optuna's samplers find on the functions of test_functions.cpp: makes quality.json, or parts of it anew.
+"""Runs Optuna's samplers on the functions of test_functions.cpp: makes quality.json, or parts of it anew.
 
     python3 quality.py quality.json [SAMPLER…]     SAMPLER: random tpe cma_es gp sobol nsga2; all unless named
 

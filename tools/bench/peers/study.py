@@ -51,7 +51,7 @@ def main():
         if row.endswith("SQLite"):
             file = os.path.join(folder, "study.db")
             more["storage"] = f"sqlite:///{file}" if peer == "optuna" else library.storages.SQLite3Storage(file)
-        # What the sampler loads at its first use is not timed.
+        # The modules that the sampler loads at its first use are not timed.
         warm = library.create_study(
             directions=["minimize"] * objectives, sampler=getattr(library.samplers, sampler + "Sampler")(seed=2)
         )

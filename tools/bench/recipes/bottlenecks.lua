@@ -168,7 +168,7 @@ local cases = {
   capacity = function() fit.memory = { fuse_step = true } end,
 }
 
--- What a step of the loop does beside its training, by case.
+-- The work that a step of the loop does beside its training, by case.
 local extra = {
   functions = function() busy() end,
   reads = function()

@@ -1,5 +1,5 @@
 'use strict';
-// What the charts share: colours, numbers as texts, axes, the frame of a configuration (Chart.js).
+// Shared by the charts: colours, numbers as texts, axes, the frame of a configuration (Chart.js).
 
 const colour = name => getComputedStyle(document.documentElement).getPropertyValue('--' + name).trim();
 

@@ -87,7 +87,7 @@ function front(study) {
 }
 
 const mostParameters = 12;
-// Of these parameters the ones that matter most, in the order in which they came.
+// The parameters that matter most, in the order in which they came.
 function important(study, parameters) {
   const shares = study.importance[0].shares;
   const some = [...parameters].sort((a, b) => shares[b.name] - shares[a.name]).slice(0, mostParameters);

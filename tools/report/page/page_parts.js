@@ -1,5 +1,5 @@
 'use strict';
-// What the pages share: elements, cards with charts, tables that sort. `data` is what the page shows.
+// Shared by the pages: elements, cards with charts, tables that sort. `data` is what the page shows.
 
 const data = JSON.parse(document.getElementById('data').textContent);
 const page = document.getElementById('page');

@@ -152,7 +152,7 @@ void check_sweep(const Arguments& given) {
 int plan_sweep(const Arguments& given) {
   const bool json = given.has("json");
   const fs::path recipe = recipe_at(given.words.front());
-  // What the recipe lacks, for any of the sizes, is said before a folder is made and trainings begin.
+  // An error of the recipe, with any of the sizes, is said before a folder is made and trainings begin.
   const std::vector<Rung> planned = ladder_of(given, {});
   std::vector<std::int64_t> parameters;
   for (const Rung& shortest : std::span(planned).first(planned.size() / levels.size())) {

@@ -1,6 +1,6 @@
 // Ahead: items 0, 1, 2 … made by worker threads and taken in order by one consumer.
 //
-// What an item is depends on its number only, so neither the number of threads nor their timing can be seen in what
+// An item depends on its number only, so neither the number of threads nor their timing can be seen in what
 // is taken. At most `capacity` items are being made or waiting at a time. Knows nothing of LibTorch, so that the
 // thread sanitizer can watch it.
 #pragma once

@@ -10,7 +10,7 @@
 
 namespace trainlab {
 
-// Who can mend it; the values are the exit codes of the program.
+// Tells who can mend the error; the values are the exit codes of the program.
 enum class ErrorKind {
   recipe = 1,        // the recipe or its data is wrong
   usage = 2,         // flags, devices, run folders

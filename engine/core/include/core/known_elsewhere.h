@@ -1,4 +1,5 @@
-// What users of PyTorch, Lightning, Keras and Optuna call things that recipes call otherwise, for hints in messages.
+// The names that users of PyTorch, Lightning, Keras and Optuna give to things that recipes call otherwise, for hints in
+// messages.
 #pragma once
 
 #include <string>

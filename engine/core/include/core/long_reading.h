@@ -11,8 +11,8 @@
 
 namespace trainlab {
 
-// Who is told, for the whole process; empty: nobody. Called from a thread of its own. Not to be changed while a file is
-// read.
+// The listener of the whole process; empty: nobody listens. Called from a thread of its own. Not to be changed while a
+// file is read.
 void on_long_reading(std::function<void(const std::string& line)> listener);
 
 // Lives while a file is read and its content is looked through. For a file below 16 MiB nothing happens.

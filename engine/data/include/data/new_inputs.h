@@ -24,7 +24,7 @@ struct NewInputs {
   std::string from;                     // for messages
   Part part = {};                       // the columns in the order that was asked for
   std::vector<std::string> names = {};  // a name for each sample of images; else empty
-  // What the user should know of inputs that are read in another way than they look: categories of a table that did not
+  // Warnings about inputs that are read in another way than they look: categories of a table that did not
   // train.
   std::vector<std::string> warnings = {};
 };

@@ -23,7 +23,7 @@ struct CsvText {
   }
 };
 
-// What can be told from the first bytes of a file before the rest is read, which may be long. `is_whole`: there are no
+// Facts that the first bytes of a file tell before the rest is read, which may be long. `is_whole`: there are no
 // more bytes. Error{recipe} for UTF-16, for a zero byte and for a first line that does not end.
 void check_csv_start(std::string_view start, bool is_whole, const std::string& name);
 

@@ -1,4 +1,4 @@
-// What a field of a CSV file means: missing, a number, or text.
+// The meaning of a field of a CSV file: missing, a number, or text.
 #pragma once
 
 #include <optional>

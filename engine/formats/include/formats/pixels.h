@@ -1,4 +1,4 @@
-// What is done to an image of bytes in place: the arithmetic of augmentation, without its chance. Planar [channels,
+// Changes of an image of bytes in place: the arithmetic of augmentation, without its chance. Planar [channels,
 // height, width]. Knows nothing of LibTorch. Definitions are torchvision's (transforms.v2.functional, tensors of
 // uint8), unless another is said. Thread-safe.
 #pragma once

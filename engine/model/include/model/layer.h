@@ -303,11 +303,11 @@ class LayerContext {
   std::string place_;
 };
 
-// What an activation does to numbers: `rectifier` makes 0 of all below 0, `sigmoid` and `tanh` press all between 0 and
-// 1 and between −1 and 1, `other` does none of these.
+// The effect of an activation on numbers: `rectifier` makes 0 of all below 0, `sigmoid` and `tanh` press all between 0
+// and 1 and between −1 and 1, `other` does none of these.
 enum class Nonlinearity { none, other, rectifier, sigmoid, tanh };
 
-// What those who watch layers must know of a kind of layer.
+// The facts of a kind of layer for those who watch layers.
 struct LayerTraits {
   Nonlinearity nonlinearity = Nonlinearity::none;
   bool is_norm = false;          // its output has a mean and a variance that the layer sets

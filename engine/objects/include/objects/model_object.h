@@ -80,7 +80,7 @@ class OptimizerObject final : public Stateful {
   // `again` the present gradients are used; Error{recipe} for an optimizer that evaluates more than once.
   void step(const std::function<at::Tensor()>& again = {});
 
-  // What has been done with the optimizer and its parameters, to compare two moments.
+  // A mark of all that has been done with the optimizer and its parameters, to compare two moments.
   struct Uses {
     std::int64_t steps = 0;       // taken
     std::int64_t deletions = 0;   // calls of zero_grad()

@@ -36,7 +36,7 @@ class RunHandle : public Object {
   };
   // Sets the learning rate itself (not a factor) from the next step on; replaces schedule × lr until the next call.
   virtual void set_lr(SetRate rate) = 0;
-  // What the latest set_lr() has set; nullopt while the rate is schedule × lr.
+  // The rate that the latest set_lr() has set; nullopt while the rate is schedule × lr.
   virtual std::optional<SetRate> set_rate() const = 0;
   // Writes the present weights as checkpoints/NAME.safetensors at the next step boundary.
   virtual void save(const std::string& name) = 0;
@@ -59,11 +59,12 @@ class RunHandle : public Object {
   // `state` as the first content and install `read_state`.
   ScriptState state;
   std::function<ScriptState()> read_state;
-  // What a checkpoint saves of it. A fault is told at the line of the function that was called last.
+  // The part of the state that a checkpoint saves. A fault is told at the line of the function that was called last.
   ScriptState present_state();
   // Called when a function has ended that got the run, and may have changed its state; `where` is Callable::where().
   void called(const std::string& where, bool for_the_first_time);
-  // What cannot be saved of the state, if that was seen. The owner of the run raises it where no step is lost.
+  // The error of a part of the state that cannot be saved, if one was seen. The owner of the run raises it where no
+  // step is lost.
   const std::optional<Error>& state_fault() const { return state_fault_; }
 
  protected:

@@ -41,7 +41,7 @@ FlagType number_type(std::string operand, double low, double high, const std::st
 // "90 s", "90 min", "3 h": read as seconds.
 FlagType time_type();
 
-// What a recorded value meant when the run was begun.
+// The meaning that a recorded value had when the run was begun.
 struct Circumstances {
   int cores = 1;             // usable cores
   const Registry& registry;  // the stages that a recipe can make
@@ -54,7 +54,7 @@ struct Recorded {
     told,     // accepted, recorded, and told with its `effect`; the recorded value holds where the flag is not given
     noted,    // accepted, recorded, and said to be not byte-exact; the recorded value holds where the flag is not given
   } difference = Difference::refused;
-  // What is compared of a recorded value. nullptr: the value itself.
+  // Gives the part of a recorded value that is compared. nullptr: the value itself.
   Value (*compared)(const Value& value, const Circumstances& begun) = nullptr;
   // Stands in a manifest only where it was given. A flag that is added needs this: the manifests of earlier versions
   // lack it, and would be damaged.
@@ -72,9 +72,9 @@ struct Flag {
   // among their own: all; those that start an engine; those that execute a recipe or train, which may have trials;
   // those that execute a recipe; those that execute a recipe and train.
   enum class Concerns { everything, engine, trials, recipe, new_run } concerns = Concerns::everything;
-  // What holds where the flag is not given, which help shows. nil, 0, an empty text and an empty list stand for
-  // nothing, or for what `help` says. A recorded flag says one that is not nil: the value in a manifest must be of the
-  // same kind.
+  // The value that holds where the flag is not given, which help shows. nil, 0, an empty text and an empty list stand
+  // for nothing, or for what `help` says. A recorded flag says one that is not nil: the value in a manifest must be of
+  // the same kind.
   Value otherwise = {};
   std::string needs = {};                 // name of the flag without which this one means nothing
   std::optional<Recorded> recorded = {};  // without: the value is free, and no run records it

@@ -16,8 +16,8 @@ namespace trainlab {
 
 class Registry;
 
-// What a run records of these flags, by name: the given value of each flag that is recorded, or what its record says
-// instead.
+// The record that a run keeps of these flags, by name: the given value of each flag that is recorded, or what its
+// record says instead.
 Value::Map recorded_settings(const Value& given = Value::Map{});
 
 struct Manifest {
@@ -77,11 +77,11 @@ void write_manifest(const std::filesystem::path& run, const Manifest& manifest);
 // Raises Error{usage} naming the file when `run` is no run folder, the file is damaged, or of a newer format.
 Manifest read_manifest(const std::filesystem::path& run);
 
-// What makes `present` another run than `recorded`, a readable line each: the recipe, its sources by file, each
-// parameter with both values, the flags whose record says so. Sources that `present` does not have (yet) are no
-// difference: modules may be loaded late. Empty: the same run. `registry` has the stages that a recipe can make.
+// The differences that make `present` another run than `recorded`, a readable line each: the recipe, its sources by
+// file, each parameter with both values, the flags whose record says so. Sources that `present` does not have (yet) are
+// no difference: modules may be loaded late. Empty: the same run. `registry` has the stages that a recipe can make.
 std::vector<std::string> differences(const Manifest& recorded, const Manifest& present, const Registry& registry);
-// What makes a continued run not byte-exact: the flags whose record says so, versions.
+// The reasons why a continued run is not byte-exact: the flags whose record says so, versions.
 std::vector<std::string> inexactness(const Manifest& recorded, const Manifest& present, const Registry& registry);
 // The flags with another value that need not make the run inexact, each with its effect.
 std::vector<std::string> told_differences(const Manifest& recorded, const Manifest& present, const Registry& registry);

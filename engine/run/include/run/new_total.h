@@ -1,4 +1,4 @@
-// What `trainlab extend` asks for: a new total of the last stage of a run.
+// NewTotal: the new total of the last stage of a run, for which `trainlab extend` asks.
 #pragma once
 
 #include <string>

@@ -41,7 +41,7 @@ struct RunSettings {
   // The values that this stage chose when it began, by option, where an option leaves the choice to the stage; nil
   // before. A stage that goes on keeps its choice.
   Value chosen = {};
-  // What this stage has changed in its own options since it began, the oldest change first (train/fix.h).
+  // The changes that this stage has made in its own options since it began, the oldest first (train/fix.h).
   Value::List fixes = {};
   // Takes a line about a preparation that takes long; null: nobody is to be told.
   std::function<void(const std::string&)> say = {};
@@ -147,7 +147,7 @@ struct CheckedToo {
   bool callbacks = false;  // each function of the recipe, on a few samples
 };
 
-// What a check has found: as `trainlab check` prints it, and the same facts as data.
+// The findings of a check: as `trainlab check` prints them, and the same facts as data.
 struct Checked {
   std::string text;
   Value facts;  // a map with at least `name` and `kind`

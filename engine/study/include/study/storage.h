@@ -62,7 +62,7 @@ struct StoredReport {
   std::int64_t id = 0;  // grows in the order in which reports came
 };
 
-// What happened since a reader looked last: trials as they are now, in the order of their last change, and reports in
+// The changes since a reader looked last: trials as they are now, in the order of their last change, and reports in
 // the order in which they came.
 struct StudyChanges {
   std::vector<StoredTrial> trials;

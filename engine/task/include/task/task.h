@@ -191,10 +191,10 @@ class TaskContext : public Object, public std::enable_shared_from_this<TaskConte
   // Gives the record the parts that survive a resume beside the loops.
   void list_parts();
   Value last_values() const;
-  // What of the state can be saved; notes what cannot.
+  // The part of the state that can be saved; notes what cannot.
   ScriptState present_state();
   // Between two steps of a durable loop: a state that cannot be saved ends the task now, not at the next checkpoint.
-  // What has been trained is saved first.
+  // The training so far is saved first.
   void check_state(bool at_first_step);
   void replace_state(ScriptState saved);
   // Whether the run's budget of time leaves no room for another step and a checkpoint.
@@ -260,7 +260,7 @@ class TaskContext : public Object, public std::enable_shared_from_this<TaskConte
 // of the function, of observers and of files; the checkpoints then stay as they are.
 Value run_task(const Options& task, const StageContext& context, const TaskCompany& company = {});
 
-// What `trainlab check` says of the function of a `lab.task`; with --callbacks the function is called, without a
+// The text of `trainlab check` for the function of a `lab.task`; with --callbacks the function is called, without a
 // folder, and each of its loops takes at most two steps. Errors are those of the function.
 Checked check_task(const Options& task, const RunSettings& settings, const CheckedToo& too);
 

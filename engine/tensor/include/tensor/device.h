@@ -106,8 +106,8 @@ bool names_device(std::string_view text);
 // Loads all plugins that are there and gives the errors of those that cannot be used, the same at each call.
 std::vector<Error> load_device_plugins();
 
-// What "auto" stands for on this machine, "cpu" or the name of a kind; any other text as it is. "auto" loads all
-// plugins and passes over those that cannot be used.
+// The device for which "auto" stands on this machine, "cpu" or the name of a kind; any other text as it is. "auto"
+// loads all plugins and passes over those that cannot be used.
 std::string settled_device(std::string_view text);
 
 // parse_device() for one of several processes that share a text: where the text names a kind without an index, process

@@ -13,7 +13,7 @@
 
 namespace trainlab {
 
-// What a tensor is for.
+// The purpose of a tensor.
 enum class MemoryUse : std::uint64_t { other, script, weights, optimizer, averages, batches };
 constexpr std::size_t memory_uses = 6;
 
@@ -26,7 +26,7 @@ struct TensorMemory {
   std::int64_t of(MemoryUse use) const { return charged[static_cast<std::size_t>(use)]; }
 };
 
-// What the calling thread's allocations are charged to at present (MemoryCharge).
+// The use to which the calling thread's allocations are charged at present (MemoryCharge).
 MemoryUse current_memory_use();
 
 // The count of one device, for its allocator.

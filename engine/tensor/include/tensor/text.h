@@ -19,7 +19,7 @@ std::string tensor_kind(const at::Tensor& tensor);
 // Numbers have at most 5 significant digits. Reads the values, which waits for a device.
 std::string tensor_text(const at::Tensor& tensor);
 
-// What a recipe's function gave, for messages: "3", "a tensor of shape [3] (float32)", "an object of type batch".
+// The result of a recipe's function, for messages: "3", "a tensor of shape [3] (float32)", "an object of type batch".
 std::string found_text(const Argument& argument);
 
 }  // namespace trainlab

@@ -52,7 +52,7 @@ struct FitCompany {
 std::vector<Value> run_fits(const FitPlan& plan, std::span<const FitMember> members, bool axis,
                             const FitCompany& company = {});
 
-// What `trainlab check` says of a fit.
+// The findings of `trainlab check` for a fit.
 Checked check_fit(FitPlan plan, const CheckedToo& too);
 
 // The most bytes of tensors that the company of a fit holds.

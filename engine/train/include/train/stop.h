@@ -29,8 +29,8 @@ class StopRule {
   // The same question, asked again of the rules of continuing members when all members of the group have been
   // validated, except at the last validation.
   virtual std::optional<std::string> all_validated() { return {}; }
-  // What the rule does at a validation where a metric is NaN or infinite: "stop.patience counts it as no improvement".
-  // Empty if the rule does not read this metric, or compares such a value like any other.
+  // Tells what the rule does at a validation where a metric is NaN or infinite: "stop.patience counts it as no
+  // improvement". Empty if the rule does not read this metric, or compares such a value like any other.
   virtual std::string at_not_finite(const std::string& metric, double value) const {
     (void)metric, (void)value;
     return {};
