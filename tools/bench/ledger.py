@@ -79,7 +79,7 @@ def main():
             continue
         arguments = [text.format(data=options.data) for text in given]
         recipe = os.path.join(ROOT, "recipes", f"{name}.lua")
-        profile = told("profile", recipe, arguments, ["--seconds", "5"])
+        profile = told("profile", recipe, arguments, ["--seconds", "15"])
         found, both = ratios_of(profile), peaks(profile, recipe, arguments)
         if both:
             found["predicted"] = both[0] / both[1]
