@@ -67,7 +67,7 @@ std::string quality_text(const compare::Judgement& judged, const Question& quest
 
 constexpr int most_seeds = 1000;
 
-// How many seeds more than the trained ones take the comparison to a look that detects the present estimates with a
+// The seeds beside the trained ones that take the comparison to a look that detects the present estimates with a
 // probability of 80 %; nullopt for one pair, which gives no estimate.
 std::optional<int> more_seeds(const compare::Judgement& judged, const compare::Looks& looks) {
   if (judged.is_clear) return 0;
