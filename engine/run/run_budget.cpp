@@ -3,7 +3,7 @@
 #include <limits>
 #include <utility>
 
-#include "core/host.h"
+#include "run/folder.h"
 #include "run/run.h"
 
 namespace trainlab {
@@ -34,7 +34,7 @@ std::optional<Budget> Run::present_budget() const {
   if (terms.is_none()) return std::nullopt;
   const double begun = request_.begun > 0 ? request_.begun : environment_.clock();
   return std::optional<Budget>(std::in_place, terms, budget_path(*folder_), begun, environment_.clock,
-                               host_name() + " " + std::to_string(request_.supervisor));
+                               holder_name(request_.supervisor));
 }
 
 // Whatever the process does meanwhile: no more than this time is lost when the process is killed.

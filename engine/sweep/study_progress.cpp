@@ -39,7 +39,6 @@ bool StudyProgress::is_due() const { return seconds_() - said_ >= quiet_seconds;
 
 void StudyProgress::look() {
   now_ = seconds_();
-  deadline_ = context_.seconds_left ? std::min(own_end_, now_ + context_.seconds_left()) : own_end_;
   const Trials& trials = study_.trials();
   std::erase_if(running_, [&](const auto& one) {
     const auto& [trial, seen] = one;
@@ -73,7 +72,9 @@ std::optional<double> StudyProgress::seconds_left_of(std::int64_t trial, const S
 
 std::optional<double> StudyProgress::seconds_left() const {
   const std::int64_t all = plan_.terms().trials, begun = study_.trials().ended() + std::ssize(running_);
-  if (all == StudyTerms::no_limit && std::isinf(deadline_)) return std::nullopt;
+  // No trial begins afterwards.
+  const double deadline = context_.seconds_left ? std::min(own_end_, now_ + context_.seconds_left()) : own_end_;
+  if (all == StudyTerms::no_limit && std::isinf(deadline)) return std::nullopt;
   double longest = 0, sum = 0;
   for (const auto& [trial, seen] : running_) {
     const std::optional<double> left = seconds_left_of(trial, seen);
@@ -81,13 +82,13 @@ std::optional<double> StudyProgress::seconds_left() const {
     longest = std::max(longest, *left);
     sum += *left;
   }
-  if (begun >= all || now_ >= deadline_) return longest;
+  if (begun >= all || now_ >= deadline) return longest;
   if (durations_.count == 0) return std::nullopt;
   // The other trials come in rounds: as many trials at a time as there were at most, be it in stacks or in processes. A
   // round that begins before the deadline goes on to its end.
   const double mean = running_.empty() ? 0 : sum / static_cast<double>(running_.size());
   const double by_trials = std::ceil(static_cast<double>(all - begun) / static_cast<double>(most_running_));
-  const double by_time = std::ceil((deadline_ - now_ - mean) / durations_.value());
+  const double by_time = std::ceil((deadline - now_ - mean) / durations_.value());
   const double rounds = std::min(by_trials, by_time);
   return rounds > 0 ? mean + rounds * durations_.value() : longest;
 }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <functional>
-#include <limits>
 #include <map>
 #include <optional>
 
@@ -48,7 +47,6 @@ class StudyProgress {
   const Study& study_;
   std::function<double()> seconds_;
   double own_end_;  // of the stage's own time, by that clock; infinite without such a time
-  double deadline_ = std::numeric_limits<double>::infinity();  // no trial begins afterwards
   double now_ = 0, said_ = 0;
   std::int64_t told_ = 0;  // number of ended trials in the last line
   std::map<std::int64_t, Seen> running_;

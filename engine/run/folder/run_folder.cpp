@@ -144,7 +144,7 @@ void RunFolder::lock() {
     // Until the lock was ours, its former holder may have removed the file.
   } while (::fstat(fd_, &held) != 0 || ::stat(path.c_str(), &named) != 0 || held.st_ino != named.st_ino);
 
-  const std::string text = host_name() + " " + std::to_string(::getpid()) + "\n";
+  const std::string text = holder_name(::getpid()) + "\n";
   if (file_calls().truncate(path, 0) != 0 || file_calls().write(fd_, text) < 0) throw cannot("write", path, errno);
 }
 
@@ -182,6 +182,8 @@ RunFolder::~RunFolder() {
   }
   file_calls().close(fd_);
 }
+
+std::string holder_name(std::int64_t process) { return host_name() + " " + std::to_string(process); }
 
 std::optional<std::string> holder(const fs::path& run) {
   const fs::path path = run / "lock";

@@ -26,14 +26,15 @@ void settle_target(const Arguments& given, Question& question, const Value& a, c
     throw not_comparable(metric, "they compute it in different ways");
   }
   question.target.minimize = a["minimize"].boolean();
-  if (a["best"].is_number() && question.target.value > a["best"].number()) {
-    throw usage_error("--target " + metric + "=" + number_text(question.target.value) + ": no model can have a " +
-                      metric + " above " + report::short_number(a["best"].number()));
-  }
-  if (a["least"].is_number() && question.target.value < a["least"].number()) {
-    throw usage_error("--target " + metric + "=" + number_text(question.target.value) + ": no model can have a " +
-                      metric + " below " + report::short_number(a["least"].number()));
-  }
+  const double asked = question.target.value;
+  const auto impossible = [&](const char* beyond, double bound) {
+    return usage_error("--target " + metric + "=" + number_text(asked) + ": no model can have a " + metric + " " +
+                       beyond + " " + report::short_number(bound));
+  };
+  if (const Value& best = a["best"]; best.is_number() && asked > best.number())
+    throw impossible("above", best.number());
+  if (const Value& least = a["least"]; least.is_number() && asked < least.number())
+    throw impossible("below", least.number());
   const std::string part = metric.substr(0, metric.find('.'));
   if (a[part]["questions"] != b[part]["questions"]) {
     throw not_comparable(metric, "it is measured on other samples (" + samples_of(a[part], b[part]) + ")")

@@ -86,7 +86,8 @@ compare::Pair read_pair(std::int64_t seed, const fs::path& a, const fs::path& b,
   const std::vector<compare::Point> of_b =
       compare::counted(read_b.validations, compare::samples_apart(read_a.validations));
   compare::Pair pair{.seed = seed, .a = training_of(read_a, of_a, target), .b = training_of(read_b, of_b, target)};
-  if (pair.a.has_failed || pair.b.has_failed) return pair;  // whose values are those from before the failure
+  // A training that has failed has values from before its failure alone.
+  if (pair.a.has_failed || pair.b.has_failed) return pair;
   const double both = std::min(pair.a.seconds, pair.b.seconds);
   pair.a_at_equal_time = compare::best_within(of_a, both, target.minimize);
   pair.b_at_equal_time = compare::best_within(of_b, both, target.minimize);

@@ -62,8 +62,8 @@ class Budget {
  public:
   // Goes on with what `file` says is used; without a file, or with an empty path, nothing was used before. `clock`:
   // monotonic, in seconds;
-  // `begun`: its reading when this process began. `holder`: the supervisor that holds the run, as holder() in
-  // run/folder.h names it. Error{run} where the file is damaged.
+  // `begun`: its reading when this process began. `holder`: the supervisor that holds the run, by its
+  // holder_name() (run/folder.h). Error{run} where the file is damaged.
   Budget(BudgetTerms terms, std::filesystem::path file, double begun, std::function<double()> clock,
          std::string holder = {});
 

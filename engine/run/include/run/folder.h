@@ -58,7 +58,9 @@ std::optional<int> run_number(const std::string& name);
 // no run.
 std::filesystem::path find_run(const std::filesystem::path& folder);
 
-// Whether a supervisor holds the run now, and which ("host 1234"); nullopt when none does.
+// The name of a supervisor of this host by the number of its process: "host 1234".
+std::string holder_name(std::int64_t process);
+// Whether a supervisor holds the run now, and which, by this name; nullopt when none does.
 std::optional<std::string> holder(const std::filesystem::path& run);
 
 // The run in whose folder a file or a folder lies, by the nearest manifest.toml above it; nullopt where there is none.
