@@ -78,7 +78,9 @@ class Profile(CliTest):
         return self.profile("r.lua", "--html", "p.html", "--trace", "t.json")
 
     def of_a_task(self):
-        return self.profile(SOURCE / "recipes" / "by_hand.lua", "--html", "task.html", "--trace", "task.json")
+        """The task has more epochs than are measured, because at its end it tests its model outside of a step."""
+        return self.profile(SOURCE / "recipes" / "by_hand.lua", "--html", "task.html", "--trace", "task.json", "--epochs",
+                            "1000")
 
     def of_remedies(self):
         """The net is so small that nearly all of a step is calls of operators: larger batches are remedies."""
@@ -720,7 +722,9 @@ end }
             names = {event["name"] for event in json.load(file)["traceEvents"]}
         self.assertTrue({"step", "forward", "model[1].Linear", "aten::addmm", "on.validate"} <= names, names)
         self.assert_said(self.attach(run, "--trace", "r.lua", code=2), "is no trace of trainlab")
-        # A question that is taken back: the run goes on, and nothing stays behind.
+        # A question that is taken back: the run, which is halted so that it cannot answer before, goes on, and nothing
+        # stays behind.
+        running.send(signal.SIGSTOP)
         asking = self.start("profile", "--attach", run, "--seconds", "50")
         status = pathlib.Path(f"/proc/{asking.process.pid}/status")
         bit = 1 << (signal.SIGINT - 1)
@@ -728,6 +732,7 @@ end }
                      "it held the signals back")
         asking.send(signal.SIGINT)
         self.end(asking, 130)
+        running.send(signal.SIGCONT)
         self.assertIsNone(running.process.poll())
         running.send(signal.SIGTERM)
         self.end(running, 143)

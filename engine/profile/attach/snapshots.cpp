@@ -44,7 +44,7 @@ LiveSteps::LiveSteps(double seconds, std::function<void()> wait)
 
 Snapshots::Tracing::Tracing(double step_samples, double end)
     : recorder(TimelineLimits().events, step_samples, steady_seconds),
-      operators(std::in_place, recorder, false),
+      operators(std::in_place, recorder, Hearing::operators),
       listening(std::in_place, recorder),
       until(end) {}
 

@@ -39,7 +39,7 @@ class Parts {
   }
   // Whether the fewest steps that the parts need would take half of the profile's seconds. Layers and memory each begin
   // the stage anew.
-  bool is_too_slow() const { return 8 * step_seconds_ + 2 * begin_seconds_ > seconds_ / 2; }
+  bool is_too_slow() const { return 10 * step_seconds_ + 2 * begin_seconds_ > seconds_ / 2; }
 
   ProfileDetails details;
 

@@ -76,11 +76,6 @@ OperatorCost& OperatorCost::operator+=(const OperatorCost& other) {
   return *this;
 }
 
-std::optional<double> LayerTable::known_overhead() const {
-  constexpr std::int64_t fewest = 3;
-  return steps >= fewest && overhead >= 0 ? std::optional(overhead) : std::nullopt;
-}
-
 std::vector<OperatorCost> LayerTable::operators() const {
   std::map<std::string, OperatorCost> by_name;
   for (const LayerCost& row : rows) {
@@ -104,7 +99,6 @@ LayerTable LayerTable::heaviest(std::size_t count) const {
 }
 
 Value LayerTable::to_value() const {
-  const std::optional<double> known = known_overhead();
   Value::List layers;
   for (const LayerCost& row : rows) {
     Value::List operators;
@@ -131,7 +125,7 @@ Value LayerTable::to_value() const {
                     {"steps", steps},
                     {"step_seconds", step_seconds},
                     {"plain_seconds", plain_seconds},
-                    {"overhead", known ? Value(*known) : Value()}};
+                    {"overhead", number_or_nil(overhead)}};
 }
 
 std::string LayerTable::text(LayerView view) const {
@@ -155,10 +149,9 @@ std::string LayerTable::text(LayerView view) const {
                     row.roof_share ? fmt::format("{:.0f}", 100 * *row.roof_share) : "-",
                     kept > 0 ? bytes_text(static_cast<double>(kept)) : "-");
   }
-  const std::optional<double> known = known_overhead();
   return text + fmt::format("a step of {:.3f} ms, the median of {}; ", 1e3 * step_seconds, steps) +
-         (known ? fmt::format("the timing took {:.1f} % more time, which is left out\n", 100 * *known)
-                : "the cost of the timing is not known\n");
+         (overhead ? fmt::format("the timing took {:.1f} % more time, which is left out\n", 100 * *overhead)
+                   : "the cost of the timing is not known\n");
 }
 
 }  // namespace trainlab

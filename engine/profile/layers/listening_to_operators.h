@@ -17,12 +17,15 @@ class OperatorListener {
   virtual void function_ended(const at::RecordFunction& function) = 0;
 };
 
-// While the object lives, the listener hears the operators and backward functions of the thread that made the object.
-// A thread has one such object at a time.
+// What is heard: the functions of the backward pass alone, operators as well, or also the inputs and outputs of both,
+// each of which takes more time than the one before.
+enum class Hearing { backward_functions, operators, tensors };
+
+// While the object lives, the listener hears functions of the thread that made the object. A thread has one such object
+// at a time.
 class ListeningToOperators {
  public:
-  // `sees_tensors`: whether the listener gets the inputs and outputs of each function, which takes time.
-  ListeningToOperators(OperatorListener& listener, bool sees_tensors);
+  ListeningToOperators(OperatorListener& listener, Hearing hearing);
   ~ListeningToOperators();
   ListeningToOperators(const ListeningToOperators&) = delete;
   ListeningToOperators& operator=(const ListeningToOperators&) = delete;

@@ -52,7 +52,7 @@ void add_own_flops(const Layer& layer, std::map<std::string, Flops>& all) {
   all[layer.path] = own;
 }
 
-// The seconds of a tick, and those that a reading of the clock adds to a step, as parts of a timed step.
+// The seconds of a tick, and those that a reading of the clock adds to a step, as parts of a step of one use.
 struct Clock {
   double tick = 0, reading = 0;
 
@@ -61,26 +61,38 @@ struct Clock {
   }
 };
 
-// A timed step is one of the median length. The time by which it is longer than a plain step is that of the readings of
-// its clock, in equal parts.
-Clock clock_of(const Recording& recording, const LayerTable& table) {
-  const double timed = table.plain_seconds * (1 + table.overhead), known = table.known_overhead().value_or(0);
-  Clock clock{.tick = recording.tick_seconds() / static_cast<double>(table.steps) * timed / mean_of(recording.timed())};
-  std::uint64_t readings = 0;
-  for (const auto& row : recording.rows()) readings += row->forward.readings + row->backward.readings;
-  if (readings > 0) clock.reading = (timed - timed / (1 + known)) / static_cast<double>(readings);
+// See LayerTable::overhead; `plain`: seconds of a plain step.
+std::optional<double> overhead_of(const TimedSteps& steps, double plain) {
+  constexpr std::size_t fewest = 3;
+  const double overhead = upper_median(steps.seconds) / plain - 1;
+  return steps.seconds.size() >= fewest && overhead >= 0 ? std::optional(overhead) : std::nullopt;
+}
+
+// The clock of the steps of one use, of which a step is taken to have the median length. The time by which that step is
+// longer than a plain one is that of its `readings` of the clock, in equal parts.
+Clock clock_of(const Recording& recording, const TimedSteps& steps, double plain, std::uint64_t readings) {
+  const double median = upper_median(steps.seconds), overhead = overhead_of(steps, plain).value_or(0);
+  const auto count = static_cast<double>(steps.seconds.size());
+  Clock clock{.tick = recording.tick_seconds() / count * median / mean_of(steps.seconds)};
+  if (readings > 0) clock.reading = (median - median / (1 + overhead)) / static_cast<double>(readings);
   return clock;
 }
 
-std::vector<OperatorCost> costs_of(const RowSums& row, const Clock& clock, double counted) {
+// How the row's seconds are divided among its operators, in proportion to the operator steps.
+std::vector<OperatorCost> costs_of(const RowSums& row, double seconds, const Clock& clock, double counted) {
   std::vector<OperatorCost> all;
+  double in_operators = 0;
   for (const auto& [name, sums] : row.operators) {
     all.push_back({.name = name,
                    .seconds = clock.seconds(sums.time),
                    .calls = static_cast<double>(sums.calls) / counted,
                    .bytes = sums.bytes / counted,
                    .flops = sums.flops / counted});
+    in_operators += all.back().seconds;
   }
+  // A reading may take less than its equal part, so that the row has less left than its operators.
+  const double whole = std::max(clock.seconds(row.in_operator_steps), in_operators);
+  for (OperatorCost& one : all) one.seconds *= whole > 0 ? seconds / whole : 0;
   std::ranges::stable_sort(all, std::greater<>(), &OperatorCost::seconds);
   return all;
 }
@@ -102,27 +114,27 @@ std::map<std::string, double> stated_flops(const FitPlan& plan, const Recording&
 LayerTable table_of(const Recording& recording, const std::map<std::string, double>& stated) {
   LayerTable table;
   if (const std::optional<at::ScalarType> type = recording.type()) table.type = dtype_name(*type);
-  table.steps = static_cast<std::int64_t>(recording.timed().size());
+  table.steps = std::ssize(recording.row_steps().seconds);
   const auto counted = static_cast<double>(recording.counted());
   table.plain_seconds = upper_median(recording.plain());
-  table.overhead = upper_median(recording.timed()) / table.plain_seconds - 1;
-  const Clock clock = clock_of(recording, table);
+  table.overhead = overhead_of(recording.row_steps(), table.plain_seconds);
+  std::uint64_t of_rows = 0, of_operators = 0;
+  for (const auto& row : recording.rows()) {
+    of_rows += row->forward.readings + row->backward.readings;
+    of_operators += row->in_operator_steps.readings;
+  }
+  const Clock rows = clock_of(recording, recording.row_steps(), table.plain_seconds, of_rows);
+  const Clock operators = clock_of(recording, recording.operator_steps(), table.plain_seconds, of_operators);
 
   for (const auto& row : recording.rows()) {
     LayerCost cost{.path = row->path,
                    .is_layer = row->is_layer,
-                   .forward = clock.seconds(row->forward),
-                   .backward = clock.seconds(row->backward),
+                   .forward = rows.seconds(row->forward),
+                   .backward = rows.seconds(row->backward),
                    .calls = static_cast<double>(row->calls) / counted,
-                   .operators = costs_of(*row, clock, counted)};
-    double in_operators = 0;
-    for (const OperatorCost& one : cost.operators) {
-      cost.bytes += one.bytes;
-      in_operators += one.seconds;
-    }
-    // A reading may take less than its equal part, so that the row has less left than its operators.
-    const double share = in_operators > cost.seconds() ? cost.seconds() / in_operators : 1;
-    for (OperatorCost& one : cost.operators) one.seconds *= share;
+                   .operators = {}};
+    cost.operators = costs_of(*row, cost.seconds(), operators, counted);
+    for (const OperatorCost& one : cost.operators) cost.bytes += one.bytes;
     table.step_seconds += cost.seconds();
     const auto known = stated.find(row->path);
     cost.flops = known == stated.end() ? std::nan("") : known->second * cost.calls;
@@ -153,8 +165,8 @@ LayerTable measure_layers(const FitPlan& plan, const LayerSteps& steps) {
   if (recording.plain().empty()) {
     const Value& reason = summary["reason"];
     const std::string why = reason.is_string() ? ": " + reason.string() : "";
-    throw run_error("the fit ended before its step " + std::to_string(steps.first + 3) +
-                    ", the last of the first three that are measured" + why);
+    throw run_error("the fit ended before its step " + std::to_string(steps.first + 4) +
+                    ", the last of the first four that are measured" + why);
   }
   return table_of(recording, stated_flops(plan, recording));
 }
@@ -163,7 +175,7 @@ LayerTable measure_task_layers(const Options& stage, const RunSettings& settings
   Recording recording(steps.first, steps.count);
   const Listening listening(recording);
   run_task_steps(stage, settings, recording);
-  if (recording.plain().empty()) throw run_error("the task ended before its step " + std::to_string(steps.first + 3));
+  if (recording.plain().empty()) throw run_error("the task ended before its step " + std::to_string(steps.first + 4));
   return table_of(recording, {});
 }
 

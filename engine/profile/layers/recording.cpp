@@ -4,6 +4,7 @@
 #include <ATen/record_function.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "core/clock.h"
 #include "function_path.h"
@@ -13,11 +14,6 @@ namespace trainlab {
 namespace {
 
 constexpr std::string_view own_step = "own step";
-
-// Whether the record is of autograd evaluating a function of the backward pass, with the work before and after it.
-bool is_evaluation(const char* name) {
-  return std::string_view(name).starts_with("autograd::engine::evaluate_function");
-}
 
 }  // namespace
 
@@ -41,15 +37,19 @@ RowSums* Recording::row_of(Phase phase, std::string_view name) {
 }
 
 void Recording::charge() {
-  if (use_ != StepUse::timed) return;
+  if (!is_timed()) return;
   const std::uint64_t now = ticks(), since = now - last_;
   const Frame& frame = frames_.back();
   const auto add = [since](Ticks& to) {
     to.ticks += since;
     ++to.readings;
   };
-  add(frame.is_backward ? frame.row->backward : frame.row->forward);
-  if (frame.sums) add(frame.sums->time);
+  if (use_ == StepUse::operators) {
+    add(frame.row->in_operator_steps);
+    if (frame.sums) add(frame.sums->time);
+  } else {
+    add(frame.is_backward ? frame.row->backward : frame.row->forward);
+  }
   last_ = now;
 }
 
@@ -78,11 +78,6 @@ void Recording::push(const Frame& frame) {
   own();
 }
 
-void Recording::pop() {
-  frames_.pop_back();
-  own();
-}
-
 void Recording::begin_step() {
   use_ = use_of(step_);
   if (!is_heard()) return;
@@ -90,7 +85,9 @@ void Recording::begin_step() {
   owners_.clear();
   inside_ = 0;
   differentiated_ = nullptr;
-  hearing_.emplace(*this, use_ == StepUse::counted);
+  hearing_.emplace(*this, use_ == StepUse::rows      ? Hearing::backward_functions
+                          : use_ == StepUse::counted ? Hearing::tensors
+                                                     : Hearing::operators);
 }
 
 void Recording::began(Phase phase, std::string_view name) {
@@ -117,11 +114,8 @@ void Recording::ended(Phase phase, std::string_view) noexcept {
   if (phase != Phase::step) return;
   const double seconds = steady_seconds() - step_began_;
   hearing_.reset();
-  if (use_ == StepUse::timed) {
-    timed_.push_back(seconds);
-    timed_seconds_ += seconds;
-    timed_ticks_ += last_ - ticks_began_;
-  }
+  if (use_ == StepUse::rows) row_steps_.add(seconds, last_ - ticks_began_);
+  if (use_ == StepUse::operators) operator_steps_.add(seconds, last_ - ticks_began_);
   if (use_ == StepUse::plain) plain_.push_back(seconds);
   if (use_ == StepUse::counted) ++counted_;
   use_ = StepUse::none;
@@ -167,10 +161,6 @@ void Recording::function_began(const at::RecordFunction& function) {
     return push({.row = owner_of(function.seqNr()), .is_backward = true});
   }
   const char* const name = function.name();
-  if (is_evaluation(name)) {
-    charge();
-    return push({.row = outer.row, .is_backward = true});
-  }
   const RowSums::Known* const of_row = known(*outer.row, function, name);
   if (!of_row) return;
   charge();
@@ -189,17 +179,13 @@ void Recording::function_ended(const at::RecordFunction& function) {
   if (inside_ > 0 && --inside_ > 0) return;
   if (function.scope() == at::RecordScope::BACKWARD_FUNCTION) {
     charge();
-    // Autograd's work on the function's gradients, such as summing them for a bias, belongs to the function's layer.
+    // What autograd does up to the next function, such as summing gradients for a bias, belongs to this one's layer.
     RowSums* const differentiated = frames_.back().row;
     frames_.pop_back();
     if (frames_.back().is_backward && !frames_.back().kind) frames_.back().row = differentiated;
     return own();
   }
-  if (const char* const name = function.name(); frames_.back().name != name) {
-    if (!is_evaluation(name)) return;
-    charge();
-    return pop();
-  }
+  if (frames_.back().name != function.name()) return;
   charge();
   const Frame frame = frames_.back();
   frames_.pop_back();
@@ -226,6 +212,16 @@ void Recording::count_work(const at::RecordFunction& function, const Frame& fram
   const auto output =
       std::ranges::find_if(outputs, [](const c10::IValue& one) { return one.isTensor() && one.toTensor().defined(); });
   if (output != outputs.end()) flops_[output->toTensor().scalar_type()] += flops;
+}
+
+double Recording::tick_seconds() const {
+  double seconds = 0;
+  std::uint64_t ticks = 0;
+  for (const TimedSteps* steps : {&row_steps_, &operator_steps_}) {
+    seconds = std::accumulate(steps->seconds.begin(), steps->seconds.end(), seconds);
+    ticks += steps->ticks;
+  }
+  return ticks > 0 ? seconds / static_cast<double>(ticks) : 0;
 }
 
 std::optional<at::ScalarType> Recording::type() const {

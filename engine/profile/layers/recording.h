@@ -7,14 +7,17 @@
 // adds to a parameter's gradient has no number; it comes directly after the function that has made the gradient, and
 // belongs to the same row.
 //
-// Looking at the tensors of each operator takes several times as long as reading the clock. So counted steps, timed
-// steps and plain steps take turns; the plain ones show how much time the timing adds.
+// Reading the clock at each operator lengthens a short step by a tenth, and looking at the operators' tensors takes
+// several times as long. So four uses of a step take turns: counted steps look at tensors; row steps read the clock
+// where one row ends and another begins; operator steps read the clock at each operator as well, which tells how a
+// row's time is divided among its operators; plain steps show how much time the timing adds.
 #pragma once
 
 #include <c10/core/ScalarType.h>
 
 #include <array>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
@@ -30,7 +33,7 @@
 
 namespace trainlab {
 
-// Sums over the timed steps: ticks of the clock, of which Recording::tick_seconds() is the time of one, and how often
+// Sums over steps of one use: ticks of the clock, of which Recording::tick_seconds() is the time of one, and how often
 // the clock was read in this time.
 struct Ticks {
   std::uint64_t ticks = 0, readings = 0;
@@ -38,18 +41,30 @@ struct Ticks {
 
 // All members but the ticks are sums over the counted steps.
 struct OperatorSums {
-  Ticks time;        // without the operators that this operator calls
+  Ticks time;        // in operator steps, without the operators that this operator calls
   double bytes = 0;  // bytes without those that these operators move
   double flops = 0;
   std::int64_t calls = 0;
 };
 
-enum class StepUse { none, counted, timed, plain };
+enum class StepUse { none, counted, rows, operators, plain };
+
+// The steps of one use that were timed.
+struct TimedSteps {
+  std::vector<double> seconds = {};  // of each
+  std::uint64_t ticks = 0;           // of all together
+
+  void add(double one, std::uint64_t of_one) {
+    seconds.push_back(one);
+    ticks += of_one;
+  }
+};
 
 struct RowSums {
   std::string path;
   bool is_layer = false;
-  Ticks forward, backward;  // without the rows inside
+  Ticks forward, backward;  // in row steps, without the rows inside
+  Ticks in_operator_steps;  // forward and backward, without the rows inside
   std::int64_t calls = 0;   // spans that began outside of a backward pass
   std::map<std::string, OperatorSums, std::less<>> operators;
   // The row's operators by the address of their name, and where they are added up: several kinds may share a name. Rows
@@ -64,8 +79,8 @@ struct RowSums {
 
 class Recording final : public TraceListener, public TaskStepListener, public OperatorListener {
  public:
-  // From step `first` on, counted from 0, counts `count` steps, times as many, and leaves as many alone, in turns. To
-  // be used on the thread that makes the object.
+  // From step `first` on, counted from 0, takes `count` steps for each use, in turns. To be used on the thread that
+  // makes the object.
   Recording(std::int64_t first, std::int64_t count) : first_(first), count_(count) {}
 
   void began(Phase phase, std::string_view name) override;
@@ -77,24 +92,26 @@ class Recording final : public TraceListener, public TaskStepListener, public Op
   bool is_done() const override { return step_ >= steps_needed(); }
 
   StepUse use_of(std::int64_t step) const {
-    constexpr std::array turns{StepUse::counted, StepUse::timed, StepUse::plain};
     const bool is_within = step >= first_ && step < steps_needed();
-    return is_within ? turns[static_cast<std::size_t>((step - first_) % 3)] : StepUse::none;
+    return is_within ? turns[static_cast<std::size_t>(step - first_) % turns.size()] : StepUse::none;
   }
   // The number of steps after which nothing is left to record.
-  std::int64_t steps_needed() const { return first_ + 3 * count_; }
+  std::int64_t steps_needed() const { return first_ + std::ssize(turns) * count_; }
 
   // The rows in the order of their first beginnings: a layer before the layers inside.
   const std::vector<std::unique_ptr<RowSums>>& rows() const { return rows_; }
   std::int64_t counted() const { return counted_; }
   // The type of the numbers of the products that have most of the FLOPs; nullopt where there were none.
   std::optional<at::ScalarType> type() const;
-  double tick_seconds() const { return timed_ticks_ > 0 ? timed_seconds_ / static_cast<double>(timed_ticks_) : 0; }
-  // The seconds of each timed step, and of each plain one.
-  const std::vector<double>& timed() const { return timed_; }
+  double tick_seconds() const;
+  const TimedSteps& row_steps() const { return row_steps_; }
+  const TimedSteps& operator_steps() const { return operator_steps_; }
+  // The seconds of each plain step.
   const std::vector<double>& plain() const { return plain_; }
 
  private:
+  static constexpr std::array turns{StepUse::counted, StepUse::rows, StepUse::operators, StepUse::plain};
+
   void function_began(const at::RecordFunction& function) override;
   void function_ended(const at::RecordFunction& function) override;
 
@@ -119,22 +136,20 @@ class Recording final : public TraceListener, public TaskStepListener, public Op
   // The row of the operator; null where the record of this name belongs to no operator.
   const RowSums::Known* known(RowSums& row, const at::RecordFunction& function, const char* name);
   const OperatorKind* kind_of(const at::RecordFunction& function);
-  // In a timed step, the time since the last call goes to the innermost frame.
+  // In a row step or an operator step, the time since the last call goes to the innermost frame.
   void charge();
   void push(const Frame& frame);
-  void pop();
   // The functions of the backward pass that are made from here on belong to the innermost frame.
   void own();
   void begin_step();
-  bool is_heard() const { return use_ == StepUse::counted || use_ == StepUse::timed; }
+  bool is_timed() const { return use_ == StepUse::rows || use_ == StepUse::operators; }
+  bool is_heard() const { return use_ == StepUse::counted || is_timed(); }
   void count_work(const at::RecordFunction& function, const Frame& frame);
 
   const std::int64_t first_, count_;
   std::int64_t step_ = 0;  // the step that is running or comes next
   double step_began_ = 0;  // seconds
   std::uint64_t ticks_began_ = 0, last_ = 0;
-  double timed_seconds_ = 0;       // of the timed steps
-  std::uint64_t timed_ticks_ = 0;  // of the same
   StepUse use_ = StepUse::none;
   std::optional<ListeningToOperators> hearing_;
   std::vector<Frame> frames_;
@@ -146,7 +161,8 @@ class Recording final : public TraceListener, public TaskStepListener, public Op
   std::unordered_map<const char*, OperatorKind> kinds_;  // by the address of the operator's name
   std::int64_t counted_ = 0;
   std::map<at::ScalarType, double> flops_;  // of the products, by the type of what they give
-  std::vector<double> timed_, plain_;
+  TimedSteps row_steps_, operator_steps_;
+  std::vector<double> plain_;
 };
 
 }  // namespace trainlab

@@ -16,7 +16,7 @@ Timeline record_timeline(FitPlan& plan, const TimelineLimits& limits) {
   TimelineRecorder recorder(limits.events, plan.step_samples(), steady_seconds);
   {
     const ListeningToLoader loader(plan, recorder);
-    const ListeningToOperators operators(recorder, false);
+    const ListeningToOperators operators(recorder, Hearing::operators);
     const Listening spans(recorder);
     // The step after these is the last that is recorded. The fit is left within the span of that step.
     with_torch_errors([&] { run_few_steps(plan, limits.steps - 1); });
@@ -29,7 +29,7 @@ Timeline record_task_timeline(const Options& task, const RunSettings& settings, 
   TimelineRecorder recorder(limits.events, 0, steady_seconds);
   {
     TaskStepSpans steps(recorder, [&](std::int64_t ended) { return ended >= limits.steps; });
-    const ListeningToOperators operators(recorder, false);
+    const ListeningToOperators operators(recorder, Hearing::operators);
     const Listening spans(recorder);
     run_task_steps(task, settings, steps);
   }

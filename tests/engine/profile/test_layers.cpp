@@ -58,8 +58,8 @@ std::shared_ptr<T> object(const Argument& argument) {
 }  // namespace
 
 TEST_CASE("layers have the closed form of their arithmetic, also where the last batch of an epoch is smaller") {
-  // 1438 samples make 23 batches, the last of 30; every third step from step 1 on is counted, number 22 among them.
-  const LayerTable table = measured(digits_fit(R"(, "steps": 40)"), {.first = 1, .count = 12});
+  // 1438 samples make 23 batches, the last of 30; every fourth step from step 2 on is counted, number 22 among them.
+  const LayerTable table = measured(digits_fit(R"(, "steps": 60)"), {.first = 2, .count = 12});
   CHECK(table.steps == 12);
   const double samples = (11 * 64 + 30) / 12.0;
   CHECK(row(table, "fit.model[2].Linear").flops == Approx(samples * 2 * 2 * 64 * 24));  // no gradient of the input
@@ -139,7 +139,7 @@ TEST_CASE("each operator of the backward pass belongs to the layer whose forward
 
 TEST_CASE("the rows add up to the step") {
   const LayerTable table =
-      measured(digits_fit(R"(, "steps": 30, "clip": {"norm": 1}, "ema": {"@": "ema"})"), {.first = 2, .count = 8});
+      measured(digits_fit(R"(, "steps": 40, "clip": {"norm": 1}, "ema": {"@": "ema"})"), {.first = 2, .count = 8});
   double sum = 0;
   for (const LayerCost& one : table.rows) {
     double operators = 0;
@@ -249,19 +249,17 @@ TEST_CASE("a table says what its timing cost where that is known") {
       table.text(LayerView::layers),
       Catch::EndsWith("a step of 2.000 ms, the median of 3; the timing took 25.0 % more time, which is left out\n"));
   CHECK(table.to_value()["overhead"] == Value(0.25));
-  for (const auto& [steps, overhead] : {std::pair{2, 0.25}, std::pair{3, -0.176}}) {
-    INFO(steps);
-    table.steps = steps;
-    table.overhead = overhead;
-    CHECK_THAT(table.text(LayerView::layers), Catch::EndsWith("; the cost of the timing is not known\n"));
-    CHECK(table.to_value()["overhead"].is_nil());
-  }
+  table.overhead.reset();
+  CHECK_THAT(table.text(LayerView::layers), Catch::EndsWith("; the cost of the timing is not known\n"));
+  CHECK(table.to_value()["overhead"].is_nil());
+  // The medians of two steps say nothing of it.
+  CHECK_FALSE(measured(digits_fit(R"(, "steps": 30)"), {.first = 1, .count = 2}).overhead);
 }
 
 TEST_CASE("a fit that is too short, and a device that the host's clock says nothing of, are refused") {
   const auto text = [](auto measure) { return error_of(measure); };
   CHECK_THAT(text([] { measured(digits_fit(R"(, "steps": 3)"), {.first = 5, .count = 2}); }),
-             Catch::StartsWith("the fit ended before its step 8, the last of the first three"));
+             Catch::StartsWith("the fit ended before its step 9, the last of the first four"));
   register_stand_in();
   CHECK_THAT(text([] { measured(digits_fit(R"(, "steps": 9)"), {.first = 1, .count = 2}, {}, "stand_in:0"); }),
              Catch::StartsWith("layers can be measured on the CPU, found the device stand_in:0"));

@@ -13,8 +13,9 @@
 namespace trainlab {
 
 // All figures are those of one training step. Seconds are those of a timed step of the median length, without the time
-// that the timing itself adds, where this is known. Calls, bytes and operations are means over as many other steps,
-// because looking at the tensors of each operator takes time.
+// that the timing itself adds, where this is known. How they are divided among a row's operators was found in as many
+// other steps, because to time each operator takes time, and so do looks at tensors: calls, bytes and operations are
+// means over further steps.
 struct OperatorCost {
   std::string name;    // "aten::addmm"
   double seconds = 0;  // time without the operators that this operator calls
@@ -27,8 +28,8 @@ struct OperatorCost {
 
 struct LayerCost {
   // A layer's path, "fit.model[3].Linear", or a part of the step outside of the layers: "loss", "optimizer", "fetch",
-  // "move", "gradients", "average", "backward" (what autograd does between the layers' functions), "on.step" and other
-  // functions of the recipe, "transform", "own step", and "other" for the rest.
+  // "move", "gradients", "average", "backward" (what autograd does before the first of its functions), "on.step" and
+  // other functions of the recipe, "transform", "own step", and "other" for the rest.
   std::string path;
   bool is_layer = false;
   // Seconds, without those of the layers inside. Operators of the backward pass belong to the layer whose forward pass
@@ -57,11 +58,10 @@ struct LayerTable {
   std::int64_t steps = 0;    // timed steps
   double step_seconds = 0;   // the sum of the rows: a step without the time that the timing adds, where this is known
   double plain_seconds = 0;  // median of the steps between the timed ones that are not measured inside
-  double overhead = 0;       // how much longer a timed step takes than a plain one: 0.1 is a tenth; from the medians
+  // How much longer a timed step takes than a plain one: 0.1 is a tenth. From the two medians; nullopt where they do
+  // not tell it: with fewer than three timed steps, or where a busy machine has made the plain steps the longer ones.
+  std::optional<double> overhead = {};
 
-  // `overhead`, unless the two medians say nothing of it: with fewer than three timed steps, or where a busy machine
-  // has made the plain steps the longer ones.
-  std::optional<double> known_overhead() const;
   // Operators of all rows by name, the longest first.
   std::vector<OperatorCost> operators() const;
   // { layers = { { path, forward, backward, flops, bytes, calls, flops_per_second, bytes_per_second, roof_share,
@@ -75,8 +75,10 @@ struct LayerTable {
 };
 
 struct LayerSteps {
-  std::int64_t first = 5;   // steps that warm up
-  std::int64_t count = 20;  // steps to time; as many are counted, and as many left alone, in turns
+  std::int64_t first = 5;  // steps that warm up
+  // Steps whose rows are timed. In turns with them, as many have their operators timed, as many are counted, and as
+  // many left alone.
+  std::int64_t count = 20;
 };
 
 // Trains the plan's fit without a folder until all steps are measured, or until the fit ends by itself. Validations
