@@ -79,8 +79,8 @@ class Profile(CliTest):
 
     def of_a_task(self):
         """The task has more epochs than are measured, because at its end it tests its model outside of a step."""
-        return self.profile(SOURCE / "recipes" / "by_hand.lua", "--html", "task.html", "--trace", "task.json", "--epochs",
-                            "1000")
+        return self.profile(SOURCE / "recipes" / "by_hand.lua", "--html", "task.html", "--trace", "task.json",
+                            "--epochs", "1000")
 
     def of_remedies(self):
         """The net is so small that nearly all of a step is calls of operators: larger batches are remedies."""
