@@ -105,7 +105,7 @@ Value Run::help(const Options& stage) {
     set_time_as_helper(record, context);
     context.most_flops = flops_left_for(stage, record);
     context.run_goes_on = [this] { return run_goes_on(); };
-    if (!request_.joins) context.supervisor = host_name() + ":" + std::to_string(request_.supervisor);
+    if (!request_.joins) context.supervisor = holder_name(request_.supervisor);
     context.say = [this](const std::string& line) { say(line); };
     context.say_damage = [this](const std::string& line) { say_damage(line); };
     context.on_warning = [this](const std::string& text) { say_damage("warning: " + text); };

@@ -4,7 +4,6 @@
 
 #include "core/as_error.h"
 #include "core/clock.h"
-#include "core/host.h"
 #include "core/printable.h"
 #include "run/commit.h"
 #include "run/run.h"
@@ -315,7 +314,7 @@ Value Run::run_kind(const Options& stage, const StageRecord& record, bool resume
     context.seconds_left = [this] { return budget_->seconds_left(); };
     context.seconds_in_all = budget_->seconds_of_stage();
   }
-  context.supervisor = host_name() + ":" + std::to_string(request_.supervisor);
+  context.supervisor = holder_name(request_.supervisor);
   context.ask_for_workers = [this](int count) {
     if (count > 1) channel_.send(Value::Map{{"type", "workers"}, {"count", count}});
   };

@@ -33,6 +33,13 @@ def table():
 
 
 class PlanTest(CliTest):
+    def page(self, file):
+        """What the page shows, as run_page.js tells it."""
+        done = subprocess.run([NODE, RUN_PAGE, self.folder / file], capture_output=True, text=True, timeout=100,
+                              check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
     def plan(self, *arguments):
         return self.run_program("plan", *arguments, "--json").json()
 
@@ -46,10 +53,7 @@ class Plan(PlanTest):
         given = ("--parameters", "1e9", "--tokens", "2e12", "--rate", "4e14")
         plan = self.plan(*given)
         self.assertEqual(self.run_program("plan", *given, "--html", "p.html").out, "p.html\n")
-        done = subprocess.run([NODE, RUN_PAGE, self.folder / "p.html"], capture_output=True, text=True, timeout=100,
-                              check=False)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        page = json.loads(done.stdout)
+        page = self.page("p.html")
         self.assertIn("Plan for 1.20e+22 FLOPs", page["texts"])
         self.assertIn("Compute-inefficient: this loss can be reached with 0.186 of the FLOPs.", page["texts"])
         self.assertIn("Data-inefficient: 2000 tokens for each parameter, 20.2 are best.", page["texts"])
@@ -571,6 +575,25 @@ class Data(PlanTest):
             self.assertIn(part, text)
         self.assertTrue(all(line == line.rstrip() for line in text.splitlines()), text)
 
+    @unittest.skipUnless(NODE, "needs node")
+    def test_a_page(self):
+        self.recipe(**DIGITS)
+        given = ("data", "r.lua", "--threads", "1", "--quiet")
+        self.assertEqual(self.run_program("plan", *given, "--html", "p.html").out, "p.html\n")
+        plan, page = self.plan(*given), self.page("p.html")
+        self.assertIn("Would more data help: f", page["texts"])
+        sets = {one["label"]: one["data"] for one in page["charts"][0]["sets"]}
+        self.assertEqual(sets["mean"], [{"x": one["samples"], "y": one["mean"]} for one in plan["sizes"]])
+        self.assertEqual(sets["a seed"], [{"x": one["samples"], "y": value} for one in plan["sizes"]
+                                          for value in one["values"]])
+        self.assertEqual(sets["forecast"][1:], [{"x": one["samples"], "y": one["value"]} for one in plan["forecasts"]])
+        self.assertEqual([point["y"] for point in sets["80 % at 2156"]],
+                         [plan["forecasts"][0]["low"], plan["forecasts"][0]["high"]])
+        self.assertEqual([row[0] for row in page["tables"][0]["rows"]], ["135", "270", "539", "1078", "2156", "4312"])
+        self.write("mine.txt", "mine")
+        self.refused((*given, "--html", "mine.txt"),
+                     f"trainlab: --html: {self.folder}/mine.txt is there already, and is no page of trainlab")
+
     def test_data_that_say_nothing(self):
         # The rate is 0 for all that matters: the data have no effect, the seeds have one.
         self.recipe(**{**DIGITS, "optim": "lab.optim.SGD { lr = 1e-12 }", "epochs": "1"})
@@ -624,6 +647,19 @@ return lab.sweep { name = "search", space = { lr = lab.space.log(1e-3, 1e-1) }, 
 
 class Model(PlanTest):
     HIDDEN = {**DIGITS, "model": "nn.Sequential { nn.Flatten(), nn.Linear(4), nn.ReLU(), nn.Linear(10) }"}
+
+    @unittest.skipUnless(NODE, "needs node")
+    def test_a_page(self):
+        self.recipe(**self.HIDDEN)
+        given = ("model", "r.lua", "--threads", "1", "--quiet")
+        self.assertEqual(self.run_program("plan", *given, "--html", "p.html").out, "p.html\n")
+        plan, page = self.plan(*given), self.page("p.html")
+        self.assertIn("Would a larger model help: f", page["texts"])
+        sets = {one["label"]: one["data"] for one in page["charts"][0]["sets"]}
+        self.assertEqual(sorted(sets), ["a seed", "mean"])
+        self.assertEqual(sets["mean"], [{"x": one["parameters"], "y": one["mean"]} for one in plan["sizes"]])
+        self.assertEqual([row[7] for row in page["tables"][0]["rows"]],
+                         [one["verdict"] or "its own" for one in plan["sizes"]])
 
     def test_a_recipe(self):
         self.recipe(**self.HIDDEN)

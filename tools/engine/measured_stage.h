@@ -22,7 +22,8 @@ struct WhatToMeasure {
   bool is_last = false;             // the recipe returns the stage
 };
 
-// Executes the recipe up to the stage of --stage, or up to its first stage, measures that stage, and ends.
+// Executes the recipe up to its first stage, which must have the name of --stage if that is given, measures this stage,
+// and ends.
 class MeasuredStage : public Execution {
  public:
   explicit MeasuredStage(const EngineStart& start) : Execution(start, Purpose::check) {}

@@ -1,4 +1,4 @@
-// The pages of a profile, of a plan and of a comparison.
+// The pages of a profile, of plans and of a comparison.
 #include "page_form.h"
 #include "report/texts.h"
 
@@ -11,6 +11,8 @@ std::string profile_page(const Value& profile) {
 std::string comparison_page(const Value& comparison) {
   return page_text(comparison, {"chart_parts.js", "page_parts.js", "comparison.js"});
 }
+
+std::string sizes_page(const Value& sizes) { return page_text(sizes, {"chart_parts.js", "page_parts.js", "sizes.js"}); }
 
 std::string plan_page(const Value& plan) { return page_text(plan, {"chart_parts.js", "page_parts.js", "plan.js"}); }
 

@@ -43,7 +43,7 @@ class Side {
     return profile;
   }
 
-  // Measures the layers in `steps` timed steps, with as many counted and plain ones, after two steps that warm up.
+  // Measures the layers in `steps` steps of each use (LayerSteps), after two steps that warm up.
   Seconds layers(std::int64_t steps) {
     Seconds seconds;
     named([&] {
@@ -138,7 +138,7 @@ void measure_layers_beside(StagesBeside& result, Side& a, Side& b, double begin,
   if (!a.is_on_cpu() || !b.is_on_cpu()) return miss("they are measured on the CPU");
   const double both = result.a.step.median + result.b.step.median;
   const double seconds = options.seconds / (2 * layer_rounds) - begin;
-  const auto steps = static_cast<std::int64_t>(std::max(seconds, 0.0) / both / 3);
+  const auto steps = static_cast<std::int64_t>(std::max(seconds, 0.0) / both / uses_of_steps);
   if (steps < least_layer_steps)
     return miss("a step, or what comes before the first step, takes too long for --seconds");
   const std::int64_t count = std::min(steps, most_layer_steps);

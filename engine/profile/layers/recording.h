@@ -110,7 +110,8 @@ class Recording final : public TraceListener, public TaskStepListener, public Op
   const std::vector<double>& plain() const { return plain_; }
 
  private:
-  static constexpr std::array turns{StepUse::counted, StepUse::rows, StepUse::operators, StepUse::plain};
+  static constexpr std::array<StepUse, uses_of_steps> turns{StepUse::counted, StepUse::rows, StepUse::operators,
+                                                            StepUse::plain};
 
   void function_began(const at::RecordFunction& function) override;
   void function_ended(const at::RecordFunction& function) override;

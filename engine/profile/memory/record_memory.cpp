@@ -17,7 +17,7 @@ namespace trainlab {
 namespace {
 
 // A recorder that also lets the allocator count the peak of each step.
-class StepRecorder final : public MemoryRecorder {
+class StepRecorder : public MemoryRecorder {
  public:
   using MemoryRecorder::MemoryRecorder;
   void began(Phase phase, std::string_view name) override {
@@ -35,6 +35,26 @@ class StepRecorder final : public MemoryRecorder {
     return {.ledger = ledger(), .counted_peak = counted_peak, .resident = resident, .steps = steps};
   }
   std::int64_t counted_peak = 0, resident = 0, steps = 0;
+};
+
+// Keeps the record of the step with the highest peak, from step number `first` on, counted from 1.
+class HighestStepRecorder final : public StepRecorder {
+ public:
+  HighestStepRecorder(const TensorMemory& before, std::int64_t first) : StepRecorder(before), first_(first) {}
+  void ended(Phase phase, std::string_view name) noexcept override {
+    StepRecorder::ended(phase, name);
+    if (phase == Phase::step && steps >= first_ && counted_peak >= highest_.counted_peak) highest_ = recorded();
+  }
+  // The last step of a training that ended before `first`.
+  RecordedMemory highest() const {
+    RecordedMemory one = highest_.steps > 0 ? highest_ : recorded();
+    one.steps = steps;
+    return one;
+  }
+
+ private:
+  const std::int64_t first_;
+  RecordedMemory highest_;
 };
 
 // Seconds for which the loader may fill its buffers, with steps that take less: a small net trains sooner than that.
@@ -71,14 +91,12 @@ RecordedMemory record_memory(const FitPlan& plan, std::int64_t steps) {
 
 RecordedMemory record_task_memory(const Options& task, const RunSettings& settings, std::int64_t steps) {
   count_tensor_memory();
-  StepRecorder recorder(tensor_memory());
+  HighestStepRecorder recorder(tensor_memory(), steps);
   std::optional<double> until;  // from the first pass on
-  RecordedMemory most;
   {
     // Nobody knows how many buffers a task's loaders will have filled at most, and whether a pass trains or validates.
     TaskStepSpans passes(recorder, [&](std::int64_t ended) {
       if (!until) until = steady_seconds() + most_filling;
-      if (ended >= steps && recorder.counted_peak >= most.counted_peak) most = recorder.recorded();
       return ended >= steps && steady_seconds() > *until;
     });
     const MemoryListening memory(recorder);
@@ -86,9 +104,7 @@ RecordedMemory record_task_memory(const Options& task, const RunSettings& settin
     run_task_steps(task, settings, passes);
   }
   if (recorder.steps == 0) throw run_error("no pass through a loop of the task has ended");
-  if (most.steps == 0) most = recorder.recorded();  // of a shorter task
-  most.steps = recorder.steps;
-  return most;
+  return recorder.highest();
 }
 
 }  // namespace trainlab

@@ -154,14 +154,4 @@ PipelineTable measure_pipeline(FitPlan& plan, const PipelineWork& work) {
   return table;
 }
 
-std::vector<StageCost> measure_opening(const std::function<void()>& open) {
-  PipelineRecorder recorder(steady_seconds);
-  {
-    const ListeningToInput listening(&recorder);
-    const InputSpan span(InputStage::decode, 0);
-    open();
-  }
-  return recorder.stages();
-}
-
 }  // namespace trainlab

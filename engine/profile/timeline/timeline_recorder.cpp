@@ -31,10 +31,7 @@ std::uint32_t TimelineRecorder::name_of(std::string_view name) {
 }
 
 void TimelineRecorder::add(const TimelineEvent& event) {
-  if (timeline_.events.size() == most_events_) {
-    timeline_.events.pop_front();
-    ++timeline_.dropped;
-  }
+  if (timeline_.events.size() == most_events_) timeline_.events.pop_front();
   timeline_.events.push_back(event);
 }
 

@@ -204,12 +204,4 @@ TEST_CASE("images: files are read and decoded, named when they are slow, and rea
   CHECK_THAT(error_of([&] { measure_storage(places); }), Catch::Contains("cannot be read"));
 }
 
-TEST_CASE("opening data has its stages too") {
-  const std::vector<StageCost> stages =
-      measure_opening([] { open_data(parse_options(R"({"@": "data.digits"})"), {}); });  // gzip data in the program
-  CHECK(find(stages, InputStage::decompress) != nullptr);
-  CHECK(find(stages, InputStage::decode) != nullptr);
-  CHECK(input_trace::listener == nullptr);
-}
-
 }  // namespace trainlab::pipeline_test

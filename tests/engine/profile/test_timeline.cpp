@@ -95,7 +95,6 @@ TEST_CASE("the last events are kept, and a trace of 10,000 steps stays below 50 
   const Timeline timeline = recorder.take();
   CHECK(timeline.steps == 10'000);
   CHECK(timeline.events.size() == limits.events);
-  CHECK(timeline.dropped > 100'000);
   CHECK(name_of(timeline, timeline.events.back()) == "samples per second");
   const std::filesystem::path path = "long.json";
   timeline.write(path);
@@ -115,7 +114,6 @@ TEST_CASE("a timeline of a fit has its phases, layers and operators, the loader'
   const Timeline timeline = record_timeline(plan, {.steps = 5});
   CHECK(plan.loader.listener == before);
   CHECK(timeline.steps == 5);
-  CHECK(timeline.dropped == 0);
   std::set<std::string> layers, operators, phases, inputs, counters;
   for (const TimelineEvent& event : timeline.events) {
     const std::string name = name_of(timeline, event);

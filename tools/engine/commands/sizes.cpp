@@ -2,9 +2,11 @@
 // fit on parts of its training data, or with smaller and larger models.
 #include "command.h"
 #include "core/clock.h"
+#include "core/files.h"
 #include "find/model_sizes.h"
 #include "find/subsets.h"
 #include "measured_stage.h"
+#include "report/texts.h"
 #include "tensor/types.h"
 
 namespace trainlab {
@@ -13,7 +15,10 @@ namespace {
 
 class SizesExecution final : public MeasuredStage {
  public:
-  using MeasuredStage::MeasuredStage;
+  explicit SizesExecution(const EngineStart& start) : MeasuredStage(start) {
+    check_output("html");
+    if (request().has("html")) report::check_replaces_page(*request().path("html"));
+  }
 
  private:
   int measure(const WhatToMeasure& what, const RunSettings& settings) override {
@@ -40,14 +45,18 @@ class SizesExecution final : public MeasuredStage {
 
   template <class Found>
   int tell(const WhatToMeasure& what, const Found& found, std::string (*text)(const Found&)) {
-    if (!request().has("json")) {
-      send(text(found) + (what.note.empty() ? "" : "  " + what.note + " was trained\n"));
-      return 0;
-    }
     Value value = to_value(found);
     value.set("stage", what.stage.string("name"));
     if (!what.note.empty()) value.set("note", what.note);
-    send_json(value);
+    if (request().has("html")) {
+      const std::filesystem::path file = *request().path("html");
+      write_atomic(file, report::sizes_page(value));
+      send(report::shown_path(file) + "\n");
+    } else if (request().has("json")) {
+      send_json(value);
+    } else {
+      send(text(found) + (what.note.empty() ? "" : "  " + what.note + " was trained\n"));
+    }
     return 0;
   }
 };

@@ -209,7 +209,8 @@ Command plan_command() {
             .help = "the law of the loss: besiroglu (default), muennighoff, or the JSON of `plan fit`"},
            {.name = "html",
             .type = file_type("FILE"),
-            .help = "of a plan without a recipe: a page with charts that needs nothing but a browser"},
+            .help = "a page with charts that needs nothing but a browser; of a plan without a recipe, and with data\n"
+                    "and model"},
            common_flag("params"),
            common_flag("set")},
       .alternatives = {.flags = {"json", "html"}, .error = "one of --json and --html"},

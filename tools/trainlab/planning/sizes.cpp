@@ -16,7 +16,7 @@ constexpr char data[] = "data", model[] = "model";
 template <const char* word>
 PlanTopic sizes_topic() {
   return {.word = word,
-          .flags = {"within", "params", "set"},
+          .flags = {"within", "params", "set", "html"},
           .uses_engine = true,
           .is_recipe = [](const std::string&) { return true; },
           .check =

@@ -50,7 +50,7 @@ std::optional<Forecast> forecast_of(const LearningCurve& curve, const std::strin
 // { metric, value, low, high, at, rate_falls, references }, as in summary.json.
 Value to_value(const Forecast& forecast);
 
-// "val.loss 0.312 (0.290 to 0.331)", with ", or better" where the rate falls, or with ", from 3 finished runs".
+// "val.loss 0.312 (0.29 to 0.331)", with ", or better" where the rate falls, or with ", from 3 finished runs".
 std::string text_of(const Forecast& forecast);
 
 }  // namespace trainlab

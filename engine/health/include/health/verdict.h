@@ -13,8 +13,7 @@
 
 namespace trainlab {
 
-// The faults in the order in which causes are looked for: the data, initial weights, layers, the rate, the course of
-// the run.
+// The kinds of faults. judge.cpp has the order in which they are looked for.
 enum class HealthKind : std::uint8_t {
   unnormalised_inputs,
   leakage,

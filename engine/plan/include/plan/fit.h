@@ -24,8 +24,9 @@ struct ReadRuns {
 };
 
 // The runs in the files and folders that the words name. A CSV file has a row for each run, with the columns parameters
-// (or N), tokens (or D) and loss. A folder is that of a fit, whose summary has the parameters, the samples (which count
-// as tokens) and val.loss. Raises Error with the file and line for anything else.
+// (or N), tokens (or D) and loss. A folder is that of a fit, whose summary has the parameters, val.loss and the FLOPs:
+// its tokens are FLOPs / 6 N, or its samples where the FLOPs are unknown. Raises Error with the file and line for
+// anything else.
 ReadRuns read_runs(std::span<const std::string> words);
 
 struct LawFit {

@@ -42,7 +42,8 @@ struct StagesBeside {
   std::vector<PartBeside> layers = {};       // from further steps; in A's order, then rows that only B has
   std::vector<std::string> missing = {};     // "layers: they are measured on the CPU"
 
-  // "slower" or "faster": the interval of the ratio leaves out 1; "equal": it lies within 2 %; else "unclear".
+  // "equal" where the interval of the ratio lies within 2 % of 1; else "slower" or "faster" where it leaves out 1; else
+  // "unclear".
   std::string verdict() const;
 };
 

@@ -13,9 +13,9 @@
 namespace trainlab {
 
 // All figures are those of one training step. Seconds are those of a timed step of the median length, without the time
-// that the timing itself adds, where this is known. How they are divided among a row's operators was found in as many
-// other steps, because to time each operator takes time, and so do looks at tensors: calls, bytes and operations are
-// means over further steps.
+// that the timing itself adds, where this is known. How a row's seconds are divided among its operators comes from as
+// many other steps, because timing each operator takes time. Calls, bytes and operations are means over as many further
+// steps, because looking at tensors takes time too.
 struct OperatorCost {
   std::string name;    // "aten::addmm"
   double seconds = 0;  // time without the operators that this operator calls
@@ -74,10 +74,12 @@ struct LayerTable {
   std::string text(LayerView view) const;
 };
 
+constexpr std::int64_t uses_of_steps = 4;  // LayerSteps::count
+
 struct LayerSteps {
   std::int64_t first = 5;  // steps that warm up
-  // Steps whose rows are timed. In turns with them, as many have their operators timed, as many are counted, and as
-  // many left alone.
+  // Steps of each use: those whose rows are timed, those whose operators are timed, those that are counted, and those
+  // that are left alone, in turns.
   std::int64_t count = 20;
 };
 

@@ -137,10 +137,6 @@ PipelineTable drain_pipeline(const Part& part, LoaderOptions options, const Pipe
 // plan is unchanged afterwards.
 PipelineTable measure_pipeline(FitPlan& plan, const PipelineWork& work = {});
 
-// The stages of opening data, which `open` does on the calling thread. The stage "decode" has all time that is neither
-// reading nor inflating.
-std::vector<StageCost> measure_opening(const std::function<void()>& open);
-
 // Reads the bytes of these places, at most 64 MiB and about a second.
 StorageSpeed measure_storage(const std::vector<FilePlace>& places);
 

@@ -36,8 +36,7 @@ struct Timeline {
   // The events in the order of their ends, so that an event comes after those inside. A recording keeps a limited
   // number of events; beyond this number the oldest are dropped.
   std::deque<TimelineEvent> events;
-  std::int64_t steps = 0;    // recorded steps
-  std::int64_t dropped = 0;  // events that were dropped
+  std::int64_t steps = 0;  // recorded steps
 
   // Writes the JSON object of Google's "Trace Event Format": complete events, whose times are microseconds, and
   // counters `tensor memory` (bytes), `batches ready` and `samples per second`. About 100 bytes an event. Error{run}

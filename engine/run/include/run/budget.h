@@ -61,9 +61,8 @@ double end_of_stage(const BudgetTerms& terms, double used, double share);
 class Budget {
  public:
   // Goes on with what `file` says is used; without a file, or with an empty path, nothing was used before. `clock`:
-  // monotonic, in seconds;
-  // `begun`: its reading when this process began. `holder`: the supervisor that holds the run, by its
-  // holder_name() (run/folder.h). Error{run} where the file is damaged.
+  // monotonic, in seconds. `begun`: the reading of the clock when this process began. `holder`: the supervisor that
+  // holds the run, by its holder_name() (run/folder.h). Error{run} where the file is damaged.
   Budget(BudgetTerms terms, std::filesystem::path file, double begun, std::function<double()> clock,
          std::string holder = {});
 
@@ -128,9 +127,8 @@ struct BudgetPause {
   // Tells that the budget is used, and the command that gives the run more.
   std::string text(const std::filesystem::path& run) const;
 };
-// The pause of a run, by its summary; nullopt for a run that has not ended so, as one whose later stage was refused,
-// and for one whose money is spent.
-// Raises damaged_file (run/folder.h).
+// The pause of a run, by its summary; nullopt unless a budget of time has ended the last stage of the run: so also
+// where a later stage was refused, or where the money is spent. Raises damaged_file (run/folder.h).
 std::optional<BudgetPause> budget_pause(const std::filesystem::path& run);
 
 // Where a run keeps what is used.

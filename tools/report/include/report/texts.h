@@ -47,6 +47,8 @@ std::string report_page(const std::filesystem::path& given);
 std::string profile_page(const Value& profile);
 // A plan as such a page: the object of `trainlab plan --json` with the member `curve` (plan/plan.h: page_value).
 std::string plan_page(const Value& plan);
+// The sizes of `trainlab plan data` or `trainlab plan model` as such a page: the object of their --json.
+std::string sizes_page(const Value& sizes);
 // A comparison as such a page: the object of `trainlab compare --json` with `text`, which is the comparison in words,
 // the names `a` and `b`, and `pairs`: for each the `seed`, and of `a` and `b` the `arrival` in seconds and the `value`.
 std::string comparison_page(const Value& comparison);

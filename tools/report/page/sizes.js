@@ -1,0 +1,83 @@
+'use strict';
+// The page of `trainlab plan data` and `trainlab plan model`. `data` is the object of their --json: of each size, which is
+// a number of training samples or of parameters, the values by seed.
+
+const isData = data.kind === 'plan_data';
+const unit = isData ? 'samples' : 'parameters';
+const sizeOf = one => one[unit];
+
+function bySize() {
+  const style = name => ({borderColor: colour(name), backgroundColor: colour(name)});
+  const sets = [
+    {
+      ...style('second'),
+      label: 'mean',
+      data: data.sizes.map(one => ({x: sizeOf(one), y: one.mean})),
+      borderWidth: 2,
+      pointRadius: 3,
+    },
+    {
+      ...style('first'),
+      label: 'a seed',
+      data: data.sizes.flatMap(one => one.values.map(y => ({x: sizeOf(one), y}))),
+      showLine: false,
+      pointRadius: 3,
+    },
+  ];
+  const known = (data.forecasts ?? []).filter(one => one.value !== null);
+  if (known.length > 0) {
+    const forecast = known.map(one => ({x: one.samples, y: one.value}));
+    sets.push({...style('second'), label: 'forecast', data: [sets[0].data.at(-1), ...forecast], borderDash: [6, 4]});
+  }
+  known.forEach(
+      one => sets.push({
+        ...style('second'),
+        label: `80 % at ${number(one.samples)}`,
+        data: [{x: one.samples, y: one.low}, {x: one.samples, y: one.high}],
+        borderWidth: 4,
+        pointRadius: 2,
+      }));
+  return config(
+      'line', sets, {x: axis(unit, {type: 'logarithmic', ticks: {maxTicksLimit: 8}}), y: axis(data.metric)},
+      item => `${item.dataset.label}: ${number(item.raw.x)} ${unit}, ${number(item.raw.y)}`, {legend: true});
+}
+
+function sizesTable(section) {
+  if (isData) {
+    const rows = data.sizes.map(one => [one.samples, one.mean, one.error, null, null]);
+    const forecasts = data.forecasts.map(one => [one.samples, one.value, null, one.low, one.high]);
+    table(section, ['samples', data.metric, '± (standard error)', 'low', 'high'], [...rows, ...forecasts]);
+    return;
+  }
+  const rows = data.sizes.map(one => {
+    const {mean = null, low = null, high = null} = one.difference ?? {};
+    return [one.factor, one.parameters, one.mean, one.error, mean, low, high, one.verdict ?? 'its own', one.seconds];
+  });
+  table(
+      section,
+      [
+        'features, times', 'parameters', data.metric, '± (standard error)', 'difference', 'low', 'high', 'verdict',
+        'seconds of a training'
+      ],
+      rows);
+}
+
+page.replaceChildren();
+const question = isData ? 'Would more data help' : 'Would a larger model help';
+document.title = `${question}: ${data.stage}`;
+make(page, 'h1', `${question}: ${data.stage}`);
+facts(page, [
+  ['metric', `${data.metric}, ${data.goal === 'min' ? 'to minimise' : 'to maximise'}`],
+  ['seeds', data.seeds],
+  ['failed seeds', data.failed || ''],
+  ['trained', data.note],
+  ['took', duration(data.seconds)],
+]);
+if (data.unknown) make(page, 'p', `Unknown: ${data.unknown}`);
+for (const one of data.left_out ?? []) make(page, 'p', `Left out: ${one}`);
+const cards = make(page, 'div', '', {class: 'cards'});
+chart(cards, `${data.metric} by ${unit}`, bySize, {wide: true});
+const section = make(cards, 'section', '', {class: 'card wide'});
+make(section, 'h3', 'The sizes');
+sizesTable(section);
+show();
