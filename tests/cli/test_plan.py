@@ -587,7 +587,7 @@ class Data(PlanTest):
         self.assertEqual(sets["a seed"], [{"x": one["samples"], "y": value} for one in plan["sizes"]
                                           for value in one["values"]])
         self.assertEqual(sets["forecast"][1:], [{"x": one["samples"], "y": one["value"]} for one in plan["forecasts"]])
-        self.assertEqual([point["y"] for point in sets["80 % at 2156"]],
+        self.assertEqual([point["y"] for point in sets["80 % of values at 2156 samples"]],
                          [plan["forecasts"][0]["low"], plan["forecasts"][0]["high"]])
         self.assertEqual([row[0] for row in page["tables"][0]["rows"]], ["135", "270", "539", "1078", "2156", "4312"])
         self.write("mine.txt", "mine")

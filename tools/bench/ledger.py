@@ -8,8 +8,8 @@ is a task, on one thread:
 - predicted: the peak of `trainlab check` over that of a whole short training, which the allocator counts; of a sweep or
   an ensemble, the predicted peak of a step over the counted one, of the trial that `trainlab profile` measures;
 - categories: the sum of the categories over the peak of the same step that the allocator itself counts;
-- layers: the time of all rows of the table of layers over that of a step that is not timed inside, which is how much
-  longer the timing makes a step.
+- layers: the time of all rows of the table of layers over that of a step that is not timed inside. Where the cost of
+  the timing is known, it is left out of the rows, and the ratio is 1 but for rows that would be shorter than nothing.
 
 The memory of a fit with a `step` of its own, or of a task, cannot be predicted: both have no first ratio here.
 """

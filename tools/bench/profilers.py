@@ -116,14 +116,18 @@ def compare(name, model, options):
     for place in range(TOP):
         print(f"| {place + 1} | {cell(theirs, place)} | {cell(mine, place)} |")
     print(f"\n{agree} of {TOP} agree", flush=True)
-    overheads = [one["layer_steps"]["overhead"] for one in ours if one["layer_steps"]]
-    known = [one for one in overheads if one is not None]
     return (name, f"{agree} of {TOP}",
             f"{1e6 * statistics.median(one['plain_seconds'] for one in peer):.0f} µs",
             f"{100 * (statistics.median(one['ratio'] for one in peer) - 1):.0f} %",
             f"{statistics.median(one['table_seconds'] for one in peer):.2f} s",
             f"{1e6 * statistics.median(one['layer_steps']['plain_seconds'] for one in ours):.0f} µs",
-            f"{100 * statistics.median(known):.0f} %" if known else "unknown")
+            *(cost(one["layer_steps"][kind] for one in ours) for kind in ("overhead", "operator_overhead")))
+
+
+def cost(overheads):
+    """The median of the shares that are known, as text."""
+    known = [one for one in overheads if one is not None]
+    return f"{100 * statistics.median(known):.0f} %" if known else "unknown"
 
 
 def median_of(rounds):
@@ -142,8 +146,9 @@ def main():
     options = parser.parse_args()
     rows = [compare(name, model, options) for name, model in models(options.data).items()
             if options.only in (None, name)]
-    print("\n| model | operators | PyTorch: a step | its profiler | its table | trainlab: a step | table of layers |")
-    print("|" + " --- |" * 7)
+    heads = ("model", "operators", "PyTorch: a step", "its profiler", "its table", "trainlab: a step",
+             "with timed layers", "with timed operators")
+    print("\n| " + " | ".join(heads) + " |\n|" + " --- |" * len(heads))
     for row in rows:
         print("| " + " | ".join(row) + " |")
 

@@ -1,6 +1,7 @@
 #include "measured_stage.h"
 
 #include "core/files.h"
+#include "report/texts.h"
 #include "run/applied.h"
 
 namespace trainlab {
@@ -44,6 +45,11 @@ void MeasuredStage::require_fit(const WhatToMeasure& what, const std::string& wh
 
 void MeasuredStage::check_output(const std::string& flag) const {
   if (request().has(flag)) check_can_write("--" + flag, *request().path(flag));
+}
+
+void MeasuredStage::check_page() const {
+  check_output("html");
+  if (request().has("html")) report::check_replaces_page(*request().path("html"));
 }
 
 void MeasuredStage::check_apply() const {

@@ -45,6 +45,8 @@ class MeasuredStage : public Execution {
   // Asked before anything is measured: Error{usage} where the file of this flag, if it is given, cannot be written,
   // which would be noticed at the end only.
   void check_output(const std::string& flag) const;
+  // The same of --html, whose file may replace none but a former page.
+  void check_page() const;
   // The same of --apply, whose file may replace none but a former file of changes.
   void check_apply() const;
 

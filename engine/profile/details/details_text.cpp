@@ -111,7 +111,8 @@ Value details_value(const Profile& profile, const ProfileDetails& details) {
     layer_steps = Value::Map{{"steps", table["steps"]},
                              {"step_seconds", table["step_seconds"]},
                              {"plain_seconds", table["plain_seconds"]},
-                             {"overhead", table["overhead"]}};
+                             {"overhead", table["overhead"]},
+                             {"operator_overhead", table["operator_overhead"]}};
   }
   Value machine, roofline;
   if (details.machine) {

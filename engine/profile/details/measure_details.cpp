@@ -13,6 +13,8 @@ namespace {
 
 constexpr double notable = 0.05;  // share of a step, as in the rules of the verdict
 
+constexpr LayerSteps fewest_steps{.first = 2, .count = 2};
+
 class Parts {
  public:
   Parts(const Profile& profile, const ProfileOptions& options)
@@ -39,7 +41,7 @@ class Parts {
   }
   // Whether the fewest steps that the parts need would take half of the profile's seconds. Layers and memory each begin
   // the stage anew.
-  bool is_too_slow() const { return 10 * step_seconds_ + 2 * begin_seconds_ > seconds_ / 2; }
+  bool is_too_slow() const { return fewest_steps.total() * step_seconds_ + 2 * begin_seconds_ > seconds_ / 2; }
 
   ProfileDetails details;
 
@@ -50,9 +52,9 @@ class Parts {
 // The steps of a stage of `total` steps, 0 if unknown, whose layers are measured. Counted and timed steps take longer
 // than plain ones.
 LayerSteps layer_steps(const Parts& parts, std::int64_t total) {
-  const std::int64_t count = parts.steps(parts.seconds() / 5, 2, 20);
+  const std::int64_t count = parts.steps(parts.seconds() / 6, fewest_steps.count, 20);
   const std::int64_t cold = std::min<std::int64_t>(count, 5);
-  return {.first = total > 0 ? std::min(cold, total / 4) : cold, .count = count};
+  return {.first = total > 0 ? std::min(cold, total / (uses_of_steps + 1)) : cold, .count = count};
 }
 
 void measure_machine(Parts& parts, bool is_busy) {

@@ -121,11 +121,9 @@ Value LayerTable::to_value() const {
                                 {"activations", row.activations ? Value(*row.activations) : Value()},
                                 {"operators", std::move(operators)}});
   }
-  return Value::Map{{"layers", std::move(layers)},
-                    {"steps", steps},
-                    {"step_seconds", step_seconds},
-                    {"plain_seconds", plain_seconds},
-                    {"overhead", number_or_nil(overhead)}};
+  return Value::Map{{"layers", std::move(layers)},         {"steps", steps},
+                    {"step_seconds", step_seconds},        {"plain_seconds", plain_seconds},
+                    {"overhead", number_or_nil(overhead)}, {"operator_overhead", number_or_nil(operator_overhead)}};
 }
 
 std::string LayerTable::text(LayerView view) const {

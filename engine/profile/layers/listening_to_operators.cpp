@@ -3,7 +3,6 @@
 #include <ATen/record_function.h>
 
 #include <memory>
-#include <unordered_set>
 
 namespace trainlab {
 namespace {
@@ -20,11 +19,15 @@ void on_end(const at::RecordFunction& function, at::ObserverContext*) { told->fu
 }  // namespace
 
 ListeningToOperators::ListeningToOperators(OperatorListener& listener, Hearing hearing) {
-  std::unordered_set<at::RecordScope, std::hash<at::RecordScope>> scopes{at::RecordScope::BACKWARD_FUNCTION};
-  if (hearing != Hearing::backward_functions) scopes.insert(at::RecordScope::FUNCTION);
   const bool sees_tensors = hearing == Hearing::tensors;
-  handle_ = at::addThreadLocalCallback(
-      at::RecordFunctionCallback(on_begin, on_end).needsInputs(sees_tensors).needsOutputs(sees_tensors).scopes(scopes));
+  at::RecordFunctionCallback callback(on_begin, on_end);
+  callback.needsInputs(sees_tensors).needsOutputs(sees_tensors);
+  if (hearing == Hearing::backward_functions) {
+    callback.scopes({at::RecordScope::BACKWARD_FUNCTION});
+  } else {
+    callback.scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION});
+  }
+  handle_ = at::addThreadLocalCallback(callback);
   told = &listener;
 }
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
-#include <numeric>
 
 #include "core/error.h"
 #include "core/statistics.h"
@@ -14,10 +14,6 @@
 
 namespace trainlab {
 namespace {
-
-double mean_of(const std::vector<double>& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
 
 // Samples and micro-batches of the counted steps. The last batch of an epoch may be smaller, and the last step of an
 // epoch may have fewer micro-batches.
@@ -61,24 +57,16 @@ struct Clock {
   }
 };
 
-// See LayerTable::overhead; `plain`: seconds of a plain step.
-std::optional<double> overhead_of(const TimedSteps& steps, double plain) {
-  constexpr std::size_t fewest = 3;
-  const double overhead = upper_median(steps.seconds) / plain - 1;
-  return steps.seconds.size() >= fewest && overhead >= 0 ? std::optional(overhead) : std::nullopt;
-}
-
 // The clock of the steps of one use, of which a step is taken to have the median length. The time by which that step is
 // longer than a plain one is that of its `readings` of the clock, in equal parts.
-Clock clock_of(const Recording& recording, const TimedSteps& steps, double plain, std::uint64_t readings) {
-  const double median = upper_median(steps.seconds), overhead = overhead_of(steps, plain).value_or(0);
-  const auto count = static_cast<double>(steps.seconds.size());
-  Clock clock{.tick = recording.tick_seconds() / count * median / mean_of(steps.seconds)};
+Clock clock_of(const TimedSteps& steps, double plain, std::uint64_t readings) {
+  const double median = upper_median(steps.seconds), overhead = steps.overhead(plain).value_or(0);
+  Clock clock{.tick = median / static_cast<double>(steps.ticks)};
   if (readings > 0) clock.reading = (median - median / (1 + overhead)) / static_cast<double>(readings);
   return clock;
 }
 
-// How the row's seconds are divided among its operators, in proportion to the operator steps.
+// Divides the row's seconds among its operators in the proportion of their times in the operator steps.
 std::vector<OperatorCost> costs_of(const RowSums& row, double seconds, const Clock& clock, double counted) {
   std::vector<OperatorCost> all;
   double in_operators = 0;
@@ -117,14 +105,15 @@ LayerTable table_of(const Recording& recording, const std::map<std::string, doub
   table.steps = std::ssize(recording.row_steps().seconds);
   const auto counted = static_cast<double>(recording.counted());
   table.plain_seconds = upper_median(recording.plain());
-  table.overhead = overhead_of(recording.row_steps(), table.plain_seconds);
+  table.overhead = recording.row_steps().overhead(table.plain_seconds);
+  table.operator_overhead = recording.operator_steps().overhead(table.plain_seconds);
   std::uint64_t of_rows = 0, of_operators = 0;
   for (const auto& row : recording.rows()) {
     of_rows += row->forward.readings + row->backward.readings;
     of_operators += row->in_operator_steps.readings;
   }
-  const Clock rows = clock_of(recording, recording.row_steps(), table.plain_seconds, of_rows);
-  const Clock operators = clock_of(recording, recording.operator_steps(), table.plain_seconds, of_operators);
+  const Clock rows = clock_of(recording.row_steps(), table.plain_seconds, of_rows);
+  const Clock operators = clock_of(recording.operator_steps(), table.plain_seconds, of_operators);
 
   for (const auto& row : recording.rows()) {
     LayerCost cost{.path = row->path,
@@ -165,7 +154,7 @@ LayerTable measure_layers(const FitPlan& plan, const LayerSteps& steps) {
   if (recording.plain().empty()) {
     const Value& reason = summary["reason"];
     const std::string why = reason.is_string() ? ": " + reason.string() : "";
-    throw run_error("the fit ended before its step " + std::to_string(steps.first + 4) +
+    throw run_error("the fit ended before its step " + std::to_string(steps.first + uses_of_steps) +
                     ", the last of the first four that are measured" + why);
   }
   return table_of(recording, stated_flops(plan, recording));
@@ -175,7 +164,8 @@ LayerTable measure_task_layers(const Options& stage, const RunSettings& settings
   Recording recording(steps.first, steps.count);
   const Listening listening(recording);
   run_task_steps(stage, settings, recording);
-  if (recording.plain().empty()) throw run_error("the task ended before its step " + std::to_string(steps.first + 4));
+  if (recording.plain().empty())
+    throw run_error("the task ended before its step " + std::to_string(steps.first + uses_of_steps));
   return table_of(recording, {});
 }
 

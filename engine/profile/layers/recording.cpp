@@ -4,9 +4,9 @@
 #include <ATen/record_function.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "core/clock.h"
+#include "core/statistics.h"
 #include "function_path.h"
 #include "ticks.h"
 
@@ -16,6 +16,13 @@ namespace {
 constexpr std::string_view own_step = "own step";
 
 }  // namespace
+
+std::optional<double> TimedSteps::overhead(double plain) const {
+  constexpr std::size_t fewest = 3;
+  if (seconds.size() < fewest) return std::nullopt;
+  const double longer = upper_median(seconds) / plain - 1;
+  return longer >= 0 ? std::optional(longer) : std::nullopt;
+}
 
 RowSums* Recording::row(std::string_view path, bool is_layer) {
   if (const auto found = by_path_.find(path); found != by_path_.end()) return found->second;
@@ -212,16 +219,6 @@ void Recording::count_work(const at::RecordFunction& function, const Frame& fram
   const auto output =
       std::ranges::find_if(outputs, [](const c10::IValue& one) { return one.isTensor() && one.toTensor().defined(); });
   if (output != outputs.end()) flops_[output->toTensor().scalar_type()] += flops;
-}
-
-double Recording::tick_seconds() const {
-  double seconds = 0;
-  std::uint64_t ticks = 0;
-  for (const TimedSteps* steps : {&row_steps_, &operator_steps_}) {
-    seconds = std::accumulate(steps->seconds.begin(), steps->seconds.end(), seconds);
-    ticks += steps->ticks;
-  }
-  return ticks > 0 ? seconds / static_cast<double>(ticks) : 0;
 }
 
 std::optional<at::ScalarType> Recording::type() const {

@@ -17,7 +17,6 @@
 
 #include <array>
 #include <cstdint>
-#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
@@ -29,12 +28,12 @@
 #include "core/trace.h"
 #include "listening_to_operators.h"
 #include "operator_kind.h"
+#include "profile/layers.h"
 #include "steps/task_steps.h"
 
 namespace trainlab {
 
-// Sums over steps of one use: ticks of the clock, of which Recording::tick_seconds() is the time of one, and how often
-// the clock was read in this time.
+// Sums over steps of one use: ticks of the clock, and how often the clock was read in this time.
 struct Ticks {
   std::uint64_t ticks = 0, readings = 0;
 };
@@ -58,6 +57,8 @@ struct TimedSteps {
     seconds.push_back(one);
     ticks += of_one;
   }
+  // How much longer such a step takes than a plain one of `plain` seconds: see LayerTable::overhead.
+  std::optional<double> overhead(double plain) const;
 };
 
 struct RowSums {
@@ -79,8 +80,9 @@ struct RowSums {
 
 class Recording final : public TraceListener, public TaskStepListener, public OperatorListener {
  public:
-  // From step `first` on, counted from 0, takes `count` steps for each use, in turns. To be used on the thread that
-  // makes the object.
+  // From step `first` on, counted from 0, takes `count` steps for each use, in turns. Each round of turns begins with
+  // the next use, so that work of each second or fourth step does not always meet the same use. To be used on the
+  // thread that makes the object.
   Recording(std::int64_t first, std::int64_t count) : first_(first), count_(count) {}
 
   void began(Phase phase, std::string_view name) override;
@@ -92,18 +94,18 @@ class Recording final : public TraceListener, public TaskStepListener, public Op
   bool is_done() const override { return step_ >= steps_needed(); }
 
   StepUse use_of(std::int64_t step) const {
-    const bool is_within = step >= first_ && step < steps_needed();
-    return is_within ? turns[static_cast<std::size_t>(step - first_) % turns.size()] : StepUse::none;
+    if (step < first_ || step >= steps_needed()) return StepUse::none;
+    const auto i = static_cast<std::size_t>(step - first_), round = i / turns.size();
+    return turns[(i + round) % turns.size()];
   }
   // The number of steps after which nothing is left to record.
-  std::int64_t steps_needed() const { return first_ + std::ssize(turns) * count_; }
+  std::int64_t steps_needed() const { return first_ + uses_of_steps * count_; }
 
   // The rows in the order of their first beginnings: a layer before the layers inside.
   const std::vector<std::unique_ptr<RowSums>>& rows() const { return rows_; }
   std::int64_t counted() const { return counted_; }
   // The type of the numbers of the products that have most of the FLOPs; nullopt where there were none.
   std::optional<at::ScalarType> type() const;
-  double tick_seconds() const;
   const TimedSteps& row_steps() const { return row_steps_; }
   const TimedSteps& operator_steps() const { return operator_steps_; }
   // The seconds of each plain step.

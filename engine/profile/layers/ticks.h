@@ -11,7 +11,7 @@
 
 namespace trainlab {
 
-// Counts evenly; Recording::tick_seconds() has the length of a unit. Reading the processor's counter, from which the
+// Counts evenly, in units of a length that the caller finds out. Reading the processor's counter, from which the
 // kernel usually makes its own clock, takes a third of the time that steady_seconds() takes.
 inline std::uint64_t ticks() {
 #ifdef __x86_64__

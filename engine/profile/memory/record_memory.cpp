@@ -45,7 +45,7 @@ class HighestStepRecorder final : public StepRecorder {
     StepRecorder::ended(phase, name);
     if (phase == Phase::step && steps >= first_ && counted_peak >= highest_.counted_peak) highest_ = recorded();
   }
-  // The last step of a training that ended before `first`.
+  // The record of the highest step, or of the last one where the training ended before `first`; `steps` counts all.
   RecordedMemory highest() const {
     RecordedMemory one = highest_.steps > 0 ? highest_ : recorded();
     one.steps = steps;

@@ -8,6 +8,7 @@
 
 #include "core/argument_table.h"
 #include "data/batch_object.h"
+#include "layers/recording.h"
 #include "model/module_object.h"
 #include "objects/model_object.h"
 #include "objects/run_handle.h"
@@ -58,8 +59,8 @@ std::shared_ptr<T> object(const Argument& argument) {
 }  // namespace
 
 TEST_CASE("layers have the closed form of their arithmetic, also where the last batch of an epoch is smaller") {
-  // 1438 samples make 23 batches, the last of 30; every fourth step from step 2 on is counted, number 22 among them.
-  const LayerTable table = measured(digits_fit(R"(, "steps": 60)"), {.first = 2, .count = 12});
+  // 1438 samples make 23 batches, the last of 30. Of the counted steps, 3, 10, 13, … 48, number 45 has such a batch.
+  const LayerTable table = measured(digits_fit(R"(, "steps": 60)"), {.first = 3, .count = 12});
   CHECK(table.steps == 12);
   const double samples = (11 * 64 + 30) / 12.0;
   CHECK(row(table, "fit.model[2].Linear").flops == Approx(samples * 2 * 2 * 64 * 24));  // no gradient of the input
@@ -153,12 +154,21 @@ TEST_CASE("the rows add up to the step") {
     CHECK(row(table, path).calls == 1);
   }
   CHECK(row(table, "fit.model[2].Linear").backward > 0);
+  CHECK(row(table, "fit.model[2].Linear").operators.front().seconds > 0);
   CHECK(row(table, "loss").backward > 0);
   double by_layer = 0, by_operator = 0;
   for (const LayerCost& one : table.rows)
     for (const OperatorCost& each : one.operators) by_layer += each.calls;
   for (const OperatorCost& each : table.operators()) by_operator += each.calls;
   CHECK(by_layer == Approx(by_operator));
+}
+
+TEST_CASE("work of each fourth step is counted") {
+  std::string fit = fit_of(R"({"@": "nn.Flatten"}, {"@": "nn.Linear", "out_features": 10})");
+  const std::string sgd = R"("optim.SGD")";
+  fit.replace(fit.find(sgd), sgd.size(), R"("optim.SOAP", "precondition_frequency": 4)");
+  const LayerTable table = measured(fit, {.first = 1, .count = 4});
+  CHECK(calls_of(row(table, "optimizer"), "aten::linalg_qr") > 0);
 }
 
 TEST_CASE("layers and steps of the recipe's own have rows, with the arithmetic of their operators") {
@@ -252,8 +262,9 @@ TEST_CASE("a table says what its timing cost where that is known") {
   table.overhead.reset();
   CHECK_THAT(table.text(LayerView::layers), Catch::EndsWith("; the cost of the timing is not known\n"));
   CHECK(table.to_value()["overhead"].is_nil());
-  // The medians of two steps say nothing of it.
-  CHECK_FALSE(measured(digits_fit(R"(, "steps": 30)"), {.first = 1, .count = 2}).overhead);
+  CHECK(TimedSteps{.seconds = {5, 5, 5}}.overhead(4) == 0.25);
+  CHECK(TimedSteps{.seconds = {5, 5}}.overhead(4) == std::nullopt);     // two steps say nothing of it
+  CHECK(TimedSteps{.seconds = {5, 5, 5}}.overhead(6) == std::nullopt);  // nor do steps on a busy machine
 }
 
 TEST_CASE("a fit that is too short, and a device that the host's clock says nothing of, are refused") {

@@ -189,6 +189,9 @@ TEST_CASE("the ledger of a task is that of the pass that held most") {
   CHECK(ledger.of(MemoryKind::temporaries) >= large);
 
   CHECK(record_task_memory(task_of_passes(registry, 1, large), test_settings()).steps == 1);
+  // The fourth pass, which is the last one, holds more than the third.
+  const RecordedMemory last = record_task_memory(task_of_passes(registry, 4, large), test_settings());
+  CHECK(last.ledger.of(MemoryKind::temporaries) >= large);
   CHECK_THROWS_WITH(record_task_memory(task_of_passes(registry, 0, large), test_settings()),
                     Catch::Contains("no pass through a loop of the task has ended"));
   CHECK_THROWS_WITH(record_task_memory(task_of_passes(registry, 9, -1), test_settings()),

@@ -110,8 +110,8 @@ class ProfileExecution final : public BesideExecution {
         if (request().has(flag)) throw usage_error("--" + std::string(flag) + " belongs to the profile of one recipe");
       }
     }
-    for (const char* flag : {"html", "trace"}) check_output(flag);
-    if (request().has("html")) report::check_replaces_page(*request().path("html"));
+    check_page();
+    check_output("trace");
     if (request().has("trace")) check_replaces_trace(*request().path("trace"));
     check_apply();
     check_outputs_differ();

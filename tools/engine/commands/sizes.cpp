@@ -15,10 +15,7 @@ namespace {
 
 class SizesExecution final : public MeasuredStage {
  public:
-  explicit SizesExecution(const EngineStart& start) : MeasuredStage(start) {
-    check_output("html");
-    if (request().has("html")) report::check_replaces_page(*request().path("html"));
-  }
+  explicit SizesExecution(const EngineStart& start) : MeasuredStage(start) { check_page(); }
 
  private:
   int measure(const WhatToMeasure& what, const RunSettings& settings) override {

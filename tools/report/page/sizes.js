@@ -1,6 +1,6 @@
 'use strict';
-// The page of `trainlab plan data` and `trainlab plan model`. `data` is the object of their --json: of each size, which is
-// a number of training samples or of parameters, the values by seed.
+// The page of `trainlab plan data` and `trainlab plan model`. `data` is the object of their --json. A size is a
+// number of training samples or of parameters; each has the values by seed.
 
 const isData = data.kind === 'plan_data';
 const unit = isData ? 'samples' : 'parameters';
@@ -29,14 +29,13 @@ function bySize() {
     const forecast = known.map(one => ({x: one.samples, y: one.value}));
     sets.push({...style('second'), label: 'forecast', data: [sets[0].data.at(-1), ...forecast], borderDash: [6, 4]});
   }
-  known.forEach(
-      one => sets.push({
-        ...style('second'),
-        label: `80 % at ${number(one.samples)}`,
-        data: [{x: one.samples, y: one.low}, {x: one.samples, y: one.high}],
-        borderWidth: 4,
-        pointRadius: 2,
-      }));
+  known.forEach(one => sets.push({
+    ...style('second'),
+    label: `80 % of values at ${number(one.samples)} samples`,
+    data: [{x: one.samples, y: one.low}, {x: one.samples, y: one.high}],
+    borderWidth: 4,
+    pointRadius: 2,
+  }));
   return config(
       'line', sets, {x: axis(unit, {type: 'logarithmic', ticks: {maxTicksLimit: 8}}), y: axis(data.metric)},
       item => `${item.dataset.label}: ${number(item.raw.x)} ${unit}, ${number(item.raw.y)}`, {legend: true});
@@ -50,7 +49,7 @@ function sizesTable(section) {
     return;
   }
   const rows = data.sizes.map(one => {
-    const {mean = null, low = null, high = null} = one.difference ?? {};
+    const {mean, low, high} = one.difference ?? {};
     return [one.factor, one.parameters, one.mean, one.error, mean, low, high, one.verdict ?? 'its own', one.seconds];
   });
   table(
@@ -71,7 +70,7 @@ facts(page, [
   ['seeds', data.seeds],
   ['failed seeds', data.failed || ''],
   ['trained', data.note],
-  ['took', duration(data.seconds)],
+  ['all trainings took', duration(data.seconds)],
 ]);
 if (data.unknown) make(page, 'p', `Unknown: ${data.unknown}`);
 for (const one of data.left_out ?? []) make(page, 'p', `Left out: ${one}`);

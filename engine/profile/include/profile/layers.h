@@ -33,7 +33,7 @@ struct LayerCost {
   std::string path;
   bool is_layer = false;
   // Seconds, without those of the layers inside. Operators of the backward pass belong to the layer whose forward pass
-  // they differentiate.
+  // they differentiate. A second forward pass of memory.recompute belongs to the layer that needs its tensors first.
   double forward = 0, backward = 0;
   double calls = 0;
   // The operations that the model states for the layer (Flops, model/layer.h), without the layers inside, multiplied by
@@ -55,18 +55,20 @@ enum class LayerView { layers, operators };
 struct LayerTable {
   std::vector<LayerCost> rows;  // in the order of the step, a layer before the layers inside
   std::string type = {};     // of the numbers of the products that have most of the FLOPs: "float32"; empty without any
-  std::int64_t steps = 0;    // timed steps
+  std::int64_t steps = 0;    // steps whose rows were timed
   double step_seconds = 0;   // the sum of the rows: a step without the time that the timing adds, where this is known
-  double plain_seconds = 0;  // median of the steps between the timed ones that are not measured inside
-  // How much longer a timed step takes than a plain one: 0.1 is a tenth. From the two medians; nullopt where they do
-  // not tell it: with fewer than three timed steps, or where a busy machine has made the plain steps the longer ones.
+  double plain_seconds = 0;  // median of the steps between them that are not measured inside
+  // How much longer a step whose rows are timed takes than a plain one: 0.1 is a tenth. From the two medians; nullopt
+  // where they do not tell it: with fewer than three such steps, or where a busy machine has made the plain steps the
+  // longer ones.
   std::optional<double> overhead = {};
+  std::optional<double> operator_overhead = {};  // the same of a step whose operators are timed
 
   // Operators of all rows by name, the longest first.
   std::vector<OperatorCost> operators() const;
   // { layers = { { path, forward, backward, flops, bytes, calls, flops_per_second, bytes_per_second, roof_share,
   // activations, operators = { { name, seconds, calls, bytes, flops }, … } }, … }, steps, step_seconds, plain_seconds,
-  // overhead }. A rate is nil where a row has no time, and what is not known is nil.
+  // overhead, operator_overhead }. A rate is nil where a row has no time, and what is not known is nil.
   Value to_value() const;
   // A table of only the `count` rows that take most seconds, the longest first.
   LayerTable heaviest(std::size_t count) const;
@@ -74,13 +76,15 @@ struct LayerTable {
   std::string text(LayerView view) const;
 };
 
-constexpr std::int64_t uses_of_steps = 4;  // LayerSteps::count
+constexpr std::int64_t uses_of_steps = 4;  // among which steps take turns: LayerSteps::count
 
 struct LayerSteps {
   std::int64_t first = 5;  // steps that warm up
   // Steps of each use: those whose rows are timed, those whose operators are timed, those that are counted, and those
   // that are left alone, in turns.
   std::int64_t count = 20;
+
+  std::int64_t total() const { return first + uses_of_steps * count; }
 };
 
 // Trains the plan's fit without a folder until all steps are measured, or until the fit ends by itself. Validations

@@ -127,8 +127,8 @@ struct BudgetPause {
   // Tells that the budget is used, and the command that gives the run more.
   std::string text(const std::filesystem::path& run) const;
 };
-// The pause of a run, by its summary; nullopt unless a budget of time has ended the last stage of the run: so also
-// where a later stage was refused, or where the money is spent. Raises damaged_file (run/folder.h).
+// The pause of a run, by its summary; nullopt unless a budget of time has ended the last stage that the run began,
+// and this stage is no task; also nullopt where the money is spent. Raises damaged_file (run/folder.h).
 std::optional<BudgetPause> budget_pause(const std::filesystem::path& run);
 
 // Where a run keeps what is used.

@@ -72,7 +72,7 @@ struct StageContext {
   bool helps = false;
   // For an engine that helps: whether the engine that owns the stage still works on the run. Reads files.
   std::function<bool()> run_goes_on = {};
-  std::string supervisor = {};         // holder_name() of the run's; empty: this engine joined from outside
+  std::string supervisor = {};         // holder_name() of the run's supervisor; empty: this engine joined from outside
   const Manifest* manifest = nullptr;  // what the run was begun with
   // Asks for engines, so that `count` work on this stage, this one included.
   std::function<void(int count)> ask_for_workers = {};
