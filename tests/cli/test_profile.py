@@ -722,17 +722,14 @@ end }
             names = {event["name"] for event in json.load(file)["traceEvents"]}
         self.assertTrue({"step", "forward", "model[1].Linear", "aten::addmm", "on.validate"} <= names, names)
         self.assert_said(self.attach(run, "--trace", "r.lua", code=2), "is no trace of trainlab")
-        # A question that is taken back: the run, which is halted so that it cannot answer before, goes on, and nothing
-        # stays behind.
-        running.send(signal.SIGSTOP)
-        asking = self.start("profile", "--attach", run, "--seconds", "50")
-        status = pathlib.Path(f"/proc/{asking.process.pid}/status")
-        bit = 1 << (signal.SIGINT - 1)
-        asking.until(lambda: int(re.search(r"SigBlk:\s*(\w+)", status.read_text()).group(1), 16) & bit,
-                     "it held the signals back")
+        # A question that is taken back: the run goes on, and nothing stays behind. Signals are held back before the
+        # question is there.
+        asking = self.start("profile", "--attach", run, "--seconds", "50", "--json")
+        asking.until(lambda: self.snapshot_files(run), "it asked")
         asking.send(signal.SIGINT)
-        self.end(asking, 130)
-        running.send(signal.SIGCONT)
+        result = self.end(asking, 130)
+        self.assertEqual(result.json(), {"kind": "none", "status": "interrupted"})
+        self.assert_said(result, "trainlab: asked to stop before the run has answered; the run goes on")
         self.assertIsNone(running.process.poll())
         running.send(signal.SIGTERM)
         self.end(running, 143)

@@ -176,7 +176,11 @@ int attach(const Arguments& given) {
   const Asking asking(stage.folder, {.id = id, .seconds = seconds, .has_trace = !trace.empty()});
   int signal = 0;
   const std::optional<Value> answer = await_answer(asking, run, stage, seconds, given, signals, signal);
-  if (!answer) return 128 + signal;
+  if (!answer) {
+    say(given, "asked to stop before the run has answered; the run goes on");
+    if (given.has("json")) print(to_json(Value::Map{{"kind", "none"}, {"status", "interrupted"}}) + "\n");
+    return 128 + signal;
+  }
   if ((*answer)["error"].is_string()) throw run_error("--attach: " + (*answer)["error"].string());
   if (given.has("json")) {
     Value value = (*answer)["value"];
