@@ -1,10 +1,21 @@
-"""Pages in a browser, where there is one."""
+"""Pages in a browser, where there is one, or their scripts in Node."""
 
+import json
+import os
 import re
 import shutil
 import subprocess
 
 BROWSER = shutil.which("chromium-headless-shell") or shutil.which("chromium")
+NODE = shutil.which("node")
+RUN_PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "run_page.js")
+
+
+def shown_by_scripts(test, page, *head):
+    """The page of this path, as run_page.js tells it."""
+    done = subprocess.run([NODE, RUN_PAGE, page, *head], capture_output=True, text=True, timeout=100, check=False)
+    test.assertEqual(done.returncode, 0, done.stderr)
+    return json.loads(done.stdout)
 
 
 def told_in_browser(test, text, script):

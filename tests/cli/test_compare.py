@@ -2,13 +2,12 @@
 
 import json
 import math
-import os
 import shutil
 import signal
 import statistics
-import subprocess
 import unittest
 
+from browser import NODE, shown_by_scripts
 from program import PROGRAM, CliTest, fit
 
 DATA = "lab.data.digits():split { train = 0.2, val = 0.2, test = 0.6, seed = 7 }"
@@ -28,8 +27,6 @@ OWN_METRIC = """{ name = "mine", init = function() return 0 end, update = functi
 # seeds until the verdict is clear.
 PAUSE = "pause=10000000"
 LOOKS = (5, 8, 12, 20)  # the seeds after which `compare` may stop
-NODE = shutil.which("node")
-RUN_PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "run_page.js")
 
 
 class Compare(CliTest):
@@ -141,10 +138,7 @@ class Training(Compare):
     def check_page(self, text, *arguments):
         """The page of a comparison that has ended, which trains nothing."""
         self.assertEqual(self.compare("a.lua", *arguments, "--html", "p.html").out, "p.html\n")
-        done = subprocess.run([NODE, RUN_PAGE, self.folder / "p.html"], capture_output=True, text=True, timeout=100,
-                              check=False)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        page = json.loads(done.stdout)
+        page = shown_by_scripts(self, self.folder / "p.html")
         self.assertEqual(page["title"], text.splitlines()[0])
         times, values = ({one["label"]: one["data"] for one in chart["sets"]} for chart in page["charts"])
         self.assertEqual([len(times[side]) for side in "AB"], [3, 0])  # B never arrives

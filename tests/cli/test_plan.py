@@ -8,6 +8,7 @@ import statistics
 import subprocess
 import unittest
 
+from browser import NODE, shown_by_scripts
 from program import PROGRAM, CliTest, fit
 
 PRICES = """[H200]
@@ -15,8 +16,6 @@ price = "4 EUR/h"
 as_of = 2026-11-01
 billed = "1 h"
 """
-NODE = shutil.which("node")
-RUN_PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "run_page.js")
 # E, A, B, alpha, beta of Besiroglu et al. 2024.
 LAW = (1.81686, 482.00572, 2085.43420, 0.34781, 0.36585)
 
@@ -33,13 +32,6 @@ def table():
 
 
 class PlanTest(CliTest):
-    def page(self, file):
-        """What the page shows, as run_page.js tells it."""
-        done = subprocess.run([NODE, RUN_PAGE, self.folder / file], capture_output=True, text=True, timeout=100,
-                              check=False)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return json.loads(done.stdout)
-
     def plan(self, *arguments):
         return self.run_program("plan", *arguments, "--json").json()
 
@@ -53,7 +45,7 @@ class Plan(PlanTest):
         given = ("--parameters", "1e9", "--tokens", "2e12", "--rate", "4e14")
         plan = self.plan(*given)
         self.assertEqual(self.run_program("plan", *given, "--html", "p.html").out, "p.html\n")
-        page = self.page("p.html")
+        page = shown_by_scripts(self, self.folder / "p.html")
         self.assertIn("Plan for 1.20e+22 FLOPs", page["texts"])
         self.assertIn("Compute-inefficient: this loss can be reached with 0.186 of the FLOPs.", page["texts"])
         self.assertIn("Data-inefficient: 2000 tokens for each parameter, 20.2 are best.", page["texts"])
@@ -580,7 +572,7 @@ class Data(PlanTest):
         self.recipe(**DIGITS)
         given = ("data", "r.lua", "--threads", "1", "--quiet")
         self.assertEqual(self.run_program("plan", *given, "--html", "p.html").out, "p.html\n")
-        plan, page = self.plan(*given), self.page("p.html")
+        plan, page = self.plan(*given), shown_by_scripts(self, self.folder / "p.html")
         self.assertIn("Would more data help: f", page["texts"])
         sets = {one["label"]: one["data"] for one in page["charts"][0]["sets"]}
         self.assertEqual(sets["mean"], [{"x": one["samples"], "y": one["mean"]} for one in plan["sizes"]])
@@ -653,7 +645,7 @@ class Model(PlanTest):
         self.recipe(**self.HIDDEN)
         given = ("model", "r.lua", "--threads", "1", "--quiet")
         self.assertEqual(self.run_program("plan", *given, "--html", "p.html").out, "p.html\n")
-        plan, page = self.plan(*given), self.page("p.html")
+        plan, page = self.plan(*given), shown_by_scripts(self, self.folder / "p.html")
         self.assertIn("Would a larger model help: f", page["texts"])
         sets = {one["label"]: one["data"] for one in page["charts"][0]["sets"]}
         self.assertEqual(sorted(sets), ["a seed", "mean"])

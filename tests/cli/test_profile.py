@@ -8,15 +8,12 @@ import pathlib
 import re
 import shutil
 import signal
-import subprocess
 import tempfile
 import unittest
 
-from browser import BROWSER, told_in_browser
+from browser import BROWSER, NODE, shown_by_scripts, told_in_browser
 from program import SLOW, SLOW_INPUT, SLOW_TRANSFORM, SOURCE, CliTest, fit, small_sweep, tensors
 
-NODE = shutil.which("node")
-RUN_PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "run_page.js")
 
 VERDICTS = {"input", "host", "compute", "bandwidth", "transfer", "synchronisation", "launch", "optimizer", "evaluation",
             "checkpoint", "communication", "contention", "capacity", "none", "unknown"}
@@ -244,12 +241,6 @@ class Profile(CliTest):
         self.assertEqual((self.folder / "r.lua").read_text(), recipe)
         self.assertEqual(os.listdir(self.folder), ["r.lua"])
 
-    def shown(self, page, *head):
-        """Runs the scripts of the page, and returns what they show."""
-        done = subprocess.run([NODE, RUN_PAGE, page, *head], capture_output=True, text=True, timeout=100, check=False)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return json.loads(done.stdout)
-
     def test_a_page(self):
         profile, text = self.once(self.of_a_small_fit), (self.shared / "p.html").read_text()
         tags = Nesting(text).tags
@@ -279,7 +270,7 @@ class Profile(CliTest):
     @unittest.skipUnless(NODE, "there is no node")
     def test_what_the_scripts_of_a_page_show(self):
         profile, text = self.once(self.of_a_small_fit), (self.shared / "p.html").read_text()
-        shown = self.shown(self.shared / "p.html", "forward ms")
+        shown = shown_by_scripts(self, self.shared / "p.html", "forward ms")
         self.assertEqual(shown["title"], f"r.lua: {profile['verdict']}")
         for sentence in profile["evidence"]:
             self.assertIn(sentence, shown["texts"])
@@ -356,7 +347,7 @@ class Profile(CliTest):
         data.pop("timeline")
         self.assertEqual(data, profile)
         if NODE:
-            shown = self.shown(self.folder / "p.html")
+            shown = shown_by_scripts(self, self.folder / "p.html")
             self.assertIn("<script>&<!--.lua: ", shown["title"])
             self.assertTrue(any(evil in one for one in shown["texts"]))
 
@@ -367,7 +358,7 @@ class Profile(CliTest):
         self.assertEqual(data, profile)
         self.assertEqual((timeline["threads"], timeline["steps"]), (["training"], 3))
         if NODE:
-            shown = self.shown(self.shared / "task.html")
+            shown = shown_by_scripts(self, self.shared / "task.html")
             self.assertEqual([chart["title"] for chart in shown["charts"]],
                              ["A step", "Memory over a step", "Memory at the peak", "Timeline"])
             self.assertTrue(any(text.startswith("At most ") and "predicted" not in text for text in shown["texts"]))
@@ -379,7 +370,7 @@ class Profile(CliTest):
         for unknown in ("step_seconds", "samples_per_second", "share", "wall_seconds", "shares"):
             self.assertIsNone(profile[unknown])
         if NODE:
-            shown = self.shown(self.folder / "p.html")
+            shown = shown_by_scripts(self, self.folder / "p.html")
             self.assertNotIn("A step", [chart["title"] for chart in shown["charts"]])
             self.assertIn("fit f of r.lua; confidence none", shown["texts"])
 
@@ -654,7 +645,7 @@ end }
             self.assertEqual(quality["failed"], {"without": 0, "with": 0})
         self.assertEqual(data_of((self.shared / "small.html").read_text())["remedies"], profile["remedies"])
         if NODE:
-            shown = self.shown(self.shared / "small.html")
+            shown = shown_by_scripts(self, self.shared / "small.html")
             tables = [table for table in shown["tables"] if table["heads"][0] == "change"]
             for row, remedy in zip(tables[0]["rows"] if tables else [], profile["remedies"]):
                 if remedy["quality"]:

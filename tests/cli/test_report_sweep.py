@@ -8,19 +8,16 @@ import io
 import json
 import os
 import re
-import shutil
 import socket
 import sqlite3
 import subprocess
 import unittest
 
-from browser import BROWSER, told_in_browser
+from browser import BROWSER, NODE, shown_by_scripts, told_in_browser
 from program import CliTest
 
 MAKE_STUDY = os.environ["MAKE_STUDY"]
 HOST = socket.gethostname()
-NODE = shutil.which("node")
-RUN_PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "run_page.js")
 
 SPACE = [
     {"name": "lr", "kind": "real", "low": 1e-4, "high": 0.1, "log": True},
@@ -254,9 +251,7 @@ class ReportSweep(CliTest):
         run = self.pruned_at_both_ends()
         importance = self.report(run, "--json").json()["importance"][0]
         self.report(run, "--html", "page.html")
-        done = subprocess.run([NODE, RUN_PAGE, self.folder / "page.html"], capture_output=True, text=True, timeout=100,
-                              check=True)
-        charts = {one["title"]: one for one in json.loads(done.stdout)["charts"]}
+        charts = {one["title"]: one for one in shown_by_scripts(self, self.folder / "page.html")["charts"]}
         for title, shares in (("Importance", importance["shares"]),
                               ("Importance over the whole space", importance["fanova"]["shares"])):
             self.assertEqual(charts[title]["sets"][0]["data"], sorted(shares.values(), reverse=True), title)
@@ -325,9 +320,7 @@ class ReportSweep(CliTest):
                                  {"trial": 2, "observed": 0.96, "failed": 2, "params": {}, "seed_values": []}]}
         run = self.make(stage(summary=summary, study={"description": description(), "trials": TRIALS}))
         self.report(run, "--html", "page.html")
-        done = subprocess.run([NODE, RUN_PAGE, self.folder / "page.html"], capture_output=True, text=True, timeout=100,
-                              check=True)
-        shown = json.loads(done.stdout)
+        shown = shown_by_scripts(self, self.folder / "page.html")
         texts = shown["texts"]
         self.assertEqual(texts[texts.index("best, trial 4") + 1], "0.92 ± 0.13 on fresh seeds")
         (table,) = [one for one in shown["tables"] if "in the search" in one["heads"]]

@@ -1,18 +1,13 @@
 """Budgets of FLOPs and of money: recipes of several stages that share them, also when they are killed and resumed."""
 
-import json
-import os
-import shutil
 import signal
-import subprocess
 import unittest
 
+from browser import NODE, shown_by_scripts
 from program import CliTest, fit, tensors
 from test_budget import MEMBER, SEARCH
 from test_sweep import until_rows
 
-NODE = shutil.which("node")
-RUN_PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "run_page.js")
 
 FINAL = "return build { lr = 0.1 }\n"
 PRICES = """[mine]
@@ -50,10 +45,7 @@ class Spending(CliTest):
                    + MEMBER.replace("epochs = 1000000", "epochs = 40").replace("500", "1") + FINAL)
         self.train("--out", "run")
         self.run_program("report", "run", "--html", "p.html")
-        done = subprocess.run([NODE, RUN_PAGE, self.folder / "p.html"], capture_output=True, text=True, timeout=100,
-                              check=False)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        page, summary = json.loads(done.stdout), self.summary(self.folder / "run")
+        page, summary = shown_by_scripts(self, self.folder / "p.html"), self.summary(self.folder / "run")
         self.assertIn(f"{epoch * 10:.0f} of {epoch * 10:.0f}", page["texts"])
         forecast = summary["forecast"]
         self.assertEqual(forecast["at"], 160)

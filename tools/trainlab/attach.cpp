@@ -178,8 +178,7 @@ int attach(const Arguments& given) {
   const std::optional<Value> answer = await_answer(asking, run, stage, seconds, given, signals, signal);
   if (!answer) {
     say(given, "asked to stop before the run has answered; the run goes on");
-    if (given.has("json")) print(to_json(Value::Map{{"kind", "none"}, {"status", "interrupted"}}) + "\n");
-    return 128 + signal;
+    return tell(Outcome{.code = 128 + signal}, given.has("json"), "profile");
   }
   if ((*answer)["error"].is_string()) throw run_error("--attach: " + (*answer)["error"].string());
   if (given.has("json")) {

@@ -1,5 +1,6 @@
 #include "cli/ending.h"
 
+#include <signal.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -50,7 +51,9 @@ bool has_summary(const fs::path& run) {
   return !run.empty() && fs::exists(run / "summary.json", ignored);
 }
 
-bool is_interrupted(const Outcome& outcome) { return outcome.code == 130 || outcome.code == 143; }
+bool is_interrupted(const Outcome& outcome) {
+  return outcome.code == 128 + SIGINT || outcome.code == 128 + SIGTERM || outcome.code == 128 + SIGHUP;
+}
 
 void write_out(const std::string& text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)

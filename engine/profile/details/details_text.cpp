@@ -106,13 +106,9 @@ std::string details_text(const Profile& profile, const ProfileDetails& details, 
 Value details_value(const Profile& profile, const ProfileDetails& details) {
   Value layers, layer_steps;
   if (details.layers) {
-    const Value table = details.layers_with_roofs().to_value();
-    layers = table["layers"];
-    layer_steps = Value::Map{{"steps", table["steps"]},
-                             {"step_seconds", table["step_seconds"]},
-                             {"plain_seconds", table["plain_seconds"]},
-                             {"overhead", table["overhead"]},
-                             {"operator_overhead", table["operator_overhead"]}};
+    layer_steps = details.layers_with_roofs().to_value();
+    layers = layer_steps["layers"];
+    layer_steps.map().erase("layers");
   }
   Value machine, roofline;
   if (details.machine) {

@@ -17,8 +17,8 @@ class OperatorListener {
   virtual void function_ended(const at::RecordFunction& function) = 0;
 };
 
-// What is heard: the functions of the backward pass alone, operators as well, or also the inputs and outputs of both,
-// each of which takes more time than the one before.
+// A listener hears the functions of the backward pass alone, or operators as well, or both with their inputs and
+// outputs. Each of the three takes more time than the one before.
 enum class Hearing { backward_functions, operators, tensors };
 
 // While the object lives, the listener hears functions of the thread that made the object. A thread has one such object

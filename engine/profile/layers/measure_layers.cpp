@@ -148,9 +148,9 @@ LayerTable measure_layers(const FitPlan& plan, const LayerSteps& steps) {
                       ", whose operators run behind the host, which measures the time")
         .hint("--device cpu");
   }
-  Recording recording(steps.first, steps.count);
+  Recording recording(steps);
   const Listening listening(recording);
-  const Value summary = run_few_steps(plan, recording.steps_needed());
+  const Value summary = run_few_steps(plan, steps.total());
   if (recording.plain().empty()) {
     const Value& reason = summary["reason"];
     const std::string why = reason.is_string() ? ": " + reason.string() : "";
@@ -161,7 +161,7 @@ LayerTable measure_layers(const FitPlan& plan, const LayerSteps& steps) {
 }
 
 LayerTable measure_task_layers(const Options& stage, const RunSettings& settings, const LayerSteps& steps) {
-  Recording recording(steps.first, steps.count);
+  Recording recording(steps);
   const Listening listening(recording);
   run_task_steps(stage, settings, recording);
   if (recording.plain().empty())

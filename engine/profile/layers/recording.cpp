@@ -186,7 +186,8 @@ void Recording::function_ended(const at::RecordFunction& function) {
   if (inside_ > 0 && --inside_ > 0) return;
   if (function.scope() == at::RecordScope::BACKWARD_FUNCTION) {
     charge();
-    // What autograd does up to the next function, such as summing gradients for a bias, belongs to this one's layer.
+    // The layer of this function also gets autograd's work up to the next function, such as summing gradients for a
+    // bias.
     RowSums* const differentiated = frames_.back().row;
     frames_.pop_back();
     if (frames_.back().is_backward && !frames_.back().kind) frames_.back().row = differentiated;

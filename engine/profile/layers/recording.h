@@ -80,10 +80,9 @@ struct RowSums {
 
 class Recording final : public TraceListener, public TaskStepListener, public OperatorListener {
  public:
-  // From step `first` on, counted from 0, takes `count` steps for each use, in turns. Each round of turns begins with
-  // the next use, so that work of each second or fourth step does not always meet the same use. To be used on the
-  // thread that makes the object.
-  Recording(std::int64_t first, std::int64_t count) : first_(first), count_(count) {}
+  // Each round of turns begins with the next use, so that work of each second or fourth step does not always meet the
+  // same use. To be used on the thread that makes the object.
+  explicit Recording(const LayerSteps& steps) : steps_(steps) {}
 
   void began(Phase phase, std::string_view name) override;
   void ended(Phase phase, std::string_view name) noexcept override;
@@ -91,15 +90,13 @@ class Recording final : public TraceListener, public TaskStepListener, public Op
   // In a task's step, time that no span covers is the recipe's own step.
   void step_began() override;
   void step_ended() noexcept override;
-  bool is_done() const override { return step_ >= steps_needed(); }
+  bool is_done() const override { return step_ >= steps_.total(); }
 
   StepUse use_of(std::int64_t step) const {
-    if (step < first_ || step >= steps_needed()) return StepUse::none;
-    const auto i = static_cast<std::size_t>(step - first_), round = i / turns.size();
+    if (step < steps_.first || step >= steps_.total()) return StepUse::none;
+    const auto i = static_cast<std::size_t>(step - steps_.first), round = i / turns.size();
     return turns[(i + round) % turns.size()];
   }
-  // The number of steps after which nothing is left to record.
-  std::int64_t steps_needed() const { return first_ + uses_of_steps * count_; }
 
   // The rows in the order of their first beginnings: a layer before the layers inside.
   const std::vector<std::unique_ptr<RowSums>>& rows() const { return rows_; }
@@ -149,7 +146,7 @@ class Recording final : public TraceListener, public TaskStepListener, public Op
   bool is_heard() const { return use_ == StepUse::counted || is_timed(); }
   void count_work(const at::RecordFunction& function, const Frame& frame);
 
-  const std::int64_t first_, count_;
+  const LayerSteps steps_;
   std::int64_t step_ = 0;  // the step that is running or comes next
   double step_began_ = 0;  // seconds
   std::uint64_t ticks_began_ = 0, last_ = 0;

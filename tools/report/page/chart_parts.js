@@ -48,6 +48,16 @@ function ends(values, maximize, pruned = []) {
 const within = (y, {min = -Infinity, max = Infinity}) => Math.min(max, Math.max(min, y));
 const beyond = (values, limits) => values.filter(y => within(y, limits) !== y).length;
 
+// A forecast as lines of a chart in one colour: dashes from the last point through the values, and an upright bar for
+// the interval of each. `label` gives the label of a bar.
+function forecastLines(lineColour, last, forecasts, label) {
+  const style = {borderColor: lineColour, backgroundColor: lineColour, pointRadius: 2};
+  const values = forecasts.map(({x, value}) => ({x, y: value}));
+  const bars = forecasts.map(
+      one => ({...style, label: label(one), data: [{x: one.x, y: one.low}, {x: one.x, y: one.high}], borderWidth: 4}));
+  return [{...style, label: 'forecast', data: [last, ...values], borderWidth: 2, borderDash: [6, 4]}, ...bars];
+}
+
 const axis = (title, more = {}) => ({
   title: {display: Boolean(title), text: title},
   grid: {color: colour('line'), borderColor: colour('faint')},

@@ -337,10 +337,7 @@ function rowsChart(rows, names, forecast) {
   const known = lines.find(line => line.label === forecast?.metric);
   const last = known?.data.at(-1);
   if (last && forecast.at > last.x) {
-    const {at, value, low, high} = forecast;
-    const style = {borderColor: known.borderColor, backgroundColor: known.borderColor, pointRadius: 2};
-    lines.push({...style, label: 'forecast', data: [last, {x: at, y: value}], borderWidth: 2, borderDash: [6, 4]});
-    lines.push({...style, label: '80 % of trainings', data: [{x: at, y: low}, {x: at, y: high}], borderWidth: 4});
+    lines.push(...forecastLines(known.borderColor, last, [{x: forecast.at, ...forecast}], () => '80 % of trainings'));
   }
   return config(
       'line', lines,

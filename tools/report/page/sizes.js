@@ -24,18 +24,11 @@ function bySize() {
       pointRadius: 3,
     },
   ];
-  const known = (data.forecasts ?? []).filter(one => one.value !== null);
+  const known = (data.forecasts ?? []).filter(one => one.value !== null).map(one => ({x: one.samples, ...one}));
   if (known.length > 0) {
-    const forecast = known.map(one => ({x: one.samples, y: one.value}));
-    sets.push({...style('second'), label: 'forecast', data: [sets[0].data.at(-1), ...forecast], borderDash: [6, 4]});
+    const label = one => `80 % of values at ${number(one.samples)} samples`;
+    sets.push(...forecastLines(colour('second'), sets[0].data.at(-1), known, label));
   }
-  known.forEach(one => sets.push({
-    ...style('second'),
-    label: `80 % of values at ${number(one.samples)} samples`,
-    data: [{x: one.samples, y: one.low}, {x: one.samples, y: one.high}],
-    borderWidth: 4,
-    pointRadius: 2,
-  }));
   return config(
       'line', sets, {x: axis(unit, {type: 'logarithmic', ticks: {maxTicksLimit: 8}}), y: axis(data.metric)},
       item => `${item.dataset.label}: ${number(item.raw.x)} ${unit}, ${number(item.raw.y)}`, {legend: true});

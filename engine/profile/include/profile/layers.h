@@ -79,11 +79,12 @@ struct LayerTable {
 constexpr std::int64_t uses_of_steps = 4;  // among which steps take turns: LayerSteps::count
 
 struct LayerSteps {
-  std::int64_t first = 5;  // steps that warm up
+  std::int64_t first = 5;  // steps that warm up; the number, from 0, of the first step that is measured
   // Steps of each use: those whose rows are timed, those whose operators are timed, those that are counted, and those
   // that are left alone, in turns.
   std::int64_t count = 20;
 
+  // The number of steps after which nothing is left to measure.
   std::int64_t total() const { return first + uses_of_steps * count; }
 };
 

@@ -18,11 +18,11 @@ namespace trainlab {
 
 // How an engine ended.
 struct Outcome {
-  int code = 0;                  // exit code of `trainlab`: 0, 1, 2, 3, 130, 143
-  std::filesystem::path folder;  // the run's, empty where none was opened
-  std::optional<Error> error;    // what went wrong, unless the run's summary.json tells it
-  Value result;                  // the engine's result message (see control.h), nil when there was none
-  bool may_go_on = false;        // whether the run may be resumed as it is: the engine was stopped, or has died
+  int code = 0;                       // exit code of `trainlab`: 0, 1, 2, 3, or 128 and the number of a signal
+  std::filesystem::path folder = {};  // the run's, empty where none was opened
+  std::optional<Error> error = {};    // what went wrong, unless the run's summary.json tells it
+  Value result = {};                  // the engine's result message (see control.h), nil when there was none
+  bool may_go_on = false;             // whether the run may be resumed as it is: the engine was stopped, or has died
 };
 
 class Supervisor {
