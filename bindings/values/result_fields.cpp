@@ -125,7 +125,7 @@ void of_trainings(Registry& registry) {
   registry.add(
       Entry("result.speed", "field",
             "Of a fit or a task: how fast it was and where its time went, in the process that ended it. Trials of a "
-            "stack have the figures of their stack.")
+            "stack have the figures of their stack. Of a sweep or an ensemble: of all its trainings, in all processes")
           .with(Option("step_seconds", "`median` and `p95` of the seconds of a step, its wait for data included").any())
           .with(Option("shares",
                        "shares of the time: `training`, `input` (steps that wait for data), `evaluation` (on the "
@@ -136,7 +136,8 @@ void of_trainings(Registry& registry) {
                        "share of the time in which the training was ready to go on and other work had the cores; nil "
                        "where the system does not tell")
                     .number())
-          .with(Option("peak_memory", "the most bytes of tensors at a time on the device").integer())
+          .with(Option("peak_memory", "the most bytes of tensors at a time on the device, of one process").integer())
+          .with(Option("notes", "what the report says of it: texts, none where all is well").any())
           .returns("table"));
   registry.add(
       Entry("result.memory", "field", "Of a fit: the bytes of its tensors, in the process that ended it.")

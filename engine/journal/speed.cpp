@@ -3,16 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 #include <memory>
 #include <utility>
 
+#include "core/number_or_nil.h"
+
 namespace trainlab {
 namespace {
-
-// Times of steps are counted in bins whose borders are 2 % apart, from a microsecond to a day.
-constexpr double shortest = 1e-6, longest = 86'400;
-const double per_bin = std::log(1.02);
-const auto bins = static_cast<std::size_t>(std::ceil(std::log(longest / shortest) / per_bin)) + 1;
 
 // Less than this much training says nothing about the rest of it.
 constexpr double first_look = 5, look_every = 5;  // seconds
@@ -26,6 +24,20 @@ std::string said_by(const std::string& text, const std::string& command) {
   return command.empty() ? "" : text + command;
 }
 
+double share_without_core(const SpeedFigures& figures) {
+  return figures.wall > 0 ? figures.without_core / figures.wall : std::nan("");
+}
+
+// The sums by their names, but for those that are whole numbers.
+constexpr std::pair<const char*, double SpeedFigures::*> seconds_by_name[] = {
+    {"wall", &SpeedFigures::wall},
+    {"training", &SpeedFigures::training},
+    {"input", &SpeedFigures::input},
+    {"evaluation", &SpeedFigures::evaluation},
+    {"checkpoint", &SpeedFigures::checkpoint},
+    {"without_core", &SpeedFigures::without_core},
+};
+
 }  // namespace
 
 std::optional<double> seconds_without_core() {
@@ -37,77 +49,142 @@ std::optional<double> seconds_without_core() {
   return static_cast<double>(waited) * 1e-9;
 }
 
-SpeedMeter::SpeedMeter(CoreWait core_wait) : core_wait_(std::move(core_wait)), steps_(bins, 0) {}
+// ------------------------------------------------------------------------------------------------------------ figures
 
-void SpeedMeter::begin(double now, std::string on_input, std::string on_cores) {
+void SpeedFigures::add(const SpeedFigures& other) {
+  for (const auto& [name, seconds] : seconds_by_name) this->*seconds += other.*seconds;
+  samples += other.samples;
+  peak_memory = std::max(peak_memory, other.peak_memory);
+  steps.add(other.steps);
+}
+
+Value SpeedFigures::to_value(const SpeedWords& words) const {
+  Value speed, times, shares;
+  if (steps.steps() > 0) {
+    times.set("median", steps.quantile(0.5));
+    times.set("p95", steps.quantile(0.95));
+  }
+  speed.set("step_seconds", std::move(times));
+  const double stepping = training + input;
+  if (wall > 0) {
+    shares.set("training", training / wall);
+    shares.set("input", input / wall);
+    shares.set("evaluation", evaluation / wall);
+    shares.set("checkpoint", checkpoint / wall);
+    shares.set("other", std::max(wall - stepping - evaluation - checkpoint, 0.0) / wall);
+  }
+  speed.set("shares", std::move(shares));
+  const bool has_rate = samples > 0 && stepping > 0;
+  speed.set("samples_per_second", has_rate ? Value(static_cast<double>(samples) / stepping) : Value());
+  speed.set("without_core", finite_or_nil(share_without_core(*this)));
+  speed.set("peak_memory", peak_memory);
+  Value::List notes;
+  for (const SpeedNote& note : speed_notes(*this, words)) notes.emplace_back(note.text);
+  speed.set("notes", std::move(notes));
+  return speed;
+}
+
+Value SpeedFigures::sums() const {
+  Value sums;
+  for (const auto& [name, seconds] : seconds_by_name) sums.set(name, finite_or_nil(this->*seconds));
+  sums.set("samples", samples);
+  sums.set("peak_memory", peak_memory);
+  sums.set("steps", steps.to_value());
+  return sums;
+}
+
+bool SpeedFigures::add(const Value& sums) {
+  if (!sums.is_map() || !sums["samples"].is_integer() || !sums["peak_memory"].is_integer()) return false;
+  SpeedFigures other;
+  for (const auto& [name, seconds] : seconds_by_name)
+    other.*seconds = sums[name].is_number() ? sums[name].number() : std::nan("");
+  if (!std::isfinite(other.wall + other.training + other.input + other.evaluation + other.checkpoint)) return false;
+  other.samples = sums["samples"].integer();
+  other.peak_memory = sums["peak_memory"].integer();
+  other.steps.add(sums["steps"]);
+  add(other);
+  return true;
+}
+
+// -------------------------------------------------------------------------------------------------------------- notes
+
+std::vector<SpeedNote> speed_notes(const SpeedFigures& figures, const SpeedWords& words) {
+  std::vector<SpeedNote> notes;
+  if (figures.wall < first_look) return notes;
+  const double waiting = figures.input / (figures.input + figures.training), without = share_without_core(figures);
+  if (waiting > told_share) {
+    notes.push_back({SpeedNote::Cause::input, "waiting for data takes " + whole_percent(waiting) +
+                                                  " of the training time" +
+                                                  said_by("; what limits the input is said by: ", words.on_input)});
+  }
+  if (without > told_share) {
+    notes.push_back({SpeedNote::Cause::cores, words.cores + ": for " + whole_percent(without) +
+                                                  " of the time the training was ready to go on and waited for a core" +
+                                                  said_by("; what its steps wait for is said by: ", words.on_cores)});
+  }
+  return notes;
+}
+
+SpeedWords words_while_training(const StageContext& stage) {
+  return {.on_input = stage.profile_recipe, .on_cores = stage.profile_run};
+}
+
+SpeedWords words_at_end(const StageContext& stage) {
+  const std::string command = stage.profile_recipe == stage.profile_run ? "" : stage.profile_recipe;
+  return {.on_input = command, .on_cores = command};
+}
+
+SpeedTotal::SpeedTotal(Say say, SpeedWords words)
+    : say_(std::move(say)),
+      words_(std::move(words)),
+      next_look_(say_ ? first_look : std::numeric_limits<double>::infinity()) {}
+
+double SpeedTotal::seconds_to_look() const { return next_look_ - ended_.wall; }
+
+void SpeedTotal::look(const SpeedFigures& present) {
+  SpeedFigures all = ended_;
+  all.add(present);
+  next_look_ = all.wall + look_every;
+  for (const SpeedNote& note : speed_notes(all, words_)) {
+    if (told_.insert(note.cause).second) say_("note: " + note.text);
+  }
+}
+
+void SpeedTotal::add(const SpeedFigures& training) {
+  ended_.add(training);
+  untaken_.add(training);
+}
+
+SpeedFigures SpeedTotal::take() { return std::exchange(untaken_, {}); }
+
+// -------------------------------------------------------------------------------------------------------------- meter
+
+SpeedMeter::SpeedMeter(CoreWait core_wait) : core_wait_(std::move(core_wait)) {}
+
+void SpeedMeter::begin(double now, SpeedTotal& total) {
+  total_ = &total;
   begin_ = now;
-  on_input_ = std::move(on_input);
-  on_cores_ = std::move(on_cores);
-  next_look_ = now + first_look;
+  next_look_ = now + total.seconds_to_look();
   wait_at_begin_ = core_wait_();
 }
 
-void SpeedMeter::count(double seconds) {
-  const double bin = std::log(std::clamp(seconds, shortest, longest) / shortest) / per_bin;
-  steps_[static_cast<std::size_t>(bin)] += 1;
-  step_count_ += 1;
-}
-
-double SpeedMeter::quantile(double share) const {
-  const double wanted = share * static_cast<double>(step_count_);
-  double below = 0;
-  std::size_t bin = 0;
-  while (below + steps_[bin] < wanted) below += steps_[bin++];
-  return shortest * std::exp((static_cast<double>(bin) + 0.5) * per_bin);
-}
-
 void SpeedMeter::look(double now) {
+  total_->look(figures(now, 0));
   next_look_ = now + look_every;
-  const double waiting = input_ / (input_ + training_);
-  if (!told_input_ && waiting > told_share) {
-    told_input_ = true;
-    notes_.push_back("waiting for data takes " + whole_percent(waiting) + " of the training time" +
-                     said_by("; what limits the input is said by: ", on_input_));
-  }
-  const std::optional<double> without = share_without_core(now);
-  if (!told_core_ && without && *without > told_share) {
-    told_core_ = true;
-    notes_.push_back("other work has the cores: for " + whole_percent(*without) +
-                     " of the time the training was ready to go on and waited for a core" +
-                     said_by("; what its steps wait for is said by: ", on_cores_));
-  }
 }
 
-std::optional<double> SpeedMeter::share_without_core(double now) const {
+void SpeedMeter::end(double now, std::int64_t peak_memory) {
+  if (SpeedTotal* const total = std::exchange(total_, nullptr)) total->add(figures(now, peak_memory));
+  next_look_ = std::numeric_limits<double>::infinity();
+}
+
+SpeedFigures SpeedMeter::figures(double now, std::int64_t peak_memory) const {
+  SpeedFigures all = figures_;
+  all.wall = now - begin_;
   const std::optional<double> waited = core_wait_();
-  if (!waited || !wait_at_begin_ || now <= begin_) return std::nullopt;
-  return (*waited - *wait_at_begin_) / (now - begin_);
-}
-
-Value SpeedMeter::to_value(double now, std::int64_t peak_memory) const {
-  Value speed;
-  Value steps, shares;
-  const double wall = now - begin_, stepping = training_ + input_;
-  if (step_count_ > 0) {
-    steps.set("median", quantile(0.5));
-    steps.set("p95", quantile(0.95));
-  }
-  speed.set("step_seconds", std::move(steps));
-  if (wall > 0) {
-    const double known = stepping + evaluation_ + checkpoint_;
-    shares.set("training", training_ / wall);
-    shares.set("input", input_ / wall);
-    shares.set("evaluation", evaluation_ / wall);
-    shares.set("checkpoint", checkpoint_ / wall);
-    shares.set("other", std::max(wall - known, 0.0) / wall);
-  }
-  speed.set("shares", std::move(shares));
-  const bool has_rate = samples_ > 0 && stepping > 0;
-  speed.set("samples_per_second", has_rate ? Value(static_cast<double>(samples_) / stepping) : Value());
-  const std::optional<double> without = share_without_core(now);
-  speed.set("without_core", without ? Value(*without) : Value());
-  speed.set("peak_memory", peak_memory);
-  return speed;
+  all.without_core = waited && wait_at_begin_ ? *waited - *wait_at_begin_ : std::nan("");
+  all.peak_memory = peak_memory;
+  return all;
 }
 
 }  // namespace trainlab

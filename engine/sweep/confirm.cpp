@@ -208,6 +208,7 @@ void confirm(const SweepPlan& plan, const Worker& search, const StageContext& co
   sort(all, plan.objectives().front().maximize);
   add_to(summary, plan, search.study(), all);
   summary.set("flops", flops_of(worker.study(), of_fits.folder));
+  summary.set("speed", speed_of(worker.study(), of_fits.folder).sums());
   if (!is_interrupted && std::ranges::all_of(all, [](const Rated& one) { return one.fresh.empty(); }))
     context.warn(context.name + ": no training on a fresh seed gave a value, so that the best trial may look too good");
   if (const std::optional<double> seconds = worker.used_seconds()) summary.set("seconds", *seconds);

@@ -78,18 +78,25 @@ double own_flops(const SharedStudy& study, const StoredTrial& trial) {
 
 namespace {
 
-double flops_under_way(const SharedStudy& study, const StoredTrial& trial, const fs::path& stage) {
+// Calls `use(summary, repeat)` for the repeats of a trial under way that were interrupted or have ended.
+template <class Use>
+void for_each_under_way(const StoredTrial& trial, const fs::path& stage, Use&& use) {
   const TrialFolder folder(stage, trial.number);
-  double sum = 0;
   for (std::int64_t repeat = 1; fs::exists(folder.under_way(trial.attempt, repeat)); ++repeat) {
     try {
-      const Value flops = read_summary(folder.under_way(trial.attempt, repeat))["flops"];
-      if (!flops.is_number()) continue;
-      sum += flops.number() - inherited_flops(stage, study.study().segment(trial.number), repeat);
+      use(read_summary(folder.under_way(trial.attempt, repeat)), repeat);
     } catch (const Error&) {
       // Damage, which whoever takes the trial will tell.
     }
   }
+}
+
+double flops_under_way(const SharedStudy& study, const StoredTrial& trial, const fs::path& stage) {
+  double sum = 0;
+  for_each_under_way(trial, stage, [&](const Value& summary, std::int64_t repeat) {
+    const Value& flops = summary["flops"];
+    if (flops.is_number()) sum += flops.number() - inherited_flops(stage, study.study().segment(trial.number), repeat);
+  });
   return sum;
 }
 
@@ -100,6 +107,18 @@ double flops_of(const SharedStudy& study, const fs::path& folder) {
   for (const StoredTrial& trial : study.stored())
     sum += is_final(trial.state) ? own_flops(study, trial) : flops_under_way(study, trial, folder);
   return sum;
+}
+
+SpeedFigures speed_of(const SharedStudy& study, const fs::path& folder) {
+  SpeedFigures all;
+  for (const StoredTrial& trial : study.stored()) {
+    if (is_final(trial.state)) {
+      all.add(trial.info["speed"]);
+    } else {
+      for_each_under_way(trial, folder, [&](const Value& summary, std::int64_t) { all.add(summary["speed"]["sums"]); });
+    }
+  }
+  return all;
 }
 
 Value sweep_summary(const StudyPlan& plan, const SharedStudy& study, const std::optional<std::string>& stopped,

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "journal/speed.h"
 #include "study/failures.h"
 #include "worker.h"
 
@@ -19,6 +20,10 @@ Value::List stored_warnings(const SharedStudy& study);
 // `own_flops`: of one trial that has ended, without those of its parent.
 double flops_of(const SharedStudy& study, const std::filesystem::path& folder);
 double own_flops(const SharedStudy& study, const StoredTrial& trial);
+
+// What the trainings of a study have measured, over all processes. Trials under way count as for flops_of(): what a
+// process that was killed had measured of its last training is not known.
+SpeedFigures speed_of(const SharedStudy& study, const std::filesystem::path& folder);
 
 // `folder`: of the stage.
 Value sweep_summary(const StudyPlan& plan, const SharedStudy& study, const std::optional<std::string>& stopped,

@@ -61,7 +61,8 @@ TaskContext::TaskContext(const StageContext& stage, std::int64_t seed, Value ini
       key_(Key(static_cast<std::uint64_t>(seed)).fold("task").fold(stage.name)),
       is_rehearsal_(stage.is_rehearsal),
       record_(stage),
-      say_(company.shows_progress ? stage.say : nullptr),
+      own_speed_(company.shows_progress ? stage.say : nullptr, words_while_training(stage)),
+      words_at_end_(words_at_end(stage)),
       warn_([stage](const std::string& text) { stage.warn(text); }),
       seconds_left_(stage.seconds_left),
       judges_(company.judges) {
@@ -77,10 +78,19 @@ TaskContext::TaskContext(const StageContext& stage, std::int64_t seed, Value ini
     observer->started({.name = name_, .first_step = from_ ? from_->step : 0, .monitor = ""});
   }
   if (device_.is_cpu()) reset_tensor_peak();
-  speed_.begin(steady_seconds(), stage.profile_recipe, stage.profile_run);
+  speed_.begin(steady_seconds(), *(company.speed ? company.speed : &own_speed_));
 }
 
 TaskContext::~TaskContext() = default;
+
+void TaskContext::close() {
+  complete_ = true;
+  count_speed();
+}
+
+void TaskContext::count_speed() { speed_.end(steady_seconds(), device_at(device_).memory().peak); }
+
+SpeedFigures TaskContext::speed() const { return speed_.figures(steady_seconds(), device_at(device_).memory().peak); }
 
 void TaskContext::list_parts() {
   record_.add({.name = "last",
@@ -168,9 +178,6 @@ void TaskContext::stepped(double begun, double fetched, std::int64_t samples) {
   const double now = steady_seconds();
   longest_step_ = std::max(longest_step_, now - begun);
   speed_.stepped(begun, fetched, now, samples);
-  speed_.tell_notes([&](const std::string& note) {
-    if (say_) say_(note);
-  });
 }
 
 void TaskContext::end_row() {
@@ -385,7 +392,8 @@ Value TaskContext::end(const std::string& status, const std::string& reason) {
                              {"steps", step()},
                              {"seconds", record_.seconds()},
                              {"resumed", record_.resumed()},
-                             {"speed", speed_.to_value(steady_seconds(), device_at(device_).memory().peak)}};
+                             {"speed", speed().to_value(words_at_end_)}};
+  count_speed();
   for (const auto& observer : record_.observers()) observer->finished(summary);
   return summary;
 }

@@ -37,13 +37,15 @@ FitLoop::FitLoop(const FitPlan& plan, std::span<const FitMember> members, bool a
       summaries_(members.size()),
       memory_(plan, row_count(members, axis)),
       pace_(plan, members.front().evaluated_at_end),
-      most_steps_(plan.steps_within(members.front().context.most_flops)) {
+      most_steps_(plan.steps_within(members.front().context.most_flops)),
+      own_speed_(members.front().shows_progress ? members.front().context.say : nullptr,
+                 words_while_training(members.front().context)) {
   std::iota(places_.begin(), places_.end(), std::size_t{0});
   check_room(plan_, row_count(fits_, is_group_));
   make_rows();
   for (std::size_t m = 0; m < fits_.size(); ++m)
     members_.push_back(std::make_unique<Member>(plan, fits_[m], *trained_, m));
-  for (const auto& member : members_) member->set_speed([this] { return speed(); });
+  for (const auto& member : members_) member->set_speed([this] { return speed().to_value(); });
   if (!is_group_) {
     trained_->set_run(members_.front()->handle());
     if (validation_) validation_->set_run(members_.front()->handle());
@@ -54,6 +56,8 @@ FitLoop::FitLoop(const FitPlan& plan, std::span<const FitMember> members, bool a
   if (members.front().context.resumed) resume();
   recorded_until_ = position_.step + recorded_steps;
 }
+
+FitLoop::~FitLoop() { speed_.end(steady_seconds(), device_at(plan_.device).memory().peak); }
 
 void FitLoop::make_rows() {
   const std::size_t rows = row_count(fits_, is_group_);
@@ -393,8 +397,7 @@ std::vector<Value> FitLoop::run() {
   given_seconds_ = seconds_left();
   if (plan_.device.is_cpu()) reset_tensor_peak();
   reset_peak_in_files();
-  const StageContext& context = fits_.front().context;
-  speed_.begin(last_commit_, context.profile_recipe, context.profile_run);
+  speed_.begin(last_commit_, *(company_.speed ? company_.speed : &own_speed_));
   for (const auto& member : members_) of_one(*member, [&] { member->start(position_); });
   for (const auto& observer : company_.observers) observer->started(position_.step, members_.size());
   if (is_group_) return train();
@@ -431,9 +434,6 @@ std::vector<Value> FitLoop::train() {
     offer_to_go_back(has_ended);
     if (has_ended) break;
     position_.step < recorded_until_ ? memory_.record([this] { train_step(); }) : train_step();
-    speed_.tell_notes([&](const std::string& note) {
-      if (fits_.front().shows_progress) fits_.front().context.say(note);
-    });
     end_step();
   }
   // After a stop between validations: what is reported belongs to the weights at this step.
@@ -460,7 +460,8 @@ void FitLoop::end(std::span<const std::size_t> members, bool interrupted) {
       if (!members_[m]->failure()) members_[m]->tell_not_finite(test[m]);
     }
   }
-  const Value speed = this->speed(), memory = memory_.summary(trained_->micro_batch().samples);
+  const Value speed = this->speed().to_value(words_at_end(fits_.front().context)),
+              memory = memory_.summary(trained_->micro_batch().samples);
   const auto summary_of = [&](std::size_t m) {
     Value summary = members_[m]->summary(test[m], reports[m], interrupted);
     summary.set("speed", speed);
@@ -481,7 +482,7 @@ void FitLoop::end(std::span<const std::size_t> members, bool interrupted) {
   }
 }
 
-Value FitLoop::speed() const { return speed_.to_value(steady_seconds(), device_at(plan_.device).memory().peak); }
+SpeedFigures FitLoop::speed() const { return speed_.figures(steady_seconds(), device_at(plan_.device).memory().peak); }
 
 std::vector<Value> FitLoop::end_all(bool interrupted) {
   is_ending_ = true;

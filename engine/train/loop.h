@@ -19,6 +19,7 @@ namespace trainlab {
 class FitLoop {
  public:
   FitLoop(const FitPlan& plan, std::span<const FitMember> members, bool axis, const FitCompany& company = {});
+  ~FitLoop();
 
   // To the end, or to the step boundary after a stop request. A summary per member.
   std::vector<Value> run();
@@ -76,8 +77,8 @@ class FitLoop {
   // Tests these members' kept weights and tells how they ended.
   void end(std::span<const std::size_t> members, bool interrupted);
   std::vector<Value> end_all(bool interrupted);
-  // The field `speed` of the summaries.
-  Value speed() const;
+  // The field `speed` of the summaries, as it is now.
+  SpeedFigures speed() const;
 
   const FitPlan& plan_;
   bool is_group_;
@@ -101,6 +102,7 @@ class FitLoop {
   std::vector<std::uint8_t> active_;                     // ditto; padding never is
   std::int64_t recorded_until_ = 0;                      // the memory of the steps before this one is recorded
   bool commits_now_ = false;  // a checkpoint is due: another start might not choose the same micro-batch
+  SpeedTotal own_speed_;      // of a fit that belongs to no other total
   SpeedMeter speed_;
   double last_commit_ = 0;
   std::int64_t committed_step_ = 0;  // of the newest checkpoint; 0 without one

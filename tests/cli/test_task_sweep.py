@@ -44,7 +44,8 @@ class Tasks(CliTest):
         self.write("r.lua", TASKS % {**DEFAULTS, **options})
 
     def timeless(self, run):
-        return {key: value for key, value in self.summary(run).items() if key not in ("seconds", "resumed", "out")}
+        return {key: value for key, value in self.summary(run).items()
+                if key not in ("seconds", "resumed", "out", "speed")}
 
     def test_the_last_value_that_is_logged_counts(self):
         self.tasks()

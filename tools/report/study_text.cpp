@@ -81,7 +81,11 @@ std::string took_text(const StudyReport& study) {
   std::string text;
   const Value& seconds = study.stage.summary["seconds"];
   if (seconds.is_number()) text = duration_text(seconds.number());
-  if (study.seconds) text += (text.empty() ? "" : ", ") + duration_text(*study.seconds) + " of training";
+  if (study.seconds) {
+    const std::string shares = shares_text(study.stage.summary["speed"]);
+    text += (text.empty() ? "" : ", ") + duration_text(*study.seconds) + " of training" +
+            (shares.empty() ? "" : " (" + shares + ")");
+  }
   return text;
 }
 
@@ -318,6 +322,7 @@ std::string study_text(const StudyReport& study) {
     text += line("search", search) + order_text(study);
   }
   if (const std::string took = took_text(study); !took.empty()) text += line("took", took);
+  text += speed_notes_text(summary["speed"]);
   text += line("in", shown_line(study.stage.folder));
   if (study.stage.kind == "ensemble") text += ensemble_text(study);
   if (!study.best.empty()) {

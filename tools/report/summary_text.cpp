@@ -129,27 +129,6 @@ std::string metrics_text(const Value::Map& metrics) {
   return text;
 }
 
-// " (91 % training, 6 % evaluation, 2 % checkpoints)": what took 1 % of the time or more, the most first.
-std::string shares_text(const Value& speed) {
-  static const std::map<std::string_view, const char*> words = {{"training", "training"},
-                                                                {"input", "waiting for data"},
-                                                                {"evaluation", "evaluation"},
-                                                                {"checkpoint", "checkpoints"},
-                                                                {"other", "other work"}};
-  std::vector<std::pair<int, const char*>> shown;
-  for (const auto& [name, word] : words) {
-    const Value& share = speed["shares"][name];
-    if (!share.is_number()) continue;
-    const int percent = static_cast<int>(std::lround(100 * share.number()));
-    if (percent > 0) shown.emplace_back(percent, word);
-  }
-  std::ranges::stable_sort(shown, std::ranges::greater{}, [](const auto& one) { return one.first; });
-  std::string text;
-  for (const auto& [percent, word] : shown)
-    text += (text.empty() ? " (" : ", ") + std::to_string(percent) + " % " + word;
-  return text.empty() ? text : text + ")";
-}
-
 // The changes of health.action = "fix", two lines each.
 std::string fixes_text(const Value& fixes) {
   std::string text;
@@ -323,6 +302,32 @@ std::string warnings_text(const Value& warnings) {
   return text;
 }
 
+std::string shares_text(const Value& speed) {
+  static const std::map<std::string_view, const char*> words = {{"training", "training"},
+                                                                {"input", "waiting for data"},
+                                                                {"evaluation", "evaluation"},
+                                                                {"checkpoint", "checkpoints"},
+                                                                {"other", "other work"}};
+  std::vector<std::pair<int, const char*>> shown;
+  for (const auto& [name, word] : words) {
+    const Value& share = speed["shares"][name];
+    if (!share.is_number()) continue;
+    const int percent = static_cast<int>(std::lround(100 * share.number()));
+    if (percent > 0) shown.emplace_back(percent, word);
+  }
+  std::ranges::stable_sort(shown, std::ranges::greater{}, [](const auto& one) { return one.first; });
+  std::string text;
+  for (const auto& [percent, word] : shown) text += (text.empty() ? "" : ", ") + std::to_string(percent) + " % " + word;
+  return text;
+}
+
+std::string speed_notes_text(const Value& speed) {
+  std::string text;
+  if (!speed["notes"].is_list()) return text;
+  for (const Value& note : speed["notes"].list()) text += "  note: " + text_of(note) + "\n";
+  return text;
+}
+
 std::string failure_text(const Value& summary, const std::filesystem::path& folder) {
   const Value& told = summary["failures"];
   if (!told.is_map()) return "";
@@ -361,7 +366,12 @@ std::string summary_text(const Value& summary) {
   if (summary["steps"].is_number()) work += text_of(summary["steps"]) + " steps, ";
   if (summary["samples"].is_number()) work += text_of(summary["samples"]) + " samples, ";
   if (summary["seconds"].is_number()) work += duration_text(summary["seconds"].number()) + ", ";
-  if (!work.empty()) text += "  took   " + work.substr(0, work.size() - 2) + shares_text(summary["speed"]) + "\n";
+  if (!work.empty()) {
+    const std::string shares = shares_text(summary["speed"]);
+    const char* const of = summary["trials"].is_map() || summary["members"].is_list() ? "the trainings: " : "";
+    text += "  took   " + work.substr(0, work.size() - 2) + (shares.empty() ? "" : " (" + (of + shares) + ")") + "\n";
+  }
+  text += speed_notes_text(summary["speed"]);
   text += memory_text(summary["memory"]);
   if (const Value& budget = summary["budget"]; budget.is_map()) {
     text += budget_text(budget);

@@ -65,9 +65,11 @@ TrialEnd end_of(const StudyPlan& plan, const SharedStudy& study, const BuiltTria
   std::map<std::string, std::vector<double>> metrics;
   Value::List seed_values;
   double seconds = 0, flops = 0;
+  SpeedFigures measured;
   std::int64_t stack = 1;
   std::string failure = trial.failure;
   for (const TrialFit& fit : trial.fits) {
+    measured.add(fit.measured);
     if (fit.summary.is_nil()) {
       if (failure.empty() && !trial.trial->pruned) end.interrupted = true;
       continue;
@@ -93,6 +95,7 @@ TrialEnd end_of(const StudyPlan& plan, const SharedStudy& study, const BuiltTria
                         {"flops", finite_or_nil(flops)},
                         {"parent", trial.trial->segment.parent ? Value(*trial.trial->segment.parent) : Value()},
                         {"ran", stack > 1 ? "stack of " + std::to_string(stack) : std::string("alone")}};
+  if (measured.wall > 0) end.info.set("speed", measured.sums());
   if (!failure.empty()) {
     end.state = TrialState::failed;
     end.info.set("reason", failure);

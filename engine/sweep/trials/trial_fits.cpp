@@ -11,6 +11,7 @@
 #include "journal/checkpoint.h"
 #include "journal/disk_threads.h"
 #include "run/folder.h"
+#include "speed_words.h"
 #include "train/fit.h"
 #include "trials/trial_flops.h"
 #include "trials/trial_folder.h"
@@ -33,23 +34,30 @@ TrialFits::TrialFits(const StudyPlan& plan, const StageContext& context, SharedS
       study_(study),
       plans_(plans),
       warnings_(warnings),
+      // The processes that help train such trials, too: the one that leads tells of them.
+      speed_(context.helps ? nullptr : context.say, with_workers(words_while_training(context), plan)),
       pruner_(plan.pruner()),
       reports_(plan, study, pruner_.get(), std::move(reported)) {}
 
-// The summary of a repeat that has ended in an earlier attempt, nil of any other. A repeat whose summary is damaged
-// goes on from its last checkpoint, as after a kill before the summary was written, and ends in the same bytes.
-Value TrialFits::ended_before(const LeasedTrial& trial, const fs::path& folder) const {
+// What an earlier attempt has left of a repeat: its summary where it has ended, and what it has measured also where a
+// stop request has interrupted it. A repeat whose summary is damaged goes on from its last checkpoint, as after a kill
+// before the summary was written, and ends in the same bytes.
+void TrialFits::take_over(const LeasedTrial& trial, TrialFit& fit) const {
   std::string damage;
   try {
-    Value summary = read_summary(folder);
-    if (!is_finished(summary)) return {};
-    if (summary["metrics"].is_map() && summary["seconds"].is_number()) return summary;
-    damage = (folder / "summary.json").string() + " has no metrics or no seconds";
+    Value summary = read_summary(fit.folder);
+    if (summary.is_nil()) return;
+    const bool is_whole = summary["metrics"].is_map() && summary["seconds"].is_number();
+    if (is_whole || !is_finished(summary)) {
+      fit.measured.add(summary["speed"]["sums"]);
+      if (is_finished(summary)) fit.summary = std::move(summary);
+      return;
+    }
+    damage = (fit.folder / "summary.json").string() + " has no metrics or no seconds";
   } catch (const Error& error) {
     damage = error.message();
   }
   context_.say(fmt::format("trial {}: damage: {}; going on from the last checkpoint", trial.lease.trial, damage));
-  return {};
 }
 
 BuiltTrial TrialFits::build(LeasedTrial& trial) {
@@ -59,7 +67,7 @@ BuiltTrial TrialFits::build(LeasedTrial& trial) {
     for (std::int64_t repeat = 1; repeat <= plan_.terms().repeats; ++repeat) {
       TrialFit fit = plans_.fit(trial.point, trial.lease.trial, repeat);
       fit.folder = folder.under_way(trial.lease.attempt, repeat);
-      fit.summary = ended_before(trial, fit.folder);
+      take_over(trial, fit);
       if (trial.segment.parent && fit.summary.is_nil()) go_on_from(*trial.segment.parent, trial.lease.trial, fit);
       if (fit.summary["pruned"].is_string()) trial.pruned = fit.summary["pruned"].string();
       built.fits.push_back(std::move(fit));
@@ -223,6 +231,12 @@ void TrialFits::keep(const Member& member, Value summary, std::size_t members) {
   summary.set("name", fit.options.string("name"));
   summary.set("kind", fit.options.entry().name);
   if (trial.pruned) summary.set("pruned", *trial.pruned);
+  // For those who go on with the trial.
+  if (fit.measured.wall > 0) {
+    Value speed = summary["speed"];
+    speed.set("sums", fit.measured.sums());
+    summary.set("speed", std::move(speed));
+  }
   summary.set("out", TrialFolder(context_.folder, trial.lease.trial).ended(fit.repeat).string());
   write_atomic(fit.folder / "summary.json", to_json(summary, 2) + "\n");
   fit.summary = std::move(summary);
@@ -264,7 +278,8 @@ void TrialFits::run_alone(const Member& task) {
   const auto& [trial, fit] = task;
   const StageContext context = context_of(task, fs::exists(fit->folder / "metrics.jsonl"), share_of_time(1));
   const auto rows = std::make_shared<TrialRows>(plan_, reports_, *trial->trial, fit->repeat);
-  TaskCompany company{.observers = {}, .parts = {rows->part()}, .judges = {rows}, .shows_progress = false};
+  TaskCompany company{
+      .observers = {}, .parts = {rows->part()}, .judges = {rows}, .shows_progress = false, .speed = &speed_};
   if (plan_.addition().join_task)
     plan_.addition().join_task(fit->options, plan_.settings(), at_work({&task, 1}), company);
   try {
@@ -275,13 +290,15 @@ void TrialFits::run_alone(const Member& task) {
       throw recipe_error("the task has not logged \"" + one.metric +
                          "\", by which trials are compared; it has logged " + (names.empty() ? "nothing" : names));
     }
+    fit->measured.add(speed_.take());
     keep(task, std::move(summary), 1);
     --open_;
   } catch (const Error& error) {
+    fit->measured.add(speed_.take());
     if (is_of_trial(error)) {
       trial->failure = error.headline();
     } else if (error.kind() == ErrorKind::interrupted && stop_requested()) {
-      fit->summary = Value::Map{{"status", "interrupted"}, {"metrics", Value::Map{}}, {"seconds", 0.0}};
+      keep(task, Value::Map{{"status", "interrupted"}, {"metrics", Value::Map{}}, {"seconds", 0.0}}, 1);
     } else {
       throw;
     }
@@ -307,10 +324,11 @@ void TrialFits::train(std::span<const Member> members, bool axis) {
   try {
     const std::vector<Value> summaries = with_torch_errors([&] {
       const FitPlan& plan = *plans_.of(*members.front().second);
-      FitCompany company;
+      FitCompany company{.observers = {}, .passes = {}, .speed = &speed_};
       if (plan_.addition().join_fits) plan_.addition().join_fits(plan, at_work(members), company);
       return run_fits(plan, fits, axis, company);
     });
+    members.front().second->measured.add(speed_.take());
     side_by_side(std::ssize(members), [&](std::int64_t i) {
       const auto m = static_cast<std::size_t>(i);
       keep(members[m], summaries[m], members.size());
@@ -319,6 +337,7 @@ void TrialFits::train(std::span<const Member> members, bool axis) {
   } catch (const LeaseLost&) {
     throw;
   } catch (const Error& error) {
+    members.front().second->measured.add(speed_.take());
     const bool is_own = is_of_trial(error);
     if (!is_own && error.kind() != ErrorKind::run) throw;
     if (members.size() == 1 && !is_own) throw;

@@ -31,7 +31,7 @@ class TrialFits {
   using Member = std::pair<BuiltTrial*, TrialFit*>;
 
   BuiltTrial build(LeasedTrial& trial);
-  Value ended_before(const LeasedTrial& trial, const std::filesystem::path& folder) const;
+  void take_over(const LeasedTrial& trial, TrialFit& fit) const;
   void go_on_from(std::int64_t parent, std::int64_t trial, const TrialFit& fit) const;
   std::string clone_of(const LeasedTrial& trial, const TrialFit& fit) const;
   void train_stacks(std::list<BuiltTrial>& trials);
@@ -51,6 +51,7 @@ class TrialFits {
   SharedStudy& study_;
   TrialPlans& plans_;
   TrialWarnings& warnings_;
+  SpeedTotal speed_;
   std::unique_ptr<Pruner> pruner_;
   Reports reports_;
   double fit_flops_ = 0;  // that a fit of the present trials may use

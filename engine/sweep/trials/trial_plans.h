@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "journal/speed.h"
 #include "trials/trial_warnings.h"
 #include "trials/trial_watch.h"
 
@@ -20,6 +21,8 @@ struct TrialFit {
   std::filesystem::path folder = {};  // of the attempt
   std::string structure = {};         // see structure_of; empty for a task, which shares nothing
   Value summary = {};                 // once it has ended
+  // What its trainings have measured. Of fits that train as a stack, the first one has the figures of all.
+  SpeedFigures measured = {};
 
   bool is_task() const { return options.entry().name == "task"; }
 };

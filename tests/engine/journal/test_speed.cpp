@@ -3,6 +3,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "core/value.h"
+
 namespace trainlab::speed_test {
 
 namespace {
@@ -13,22 +15,29 @@ double share(const Value& speed, const char* name) { return speed["shares"][name
 
 namespace {
 
-std::vector<std::string> notes_of(SpeedMeter& meter) {
+// A total that keeps what it tells.
+struct Listening {
+  explicit Listening(SpeedWords words = {})
+      : total([this](const std::string& note) { notes.push_back(note); }, std::move(words)) {}
   std::vector<std::string> notes;
-  meter.tell_notes([&](const std::string& note) { notes.push_back(note); });
-  return notes;
+  SpeedTotal total;
+};
+
+SpeedMeter::CoreWait unknown() {
+  return [] { return std::optional<double>(); };
 }
 
 }  // namespace
 
 TEST_CASE("shares of the wall time are those of the work that was told, and add up to 1") {
-  SpeedMeter meter([] { return std::optional<double>(); });
-  meter.begin(100);
+  Listening heard;
+  SpeedMeter meter(unknown());
+  meter.begin(100, heard.total);
   double now = 101;  // a second before the first step
   for (int step = 0; step < 4; ++step, now += 1.0) meter.stepped(now, now + 0.25, now + 1.0, 32);
   meter.evaluated(2);
   meter.committed(1);
-  const Value speed = meter.to_value(110, 4096);
+  const Value speed = meter.figures(110, 4096).to_value();
   CHECK(share(speed, "training") == Approx(0.3));
   CHECK(share(speed, "input") == Approx(0.1));
   CHECK(share(speed, "evaluation") == Approx(0.2));
@@ -40,89 +49,149 @@ TEST_CASE("shares of the wall time are those of the work that was told, and add 
 }
 
 TEST_CASE("times of steps have their median and 95 % quantile to 1 %") {
-  SpeedMeter meter([] { return std::optional<double>(); });
-  meter.begin(0);
+  Listening heard;
+  SpeedMeter meter(unknown());
+  meter.begin(0, heard.total);
   double now = 0;
   for (int step = 1; step <= 100; ++step) {
     const double seconds = step * 1e-4;
     meter.stepped(now, now, now + seconds, 1);
     now += seconds;
   }
-  const Value steps = meter.to_value(now, 0)["step_seconds"];
+  const Value steps = meter.figures(now, 0).to_value()["step_seconds"];
   CHECK(steps["median"].number() == Approx(50e-4).epsilon(0.0101));
   CHECK(steps["p95"].number() == Approx(95e-4).epsilon(0.0101));
 }
 
 TEST_CASE("a run without a step has no times of steps and no rate") {
+  Listening heard;
   SpeedMeter meter;
-  meter.begin(1);
-  const Value speed = meter.to_value(1, 0);
+  meter.begin(1, heard.total);
+  const Value speed = meter.figures(1, 0).to_value();
   CHECK(speed["step_seconds"].is_nil());
   CHECK(speed["samples_per_second"].is_nil());
 }
 
 TEST_CASE("steps outside of the bins count in the first and the last of them") {
+  Listening heard;
   SpeedMeter meter;
-  meter.begin(0);
+  meter.begin(0, heard.total);
   meter.stepped(0, 0, 0, 1);
-  CHECK(meter.to_value(1, 0)["step_seconds"]["median"].number() < 2e-6);
+  CHECK(meter.figures(1, 0).to_value()["step_seconds"]["median"].number() < 2e-6);
   for (int step = 0; step < 3; ++step) meter.stepped(0, 0, 1e9, 1);
-  CHECK(meter.to_value(1, 0)["step_seconds"]["median"].number() > 8e4);
+  CHECK(meter.figures(1, 0).to_value()["step_seconds"]["median"].number() > 8e4);
 }
 
 TEST_CASE("waiting for data is told once, when a fifth of some seconds of training went on it") {
-  SpeedMeter meter([] { return std::optional<double>(); });
-  meter.begin(0);
+  Listening heard;
+  SpeedMeter meter(unknown());
+  meter.begin(0, heard.total);
   const auto steps = [&](double from, double to, double waiting) {
     for (double now = from; now < to; now += 0.5) meter.stepped(now, now + 0.5 * waiting, now + 0.5, 1);
   };
   steps(0, 4.5, 0.5);
-  CHECK(notes_of(meter).empty());  // too early to say
+  CHECK(heard.notes.empty());  // too early to say
   steps(4.5, 6, 0.5);
-  const std::vector<std::string> notes = notes_of(meter);
-  REQUIRE(notes.size() == 1);
-  CHECK(notes.front().find("note: waiting for data takes 50 %") == 0);
+  REQUIRE(heard.notes.size() == 1);
+  CHECK(heard.notes.front().find("note: waiting for data takes 50 %") == 0);
   steps(6, 30, 0.5);
-  CHECK(notes_of(meter).empty());
+  CHECK(heard.notes.size() == 1);
 }
 
 TEST_CASE("nothing is told of a run that waits little") {
+  Listening heard;
   SpeedMeter meter([] { return std::optional(0.0); });
-  meter.begin(0);
+  meter.begin(0, heard.total);
   for (int step = 0; step < 60; ++step) meter.stepped(step, step + 0.19, step + 1, 1);
-  CHECK(notes_of(meter).empty());
+  CHECK(heard.notes.empty());
 }
 
 TEST_CASE("a note has the command that tells more") {
   double waited = 0;
+  Listening heard({.on_input = "trainlab profile r.lua", .on_cores = "trainlab profile --attach runs/r/001"});
   SpeedMeter meter([&] { return std::optional(waited); });
-  meter.begin(0, "trainlab profile r.lua", "trainlab profile --attach runs/r/001");
+  meter.begin(0, heard.total);
   for (int step = 0; step < 6; ++step) {
     waited += 0.4;
     meter.stepped(step, step + 0.5, step + 1, 1);
   }
-  const std::vector<std::string> notes = notes_of(meter);
-  REQUIRE(notes.size() == 2);
-  CHECK(notes[0] ==
+  REQUIRE(heard.notes.size() == 2);
+  CHECK(heard.notes[0] ==
         "note: waiting for data takes 50 % of the training time; what limits the input is said by: trainlab profile "
         "r.lua");
-  CHECK(notes[1] ==
+  CHECK(heard.notes[1] ==
         "note: other work has the cores: for 40 % of the time the training was ready to go on and waited for a core; "
         "what its steps wait for is said by: trainlab profile --attach runs/r/001");
 }
 
 TEST_CASE("work of others on the cores is told once, as a share since the run began") {
   double waited = 7;  // before the run began
+  Listening heard;
   SpeedMeter meter([&] { return std::optional(waited); });
-  meter.begin(0);
+  meter.begin(0, heard.total);
   for (int step = 0; step < 20; ++step) {
     waited += 0.4;
     meter.stepped(step, step, step + 1, 1);
   }
-  const std::vector<std::string> notes = notes_of(meter);
-  REQUIRE(notes.size() == 1);
-  CHECK(notes.front().find("note: other work has the cores: for 40 %") == 0);
-  CHECK(meter.to_value(20, 0)["without_core"].number() == Approx(0.4));
+  REQUIRE(heard.notes.size() == 1);
+  CHECK(heard.notes.front().find("note: other work has the cores: for 40 %") == 0);
+  CHECK(meter.figures(20, 0).to_value()["without_core"].number() == Approx(0.4));
+}
+
+TEST_CASE("trainings that are each too short to say count together, and what they wait for is told once") {
+  Listening heard;
+  const auto train = [&](double begin) {
+    SpeedMeter meter(unknown());
+    meter.begin(begin, heard.total);
+    for (double now = begin; now < begin + 2; now += 0.5) meter.stepped(now, now + 0.2, now + 0.5, 1);
+    meter.end(begin + 2, 0);
+  };
+  train(0);
+  train(100);
+  CHECK(heard.notes.empty());
+  for (double begin = 200; begin < 2000; begin += 100) train(begin);
+  REQUIRE(heard.notes.size() == 1);
+  CHECK(heard.notes.front().find("note: waiting for data takes 40 %") == 0);
+}
+
+TEST_CASE("figures of several trainings add up, also those of other processes") {
+  Listening heard;
+  const auto train = [&](double step, double waiting, int count, std::int64_t peak) {
+    SpeedMeter meter(unknown());
+    meter.begin(0, heard.total);
+    double now = 0;
+    for (int i = 0; i < count; ++i, now += step) meter.stepped(now, now + step * waiting, now + step, 10);
+    meter.evaluated(1);
+    meter.end(now + 1, peak);
+    return heard.total.take();
+  };
+  const SpeedFigures slow = train(0.1, 0.4, 90, 500), fast = train(0.01, 0, 300, 900);  // 10 s and 4 s
+  SpeedFigures all;
+  REQUIRE(all.add(parse_json(to_json(slow.sums()), "sums")));
+  REQUIRE(all.add(parse_json(to_json(fast.sums()), "sums")));
+  const Value speed = all.to_value();
+  CHECK(share(speed, "training") == Approx((5.4 + 3) / 14));
+  CHECK(share(speed, "input") == Approx(3.6 / 14));
+  CHECK(share(speed, "evaluation") == Approx(2.0 / 14));
+  CHECK(speed["samples_per_second"].number() == Approx(3900 / 12.0));
+  CHECK(speed["peak_memory"].integer() == 900);
+  CHECK(speed["without_core"].is_nil());
+  CHECK(speed["step_seconds"]["median"].number() == Approx(0.01).epsilon(0.0101));
+  CHECK(speed["step_seconds"]["p95"].number() == Approx(0.1).epsilon(0.0101));
+  REQUIRE(speed["notes"].list().size() == 1);
+  CHECK(speed["notes"].list().front().string() == "waiting for data takes 30 % of the training time");
+}
+
+TEST_CASE("what is no sum of figures is not added") {
+  SpeedFigures all;
+  for (const char* text : {"null", "3", "{}", R"({"samples": 1, "peak_memory": 2})", R"({"samples": 1.5})"}) {
+    INFO(text);
+    CHECK_FALSE(all.add(parse_json(text, "sums")));
+  }
+  CHECK(all.samples == 0);
+  StepTimes times;
+  for (const char* text : {"", "x", "999999:1", "3:-1", "3;4"}) times.add(Value(text));
+  CHECK(times.steps() == 0);
 }
 
 }  // namespace trainlab::speed_test

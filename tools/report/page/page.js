@@ -1,11 +1,24 @@
 'use strict';
 // The page of a run: a part for each of its stages.
 
+// What took 1 % of the time of the trainings or more, the most first.
+function timeWentTo(speed) {
+  const words = {training: 'training', input: 'waiting for data', evaluation: 'evaluation', checkpoint: 'checkpoints',
+                 other: 'other work'};
+  return Object.entries(speed?.shares ?? {})
+      .map(([name, share]) => [words[name], Math.round(100 * share)])
+      .filter(([, percent]) => percent > 0)
+      .sort((a, b) => b[1] - a[1])
+      .map(([word, percent]) => `${percent} % ${word}`)
+      .join(', ');
+}
+
 function heading(stage) {
   const title = make(page, 'h2', `${stage.name} `);
   if (stage.status) make(title, 'span', stage.status, {class: `status ${stage.status}`});
   make(page, 'p', [stage.kind, stage.reason].filter(Boolean).join(': '), {class: 'quiet'});
   for (const warning of stage.warnings ?? []) make(page, 'p', `Warning: ${warning}`);
+  for (const note of stage.speed?.notes ?? []) make(page, 'p', `Note: ${note}`);
   for (const fix of stage.fixes ?? []) {
     const change = fix.value === undefined ? fix.option : `${fix.option} = ${shown(fix.value)}`;
     const from = fix.from === 0 ? 'from the beginning' : `from step ${fix.from} on`;
@@ -144,6 +157,7 @@ function study(stage) {
     ['trials', counts],
     ['seeds for each', stage.study.seeds > 1 ? stage.study.seeds : ''],
     ['took', stage.seconds ? duration(stage.seconds) : ''],
+    ['time went to', timeWentTo(stage.speed)],
     ['training', stage.training_seconds ? duration(stage.training_seconds) : ''],
     ['chosen by', [stage.study.sampler, stage.study.pruner].filter(Boolean).join(', ')],
   ]);
@@ -214,6 +228,7 @@ function fit(stage) {
     [`best ${stage.best?.metric ?? ''}`, stage.best ? number(stage.best.value) : ''],
     ...Object.entries(stage.metrics ?? {}).map(([name, value]) => [name, number(value)]),
     ['took', stage.seconds ? duration(stage.seconds) : ''],
+    ['time went to', timeWentTo(stage.speed)],
   ]);
   if (!stage.rows || !stage.rows.length) return;
   const groups = new Map();  // what is measured → its names

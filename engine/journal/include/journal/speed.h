@@ -1,21 +1,84 @@
-// SpeedMeter: where the wall time of a fit or a task goes. Every run measures this, by a few readings of the clock in a
-// step, and its summary has the result as `speed`.
+// Where the wall time of trainings goes. A SpeedMeter measures one fit or task, in every run, by a few readings of the
+// clock in a step. The figures of several trainings add up: those of one belong to a SpeedTotal of all that a process
+// trains for a stage. The summary of a stage has the figures as `speed`.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/value.h"
+#include "journal/step_times.h"
+#include "run/stage.h"
 
 namespace trainlab {
 
 // Seconds that the calling thread was ready to run since its start but had no core, as the kernel counts them; nothing
 // where the kernel does not.
 std::optional<double> seconds_without_core();
+
+// What a note about trainings says beside its figures.
+struct SpeedWords {
+  std::string on_input = {}, on_cores = {};  // the commands that tell the user more; empty: there is none
+  std::string cores = "other work has the cores";
+};
+// The words of a stage while it trains. When the stage has ended, there is no process to attach to any more.
+SpeedWords words_while_training(const StageContext& stage);
+SpeedWords words_at_end(const StageContext& stage);
+
+// What trainings have measured. Seconds of wall time add up over trainings, also over those that ran side by side.
+struct SpeedFigures {
+  double wall = 0;                                                 // seconds
+  double training = 0, input = 0, evaluation = 0, checkpoint = 0;  // seconds of these
+  double without_core = 0;                                         // seconds; NaN where the system does not tell
+  std::int64_t samples = 0;
+  std::int64_t peak_memory = 0;  // bytes, the most of one process
+  StepTimes steps = {};
+
+  void add(const SpeedFigures& other);
+  // The field `speed` of a summary.
+  Value to_value(const SpeedWords& words = {}) const;
+  // All of the figures, for add() in another process.
+  Value sums() const;
+  // Adds such sums. False, and nothing is added, where the value is none.
+  bool add(const Value& sums);
+};
+
+// What the user is told about figures: trainings have waited for batches, or for a core.
+struct SpeedNote {
+  enum class Cause { input, cores } cause;
+  std::string text;
+};
+// None before there are some seconds of training.
+std::vector<SpeedNote> speed_notes(const SpeedFigures& figures, const SpeedWords& words);
+
+// Not thread-safe: used on the thread that trains.
+class SpeedTotal {
+ public:
+  using Say = std::function<void(const std::string&)>;
+  // `say` gets "note: …", for each cause once; null: nobody is told.
+  SpeedTotal(Say say, SpeedWords words);
+
+  // Tells what deserves a note, given what the present training has measured so far.
+  void look(const SpeedFigures& present);
+  // Seconds of training until the next look.
+  double seconds_to_look() const;
+  // A training has ended.
+  void add(const SpeedFigures& training);
+  // The figures of the trainings that have ended since the last call.
+  SpeedFigures take();
+
+ private:
+  Say say_;
+  SpeedWords words_;
+  SpeedFigures ended_, untaken_;
+  double next_look_ = 0;  // at these seconds of wall time of all trainings
+  std::set<SpeedNote::Cause> told_;
+};
 
 // Not thread-safe: used on the thread that trains. Times are readings of steady_seconds(), or of a clock of a test's
 // own. All figures are of this process: what earlier attempts of a run took is not in them.
@@ -24,49 +87,33 @@ class SpeedMeter {
   using CoreWait = std::function<std::optional<double>()>;  // seconds_without_core, except in tests
   explicit SpeedMeter(CoreWait core_wait = seconds_without_core);
 
-  // The loop begins, and with it the wall time of which shares are told. The commands tell the user more about a note:
-  // of waiting for data, and of cores that other work has; empty: there is none.
-  void begin(double now, std::string on_input = {}, std::string on_cores = {});
+  // The loop begins, and with it the wall time of which shares are told. `total` lives until end().
+  void begin(double now, SpeedTotal& total);
   // A training step that began at `begin` waited for its batches until `fetched` and ended at `end`. `samples`: those
-  // that it was trained on, 0 where a step has none.
+  // that it was trained on, 0 where a step has none. May tell a note.
   void stepped(double begin, double fetched, double end, std::int64_t samples) {
-    samples_ += samples;
-    training_ += end - fetched;
-    input_ += fetched - begin;
-    count(end - begin);
+    figures_.samples += samples;
+    figures_.training += end - fetched;
+    figures_.input += fetched - begin;
+    figures_.steps.count(end - begin);
     if (end >= next_look_) look(end);
   }
-  void evaluated(double seconds) { evaluation_ += seconds; }
-  void committed(double seconds) { checkpoint_ += seconds; }
+  void evaluated(double seconds) { figures_.evaluation += seconds; }
+  void committed(double seconds) { figures_.checkpoint += seconds; }
 
-  // Calls `say` with each new note for the user, "note: …", at most one for each cause: the training waits for batches,
-  // or for a core that other processes have. In the header, because every step calls it.
-  template <class Say>
-  void tell_notes(Say&& say) {
-    if (notes_.empty()) return;
-    for (const std::string& note : std::exchange(notes_, {})) say("note: " + note);
-  }
-
-  // The field `speed` of a summary. `peak_memory` in bytes.
-  Value to_value(double now, std::int64_t peak_memory) const;
+  // The figures until now. `peak_memory` in bytes.
+  SpeedFigures figures(double now, std::int64_t peak_memory) const;
+  // The total counts the figures until now, once, and the meter forgets the total.
+  void end(double now, std::int64_t peak_memory);
 
  private:
-  void count(double seconds);
   void look(double now);
-  // The share of the time since the beginning; nothing where it is not known.
-  std::optional<double> share_without_core(double now) const;
-  // The quantile `share` of the steps' times, to 1 %. At least one step was counted.
-  double quantile(double share) const;
 
   CoreWait core_wait_;
+  SpeedTotal* total_ = nullptr;
   double begin_ = 0, next_look_ = 0;
-  double training_ = 0, input_ = 0, evaluation_ = 0, checkpoint_ = 0;  // seconds
-  std::vector<std::uint32_t> steps_;                                   // by the logarithm of their time
-  std::int64_t step_count_ = 0, samples_ = 0;
+  SpeedFigures figures_;  // without those that are read at the end
   std::optional<double> wait_at_begin_;
-  std::string on_input_, on_cores_;
-  bool told_input_ = false, told_core_ = false;
-  std::vector<std::string> notes_;
 };
 
 }  // namespace trainlab

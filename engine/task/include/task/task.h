@@ -119,6 +119,7 @@ struct TaskCompany {
   std::vector<Resumable> parts = {};                      // what observers and judges keep in the task's checkpoints
   std::vector<std::shared_ptr<RowJudge>> judges = {};
   bool shows_progress = true;
+  SpeedTotal* speed = nullptr;  // as FitCompany::speed
 };
 
 // The object `ctx`.
@@ -155,7 +156,7 @@ class TaskContext : public Object, public std::enable_shared_from_this<TaskConte
   // Ends the task: writes the last rows and a last checkpoint, and returns the summary.
   Value finish();
   // Called when an error has left the function: a recipe that has kept the context cannot use it any more.
-  void close() { complete_ = true; }
+  void close();
   // The summary, if a judge has ended the task.
   const std::optional<Value>& early_end() const { return early_end_; }
   // Keys the random numbers that the function draws outside of its loops.
@@ -220,6 +221,9 @@ class TaskContext : public Object, public std::enable_shared_from_this<TaskConte
   // Ends the task between two steps if one of its judges says so: raises an error that leaves the function, whose
   // summary is early_end(). `is_durable`: the loop under way is, so that a checkpoint can be written.
   void end_if_over(bool is_durable);
+  SpeedFigures speed() const;
+  // The total of the trainings to which this one belongs counts the task, once.
+  void count_speed();
 
   std::string name_;
   std::int64_t seed_;
@@ -227,8 +231,9 @@ class TaskContext : public Object, public std::enable_shared_from_this<TaskConte
   Key key_;
   bool is_rehearsal_;  // loops take at most two steps
   Record record_;
+  SpeedTotal own_speed_;  // of a task that belongs to no other total
+  SpeedWords words_at_end_;
   SpeedMeter speed_;
-  std::function<void(const std::string&)> say_;  // empty where the task shows no progress
   std::function<void(const std::string&)> warn_;
   std::function<double()> seconds_left_;  // see StageContext
   double longest_step_ = 0, commit_seconds_ = 0.05;

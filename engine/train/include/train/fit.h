@@ -11,6 +11,7 @@
 #include "core/registry.h"
 #include "journal/observer.h"
 #include "journal/record.h"
+#include "journal/speed.h"
 #include "run/stage.h"
 #include "train/fit_plan.h"
 #include "train/gradient_pass.h"
@@ -39,6 +40,9 @@ struct FitMember {
 struct FitCompany {
   std::vector<std::shared_ptr<LoopObserver>> observers = {};
   std::vector<std::shared_ptr<GradientPass>> passes = {};  // after those of the option `clip`, unless a pass says more
+  // The trainings to which this one belongs: its figures are added when it ends, however it ends, and the notes are
+  // those about all of them. Null: the training is told of by itself, to the first member.
+  SpeedTotal* speed = nullptr;
 };
 
 // Trains the members together and returns a summary for each. `plan` is the plan of the first member; the others may

@@ -16,6 +16,11 @@ namespace trainlab::report {
 std::string summary_text(const Value& summary);
 // A line for each of the warnings in a summary, which are a list or nil.
 std::string warnings_text(const Value& warnings);
+// "91 % training, 6 % evaluation, 2 % checkpoints": what took 1 % of the time or more, the most first; empty where that
+// is not known. `speed`: the field of a summary.
+std::string shares_text(const Value& speed);
+// A line for each of its notes.
+std::string speed_notes_text(const Value& speed);
 // Why trials of a sweep have failed, and how to look at one of them; empty where none has. A reason that the summary's
 // own `reason` has is left out. `folder`: of the sweep.
 std::string failure_text(const Value& summary, const std::filesystem::path& folder);
