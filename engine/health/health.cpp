@@ -4,7 +4,10 @@
 #include <set>
 
 #include "core/trace.h"
+#include "optim/optimizer.h"
 #include "watch/health_watch.h"
+#include "watch/run_facts.h"
+#include "watch/stack_watch.h"
 
 namespace trainlab {
 namespace {
@@ -79,27 +82,58 @@ void check(const FitPlan& plan) {
 }
 
 std::string missed(const FitPlan& plan) {
-  if (action_of(plan.options) == "tell") return "";
-  return "health.action has no effect in trials, which are not watched: train the best one by itself";
+  if (action_of(plan.options) != "fix") return "";
+  return "health.action = \"fix\" only tells in trials: a trial with a remedy would be one of other parameters";
 }
 
-void join(const FitPlan& plan, FitMember& member, FitCompany& company) {
-  const std::string action = action_of(member.options);
-  const auto watch =
-      std::make_shared<HealthWatch>(plan, member.context.say, action == "fix" ? member.context.settings : nullptr);
+// What concerns one fit, be it a stage or one of several trials.
+void join_member(const FitPlan& plan, const std::shared_ptr<HealthWatch>& watch, bool keeps_figures,
+                 FitMember& member) {
   member.observers.push_back(watch);
-  member.parts.push_back(watch->part());
-  if (watches_steps(plan)) {
-    company.observers.push_back(watch);
-    company.passes.push_back(watch);
-  }
-  if (action == "stop") member.rules.push_back(std::make_shared<StopAtVerdict>(watch, std::nullopt));
-  if (action == "fix") member.rules.push_back(std::make_shared<StopAtVerdict>(watch, HealthKind::overfitting));
+  Resumable part = watch->part(keeps_figures);
+  // A clone has other parameters than the trial whose checkpoint it begins with, whose figures say nothing of them.
+  if (!member.context.clone_of.empty()) part.restore = [](const Value&, const NamedTensors&) {};
+  member.parts.push_back(std::move(part));
+  if (action_of(plan.options) == "stop") member.rules.push_back(std::make_shared<StopAtVerdict>(watch, std::nullopt));
   if (member.options.given("on") && member.options.child("on").given("health")) {
-    const Key key = Key(static_cast<std::uint64_t>(plan.seed)).fold("callback").fold(member.context.name);
+    const std::int64_t seed = member.options.given("seed") ? member.options.integer("seed") : plan.seed;
+    const Key key = Key(static_cast<std::uint64_t>(seed)).fold("callback").fold(member.context.name);
     member.observers.push_back(
         std::make_shared<CallsRecipe>(watch, member.options.child("on").function("health"), key.fold("health")));
   }
+}
+
+// What concerns the loop of a fit that trains without others.
+void join_loop(const FitPlan& plan, const std::shared_ptr<HealthWatch>& watch, FitCompany& company) {
+  if (!watches_steps(plan)) return;
+  company.observers.push_back(watch);
+  company.passes.push_back(watch);
+}
+
+void join(const FitPlan& plan, FitMember& member, FitCompany& company) {
+  const bool fixes = action_of(plan.options) == "fix";
+  const auto watch = std::make_shared<HealthWatch>(plan, run_facts(plan), member.context.say,
+                                                   fixes ? member.context.settings : nullptr);
+  join_member(plan, watch, true, member);
+  join_loop(plan, watch, company);
+  if (fixes) member.rules.push_back(std::make_shared<StopAtVerdict>(watch, HealthKind::overfitting));
+}
+
+// The log says nothing of single trials: the summary of their stage counts the verdicts.
+void join_trials(const FitPlan& plan, std::span<FitMember> members, bool axis, FitCompany& company) {
+  RunFacts facts = run_facts(plan);
+  std::vector<std::shared_ptr<HealthWatch>> watches;
+  for (FitMember& member : members) {
+    if (!plan.step) facts.lr = learning_rate(member.options.child("optim"));
+    watches.push_back(std::make_shared<HealthWatch>(plan, facts, nullptr));
+    // To write the figures of many small members takes longer than all else that is done for their health.
+    join_member(plan, watches.back(), !axis, member);
+  }
+  if (!axis) return join_loop(plan, watches.front(), company);
+  if (!watches_steps(plan)) return;
+  const auto stack = std::make_shared<StackWatch>(plan, std::move(watches));
+  company.observers.push_back(stack);
+  company.passes.push_back(stack);
 }
 
 }  // namespace
@@ -121,7 +155,8 @@ FitAddition health_addition() {
       .check = check,
       .bytes = watched_bytes,
       .missed = missed,
-      .join = join};
+      .join = join,
+      .join_trials = join_trials};
 }
 
 }  // namespace trainlab

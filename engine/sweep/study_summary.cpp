@@ -109,6 +109,34 @@ double flops_of(const SharedStudy& study, const fs::path& folder) {
   return sum;
 }
 
+Value::List health_of(const SharedStudy& study) {
+  constexpr std::size_t most_examples = 8;
+  std::vector<Value> kinds;
+  std::int64_t ended = 0;
+  for (const StoredTrial& trial : study.stored()) {
+    if (!is_final(trial.state) || !trial.info["duplicate_of"].is_nil()) continue;
+    ++ended;
+    const Value& health = trial.info["health"];
+    if (!health.is_list()) continue;
+    for (const Value& verdict : health.list()) {
+      auto found = std::ranges::find_if(kinds, [&](const Value& one) { return one["kind"] == verdict["kind"]; });
+      if (found == kinds.end()) {
+        kinds.push_back(verdict);
+        found = std::prev(kinds.end());
+        found->set("count", 0);
+        found->set("trials", Value::List());
+      }
+      found->set("count", (*found)["count"].integer() + 1);
+      Value::List trials = (*found)["trials"].list();
+      if (trials.size() < most_examples) trials.emplace_back(trial.number);
+      found->set("trials", std::move(trials));
+    }
+  }
+  std::ranges::stable_sort(kinds, std::ranges::greater{}, [](const Value& one) { return one["count"].integer(); });
+  for (Value& one : kinds) one.set("ended", ended);
+  return {kinds.begin(), kinds.end()};
+}
+
 SpeedFigures speed_of(const SharedStudy& study, const fs::path& folder) {
   SpeedFigures all;
   for (const StoredTrial& trial : study.stored()) {

@@ -95,6 +95,7 @@ Value work_on(const StudyPlan& plan, const StageContext& context,
   summary.set("resumed", resumes);
   if (!plan.runs_tasks()) {
     const Value& more = summary["flops"];  // of the trainings that have followed
+    summary.set("health", health_of(worker.study()));
     summary.set("flops", flops_of(worker.study(), context.folder) + (more.is_number() ? more.number() : 0));
   }
   SpeedFigures speed = speed_of(worker.study(), context.folder);

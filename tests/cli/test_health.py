@@ -180,15 +180,6 @@ class Health(CliTest):
                 self.assertIn(f"fixed  {option}", report)
                 self.assertIn(f" because of {kind} at step ", report)
 
-    def test_a_trial_whose_health_has_an_action_is_warned_about(self):
-        self.write("trials.lua", f"""local nn = lab.nn
-            return lab.ensemble {{ name = "e", seeds = 2, metric = "val.loss", params = {{}}, build = function()
-              return lab.fit {{ name = "f", data = {DIGITS}, model = {MLP}, loss = "cross_entropy", batch = 50,
-                               optim = {SGD}, epochs = 1, health = {{ action = "fix" }} }}
-            end }}""")
-        result = self.run_program("trials.lua", "--threads", "1")
-        self.assertEqual(result.err.count("health.action has no effect"), 1, result)
-
     def test_what_no_fix_heals_is_told(self):
         result = self.run_fit("leakage", more='  health = { action = "fix" },\n', **FAULTS["leakage"])
         self.assertEqual(self.kinds("leakage"), ["leakage"], result)

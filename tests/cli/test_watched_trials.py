@@ -4,7 +4,7 @@ import signal
 import unittest
 
 from program import CliTest
-from test_sweep import SLOW, infos, sweep, until_rows
+from test_sweep import SLOW, infos, sweep, trials, until_rows
 from test_task_sweep import DEFAULTS as TASK_DEFAULTS
 from test_task_sweep import SLOW as SLOW_TASK
 from test_task_sweep import SWEEP as TASK_SWEEP
@@ -21,6 +21,18 @@ WAITS = """return lab.sweep {
         return batch
       end) }
   end }
+"""
+# Trials of a small net on the digits at rates that are given.
+RATES = """local nn = lab.nn
+local data = lab.data.digits():split { train = 0.6, val = 0.2, seed = 1 }
+return lab.sweep {
+  name = "s", space = { lr = lab.space.choice { %(rates)s } }, metric = "val.loss", sampler = lab.sampler.grid(),
+  build = function(hp)
+    return lab.fit { name = "m", data = data, loss = "cross_entropy", batch = 50, epochs = 8, %(fit)s
+      model = nn.Sequential { nn.Flatten(), nn.Linear(64), nn.ReLU(), nn.Linear(10) },
+      optim = lab.optim.SGD { lr = hp.lr, momentum = 0.9 } }
+  end, %(more)s
+}
 """
 TRAINING = 60  # samples of test_sweep.SWEEP, of which half are trained on
 
@@ -103,6 +115,92 @@ class Speed(CliTest):
         self.assertIn(command, self.run_program("report", "run").out)
         self.run_program("report", "run", "--html", "page.html")
         self.assertIn(command.strip(), (self.folder / "page.html").read_text())
+
+
+class Health(CliTest):
+    def run_rates(self, name, rates="5, 0.05, 0.00005, 4", fit="", more=""):
+        self.write(f"{name}.lua", RATES % {"rates": rates, "fit": fit, "more": more})
+        return self.run_program(f"{name}.lua", "--threads", "1", "--out", name)
+
+    def kinds(self, name, trial):
+        summary = self.summary(self.folder / f"{name}/trials/{trial:04}/seed-1")
+        return [verdict["kind"] for verdict in summary["health"]]
+
+    def test_faults_of_trials_are_counted_by_the_stage(self):
+        for name, more in {"alone": "stack = false,", "stacked": "stack = true,"}.items():
+            with self.subTest(name):
+                result = self.run_rates(name, more=more)
+                self.assertEqual(infos(self.folder / name)[0]["ran"], "alone" if name == "alone" else "stack of 4")
+                self.assertEqual([self.kinds(name, trial) for trial in range(4)],
+                                 [["rate_too_high"], [], ["rate_too_low"], ["rate_too_high"]], result)
+                high, low = self.summary(self.folder / name)["health"]
+                self.assertEqual((high["kind"], high["count"], high["ended"], high["trials"]),
+                                 ("rate_too_high", 2, 4, [0, 3]))
+                self.assertEqual((low["kind"], low["count"], low["trials"]), ("rate_too_low", 1, [2]))
+                self.assertIn("in place of 5e-05", low["remedy"])
+                self.assertNotIn("health:", result.err)  # the log has no line for each trial
+                line = "  health rate_too_high in 2 of 4 trials (0 and 3); in trial 0 ("
+                self.assertIn(line, result.out)
+                self.assertIn(line, self.run_program("report", name).out)
+                self.run_program("report", name, "--html", "page.html")
+                self.assertIn("rate_too_high", (self.folder / "page.html").read_text())
+
+    def test_healthy_trials_are_silent(self):
+        for name, more in {"alone": "stack = false,", "stacked": "stack = true,"}.items():
+            result = self.run_rates(name, rates="0.05, 0.07, 0.1", more=more)
+            self.assertEqual(self.summary(self.folder / name)["health"], [], result)
+            self.assertNotIn("health", result.out + result.err)
+
+    def test_stop_ends_a_trial_whose_value_counts(self):
+        for name, more in {"alone": "stack = false,", "stacked": "stack = true,"}.items():
+            with self.subTest(name):
+                self.run_rates(name, fit='health = { action = "stop" },', more=more)
+                summaries = [self.summary(self.folder / f"{name}/trials/{trial:04}/seed-1") for trial in range(4)]
+                self.assertEqual([one["status"] for one in summaries], ["stopped", "done", "stopped", "stopped"])
+                self.assertTrue(summaries[2]["reason"].startswith("health: rate_too_low: "), summaries[2])
+                self.assertLess(summaries[2]["steps"], summaries[1]["steps"])
+                self.assertEqual([row[1] for row in trials(self.folder / name)], ["complete"] * 4)
+                self.assertEqual(self.summary(self.folder / name)["best"]["trial"], 1)
+
+    def test_a_function_of_the_recipe_hears_of_the_faults_of_trials(self):
+        for name, more in {"alone": "stack = false,", "stacked": "stack = true,"}.items():
+            heard = "on = { health = function(run, verdict) print('heard of ' .. verdict.kind) end },"
+            result = self.run_rates(name, fit=heard, more=more)
+            self.assertEqual(result.err.count("heard of rate_too_high"), 2, result)
+            self.assertEqual(result.err.count("heard of rate_too_low"), 1, result)
+
+    def test_fix_only_tells_in_trials(self):
+        result = self.run_rates("r", fit='health = { action = "fix" },')
+        self.assertEqual(result.err.count('health.action = "fix" only tells in trials'), 1, result)
+        self.assertEqual([one["count"] for one in self.summary(self.folder / "r")["health"]], [2, 1])
+        self.assertNotIn("fixes", self.summary(self.folder / "r/trials/0000/seed-1"))
+
+    def test_members_of_an_ensemble_are_watched(self):
+        self.write("r.lua", """local nn = lab.nn
+            local data = lab.data.digits():map("y", function(rows)
+              local y = {}
+              for i = 1, rows.shape[1] do y[i] = math.random(0, 9) end
+              return lab.tensor(y, { dtype = "int64" })
+            end):split { train = 0.036, val = 0.2, seed = 1 }
+            return lab.ensemble { name = "e", seeds = 3, metric = "val.loss", build = function(hp)
+              return lab.fit { name = "m", data = data, loss = "cross_entropy", batch = 16, epochs = 40,
+                optim = lab.optim.SGD { lr = 0.05, momentum = 0.9 },
+                model = nn.Sequential { nn.Flatten(), nn.Linear(64), nn.ReLU(), nn.Linear(10) } }
+            end }""")
+        result = self.run_program("r.lua", "--threads", "1", "--out", "run")
+        (verdict,) = self.summary(self.folder / "run")["health"]
+        self.assertEqual((verdict["kind"], verdict["count"], verdict["trials"]), ("overfitting", 3, [0, 1, 2]), result)
+
+    def test_a_verdict_of_an_interrupted_trial_is_kept(self):
+        slow = "on = { validate = function() for i = 1, 2000000 do end end }, checkpoint = '1 epochs',"
+        self.write("r.lua", RATES.replace("epochs = 8", "epochs = 60") %
+                   {"rates": "0.05, 0.00005", "fit": slow, "more": "stack = true,"})
+        running = self.start("r.lua", "--threads", "1", "--out", "run")
+        until_rows(running, self.folder / "run", 1, 20)
+        running.send(signal.SIGINT)
+        self.end(running, 130)
+        self.run_program("resume", "run")
+        self.assertEqual([self.kinds("run", trial) for trial in (0, 1)], [[], ["rate_too_low"]])
 
 
 if __name__ == "__main__":

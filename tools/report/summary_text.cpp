@@ -142,18 +142,6 @@ std::string fixes_text(const Value& fixes) {
   return text;
 }
 
-// The verdicts on the health of a training, two lines each.
-std::string health_text(const Value& health) {
-  std::string text;
-  if (!health.is_list()) return text;
-  for (const Value& verdict : health.list()) {
-    text += "  health " + text_of(verdict["kind"]) + " (" + text_of(verdict["confidence"]) + " confidence, after " +
-            text_of(verdict["step"]) + " steps): " + text_of(verdict["evidence"]) +
-            "\n         remedy: " + text_of(verdict["remedy"]) + "\n";
-  }
-  return text;
-}
-
 // The loss that wrong labels leave to the best of models.
 std::string floor_text(const Value& summary) {
   const Value& floor = summary["floor"];
@@ -325,6 +313,32 @@ std::string speed_notes_text(const Value& speed) {
   std::string text;
   if (!speed["notes"].is_list()) return text;
   for (const Value& note : speed["notes"].list()) text += "  note: " + text_of(note) + "\n";
+  return text;
+}
+
+namespace {
+
+// " in 3 of 64 trials (4, 17 and 22); in trial 4".
+std::string sick_trials_text(const Value& verdict) {
+  std::vector<std::string> numbers;
+  for (const Value& trial : verdict["trials"].list()) numbers.push_back(text_of(trial));
+  const std::string first = numbers.front();
+  const bool are_all = verdict["count"] == Value(std::ssize(numbers));
+  if (!are_all) numbers.emplace_back("others");
+  return " in " + text_of(verdict["count"]) + " of " + text_of(verdict["ended"]) + " trials (" +
+         listed(numbers, "and") + "); in trial " + first;
+}
+
+}  // namespace
+
+std::string health_text(const Value& health) {
+  std::string text;
+  if (!health.is_list()) return text;
+  for (const Value& verdict : health.list()) {
+    text += "  health " + text_of(verdict["kind"]) + (verdict["trials"].is_list() ? sick_trials_text(verdict) : "") +
+            " (" + text_of(verdict["confidence"]) + " confidence, after " + text_of(verdict["step"]) +
+            " steps): " + text_of(verdict["evidence"]) + "\n         remedy: " + text_of(verdict["remedy"]) + "\n";
+  }
   return text;
 }
 

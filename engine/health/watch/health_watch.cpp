@@ -9,7 +9,6 @@
 
 #include "not_finite.h"
 #include "objects/run_handle.h"
-#include "run_facts.h"
 #include "samples.h"
 #include "tensor/device.h"
 #include "tensor/dry_run.h"
@@ -25,6 +24,11 @@ constexpr std::size_t most_losses = 256;
 double host_number(const at::Tensor& loss) {
   if (loss.scalar_type() == at::kFloat) return *loss.const_data_ptr<float>();
   return loss.item<double>();
+}
+
+// Where the step cannot be repeated.
+NotFinite not_finite_at(std::int64_t step) {
+  return {.step = step, .origin = "unknown", .path = "", .text = "the training loss is not finite"};
 }
 
 bool is_power_of_two(std::int64_t n) { return n > 0 && (n & (n - 1)) == 0; }
@@ -97,30 +101,31 @@ CompanyBytes watched_bytes(const FitPlan& plan) {
   return {.in_step = 2 * activations + 2 * weights, .in_pass = 2 * weights, .between = activations + 2 * weights};
 }
 
-HealthWatch::HealthWatch(const FitPlan& plan, std::function<void(const std::string&)> say,
+HealthWatch::HealthWatch(const FitPlan& plan, RunFacts facts, std::function<void(const std::string&)> say,
                          const RunSettings* fixes_with)
     : plan_(plan),
       say_(std::move(say)),
       is_synchronous_(device_at(plan.device).is_synchronous()),
       every_(plan.length.total_steps > 0 ? std::clamp<std::int64_t>(plan.length.total_steps / 20, 5, 500) : 500),
       names_(trained_names(plan)),
-      figures_{.run = run_facts(plan)},
+      figures_{.run = std::move(facts)},
       reading_figures_(parameter_facts(plan), reads_numbers(plan)),
       layers_(figures_, plan.model && !plan.step ? plan.model->root().path : "", plan.head.classes) {
   if (fixes_with) fixes_with_ = *fixes_with;
 }
 
-Resumable HealthWatch::part() {
+Resumable HealthWatch::part(bool keeps_figures) {
   return {.name = "health",
           .state =
-              [this] {
+              [this, keeps_figures] {
                 Value::List told;
                 for (const HealthVerdict& verdict : told_) {
                   // A run that is killed now finds the fault again, and fixes it then.
                   if (std::ranges::find(unfixed_, verdict.kind, &HealthVerdict::kind) == unfixed_.end())
                     told.push_back(to_stored(verdict));
                 }
-                Value state = Value::Map{{"figures", to_value(figures_)}, {"told", std::move(told)}};
+                Value state = Value::Map{{"told", std::move(told)}};
+                if (keeps_figures) state.set("figures", to_value(figures_));
                 if (!plan_.fixes.empty()) state.set("fixes", std::ssize(plan_.fixes));
                 return state;
               },
@@ -130,7 +135,7 @@ Resumable HealthWatch::part() {
                 // The training before a fix says nothing about the training with the fix.
                 const std::int64_t fixes = state["fixes"].is_integer() ? state["fixes"].integer() : 0;
                 if (fixes != std::ssize(plan_.fixes)) return;
-                restore(figures_, state["figures"]);
+                if (!state["figures"].is_nil()) restore(figures_, state["figures"]);
                 told_.clear();
                 for (const Value& verdict : state["told"].list()) told_.push_back(verdict_of_stored(verdict));
               }};
@@ -155,6 +160,7 @@ void HealthWatch::add_to(Value& summary) {
 }
 
 void HealthWatch::stepped(const StepView& view) {
+  latest_rate_ = view.rate;
   if (paired_ && paired_->step == view.step - 1) paired_->rate = view.rate;
 }
 
@@ -171,8 +177,12 @@ void HealthWatch::validated(const ValidationView& view) {
 }
 
 void HealthWatch::started(std::int64_t step, std::size_t) {
-  if (figures_.losses.steps() == 0) figures_.first_step = step;
+  begin(step);
   stepped(step);
+}
+
+void HealthWatch::begin(std::int64_t step) {
+  if (figures_.losses.steps() == 0) figures_.first_step = step;
 }
 
 void HealthWatch::may_go_back() {
@@ -206,13 +216,17 @@ void HealthWatch::take_loss(const StepFacts& facts) {
     return;
   }
   const double loss = host_number(facts.loss);
+  if (!std::isfinite(loss)) figures_.not_finite = find_origin(facts, names_);
+  add_loss(facts.step, loss);
+}
+
+void HealthWatch::add_loss(std::int64_t step, double loss) {
   if (std::isfinite(loss)) {
     figures_.losses.add(loss);
-    if (facts.step >= 16 && is_power_of_two(facts.step)) look();
-  } else {
-    figures_.not_finite = find_origin(facts, names_);
-    look();
+  } else if (!figures_.not_finite) {
+    figures_.not_finite = not_finite_at(step);
   }
+  if (figures_.not_finite || (step >= 16 && is_power_of_two(step))) look();
 }
 
 Verdict HealthWatch::apply(std::span<at::Tensor> gradients, const StepFacts& facts) {
@@ -247,8 +261,7 @@ void HealthWatch::fetch() {
       if (may_lose_steps_ && std::isnan(loss)) continue;
       figures_.losses.add(loss);
       if (!std::isfinite(loss)) {
-        figures_.not_finite =
-            NotFinite{.step = step, .origin = "unknown", .path = "", .text = "the training loss is not finite"};
+        figures_.not_finite = not_finite_at(step);
       }
     }
   }
@@ -266,7 +279,7 @@ void HealthWatch::look() {
     figures_.set_at = set ? set->place : "";
   }
   for (const HealthVerdict& verdict : add_verdicts(told_, judge(figures_))) {
-    say_(text_of(verdict));
+    if (say_) say_(text_of(verdict));
     if (fixes_with_) unfixed_.push_back(verdict);
   }
 }

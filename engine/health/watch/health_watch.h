@@ -32,17 +32,28 @@ CompanyBytes watched_bytes(const FitPlan& plan);
 // its own, or whose optimizer steps within the backward pass, only the validations are read.
 class HealthWatch final : public Observer, public LoopObserver, public GradientPass {
  public:
-  // `plan` outlives the object. `say` gets a line for each verdict. `fixes_with`: the settings of a fit whose faults
-  // are fixed, by FixWanted, before the step after the one that has shown the fault; null: verdicts are only told. A
-  // fault that is seen at the end of the fit is only told.
-  HealthWatch(const FitPlan& plan, std::function<void(const std::string&)> say,
+  // `plan` outlives the object. `facts`: run_facts() of the fit. `say` gets a line for each verdict; null: the summary
+  // alone has them. `fixes_with`: the settings of a fit whose faults are fixed, by FixWanted, before the step after the
+  // one that has shown the fault; null: verdicts are only told. A fault that is seen at the end of the fit is only
+  // told.
+  HealthWatch(const FitPlan& plan, RunFacts facts, std::function<void(const std::string&)> say,
               const RunSettings* fixes_with = nullptr);
 
-  // The part of the watch that a checkpoint keeps.
-  Resumable part();
+  // The part of the watch that a checkpoint keeps: the verdicts, and the figures where `keeps_figures`.
+  Resumable part(bool keeps_figures);
   const std::vector<HealthVerdict>& verdicts() const { return told_; }
   // The steps that were done at the latest validation whose losses are known; 0: there was none.
   double last_validation() const { return figures_.evaluations.empty() ? 0 : figures_.evaluations.back().step; }
+
+  // The StackWatch of a member of a stack tells the steps that were done before the first, the loss of each step, finite
+  // or not, and the figures of two steps. latest_rate(): the learning rate of the latest step that is measured.
+  void begin(std::int64_t step);
+  void add_loss(std::int64_t step, double loss);
+  void add(const MeasuredStep& row) { figures_.add(row); }
+  double latest_rate() const { return latest_rate_; }
+  // Whether samples are read in this step: in the steps 0, 1, 2, 4, 8 … and in each 20th part of the run, where the
+  // distance is at least 5 and at most 500 steps.
+  bool is_measured(std::int64_t step) const;
 
   void add_to(Value& summary) override;
   bool wants_step(std::int64_t step) override { return is_measured(step - 1); }
@@ -64,9 +75,6 @@ class HealthWatch final : public Observer, public LoopObserver, public GradientP
  private:
   using Observer::finished;
 
-  // Whether samples are read in this step: in the steps 0, 1, 2, 4, 8 … and in each 20th part of the run, where the
-  // distance is at least 5 and at most 500 steps.
-  bool is_measured(std::int64_t step) const;
   void take_loss(const StepFacts& facts);
   // Computes the figures of all readings and losses so far; waits for the device.
   void fetch();
@@ -78,6 +86,7 @@ class HealthWatch final : public Observer, public LoopObserver, public GradientP
   bool is_synchronous_;
   bool may_lose_steps_ = false;  // whether the optimizer leaves steps out, and only the device knows which
   std::int64_t every_;
+  double latest_rate_ = unmeasured;
   std::vector<std::string> names_;  // names of the parameters that train
   HealthFigures figures_;
   ReadingFigures reading_figures_;

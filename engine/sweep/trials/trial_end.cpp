@@ -58,6 +58,25 @@ std::optional<std::string> hopeless(const StudyPlan& plan, SharedStudy& study, c
   return fmt::format("hopeless: all of its {:.0f} repeats are worse than all of trial {}'s", own, *best);
 }
 
+namespace {
+
+// What was found to be wrong with the fits of a trial, each kind of fault once. What is only suspected does not count:
+// a search tries rates that may be better.
+Value::List faults_of(const BuiltTrial& trial) {
+  Value::List all;
+  for (const TrialFit& fit : trial.fits) {
+    const Value& health = fit.summary["health"];
+    if (!health.is_list()) continue;
+    for (const Value& verdict : health.list()) {
+      const auto is_same = [&](const Value& other) { return other["kind"] == verdict["kind"]; };
+      if (verdict["confidence"] != Value("low") && std::ranges::none_of(all, is_same)) all.push_back(verdict);
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
 TrialEnd end_of(const StudyPlan& plan, const SharedStudy& study, const BuiltTrial& trial) {
   TrialEnd end;
   const std::size_t objectives = plan.objectives().size();
@@ -96,6 +115,7 @@ TrialEnd end_of(const StudyPlan& plan, const SharedStudy& study, const BuiltTria
                         {"parent", trial.trial->segment.parent ? Value(*trial.trial->segment.parent) : Value()},
                         {"ran", stack > 1 ? "stack of " + std::to_string(stack) : std::string("alone")}};
   if (measured.wall > 0) end.info.set("speed", measured.sums());
+  if (Value::List faults = faults_of(trial); !faults.empty()) end.info.set("health", std::move(faults));
   if (!failure.empty()) {
     end.state = TrialState::failed;
     end.info.set("reason", failure);

@@ -325,6 +325,9 @@ void TrialFits::train(std::span<const Member> members, bool axis) {
     const std::vector<Value> summaries = with_torch_errors([&] {
       const FitPlan& plan = *plans_.of(*members.front().second);
       FitCompany company{.observers = {}, .passes = {}, .speed = &speed_};
+      for (const FitAddition& addition : additions_of(plan.options)) {
+        if (addition.join_trials) addition.join_trials(plan, fits, axis, company);
+      }
       if (plan_.addition().join_fits) plan_.addition().join_fits(plan, at_work(members), company);
       return run_fits(plan, fits, axis, company);
     });

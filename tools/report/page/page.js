@@ -25,7 +25,10 @@ function heading(stage) {
     make(page, 'p', `Fixed: ${change} because of ${fix.kind} at step ${fix.step}, ${from}. ${fix.evidence}.`);
   }
   for (const verdict of stage.health ?? []) {
-    const found = `${verdict.kind} (${verdict.confidence} confidence, after ${verdict.step} steps): ${verdict.evidence}.`;
+    const {trials, count, ended} = verdict;
+    const others = trials?.length < count ? ', …' : '';
+    const where = trials ? ` in ${count} of ${ended} trials (${trials.join(', ')}${others}); in trial ${trials[0]}` : '';
+    const found = `${verdict.kind}${where} (${verdict.confidence} confidence, after ${verdict.step} steps): ${verdict.evidence}.`;
     make(page, 'p', `${found} Remedy: ${verdict.remedy}`);
   }
   if (stage.floor) {

@@ -66,8 +66,7 @@ struct CompanyBytes {
   std::int64_t between = 0;  // between two steps
 };
 
-// The additions of a room above `train` to each stage lab.fit that runs by itself: options, and company for the fit.
-// Fits that a sweep or an ensemble builds have the options, but no company.
+// The additions of a room above `train` to each lab.fit: options, and company for the fit.
 struct FitAddition {
   std::vector<Option> options;
   std::vector<Option> callbacks;  // functions in the option `on`, which the room calls itself
@@ -78,10 +77,14 @@ struct FitAddition {
   std::function<void(const FitPlan& plan)> check = {};
   // May be null: the company holds no tensors.
   std::function<CompanyBytes(const FitPlan& plan)> bytes = {};
-  // A warning where the options ask for something that only the company does; empty where they do not. May be null.
+  // A warning where the options of a fit that a sweep or an ensemble builds ask for something that is not done there;
+  // empty where they do not. May be null.
   std::function<std::string(const FitPlan& plan)> missed = {};
-  // Called after the plan was made, before the fit begins.
+  // Called after the plan was made, before a fit begins that is a stage by itself.
   std::function<void(const FitPlan& plan, FitMember& member, FitCompany& company)> join;
+  // The same for fits that a sweep or an ensemble builds, those that train together; see run_fits(). May be null.
+  std::function<void(const FitPlan& plan, std::span<FitMember> members, bool axis, FitCompany& company)> join_trials =
+      {};
   // StageKind::publish() of a fit; returns a line, or an empty text. May be null.
   std::function<std::string(const Value& summary, const std::filesystem::path& run)> publish = {};
 };

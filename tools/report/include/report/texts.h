@@ -16,6 +16,8 @@ namespace trainlab::report {
 std::string summary_text(const Value& summary);
 // A line for each of the warnings in a summary, which are a list or nil.
 std::string warnings_text(const Value& warnings);
+// The verdicts on the health of a training, or of the trials of a study, two lines each.
+std::string health_text(const Value& health);
 // "91 % training, 6 % evaluation, 2 % checkpoints": what took 1 % of the time or more, the most first; empty where that
 // is not known. `speed`: the field of a summary.
 std::string shares_text(const Value& speed);
