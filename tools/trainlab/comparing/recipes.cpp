@@ -279,8 +279,8 @@ int compare_recipes(const Arguments& given, Question question) {
                               .a = a.shown(),
                               .b = b.shown(),
                               .is_interrupted = !is_whole};
-  if (is_whole || given.has("json")) tell(given, comparison, question);
-  if (is_whole) return 0;
+  const int code = is_whole || given.has("json") ? tell(given, comparison, question) : 0;
+  if (is_whole) return code;
   say(given, "to continue: the same command again");
   return trainer.outcome.code;
 }
