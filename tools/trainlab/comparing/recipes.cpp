@@ -143,6 +143,7 @@ Record opened(const Arguments& given, const Value& asked, const std::string& nam
   if (given.has("out")) {
     Record record(absolute_path(given.flags["out"].string()), asked);
     if (record.read()) return record;
+    check_outside_runs(record.folder());
     std::error_code ignored;
     if (fs::exists(record.folder(), ignored) && !fs::is_empty(record.folder(), ignored)) {
       throw usage_error("the folder " + record.folder().string() + " is not empty and holds no comparison")
