@@ -73,6 +73,11 @@ void check_compare(const Arguments& given) {
   if (given.has("html")) report::check_page(given.flags["html"].string());
   check_parameters(given, "a");
   check_parameters(given, "b");
+  for (const std::string& word : given.words) {
+    std::error_code ignored;
+    if (std::filesystem::exists(with_latest(absolute_path(word)), ignored)) continue;
+    throw usage_error("there is no recipe and no folder of runs " + word);
+  }
   const bool of_runs = is_folder(given.words.front());
   if (given.words.size() == 2 && is_folder(given.words.back()) != of_runs) {
     throw usage_error("expected two recipes or two folders of runs, found " + given.words.front() + " and " +
