@@ -211,7 +211,8 @@ class Find(CliTest):
         for command in ("find lr", "profile"):
             for name, said in (("r.lua", "is there already, and is no file of changes"),
                                (".", "expected a file, found the folder ")):
-                self.assert_said(self.run_program(*command.split(), "r.lua", "--apply", name, code=2), "--apply: ", said)
+                result = self.run_program(*command.split(), "r.lua", "--apply", name, code=2)
+                self.assert_said(result, "--apply: ", said)
         self.assert_said(self.run_program("find", "lr", "r.lua", "--apply", "no/rate.toml", code=2), "--apply: cannot")
         self.assertEqual((self.folder / "r.lua").read_text(), text)
 

@@ -25,8 +25,8 @@ endif()
 # headers. A test file without a test case fails; hidden cases, [.tag], run only by hand. LibTorch uses one thread in
 # these tests unless a test asks for more. A test that leaves a file in the folder in which it was started, or in its
 # home, has failed. The files ON_STAND_IN make a second test each, core/value@stand_in, whose tensors live on the
-# stand-in device (tests/support/stand_in_device.h), and where there is a GPU a third one, core/value@cuda, whose tensors
-# live there.
+# stand-in device (tests/support/stand_in_device.h), and where there is a GPU a third one, core/value@cuda, whose
+# tensors live there.
 function(trainlab_tests)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "MODULE;TIMEOUT" "FILES;DEPENDS;ENVIRONMENT;ON_STAND_IN")
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_MODULE OR NOT arg_FILES)
