@@ -121,6 +121,14 @@ const char* special_file(const fs::path& path) {
   return S_ISCHR(status.st_mode) || S_ISBLK(status.st_mode) ? "a device" : nullptr;
 }
 
+// Raises Error{recipe} where a file would take the place of a pipe, a device or a socket.
+void check_replaces_no_special_file(const fs::path& path) {
+  const char* const found = special_file(path);
+  if (!found) return;
+  throw recipe_error("cannot write " + path.string() + ": expected a regular file or nothing, found " + found)
+      .hint("a file takes the place of what is there; name another path");
+}
+
 // Opens a new file beside `path`. Names that an earlier process of the same id has left are passed over.
 std::pair<int, fs::path> open_temporary(const fs::path& path) {
   while (true) {
@@ -156,10 +164,7 @@ ScopedFileCalls::ScopedFileCalls(FileCalls& calls) : before_(current_calls.excha
 ScopedFileCalls::~ScopedFileCalls() { current_calls = before_; }
 
 void write_atomic(const fs::path& path, const std::function<void(const Append&)>& write, FolderSync folder_sync) {
-  if (const char* found = special_file(path)) {
-    throw recipe_error("cannot write " + path.string() + ": expected a regular file or nothing, found " + found)
-        .hint("a file takes the place of what is there; name another path");
-  }
+  check_replaces_no_special_file(path);
   const auto [fd, temporary] = open_temporary(path);
   try {
     Descriptor file(fd, path);
@@ -236,10 +241,26 @@ std::string first_bytes(const fs::path& path, std::size_t most) {
   return bytes;
 }
 
-void check_can_write(const std::string& flag, const fs::path& path) {
-  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
-  if (::access(folder.c_str(), W_OK | X_OK) == 0) return;
-  throw usage_error(flag + ": cannot write " + path.string() + ": " + std::strerror(errno));
+void check_output(const std::string& flag, const fs::path& path) {
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored)) throw usage_error("expected a file, found the folder " + path.string()).in(flag);
+  try {
+    check_replaces_no_special_file(path);
+    const auto [fd, temporary] = open_temporary(path);
+    file_calls().close(fd);
+    file_calls().remove(temporary);
+  } catch (const Error& error) {
+    throw usage_error(error.message()).in(flag).hint(error.hint());
+  }
+}
+
+std::optional<std::string> output_failure(const std::string& flag, const std::function<void()>& write) {
+  try {
+    write();
+    return std::nullopt;
+  } catch (const std::exception& exception) {
+    return flag + ": " + as_error(exception).headline();
+  }
 }
 
 void make_directories(const fs::path& path) {

@@ -7,7 +7,8 @@
 
 namespace trainlab {
 
-void check_replaces_trace(const std::filesystem::path& file) {
+void check_trace(const std::filesystem::path& file) {
+  check_output("--trace", file);
   const std::string begin = first_bytes(file, trace_file_beginning.size());
   if (begin.empty() || begin == trace_file_beginning) return;
   throw usage_error("--trace: " + file.string() + " is there already, and is no trace of trainlab")

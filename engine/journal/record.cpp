@@ -47,7 +47,7 @@ void Record::watch(ProgressStyle style, std::function<double()> mean_loss,
 std::optional<Checkpoint> Record::newest(std::string_view from) {
   std::optional<Checkpoint> found = checkpoints_->newest();
   if (found || !fs::exists(rows_path())) return found;
-  if (fs::file_size(rows_path()) > 0) stage_.say("there is no checkpoint: this starts again from " + std::string(from));
+  stage_.say_damage("there is no checkpoint: this starts again from " + std::string(from));
   truncate_file(rows_path(), 0);
   return found;
 }

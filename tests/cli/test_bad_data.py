@@ -425,8 +425,8 @@ class Pipes(CliTest):
         self.train("--quiet", "--out", "run")
         result = self.run_program("report", "run", "--html", ".", code=2)
         self.assert_said(result, "--html: expected a file, found the folder .")
-        result = self.run_program("report", "run", "--html", "t.db", code=1)
-        self.assert_said(result, "expected a regular file or nothing, found a pipe")
+        result = self.run_program("report", "run", "--html", "t.db", code=2)
+        self.assert_said(result, "--html: cannot write t.db: expected a regular file or nothing, found a pipe")
 
 
 class Reading(CliTest):

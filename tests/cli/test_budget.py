@@ -45,6 +45,12 @@ class Budget(CliTest):
         self.assertIn("test.accuracy", summary["metrics"])
         self.assertTrue([path for path in (run / "checkpoints").glob("best-*.safetensors") if tensors(path)])
 
+    def test_a_budget_is_no_length(self):
+        self.recipe(epochs="nil")
+        result = self.train("--within", "5 s", code=1)
+        self.assert_said(result, "r.lua:2: epochs: expected a length, found none",
+                         "--within and lab.budget bound a whole run, and are no length")
+
     def test_parts_that_take_longer_than_the_time(self):
         """A test part of ninety-six batches, whose loss takes some time, in a second."""
         loss = """function(out, batch)

@@ -483,7 +483,7 @@ class Lists(CliTest):
 
     def test_report(self):
         result = self.run_program("report", "runs/r/001")
-        for text in ("f (fit): done", "val.loss", "12 steps", "seed 1, cpu, 1 threads"):
+        for text in ("f (fit): done", "val.loss", "12 steps", "seed 1, cpu, 1 thread, "):
             self.assertIn(text, result.out, result)
         both = self.run_program("report", "runs/r/001", "runs/r/002")
         self.assertIn("failed: r.lua:10: no luck", both.out, both)

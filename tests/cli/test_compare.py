@@ -137,7 +137,7 @@ class Training(Compare):
 
     def check_page(self, text, *arguments):
         """The page of a comparison that has ended, which trains nothing."""
-        self.assertEqual(self.compare("a.lua", *arguments, "--html", "p.html").out, "p.html\n")
+        self.assertEqual(self.compare("a.lua", *arguments, "--html", "p.html").out, text)
         page = shown_by_scripts(self, self.folder / "p.html")
         self.assertEqual(page["title"], text.splitlines()[0])
         times, values = ({one["label"]: one["data"] for one in chart["sets"]} for chart in page["charts"])
@@ -265,7 +265,8 @@ class BadInput(Compare):
                      "--target", "val.loss", *NEVER)
         self.refused("--target: expected", "a.lua", "--target", "val.loss=nan", *NEVER)
         self.refused("needs a second recipe, or parameters that differ", "a.lua", *TARGET)
-        self.refused("there is no recipe b.lua", "a.lua", "b.lua", *TARGET)
+        for missing in ("b.lua", "folder"):
+            self.refused(f"there is no recipe and no folder of runs {missing}", "a.lua", missing, *TARGET)
         self.refused("one or two seeds say nothing", "a.lua", *TARGET, *NEVER, "--seeds", "1")
         self.refused("--not-worse: expected a number above 0", "a.lua", *TARGET, *NEVER, "--not-worse", "0")
         self.refused("--b: expected NAME=VALUE, found \"rate\"", "a.lua", *TARGET, "--b", "rate")

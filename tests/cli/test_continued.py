@@ -276,6 +276,7 @@ class Finished(CliTest):
         summary["out"] = str(self.folder / "moved")
         self.assertEqual(self.run_program("resume", "moved", "--json").json(), summary)
         self.assertIn("  in     moved\n", self.run_program("resume", "moved").out)
+        self.assertIn("  in     moved\n", self.run_program("report", "moved").out)
         # Also of stages that do not lie at the top.
         self.write("two.lua", fit().replace("return lab.fit", "return lab.run(lab.fit") + ") and nil")
         self.train("--out", "two", recipe="two.lua")

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import unittest
@@ -210,6 +211,13 @@ class DamagedCheckpoint(CliTest):
             path.write_bytes(b"")
         result = self.run_program("resume", run, "--quiet")
         self.assert_said(result, "damage: no complete checkpoint is left; this starts again from the first step")
+        self.assert_same_end(run, self.whole())
+
+    def test_no_checkpoint(self):
+        run = self.interrupted()
+        shutil.rmtree(run / "checkpoints")
+        result = self.run_program("resume", run, "--quiet")
+        self.assert_said(result, "there is no checkpoint: this starts again from the first step")
         self.assert_same_end(run, self.whole())
 
 

@@ -209,9 +209,10 @@ class Find(CliTest):
     def test_a_file_of_something_else_is_not_replaced(self):
         text = self.recipe().read_text()
         for command in ("find lr", "profile"):
-            for name in ("r.lua", "."):
-                self.assert_said(self.run_program(*command.split(), "r.lua", "--apply", name, code=2),
-                                 "is there already, and is no file of changes")
+            for name, said in (("r.lua", "is there already, and is no file of changes"),
+                               (".", "expected a file, found the folder ")):
+                result = self.run_program(*command.split(), "r.lua", "--apply", name, code=2)
+                self.assert_said(result, "--apply: ", said)
         self.assert_said(self.run_program("find", "lr", "r.lua", "--apply", "no/rate.toml", code=2), "--apply: cannot")
         self.assertEqual((self.folder / "r.lua").read_text(), text)
 

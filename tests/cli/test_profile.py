@@ -377,7 +377,7 @@ class Profile(CliTest):
     def test_a_page_that_cannot_be_written(self):
         self.recipe()
         away = self.run_program("profile", "r.lua", "--html", "no/folder/p.html", code=2)
-        self.assert_said(away, "--html: cannot write ", "no/folder/p.html: No such file or directory")
+        self.assert_said(away, "--html: cannot create ", "no/folder/p.html: No such file or directory")
         self.assertNotIn("measuring", away.err)
         self.write("folder/x", "")
         full = self.run_program("profile", "r.lua", "--seconds", "0.3", "--threads", "1", "--html", "p.html", code=3,

@@ -23,9 +23,10 @@ endif()
 # One program, test_core, linked to the module and to DEPENDS; for each file test_value.cpp a ctest test core/value,
 # label unit. Files that are not named test_… are shared by the others. The tests also see the module's private
 # headers. A test file without a test case fails; hidden cases, [.tag], run only by hand. LibTorch uses one thread in
-# these tests unless a test asks for more. The files ON_STAND_IN make a second test each, core/value@stand_in, whose
-# tensors live on the stand-in device (tests/support/stand_in_device.h), and where there is a GPU a third one,
-# core/value@cuda, whose tensors live there.
+# these tests unless a test asks for more. A test that leaves a file in the folder in which it was started, or in its
+# home, has failed. The files ON_STAND_IN make a second test each, core/value@stand_in, whose tensors live on the
+# stand-in device (tests/support/stand_in_device.h), and where there is a GPU a third one, core/value@cuda, whose
+# tensors live there.
 function(trainlab_tests)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "MODULE;TIMEOUT" "FILES;DEPENDS;ENVIRONMENT;ON_STAND_IN")
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_MODULE OR NOT arg_FILES)
@@ -78,7 +79,7 @@ function(trainlab_tests)
       endif()
       set(scratch "${CMAKE_BINARY_DIR}/tests/scratch/${name}")
       add_test(NAME ${name} COMMAND
-        bash "${CMAKE_SOURCE_DIR}/tests/support/in_scratch" "${scratch}"
+        bash "${CMAKE_SOURCE_DIR}/tests/support/in_scratch" --leaves-nothing "${scratch}"
         $<TARGET_FILE:${target}> --filenames-as-tags --warn NoTests "[#${stem}]~[.]")
       set(device_environment "TRAINLAB_TEST_DEVICE=${device}")
       if(device STREQUAL cuda)

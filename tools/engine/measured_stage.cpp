@@ -1,7 +1,7 @@
 #include "measured_stage.h"
 
 #include "core/files.h"
-#include "report/texts.h"
+#include "report/page.h"
 #include "run/applied.h"
 
 namespace trainlab {
@@ -43,18 +43,17 @@ void MeasuredStage::require_fit(const WhatToMeasure& what, const std::string& wh
       .hint(why);
 }
 
-void MeasuredStage::check_output(const std::string& flag) const {
-  if (request().has(flag)) check_can_write("--" + flag, *request().path(flag));
-}
-
 void MeasuredStage::check_page() const {
-  check_output("html");
-  if (request().has("html")) report::check_replaces_page(*request().path("html"));
+  if (request().has("html")) report::check_page(*request().path("html"));
 }
 
 void MeasuredStage::check_apply() const {
-  check_output("apply");
-  if (request().has("apply")) check_replaces_changes(*request().path("apply"));
+  if (request().has("apply")) check_changes(*request().path("apply"));
+}
+
+int MeasuredStage::end_with(const std::vector<std::string>& failures) {
+  for (const std::string& failure : failures) run().say_damage(failure);
+  return failures.empty() ? 0 : static_cast<int>(ErrorKind::run);
 }
 
 StageResult MeasuredStage::run_stage(const std::shared_ptr<const Spec>& stage) {

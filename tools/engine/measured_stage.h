@@ -42,13 +42,13 @@ class MeasuredStage : public Execution {
   // Error{usage} for a task, with the hint `why`.
   static void require_fit(const WhatToMeasure& what, const std::string& why);
 
-  // Asked before anything is measured: Error{usage} where the file of this flag, if it is given, cannot be written,
-  // which would be noticed at the end only.
-  void check_output(const std::string& flag) const;
-  // The same of --html, whose file may replace none but a former page.
+  // Asked before anything is measured: Error{usage} where the file of --html, if that is given, cannot be written, and
+  // where it would replace another file than a page.
   void check_page() const;
   // The same of --apply, whose file may replace none but a former file of changes.
   void check_apply() const;
+  // After the result was sent: says which outputs could not be written, and returns the exit code.
+  int end_with(const std::vector<std::string>& failures);
 
  private:
   StageResult run_stage(const std::shared_ptr<const Spec>& stage) final;

@@ -7,7 +7,7 @@
 #include "core/files.h"
 #include "embedded/chart_library.h"
 #include "embedded/page.h"
-#include "report/texts.h"
+#include "report/page.h"
 
 namespace trainlab::report {
 
@@ -55,9 +55,8 @@ std::string page_text(const Value& data, std::initializer_list<std::string_view>
 }
 
 // The first bytes of a page of any version hold its title.
-void check_replaces_page(const std::filesystem::path& file) {
-  if (std::filesystem::is_directory(file))
-    throw usage_error("--html: expected a file, found the folder " + file.string());
+void check_page(const std::filesystem::path& file) {
+  check_output("--html", file);
   constexpr std::size_t head = 1000;
   const std::string begin = first_bytes(file, head);
   if (begin.empty() ||
@@ -65,6 +64,10 @@ void check_replaces_page(const std::filesystem::path& file) {
     return;
   throw usage_error("--html: " + file.string() + " is there already, and is no page of trainlab")
       .hint("a new file, or the name of a page that may be replaced: --html report.html");
+}
+
+std::optional<std::string> page_failure(const std::filesystem::path& file, const std::function<std::string()>& page) {
+  return output_failure("--html", [&] { write_atomic(file, page()); });
 }
 
 }  // namespace trainlab::report

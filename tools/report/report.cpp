@@ -28,9 +28,10 @@ constexpr std::size_t most_metrics = 8;  // columns of the table; the curves sho
 
 std::string manifest_text(const fs::path& run, const Manifest& manifest) {
   std::string text = shown_line(run) + ": " + manifest.recipe + ", begun " + manifest.started + "\n";
+  const int threads = manifest.training_threads();
   text += "  seed " + to_json(manifest.setting("seed")) + ", " + manifest.setting("device").string() + ", " +
-          std::to_string(manifest.training_threads()) + " threads, trainlab " + manifest.trainlab + ", LibTorch " +
-          manifest.libtorch + "\n";
+          std::to_string(threads) + (threads == 1 ? " thread" : " threads") + ", trainlab " + manifest.trainlab +
+          ", LibTorch " + manifest.libtorch + "\n";
   for (const auto& [name, value] : manifest.parameters) {
     text += "  --" + name + " " + (value.is_string() ? value.string() : to_json(value)) + "\n";
   }

@@ -11,7 +11,8 @@ namespace {
 StageView view(const StageRecord& record, const fs::path& folder, bool is_running) {
   StageView stage{.name = record.name, .kind = record.kind, .folder = folder, .summary = {}, .is_running = is_running};
   // The summary in a run's own folder may be that of another stage: the last one that was run. A trial's is its fit's.
-  Value summary = read_summary(folder);
+  // Its `out` is the present folder, because the run may have been moved or copied.
+  Value summary = read_stage_summary(folder);
   std::error_code ignored;
   if (!fs::exists(manifest_path(folder), ignored) || summary["name"] == Value(record.name))
     stage.summary = std::move(summary);

@@ -247,7 +247,9 @@ class Parser {
       if (command.check) command.check(result_);
       return;
     }
-    if (count < command.words.least) throw usage_error("`trainlab " + command.name + "` needs " + command.words.what);
+    if (count < command.words.least) {
+      throw usage_error("`trainlab " + command.name + "` needs " + command.words.what).hint(usage_line(command));
+    }
     if (count > command.words.most) {
       throw usage_error("`trainlab " + command.name + "` takes " + command.words.what + ", found \"" +
                         result_.words[command.words.most] + "\" after it");
@@ -256,7 +258,7 @@ class Parser {
       throw usage_error("`trainlab " + command.name + "` takes " + command.words.what + ", found \"\"");
     const std::vector<std::string>& choices = command.words.choices;
     if (!choices.empty() && std::ranges::find(choices, result_.words.front()) == choices.end()) {
-      throw usage_error("trainlab " + command.name + ": expected " + listed(choices) + ", found \"" +
+      throw usage_error("`trainlab " + command.name + "`: expected " + listed(choices) + ", found \"" +
                         result_.words.front() + "\"")
           .hint("trainlab " + command.name + " " + choices.front() + " RECIPE.lua");
     }

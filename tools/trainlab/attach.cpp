@@ -144,8 +144,8 @@ std::optional<Value> await_answer(const Asking& asking, const fs::path& run, con
 void take_trace(const fs::path& from, const fs::path& to) {
   std::error_code failed;
   if (!fs::exists(from, failed)) {
-    throw run_error("--trace: the training ended before steps were recorded")
-        .hint("another training of the run may be longer: ask again");
+    throw run_error(
+        "the training ended before steps were recorded; another training of the run may be longer: ask again");
   }
   fs::rename(from, to, failed);
   if (failed) write_atomic(to, read_file(from));  // on another disk
@@ -164,10 +164,7 @@ void check_attach(const Arguments& given) {
 int attach(const Arguments& given) {
   const fs::path run = find_run(given.flags["attach"].string());
   const fs::path trace = given.has("trace") ? absolute_path(given.flags["trace"].string()) : fs::path();
-  if (!trace.empty()) {
-    check_can_write("--trace", trace);
-    check_replaces_trace(trace);
-  }
+  if (!trace.empty()) check_trace(trace);
   const StageRecord stage = training_stage(run);
   const double seconds = given.has("seconds") ? given.flags["seconds"].number() : usual_seconds;
 
@@ -181,6 +178,8 @@ int attach(const Arguments& given) {
     return tell(Outcome{.code = 128 + signal}, given.has("json"), "profile");
   }
   if ((*answer)["error"].is_string()) throw run_error("--attach: " + (*answer)["error"].string());
+  const std::optional<std::string> failure =
+      trace.empty() ? std::nullopt : output_failure("--trace", [&] { take_trace(asking.trace_path(), trace); });
   if (given.has("json")) {
     Value value = (*answer)["value"];
     value.set("run", run.string());
@@ -188,8 +187,7 @@ int attach(const Arguments& given) {
   } else {
     print((*answer)["text"].string());
   }
-  if (!trace.empty()) take_trace(asking.trace_path(), trace);
-  return 0;
+  return end_with(failure);
 }
 
 }  // namespace

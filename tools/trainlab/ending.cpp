@@ -8,6 +8,7 @@
 
 #include "core/files.h"
 #include "core/printable.h"
+#include "report/page.h"
 #include "report/texts.h"
 #include "run/folder.h"
 #include "run/shell_word.h"
@@ -147,6 +148,16 @@ int tell(const Outcome& outcome, bool json, const std::string& kind) {
     if (interrupted) complain(go_on);
   }
   return outcome.code;
+}
+
+std::optional<std::string> page_failure(const Arguments& given, const std::function<std::string()>& page) {
+  return given.has("html") ? report::page_failure(given.flags["html"].string(), page) : std::nullopt;
+}
+
+int end_with(const std::optional<std::string>& failure) {
+  if (!failure) return 0;
+  complain("trainlab: " + *failure + "\n");
+  return static_cast<int>(ErrorKind::run);
 }
 
 void say(const Arguments& given, const std::string& line) {

@@ -71,11 +71,20 @@ std::string difference(const TriedWith& with, const Request& request) {
 }
 
 AppliedChanges read_changes(const std::filesystem::path& file) {
-  const Value read = parse_toml(read_file_of("--apply", file), file.string());
   const auto wrong = [&](const std::string& what) {
     return usage_error("--apply " + file.string() + ": " + what)
         .hint("`trainlab profile RECIPE.lua --apply FILE` and `trainlab find` write such a file");
   };
+  const std::string text = read_file_of("--apply", file);
+  Value read;
+  try {
+    read = parse_toml(text, file.string());
+  } catch (const Error& error) {
+    throw wrong("expected a file of changes, found what is " + error.message() + " in line " +
+                std::to_string(error.line()));
+  }
+  if (read["recipe"].is_nil() && read["stage"].is_nil() && read["set"].is_nil())
+    throw wrong("expected a file of changes, found TOML that has neither recipe nor stage nor set");
   AppliedChanges changes;
   for (const auto& [name, to] : {std::pair("recipe", &changes.with.recipe), std::pair("stage", &changes.stage)}) {
     if (!read[name].is_string()) throw wrong(std::string("expected a text under ") + name);
@@ -121,7 +130,8 @@ TriedWith tried_with(const Request& request, std::span<const std::pair<std::stri
           .threads = given_or_auto(request, "threads")};
 }
 
-void check_replaces_changes(const std::filesystem::path& file) {
+void check_changes(const std::filesystem::path& file) {
+  check_output("--apply", file);
   if (!std::filesystem::exists(std::filesystem::symlink_status(file))) return;
   try {
     read_changes(file);

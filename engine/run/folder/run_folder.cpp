@@ -15,6 +15,7 @@
 #include "core/host.h"
 #include "core/temporaries.h"
 #include "run/folder.h"
+#include "run/latest.h"
 #include "run/manifest.h"
 
 namespace trainlab {
@@ -93,10 +94,30 @@ std::optional<int> run_number(const std::string& name) {
   return is_number ? std::optional(std::stoi(name)) : std::nullopt;
 }
 
+void check_outside_runs(const fs::path& folder) {
+  std::error_code ignored;
+  const fs::path named = fs::absolute(folder).lexically_normal();
+  const fs::path meant = with_latest(named, [](const fs::path& runs) {
+    const fs::path run = latest_run(runs);
+    return run.empty() ? runs / "latest" : run;
+  });
+  if (meant != named) {
+    throw usage_error("no run can begin in " + named.string() + ", which stands for " + meant.string())
+        .hint("choose another --out");
+  }
+  // Where symbolic links lead, as far as the path exists.
+  const fs::path real = fs::weakly_canonical(named, ignored);
+  const std::optional<fs::path> run = run_around((real.empty() ? named : real).parent_path());
+  if (!run) return;
+  throw usage_error("no run can begin in " + named.string() + ", which lies in the run " + run->string())
+      .hint("choose another --out, or start the command in a folder outside of runs");
+}
+
 RunFolder::RunFolder(fs::path path, fs::path root) : path_(std::move(path)), root_(std::move(root)) {}
 
 RunFolder RunFolder::allocate(const fs::path& base, const std::string& name) {
   const fs::path parent = base / "runs" / name;
+  check_outside_runs(parent / "001");
   const fs::path root = existing_part(parent);
   while (true) {
     make_directories(parent);
@@ -115,6 +136,8 @@ RunFolder RunFolder::allocate(const fs::path& base, const std::string& name) {
 
 RunFolder RunFolder::open(const fs::path& given) {
   const fs::path path = fs::absolute(given).lexically_normal();
+  std::error_code ignored;
+  if (!fs::exists(manifest_path(path), ignored)) check_outside_runs(path);
   fs::path root = existing_part(path);
   if (root == path) root.clear();
   make_directories(path);

@@ -162,7 +162,10 @@ void plan_length(FitPlan& plan, const RunSettings& settings) {
   if (fit.given("time")) {
     plan.time_budget = time_in_seconds(fit, "time");
   } else if (!epochs && !steps && !flops && settings.extended.empty()) {
-    throw fit.error("epochs", "expected a length, found none").hint("epochs = 10, steps = 5000 or time = \"10 min\"");
+    throw fit.error("epochs", "expected a length, found none")
+        .hint(
+            "epochs = 10, steps = 5000, time = \"10 min\" or flops = 1e15; --within and lab.budget bound a whole run, "
+            "and are no length");
   }
   if (settings.counts_flops && !std::isfinite(plan.sample_flops())) {
     throw fit.error("", "nobody knows the FLOPs of this fit, and lab.budget has flops")

@@ -254,11 +254,26 @@ TEST_CASE("read_file reads all bytes, and no more than allowed") {
 
 TEST_CASE("whether a file could be written is known without writing it") {
   const fs::path folder = fresh_folder("could-write");
-  check_can_write("--trace", folder / "t.json");
+  const auto refusal = [](const fs::path& path) { return error_of([&] { check_output("--trace", path); }); };
+  check_output("--trace", folder / "t.json");
   CHECK(fs::is_empty(folder));
-  const fs::path away = folder / "no" / "t.json";
-  CHECK(error_of([&] { check_can_write("--trace", away); }) ==
-        "--trace: cannot write " + away.string() + ": No such file or directory");
+  const fs::path away = folder / "no" / "t.json", pipe = folder / "pipe";
+  CHECK(refusal(away) == "--trace: cannot create " + away.string() + ": No such file or directory");
+  CHECK(refusal(folder) == "--trace: expected a file, found the folder " + folder.string());
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  CHECK(refusal(pipe).find("--trace: cannot write " + pipe.string() + ": expected a regular file or nothing") == 0);
+  CHECK(refusal(folder / std::string(250, 'x')).find("File name too long") != std::string::npos);
+  FailingCalls full(1, ENOSPC);
+  const ScopedFileCalls guard(full);
+  CHECK(refusal(folder / "t.json").find("--trace: disk full or failing: cannot create ") == 0);
+}
+
+TEST_CASE("an output that cannot be written is told in a line, and raises nothing") {
+  const fs::path folder = fresh_folder("output");
+  CHECK_FALSE(output_failure("--html", [&] { write_atomic(folder / "p", "x"); }));
+  CHECK(output_failure("--html", [&] { write_atomic(folder / "no" / "p", "x"); }) ==
+        "--html: cannot create " + (folder / "no" / "p").string() + ": No such file or directory");
+  CHECK(output_failure("--html", [] { throw std::bad_alloc(); }) == "--html: out of memory");
 }
 
 TEST_CASE("folders are made with their parents, and only once") {

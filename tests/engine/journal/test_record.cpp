@@ -148,6 +148,9 @@ TEST_CASE("a lost start is said and its rows are cut") {
   CHECK_FALSE(Record(stage_in(folder.path(), &said)).newest("the beginning"));
   CHECK(said == std::vector<std::string>{"there is no checkpoint: this starts again from the beginning"});
   CHECK(rows_of(folder.path()).empty());
+  // Also where no row was written yet: the steps before the first validation are lost.
+  CHECK_FALSE(Record(stage_in(folder.path(), &said)).newest("the beginning"));
+  CHECK(said.size() == 2);
 }
 
 TEST_CASE("a record without a folder keeps nothing") {

@@ -123,6 +123,35 @@ TEST_CASE("one holder at a time, named to the second") {
   CHECK(RunFolder::open(run).existed());
 }
 
+TEST_CASE("no run begins within another one") {
+  const fs::path base = empty_folder("within");
+  const fs::path run = base / "runs/digits/001";
+  fs::create_directories(run / "checkpoints");
+  write_manifest(run, {});
+  write_atomic(run / "summary.json", R"({"status": "done"})");
+  fs::create_directory_symlink(run / "checkpoints", base / "link");
+  const auto refuses = [&](const fs::path& folder, const std::string& text) {
+    CHECK_THROWS_WITH(RunFolder::open(folder), Catch::Contains(text));
+    CHECK(kind_of([&] { RunFolder::open(folder); }) == ErrorKind::usage);
+  };
+  const std::string within = ", which lies in the run " + run.string();
+  refuses(run / "sub", "no run can begin in " + (run / "sub").string() + within);
+  refuses(run / "checkpoints", within);
+  refuses(run / "a/../b/c", within);
+  refuses(base / "link", within);
+  refuses(base / "link/sub", within);
+  refuses(base / "runs/digits/latest", ", which stands for " + run.string());
+  refuses(base / "runs/digits/latest/sub", ", which stands for " + (run / "sub").string());
+  // The folder in which a command is started.
+  CHECK_THROWS_WITH(RunFolder::allocate(run, "digits"), Catch::Contains(within));
+  CHECK_FALSE(fs::exists(run / "runs"));
+  CHECK_FALSE(fs::exists(run / "sub"));
+
+  CHECK(RunFolder::open(run).existed());
+  CHECK(RunFolder::open(base / "runs/other/latest").path() == base / "runs/other/latest");
+  CHECK(RunFolder::allocate(base, "digits").path() == base / "runs/digits/002");
+}
+
 TEST_CASE("folders that are refused") {
   const fs::path base = empty_folder("refused");
   write_atomic(base / "thesis.tex", "x");

@@ -96,24 +96,31 @@ class FindExecution final : public MeasuredStage {
     }
     mute();  // the many trainings of a search would print the same again and again
     const auto say = [this](const std::string& line) { run().say(line); };
-    tell(what, with_torch_errors([&] {
-           return finder_.find({.registry = registry(), .fit = what.stage, .settings = settings, .say = say});
-         }));
-    return 0;
+    return tell(what, with_torch_errors([&] {
+                  return finder_.find({.registry = registry(), .fit = what.stage, .settings = settings, .say = say});
+                }));
   }
 
-  void tell(const WhatToMeasure& what, Found found) {
+  int tell(const WhatToMeasure& what, Found found) {
     const std::string stage = what.stage.string("name");
+    std::vector<std::string> failures;
     if (request().has("apply")) {
-      write_changes(
-          *request().path("apply"),
-          {.with = tried_with(request(), run().sources()), .stage = stage, .set = std::move(found.set), .threads = {}});
+      const auto failure = output_failure("--apply", [&] {
+        write_changes(
+            *request().path("apply"),
+            {.with = tried_with(request(), run().sources()), .stage = stage, .set = found.set, .threads = {}});
+      });
+      if (failure) failures.push_back(*failure);
     }
-    if (!request().has("json")) return send(found.text + (what.note.empty() ? "" : what.note + " was searched for\n"));
-    if (!what.note.empty()) found.value.set("note", what.note);
-    found.value.set("recipe", shown_name());
-    found.value.set("stage", stage);
-    send_json(found.value);
+    if (request().has("json")) {
+      if (!what.note.empty()) found.value.set("note", what.note);
+      found.value.set("recipe", shown_name());
+      found.value.set("stage", stage);
+      send_json(found.value);
+    } else {
+      send(found.text + (what.note.empty() ? "" : what.note + " was searched for\n"));
+    }
+    return end_with(failures);
   }
 
   const Finder& finder_;

@@ -111,8 +111,7 @@ class ProfileExecution final : public BesideExecution {
       }
     }
     check_page();
-    check_output("trace");
-    if (request().has("trace")) check_replaces_trace(*request().path("trace"));
+    if (request().has("trace")) check_trace(*request().path("trace"));
     check_apply();
     check_outputs_differ();
     if (request().has("quality") && request().options["quality"].number() < least_quality) {
@@ -256,13 +255,13 @@ class ProfileExecution final : public BesideExecution {
     const std::string interrupted = found.is_interrupted ? "the profile was interrupted" : "";
     const auto write = [&](const std::string& flag, const std::string& why_not, const auto& work) {
       if (!request().has(flag)) return;
-      try {
+      const std::optional<std::string> failure = output_failure("--" + flag, [&] {
         if (!why_not.empty()) throw run_error("not written, because " + (interrupted.empty() ? why_not : interrupted));
         work(*request().path(flag));
-      } catch (const Error& error) {
-        failures.push_back("--" + flag + ": " + error.headline());
-        found.details.missing.push_back(failures.back());
-      }
+      });
+      if (!failure) return;
+      failures.push_back(*failure);
+      found.details.missing.push_back(*failure);
     };
     write("trace", found.timeline ? "" : "no step was recorded",
           [&](const std::filesystem::path& path) { found.timeline->write(path); });
@@ -301,9 +300,8 @@ class ProfileExecution final : public BesideExecution {
       send(profile_text(found.profile, found.measures) + details_text(found.profile, found.details, view()) +
            note_text(what) + remedies_text(found.remedies));
     }
-    for (const std::string& failure : failures) run().say_damage(failure);
-    if (found.is_interrupted) return 130;
-    return failures.empty() ? 0 : 3;
+    const int code = end_with(failures);
+    return found.is_interrupted ? 130 : code;
   }
 
   // Which training of a stage was measured.

@@ -2,10 +2,10 @@
 // fit on parts of its training data, or with smaller and larger models.
 #include "command.h"
 #include "core/clock.h"
-#include "core/files.h"
 #include "find/model_sizes.h"
 #include "find/subsets.h"
 #include "measured_stage.h"
+#include "report/page.h"
 #include "report/texts.h"
 #include "tensor/types.h"
 
@@ -45,16 +45,17 @@ class SizesExecution final : public MeasuredStage {
     Value value = to_value(found);
     value.set("stage", what.stage.string("name"));
     if (!what.note.empty()) value.set("note", what.note);
+    std::vector<std::string> failures;
     if (request().has("html")) {
-      const std::filesystem::path file = *request().path("html");
-      write_atomic(file, report::sizes_page(value));
-      send(report::shown_path(file) + "\n");
-    } else if (request().has("json")) {
+      const auto failure = report::page_failure(*request().path("html"), [&] { return report::sizes_page(value); });
+      if (failure) failures.push_back(*failure);
+    }
+    if (request().has("json")) {
       send_json(value);
     } else {
       send(text(found) + (what.note.empty() ? "" : "  " + what.note + " was trained\n"));
     }
-    return 0;
+    return end_with(failures);
   }
 };
 

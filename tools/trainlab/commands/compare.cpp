@@ -6,7 +6,7 @@
 #include "cli/requests.h"
 #include "comparing/question.h"
 #include "core/error.h"
-#include "report/texts.h"
+#include "report/page.h"
 #include "run/latest.h"
 
 namespace trainlab::cli {
@@ -70,9 +70,14 @@ void check_compare(const Arguments& given) {
     throw usage_error("`trainlab compare` needs the target to which both are timed: --target val.accuracy=0.97");
   }
   question_of(given);
-  if (given.has("html")) report::check_replaces_page(given.flags["html"].string());
+  if (given.has("html")) report::check_page(given.flags["html"].string());
   check_parameters(given, "a");
   check_parameters(given, "b");
+  for (const std::string& word : given.words) {
+    std::error_code ignored;
+    if (std::filesystem::exists(with_latest(absolute_path(word)), ignored)) continue;
+    throw usage_error("there is no recipe and no folder of runs " + word);
+  }
   const bool of_runs = is_folder(given.words.front());
   if (given.words.size() == 2 && is_folder(given.words.back()) != of_runs) {
     throw usage_error("expected two recipes or two folders of runs, found " + given.words.front() + " and " +
@@ -128,9 +133,8 @@ Command compare_command() {
                 {.name = "b", .type = text_type("NAME=VALUE"), .help = "a parameter of B", .repeats = true},
                 {.name = "html",
                  .type = file_type("FILE"),
-                 .help = "a page with charts that needs nothing but a browser"},
+                 .help = "also writes a page with charts that needs nothing but a browser"},
                 common_flag("out", "the comparison's folder (default: the next free runs/compare/NAME/NNN)")},
-      .alternatives = {.flags = {"json", "html"}, .error = "one of --json and --html"},
       .works = Command::Works::with_engine,
       .check = check_compare,
       .run = run_compare,

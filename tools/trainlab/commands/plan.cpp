@@ -7,11 +7,11 @@
 #include "cli/arguments.h"
 #include "cli/ending.h"
 #include "core/error.h"
-#include "core/files.h"
 #include "core/words.h"
 #include "plan_recipe.h"
 #include "plan_text.h"
 #include "planning/topic.h"
+#include "report/page.h"
 #include "report/texts.h"
 
 namespace trainlab::cli {
@@ -115,6 +115,7 @@ void check_plan(const Arguments& given) {
   if (given.has("difference")) throw usage_error("--difference goes with trainlab plan seeds");
   if (given.has("size")) throw usage_error("--size goes with trainlab plan sweep");
   if (plans_recipe(given.words)) return check_recipe_plan(given);
+  if (given.has("html")) report::check_page(given.flags["html"].string());
   for (const Flag& flag : common_flags()) {
     const bool of_plan = flag.name == "within" || flag.concerns == Flag::Concerns::everything;
     if (of_plan || !given.has(flag.name)) continue;
@@ -131,15 +132,9 @@ int run_plan(const Program&, const Arguments& given) {
   if (const PlanTopic* topic = topic_of(given.words)) return topic->run(without_topic(given));
   if (plans_recipe(given.words)) return plan_recipe(given);
   const Plan plan = make_plan(plan_question(given));
-  if (given.has("html")) {
-    const std::string& file = given.flags["html"].string();
-    report::check_replaces_page(file);
-    write_atomic(file, report::plan_page(page_value(plan)));
-    print(report::shown_path(file) + "\n");
-    return 0;
-  }
+  const auto failure = page_failure(given, [&] { return report::plan_page(page_value(plan)); });
   print(given.has("json") ? to_json(to_value(plan), 2) + "\n" : plan_text(plan));
-  return 0;
+  return end_with(failure);
 }
 
 }  // namespace
@@ -209,11 +204,10 @@ Command plan_command() {
             .help = "the law of the loss: besiroglu (default), muennighoff, or the JSON of `plan fit`"},
            {.name = "html",
             .type = file_type("FILE"),
-            .help = "a page with charts that needs nothing but a browser; of a plan without a recipe, and with data\n"
-                    "and model"},
+            .help = "also writes a page with charts that needs nothing but a browser; of a plan without a recipe, and\n"
+                    "with data and model"},
            common_flag("params"),
            common_flag("set")},
-      .alternatives = {.flags = {"json", "html"}, .error = "one of --json and --html"},
       .works = Command::Works::with_engine,
       .flags_beside_recipe = flags_beside_recipe,
       .check = check_plan,

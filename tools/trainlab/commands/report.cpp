@@ -3,25 +3,24 @@
 #include "cli/arguments.h"
 #include "cli/ending.h"
 #include "core/error.h"
-#include "core/files.h"
+#include "report/page.h"
 
 namespace trainlab::cli {
 
 namespace {
 
 void check_report(const Arguments& given) {
-  if (given.words.size() == 1 || !(given.has("csv") || given.has("json") || given.has("html"))) return;
-  throw usage_error("--csv, --json and --html report one run at a time");
+  const bool has_form = given.has("csv") || given.has("json") || given.has("html");
+  if (given.words.size() > 1 && has_form) throw usage_error("--csv, --json and --html report one run at a time");
+  if (given.has("html")) report::check_page(given.flags["html"].string());
 }
 
 int run_report(const Program&, const Arguments& given) {
   const std::string& first = given.words.front();
-  if (given.has("html")) {
-    const std::string& file = given.flags["html"].string();
-    report::check_replaces_page(file);
-    write_atomic(file, report::report_page(first));
-    print(report::shown_path(file) + "\n");
-  } else if (given.has("csv")) {
+  // A run that cannot be read has neither a page nor another form.
+  const std::string page = given.has("html") ? report::report_page(first) : "";
+  const std::optional<std::string> failure = page_failure(given, [&] { return page; });
+  if (given.has("csv")) {
     print_data(report::report_csv(first));
   } else if (given.has("json")) {
     print(to_json(report::report_value(first), 2) + "\n");
@@ -30,7 +29,7 @@ int run_report(const Program&, const Arguments& given) {
     for (const std::string& word : given.words) text += (text.empty() ? "" : "\n\n") + report::report_text(word);
     print(text);
   }
-  return 0;
+  return end_with(failure);
 }
 
 }  // namespace
@@ -49,8 +48,8 @@ Command report_command() {
                 common_flag("json", "for a fit summary.json; for a sweep or an ensemble also all data of the page"),
                 {.name = "html",
                  .type = file_type("FILE"),
-                 .help = "a page with charts that needs nothing but a browser"}},
-      .alternatives = {.flags = {"csv", "json", "html"}, .error = "one of --csv, --json and --html"},
+                 .help = "also writes a page with charts that needs nothing but a browser"}},
+      .alternatives = {.flags = {"csv", "json"}, .error = "one of --csv and --json"},
       .check = check_report,
       .run = run_report,
   };

@@ -32,8 +32,8 @@ struct Comparison {
 // The comparison as text, which is a sentence and then a few lines; and as data.
 std::string comparison_text(const Comparison& comparison, const Question& question);
 Value comparison_value(const Comparison& comparison, const Question& question);
-// Prints the comparison in the form that the line asks for, or writes its page.
-void tell(const Arguments& given, const Comparison& comparison, const Question& question);
+// Prints the comparison, and writes its page where the line asks for one. Returns the exit code.
+int tell(const Arguments& given, const Comparison& comparison, const Question& question);
 
 // Trains pairs of both recipes until the question is answered. Returns the exit code.
 int compare_recipes(const Arguments& given, Question question);

@@ -143,6 +143,7 @@ Record opened(const Arguments& given, const Value& asked, const std::string& nam
   if (given.has("out")) {
     Record record(absolute_path(given.flags["out"].string()), asked);
     if (record.read()) return record;
+    check_outside_runs(record.folder());
     std::error_code ignored;
     if (fs::exists(record.folder(), ignored) && !fs::is_empty(record.folder(), ignored)) {
       throw usage_error("the folder " + record.folder().string() + " is not empty and holds no comparison")
@@ -279,8 +280,8 @@ int compare_recipes(const Arguments& given, Question question) {
                               .a = a.shown(),
                               .b = b.shown(),
                               .is_interrupted = !is_whole};
-  if (is_whole || given.has("json")) tell(given, comparison, question);
-  if (is_whole) return 0;
+  const int code = is_whole || given.has("json") ? tell(given, comparison, question) : 0;
+  if (is_whole) return code;
   say(given, "to continue: the same command again");
   return trainer.outcome.code;
 }

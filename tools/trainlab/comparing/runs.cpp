@@ -96,8 +96,7 @@ int compare_runs(const Arguments& given, Question question) {
     comparison.pairs.push_back(read_pair(seed, a.by_seed.at(seed), b.by_seed.at(seed), question.target));
   }
   check_target(comparison.pairs, question.target);
-  tell(given, comparison, question);
-  return 0;
+  return tell(given, comparison, question);
 }
 
 }  // namespace trainlab::cli

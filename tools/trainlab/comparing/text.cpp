@@ -6,7 +6,7 @@
 #include "cli/ending.h"
 #include "comparing/question.h"
 #include "comparing/training_runs.h"
-#include "core/files.h"
+#include "core/error.h"
 #include "core/number_or_nil.h"
 #include "core/statistics.h"
 #include "report/texts.h"
@@ -261,16 +261,14 @@ Value page_value(const Comparison& comparison, const Question& question) {
 
 }  // namespace
 
-void tell(const Arguments& given, const Comparison& comparison, const Question& question) {
-  if (given.has("html") && !comparison.pairs.empty()) {
-    const std::string& file = given.flags["html"].string();
-    write_atomic(file, report::comparison_page(page_value(comparison, question)));
-    print(shown_path(file) + "\n");
-  } else if (given.has("json")) {
-    print(to_json(comparison_value(comparison, question), 2) + "\n");
-  } else {
-    print(comparison_text(comparison, question));
-  }
+int tell(const Arguments& given, const Comparison& comparison, const Question& question) {
+  const auto failure = page_failure(given, [&] {
+    if (comparison.pairs.empty()) throw run_error("not written, because no pair has ended");
+    return report::comparison_page(page_value(comparison, question));
+  });
+  print(given.has("json") ? to_json(comparison_value(comparison, question), 2) + "\n"
+                          : comparison_text(comparison, question));
+  return end_with(failure);
 }
 
 }  // namespace trainlab::cli

@@ -28,6 +28,7 @@ std::vector<fs::path> numbered(const fs::path& parent) {
 }
 
 fs::path made_folder(const fs::path& parent) {
+  check_outside_runs(parent / "001");
   make_directories(parent);
   const std::vector<fs::path> before = numbered(parent);
   for (int number = before.empty() ? 1 : *run_number(before.back().filename().string()) + 1;; ++number) {

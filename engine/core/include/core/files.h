@@ -10,6 +10,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -74,9 +75,12 @@ std::string read_file(const std::filesystem::path& path, std::int64_t limit = st
 // The first `most` bytes of a file, or fewer where the file ends before; empty where there is no such file. Raises
 // Error{usage} where the file cannot be read.
 std::string first_bytes(const std::filesystem::path& path, std::size_t most);
-// Raises Error{usage} that begins with `flag` where a file of this path could not be written, for callers that write
-// after long work only.
-void check_can_write(const std::string& flag, const std::filesystem::path& path);
+// A file that a flag of the command line names for a result ("--html"). Asked before the work: Error{usage} that begins
+// with the flag where no file of this path could be written now, and where a folder or a special file is there.
+void check_output(const std::string& flag, const std::filesystem::path& path);
+// Writes it after the work. A failure takes no result along: the function raises nothing, and returns a line that says
+// what failed, for the end of the command, whose exit code is then that of ErrorKind::run.
+std::optional<std::string> output_failure(const std::string& flag, const std::function<void()>& write);
 
 // Makes the folders of the path that are missing, durably.
 void make_directories(const std::filesystem::path& path);

@@ -12,7 +12,8 @@ constexpr std::string_view trace_file_beginning =
     "\n"
     R"({"ph":"M","pid":1,"name":"process_name","args":{"name":"trainlab"}})";
 
-// Error{usage} for a file that --trace would replace though it is no trace: somebody may need the file.
-void check_replaces_trace(const std::filesystem::path& file);
+// Asked before the work of --trace: Error{usage} for a file that cannot be written (core/files.h: check_output), and
+// for one that would be replaced though it is no trace, because somebody may need it.
+void check_trace(const std::filesystem::path& file);
 
 }  // namespace trainlab

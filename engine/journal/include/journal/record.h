@@ -46,8 +46,8 @@ class Record {
   // name.
   void add(Resumable one);
 
-  // The newest checkpoint. If there is none, the rows of an earlier attempt are removed, and a line says that the stage
-  // starts again from `from` ("the first step").
+  // The newest checkpoint. If there is none, but an earlier attempt has begun, its rows are removed, and a line, which
+  // no quiet run hides, says that the stage starts again from `from` ("the first step").
   std::optional<Checkpoint> newest(std::string_view from);
   // Restores each part from the checkpoint, cuts the rows to the number in the checkpoint, and continues to count time.
   // Raises misfit() that names the part where a part cannot be restored from what the checkpoint has.

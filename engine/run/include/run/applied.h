@@ -37,9 +37,9 @@ struct AppliedChanges {
   bool is_none() const { return set.empty() && !threads; }
 };
 
-// Asked before a measurement: Error{usage} where the file is there already and holds no changes. Written, it would
-// replace the recipe itself, for example.
-void check_replaces_changes(const std::filesystem::path& file);
+// Asked before the work of --apply: Error{usage} for a file that cannot be written (core/files.h: check_output), and
+// for one that is there already and holds no changes. Written, it would replace the recipe itself, for example.
+void check_changes(const std::filesystem::path& file);
 
 // A TOML file, which names this machine. Raises the errors of write_atomic.
 void write_changes(const std::filesystem::path& file, const AppliedChanges& changes);

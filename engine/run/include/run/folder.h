@@ -19,11 +19,12 @@ namespace trainlab {
 class RunFolder {
  public:
   // The next free runs/NAME/NNN below `base` (NNN from 001). Safe against others doing the same at the same time.
-  // Raises Error{usage} when it cannot be written.
+  // Raises Error{usage} when it cannot be written, and as check_outside_runs does.
   static RunFolder allocate(const std::filesystem::path& base, const std::string& name);
 
   // A folder of the user's choice, made when missing. Raises Error{usage} when another process holds it (naming host
-  // and process), when it holds something else than a run, or cannot be written.
+  // and process), when it holds something else than a run, or cannot be written, and as check_outside_runs does for a
+  // new run.
   static RunFolder open(const std::filesystem::path& folder);
 
   ~RunFolder();
@@ -62,6 +63,11 @@ std::filesystem::path find_run(const std::filesystem::path& folder);
 std::string holder_name(std::int64_t process);
 // Whether a supervisor holds the run now, and which, by this name; nullopt when none does.
 std::optional<std::string> holder(const std::filesystem::path& run);
+
+// Asked before a folder is made for a new run, or for the runs of a comparison or a plan: Error{usage} where it would
+// lie within a run, whose files would no longer be its own, also by symbolic links; and where its path stands for a
+// run, runs/NAME/latest (run/latest.h).
+void check_outside_runs(const std::filesystem::path& folder);
 
 // The run in whose folder a file or a folder lies, by the nearest manifest.toml above it; nullopt where there is none.
 std::optional<std::filesystem::path> run_around(const std::filesystem::path& path);

@@ -59,8 +59,6 @@ std::string sizes_page(const Value& sizes);
 // A comparison as such a page: the object of `trainlab compare --json` with `text`, which is the comparison in words,
 // the names `a` and `b`, and `pairs`: for each the `seed`, and of `a` and `b` the `arrival` in seconds and the `value`.
 std::string comparison_page(const Value& comparison);
-// Error{usage} for a file that --html would replace though it is no such page: somebody may need the file.
-void check_replaces_page(const std::filesystem::path& file);
 
 // The help of one entry (with or without "lab." before its name), or of a group ("nn": a line for each entry in it).
 // The one without an error gives nothing where there is none, or where several entries end with the name; the other

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -40,6 +41,11 @@ void print(std::string_view text);
 void print_data(std::string_view text);
 // Writes a text that is the whole output of a command; with `json`, as an object of the kind `kind`.
 void print_text(const std::string& text, bool json, const std::string& kind);
+
+// Before the result is printed: writes the page of --html, where that is given. A failure is returned as a line.
+std::optional<std::string> page_failure(const Arguments& given, const std::function<std::string()>& page);
+// After the result was printed: says what failed on the way, and returns the exit code.
+int end_with(const std::optional<std::string>& failure);
 
 // Writes a line to standard error, unless --quiet is given.
 void say(const Arguments& given, const std::string& line);
