@@ -21,7 +21,7 @@ double growth(double factor, RateGrowth rate) {
 
 double scaled_rate(double rate, double from, double to, const Options& optimizer) {
   const Options own = unwrapped(optimizer);
-  const RateGrowth rate_growth = own.registry().implementation<OptimizerKind>(own.entry()).rate_growth;
+  const RateGrowth rate_growth = own.registry().implementation<OptimizerKind>(own.entry()).rates.growth;
   if (rate_growth == RateGrowth::none) {
     const std::string& name = own.entry().name;
     throw recipe_error("expected an optimizer whose rate depends on the size of the batch, found " + name)
