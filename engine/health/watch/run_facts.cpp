@@ -9,6 +9,7 @@
 #include "model/initial.h"
 #include "objective/loss.h"
 #include "optim/optimizer.h"
+#include "optim/scaled_rate.h"
 
 namespace trainlab {
 namespace {
@@ -122,6 +123,7 @@ RunFacts run_facts(const FitPlan& plan) {
     const Options optimizer = plan.options.child("optim");
     facts.lr = learning_rate(optimizer);
     facts.largest_lr = largest_usual_rate(optimizer);
+    facts.finds_step_size = finds_step_size(optimizer);
   }
   facts.begins_trained = begins_with_stored(plan.options, "init");
   const KnownLoss loss = loss_of(plan);

@@ -389,6 +389,10 @@ TEST_CASE(
   // Weights that have grown make later updates look small.
   const HealthVerdict grown = verdict(1e6, 0.05, [](HealthFigures& f) { f.measured.front().median_update = 1e4; });
   CHECK(grown.cure->value == Value(1.0));
+  // Updates do not tell of the rate of an optimizer that finds their size.
+  const auto own_size = [](HealthFigures& f) { f.run.finds_step_size = true; };
+  CHECK(verdict(300, 0.05, own_size).cure->value == Value(1.0));
+  CHECK(verdict(1, 0.05, own_size).cure->value == Value(0.1));
   // Below the usual rates the rate falls all the same.
   CHECK(verdict(1, 1e5, nothing).cure->value == Value(1e-3));
   CHECK(verdict(1e6, 1e5, [](HealthFigures& f) {

@@ -20,6 +20,7 @@
 #include <map>
 
 #include "optim/optimizer.h"
+#include "optim/scaled_rate.h"
 #include "specs.h"
 #include "support/stand_in_device.h"
 
@@ -305,6 +306,8 @@ TEST_CASE("optimizers: each says which rates are usual, and a wrapper has those 
   // A factor of the steps that the optimizer finds itself.
   CHECK(largest_usual_rate(optim_spec("optim.Prodigy", {})) == 1);
   CHECK(largest_usual_rate(optim_spec("optim.LBFGS", {})) == 1);
+  CHECK(finds_step_size(optim_spec("optim.Prodigy", {})));
+  CHECK_FALSE(finds_step_size(optim_spec("optim.SGD", {})));
   const Value adam = Value::Map{{"@", "optim.Adam"}};
   CHECK(largest_usual_rate(optim_spec("optim.SAM", {{"base", adam}})) ==
         largest_usual_rate(optim_spec("optim.Adam", {})));

@@ -23,6 +23,7 @@ struct RunFacts {
   bool begins_trained = false;        // whether the model or a part of it begins with the weights of a training
   double lr = unmeasured;             // learning rate of the optimizer's options, without a schedule
   double largest_lr = unmeasured;     // largest_usual_rate() of the optimizer
+  bool finds_step_size = false;       // whether the optimizer finds the size of its steps itself, as Prodigy does
   std::int64_t classes = 0;           // 0: the samples do not have one class label each
   double entropy = unmeasured;        // entropy of the training part's labels, in nats
   double largest_share = unmeasured;  // share of the training part's most frequent label
