@@ -6,12 +6,15 @@
 namespace trainlab {
 namespace {
 
-// The members of a row of a table, in the order in which a row's list of numbers has them.
+// The members of a row of a table, in the order in which a row's list of numbers has them. A place whose member is null
+// holds a number in rows of earlier versions, and null since.
+using StepMember = double MeasuredStep::*;
+constexpr StepMember largest_update = nullptr;
 constexpr std::array measured_members{
-    &MeasuredStep::step,           &MeasuredStep::rate,           &MeasuredStep::least_update,
-    &MeasuredStep::median_update,  &MeasuredStep::largest_update, &MeasuredStep::gradient_norm,
-    &MeasuredStep::gradient_ratio, &MeasuredStep::slope_before,   &MeasuredStep::slope_after,
-    &MeasuredStep::square,         &MeasuredStep::product,        &MeasuredStep::spread_ratio,
+    &MeasuredStep::step,           &MeasuredStep::rate,         &MeasuredStep::least_update,
+    &MeasuredStep::median_update,  largest_update,              &MeasuredStep::gradient_norm,
+    &MeasuredStep::gradient_ratio, &MeasuredStep::slope_before, &MeasuredStep::slope_after,
+    &MeasuredStep::square,         &MeasuredStep::product,      &MeasuredStep::spread_ratio,
     &MeasuredStep::top_share};
 constexpr std::array unit_members{&UnitFigures::dead_at_start, &UnitFigures::dead, &UnitFigures::saturated_at_start,
                                   &UnitFigures::saturated};
@@ -24,7 +27,7 @@ constexpr std::array input_members{&InputFigures::mean, &InputFigures::deviation
 template <class Row, std::size_t n>
 Value::List list_of(const Row& row, const std::array<double Row::*, n>& members) {
   Value::List list;
-  for (const auto member : members) list.emplace_back(row.*member);
+  for (const auto member : members) list.push_back(member ? Value(row.*member) : Value());
   return list;
 }
 
@@ -32,7 +35,7 @@ template <class Row, std::size_t n>
 void read_list(Row& row, const Value& value, const std::array<double Row::*, n>& members) {
   const Value::List& list = value.list();
   for (std::size_t i = 0; i < n && i < list.size(); ++i) {
-    row.*members[i] = list[i].is_number() ? list[i].number() : unmeasured;
+    if (members[i]) row.*members[i] = list[i].is_number() ? list[i].number() : unmeasured;
   }
 }
 
@@ -57,6 +60,11 @@ void HealthFigures::add(const MeasuredStep& row) {
 void HealthFigures::add(const MeasuredEvaluation& row) {
   thin_out(evaluations);
   evaluations.push_back(row);
+}
+
+std::int64_t HealthFigures::steps_done() const {
+  const std::int64_t with_loss = first_step + losses.steps();
+  return evaluations.empty() ? with_loss : std::max(with_loss, static_cast<std::int64_t>(evaluations.back().step));
 }
 
 double HealthFigures::progress() const {

@@ -1,5 +1,6 @@
 #include "health/health.h"
 
+#include <algorithm>
 #include <memory>
 #include <set>
 
@@ -52,6 +53,11 @@ class CallsRecipe final : public Observer {
  private:
   void call(std::int64_t step) {
     const std::vector<HealthVerdict> verdicts = watch_->verdicts();
+    // A verdict that was taken back is told again when the fault comes again. A resume, which knows the present
+    // verdicts only, does the same.
+    std::erase_if(called_, [&](HealthKind kind) {
+      return std::ranges::find(verdicts, kind, &HealthVerdict::kind) == verdicts.end();
+    });
     for (const HealthVerdict& verdict : verdicts) {
       if (!called_.insert(verdict.kind).second) continue;
       const Span span(Phase::callback, "health");

@@ -42,6 +42,8 @@ struct Rule {
   Finding (*find)(const HealthFigures&);
   Kinds symptoms;
   std::string_view own_name = {};  // of a rule whose kind has another rule too
+  // What the later course of the run says against a verdict of the rule; null where a verdict stays.
+  std::optional<std::string> (*refute)(const HealthVerdict&, const HealthFigures&) = nullptr;
 
   std::string_view name() const { return own_name.empty() ? name_of(kind) : own_name; }
   // The kinds of faults that are not looked for further down once the rule has found its fault.
@@ -63,7 +65,8 @@ constexpr std::array rules{
     Rule{rate_too_high, find_rate_too_high, course | rate | bit(not_finite)},
     Rule{not_finite, find_not_finite, course | rate},
     Rule{rate_too_low, find_rate_too_low, course},
-    Rule{overfitting, find_overfitting, kinds({noisy_gradients, underfitting, plateau, class_collapse})},
+    Rule{overfitting, find_overfitting, kinds({noisy_gradients, underfitting, plateau, class_collapse}), "",
+         refute_overfitting},
     Rule{noisy_gradients, find_noisy_gradients, course},
     Rule{class_collapse, find_one_class_chosen, kinds({underfitting, plateau})},
     Rule{underfitting, find_underfitting, bit(plateau)},
@@ -115,6 +118,20 @@ std::vector<HealthVerdict> add_verdicts(std::vector<HealthVerdict>& told, std::v
     told.push_back(std::move(verdict));
   }
   return added;
+}
+
+std::vector<std::string> take_back(std::vector<HealthVerdict>& told, const HealthFigures& figures) {
+  std::vector<std::string> lines;
+  std::erase_if(told, [&](const HealthVerdict& verdict) {
+    const std::size_t place = place_of(verdict);
+    const auto refute = place < rules.size() ? rules[place].refute : nullptr;
+    const std::optional<std::string> against = refute ? refute(verdict, figures) : std::nullopt;
+    if (against)
+      lines.push_back(fmt::format("health: {} is taken back after {} steps: {}", name_of(verdict.kind),
+                                  figures.steps_done(), *against));
+    return against.has_value();
+  });
+  return lines;
 }
 
 Value to_value(const HealthVerdict& verdict) {

@@ -22,10 +22,10 @@ Option decay_option();
 
 // The kind of an optimizer that is made from the options of its rows, its parameters and the number of members.
 template <class Made>
-OptimizerKind optimizer_kind(RateGrowth rate_growth = RateGrowth::slow, bool takes_bfloat16 = false) {
+OptimizerKind optimizer_kind(UsualRates rates, bool takes_bfloat16 = false) {
   return {.make = [](std::span<const Options> specs, std::vector<OptimizedParameter> parameters,
                      std::int64_t members) { return std::make_unique<Made>(specs, std::move(parameters), members); },
-          .rate_growth = rate_growth,
+          .rates = rates,
           .takes_bfloat16 = takes_bfloat16};
 }
 

@@ -48,6 +48,10 @@ void Optimizer::averaged_weights(std::int64_t, std::span<const at::Tensor>) cons
 
 double learning_rate(const Options& spec) { return unwrapped(spec).number("lr"); }
 
+double largest_usual_rate(const Options& spec) {
+  return spec.registry().implementation<OptimizerKind>(unwrapped(spec).entry()).rates.largest;
+}
+
 std::string option_path_of(const Value& optimizer, std::string_view option) {
   std::string path = "optim.";
   for (const Value* inner = &optimizer["base"]; inner->is_map(); inner = &(*inner)["base"]) path += "base.";

@@ -17,16 +17,21 @@ double growth(double factor, RateGrowth rate) {
   return std::max(std::sqrt(known_to), std::pow(factor, 0.36));
 }
 
+RateGrowth growth_of(const Options& optimizer) {
+  return optimizer.registry().implementation<OptimizerKind>(unwrapped(optimizer).entry()).rates.growth;
+}
+
 }  // namespace
 
+bool finds_step_size(const Options& optimizer) { return growth_of(optimizer) == RateGrowth::none; }
+
 double scaled_rate(double rate, double from, double to, const Options& optimizer) {
-  const Options own = unwrapped(optimizer);
-  const RateGrowth rate_growth = own.registry().implementation<OptimizerKind>(own.entry()).rate_growth;
-  if (rate_growth == RateGrowth::none) {
-    const std::string& name = own.entry().name;
+  if (finds_step_size(optimizer)) {
+    const std::string name = unwrapped(optimizer).entry().name;
     throw recipe_error("expected an optimizer whose rate depends on the size of the batch, found " + name)
         .hint(name + " finds the size of its steps itself: keep its rate");
   }
+  const RateGrowth rate_growth = growth_of(optimizer);
   return to >= from ? rate * growth(to / from, rate_growth) : rate / growth(from / to, rate_growth);
 }
 

@@ -1,10 +1,15 @@
 """Faults of a training are named by the real program, and healthy trainings are left in peace."""
 
 import math
+import os
 import random
+import sys
 import unittest
 
-from program import LINES, CliTest
+from program import LINES, SOURCE, CliTest
+
+sys.path.insert(0, os.path.join(SOURCE, "tools", "bench"))
+import health_rules  # noqa: E402
 
 DIGITS = "lab.data.digits():split { train = 0.6, val = 0.2, seed = 1 }"
 MLP = "nn.Sequential { nn.Flatten(), nn.Linear(64), nn.ReLU(), nn.Linear(10) }"
@@ -226,6 +231,38 @@ class Health(CliTest):
         result = self.run_fit("fused", code=1, more=more)
         self.assert_said(result, 'action: "fix" needs the gradients of each step, found the option memory.fuse_step',
                          "hint: ")
+
+    def test_the_bench_reads_the_losses_for_the_rules_of_other_tools(self):
+        self.run_program(SOURCE / "tools" / "bench" / "recipes" / "health.lua", "--peers", "true", "--lr", "0.0005",
+                         "--epochs", "3", "--threads", "1", "--out", self.folder / "r")
+        facts = health_rules.read_facts(self.folder / "r", {"epochs": 3, "lr": 0.0005}, self.summary(self.folder / "r"))
+        self.assertEqual(len(facts.losses), 72)
+        self.assertAlmostEqual(facts.losses[0], math.log(10), delta=0.5)
+        self.assertIn("loss stagnates", health_rules.alarms(facts)["TheDeepChecker"])
+
+    def test_overfitting_is_taken_back_in_a_fit_with_a_step_of_its_own(self):
+        """The validation loss falls to 1 in 8 epochs, rises to 2 in 8, and falls to 0.2 in 14."""
+        self.write("own.lua", f"""local nn, ops = lab.nn, lab.ops
+            local function turning(epoch)
+              return epoch < 8 and 2 - epoch / 8 or epoch < 16 and epoch / 8 or 2 - 1.8 * (epoch - 16) / 14
+            end
+            return lab.fit {{
+              name = "own", data = {DIGITS}, model = {MLP}, optim = {SGD}, batch = 50, epochs = 30,
+              loss = function(out, batch, run) return out:sum() * 0 + turning(run.step / 22) end,
+              step = function(run, batch)
+                local loss = ops.cross_entropy_loss(run.model:forward(batch.x), batch.y)
+                run.optim:zero_grad(); loss:backward(); run.optim:step()
+                return {{ loss = loss }}
+              end,
+              on = {{ health = function(run, verdict) print("heard of " .. verdict.kind) end }},
+            }}""")
+        result = self.train(recipe="own.lua")
+        self.assertRegex(result.err, r"health: overfitting \(.* confidence, after (3|4)\d\d steps\)")
+        self.assertEqual(result.err.count("heard of overfitting"), 1, result)
+        self.assertRegex(result.err, r"health: overfitting is taken back after [56]\d\d steps: the validation loss has "
+                                     r"fallen to \S+, below its best until step (3|4)\d\d, \S+\n")
+        self.assertEqual(self.kinds("own"), [])
+        self.assertNotIn("overfitting", self.run_program("report", self.run_folder(name="own")).out)
 
     def test_a_verdict_outlives_an_interruption(self):
         self.recipe("r.lua", data=DIGITS, model=MLP, optim="lab.optim.SGD { lr = 0.00005 }", batch="50", epochs="400",

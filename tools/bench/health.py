@@ -86,9 +86,10 @@ def sick():
         yield case("below_floor", "scores as logarithms", family, loss="nll", epochs=3)
         yield case("noisy_gradients", "batch 1, 90 % wrong", family, labels="mostly_noisy", batch=1, epochs=1,
                    lr=rate / 10)
-        # Few features cannot learn the wrong labels by heart, and a high rate keeps the loss from its least value.
+        # Few features cannot learn the wrong labels by heart, and a high rate keeps the loss from its least value. A
+        # few units of nn.ReLU would die, which is another fault.
         yield case("plateau", "few features, rate x 2", family, epochs=60, lr=rate * 2, labels="noisy",
-                   width=16 if family == "cnn" else 4)
+                   activation="GELU", width={"mlp": 8, "cnn": 16}.get(family, 4))
         yield case("underfitting", "weight decay", family, False, decay=30 if GOOD[family]["optim"] == "Adam" else 0.3)
     for family in ("mlp", "cnn"):
         yield case("dead_units", "bias -3", family, bias=-3)

@@ -51,6 +51,12 @@ def number(value):
     return value if isinstance(value, (int, float)) else math.nan
 
 
+def block_means(curve):
+    """The mean losses of the blocks of a curve in a checkpoint; all blocks but the last have equally many steps."""
+    sums, steps = curve["sums"], curve["block_steps"]
+    return [total / min(steps, curve["steps"] - i * steps) for i, total in enumerate(sums)]
+
+
 def read_facts(folder, options, summary):
     steps, accuracies, inputs, labels = collections.defaultdict(dict), [], (), []
     with open(os.path.join(folder, "log.txt")) as file:
@@ -74,7 +80,7 @@ def read_facts(folder, options, summary):
     for path in sorted(glob.glob(os.path.join(folder, "checkpoints", "last-*.json"))):
         with open(path) as file:
             figures = json.load(file)["health"]["figures"]
-    losses = [block[1] / block[0] for block in figures.get("losses", {}).get("blocks", []) if block[0]]
+    losses = block_means(figures["losses"]) if figures else []
     units = [list(map(number, unit["figures"])) for unit in figures.get("units", [])]
     return Facts(options, rows, accuracies, inputs, labels, steps, losses, units, summary["status"] != "failed")
 

@@ -98,14 +98,35 @@ bool was_rate_high(const HealthFigures& figures) {
   return began_high || largest > 0.1 || (largest > 1e-2 && loss_rose(figures));
 }
 
+double common_share(const HealthFigures& figures) {
+  double squares = 0, products = 0;
+  int rows = 0;
+  for (const MeasuredStep& row : figures.measured) {
+    if (!std::isfinite(row.square) || !std::isfinite(row.product)) continue;
+    squares += row.square;
+    products += row.product;
+    ++rows;
+  }
+  return rows >= 8 && squares > 0 ? products / squares : unmeasured;
+}
+
+bool drowns_in_noise(const HealthFigures& figures) {
+  const double planned = static_cast<double>(figures.losses.steps()) / figures.progress();
+  return common_share(figures) < 0.5 && typical_overshoot(figures) > -0.35 && typical_update(figures) * planned > 0.1;
+}
+
 std::string rate_setter(const HealthFigures& figures) {
   if (std::isnan(figures.set_rate)) return {};
   return figures.set_at.empty() ? "run:set_lr" : figures.set_at;
 }
 
+double rate_to_change(const HealthFigures& figures) {
+  return rate_setter(figures).empty() ? figures.run.lr : figures.set_rate;
+}
+
 std::string lr_text(const HealthFigures& figures, double factor) {
   const std::string setter = rate_setter(figures);
-  const double now = setter.empty() ? figures.run.lr : figures.set_rate;
+  const double now = rate_to_change(figures);
   if (!(now > 0)) return setter.empty() ? "lr above 0" : "a rate above 0, which " + setter + " sets to 0";
   if (!setter.empty())
     return fmt::format("a rate of {:.2g} in place of {:.4g}, which {} sets", now * factor, now, setter);

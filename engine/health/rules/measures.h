@@ -38,8 +38,18 @@ bool loss_rose(const HealthFigures& figures);
 // Whether updates were a large part of the weights; a smaller part is enough where the loss rose.
 bool was_rate_high(const HealthFigures& figures);
 
+// The share of a gradient's square that two batches have in common, Σ g·g' / Σ ‖g‖², which has no bias (McCandlish et
+// al. 2018); the noise scale is 1 / share − 1 batches. NaN with fewer than 8 rows.
+double common_share(const HealthFigures& figures);
+// Whether noise is more than half of a gradient, and an update down the slope of one batch goes down less than 35 % of
+// this slope in the next batch, in a run whose updates could change the weights by 10 % or more. Where all updates in
+// one direction could not, the rate is too low, however noisy the gradients are.
+bool drowns_in_noise(const HealthFigures& figures);
+
 // Where a function of the recipe sets the rate: "r.lua:16"; empty if the rate is schedule × lr.
 std::string rate_setter(const HealthFigures& figures);
+// The rate that this function sets, or lr.
+double rate_to_change(const HealthFigures& figures);
 // The advice to multiply the recipe's learning rate by a factor: "lr = 0.00075 in place of 0.003", or "a rate of
 // 0.00075 in place of 0.003, which r.lua:16 sets".
 std::string lr_text(const HealthFigures& figures, double factor);

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <numbers>
+#include <span>
 
 #include "core/value.h"
 #include "measures.h"
@@ -11,23 +14,57 @@
 namespace trainlab {
 namespace {
 
-double mean_of(const std::vector<MeasuredEvaluation>& rows, double MeasuredEvaluation::*member, std::size_t first,
-               std::size_t count) {
+using Rows = std::span<const MeasuredEvaluation>;
+
+double mean_of(Rows rows, double MeasuredEvaluation::*member) {
   double sum = 0;
-  for (std::size_t i = first; i < first + count; ++i) sum += rows[i].*member;
-  return sum / static_cast<double>(count);
+  for (const MeasuredEvaluation& row : rows) sum += row.*member;
+  return sum / static_cast<double>(rows.size());
 }
 
-// The standard deviation of the noise around a smooth curve, from second differences, whose variance is 6 times that of
-// the noise.
-double noise_of(const std::vector<MeasuredEvaluation>& rows, double MeasuredEvaluation::*member) {
+// The mean square of x[i + distance] − 2 x[i] + x[i − distance] of validation losses x; 0 with too few rows.
+double mean_square_bend(Rows rows, std::size_t distance) {
   double sum = 0;
-  for (std::size_t i = 1; i + 1 < rows.size(); ++i) {
-    const double bend = rows[i + 1].*member - 2 * rows[i].*member + rows[i - 1].*member;
+  std::size_t count = 0;
+  for (std::size_t i = distance; i + distance < rows.size(); ++i, ++count) {
+    const double bend = rows[i + distance].val_loss - 2 * rows[i].val_loss + rows[i - distance].val_loss;
     sum += bend * bend;
   }
-  return std::sqrt(sum / 6 / static_cast<double>(std::max<std::size_t>(rows.size() - 2, 1)));
+  return count ? sum / static_cast<double>(count) : 0;
 }
+
+// The standard error of the mean of `width` neighbouring validation losses around a smooth curve, whose noise is
+// autocorrelated of first order. With the correlation φ and the variance s² of the noise, the mean square of the bends
+// is s² (6 − 8 φ + 2 φ²) at the distance 1, and that at the distance 2 is (1 + φ)(3 − φ²) / (3 − φ) times as large. φ
+// is corrected for its bias and kept in 0 … 0.8, as that of most_fall().
+double error_of_mean(Rows rows, std::size_t width) {
+  constexpr double largest = 0.8;
+  const double near = mean_square_bend(rows, 1), far = mean_square_bend(rows, 2);
+  double low = 0, high = largest;  // around φ, which grows with far / near
+  while (high - low > 1e-3) {
+    const double middle = (low + high) / 2;
+    ((1 + middle) * (3 - middle * middle) / (3 - middle) * near < far ? low : high) = middle;
+  }
+  const double phi = std::min(low + (1 + 4 * low) / static_cast<double>(rows.size()), largest);
+  const double variance = near / (6 - 8 * phi + 2 * phi * phi);
+  return std::sqrt(variance / static_cast<double>(width) * (1 + phi) / (1 - phi));
+}
+
+// Where the mean of `width` neighbouring validation losses is least: the place of the first of them.
+std::size_t least_mean(Rows rows, std::size_t width) {
+  std::size_t best = 0;
+  double least = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i + width <= rows.size(); ++i) {
+    const double mean = mean_of(rows.subspan(i, width), &MeasuredEvaluation::val_loss);
+    if (!(mean < least)) continue;
+    least = mean;
+    best = i;
+  }
+  return best;
+}
+
+// Rows whose means are compared for overfitting: a fifth of all.
+std::size_t window_of(Rows rows) { return std::max<std::size_t>(rows.size() / 5, 2); }
 
 std::vector<MeasuredEvaluation> finite_rows(const HealthFigures& figures) {
   std::vector<MeasuredEvaluation> rows = figures.evaluations;
@@ -55,23 +92,20 @@ Finding by_heart(const HealthFigures& figures, const std::vector<MeasuredEvaluat
 }  // namespace
 
 Finding find_overfitting(const HealthFigures& figures) {
-  const std::vector<MeasuredEvaluation> rows = finite_rows(figures);
-  if (Finding found = by_heart(figures, rows)) return found;
-  if (rows.size() < 6) return {};
-  const std::size_t width = std::max<std::size_t>(rows.size() / 5, 2), last = rows.size() - width;
-  std::size_t best = 0;
-  for (std::size_t i = 1; i <= last; ++i) {
-    if (mean_of(rows, &MeasuredEvaluation::val_loss, i, width) <
-        mean_of(rows, &MeasuredEvaluation::val_loss, best, width))
-      best = i;
-  }
-  if (last < best + width) return {};
-  const double low = mean_of(rows, &MeasuredEvaluation::val_loss, best, width);
-  const double now = mean_of(rows, &MeasuredEvaluation::val_loss, last, width);
-  const double error = noise_of(rows, &MeasuredEvaluation::val_loss) * std::sqrt(2.0 / static_cast<double>(width));
-  const double train_then = mean_of(rows, &MeasuredEvaluation::train_loss, best, width);
-  const double train_now = mean_of(rows, &MeasuredEvaluation::train_loss, last, width);
-  if (now - low <= 4 * error || now - low <= 0.2 * std::abs(low) || train_now >= train_then) return {};
+  const std::vector<MeasuredEvaluation> all = finite_rows(figures);
+  if (Finding found = by_heart(figures, all)) return found;
+  if (all.size() < 6) return {};
+  const Rows rows = all;
+  const std::size_t width = window_of(rows);
+  const std::size_t best = least_mean(rows, width);
+  if (best + 2 * width > rows.size()) return {};
+  const Rows then = rows.subspan(best, width), latest = rows.last(width);
+  const double low = mean_of(then, &MeasuredEvaluation::val_loss), now = mean_of(latest, &MeasuredEvaluation::val_loss);
+  // Before its best the loss bends, which is no noise.
+  const double error = std::numbers::sqrt2 * error_of_mean(rows.subspan(best), width);
+  const double train_then = mean_of(then, &MeasuredEvaluation::train_loss);
+  const double train_now = mean_of(latest, &MeasuredEvaluation::train_loss);
+  if (now - low <= 5 * error || now - low <= 0.2 * std::abs(low) || train_now >= train_then) return {};
   return HealthVerdict{
       .kind = HealthKind::overfitting,
       .confidence = now - low > 0.5 * std::abs(low) ? "high" : "medium",
@@ -82,6 +116,23 @@ Finding find_overfitting(const HealthFigures& figures) {
       .remedy =
           "stop = stop.patience { patience = 5 }; more data, :augment { … }, nn.Dropout or more weight_decay let "
           "it learn longer"};
+}
+
+std::optional<std::string> refute_overfitting(const HealthVerdict& verdict, const HealthFigures& figures) {
+  const std::vector<MeasuredEvaluation> all = finite_rows(figures);
+  const Rows rows = all;
+  const auto told = static_cast<double>(verdict.step);
+  const auto first_later = std::ranges::find_if(rows, [&](const MeasuredEvaluation& row) { return row.step > told; });
+  const auto earlier = static_cast<std::size_t>(first_later - rows.begin());
+  const std::size_t width = std::min(window_of(rows), std::max<std::size_t>(earlier, 1));
+  if (earlier == 0 || rows.size() < earlier + width) return {};
+  const std::size_t best = least_mean(rows.first(earlier), width);
+  const double low = mean_of(rows.subspan(best, width), &MeasuredEvaluation::val_loss);
+  const double now = mean_of(rows.last(width), &MeasuredEvaluation::val_loss);
+  const double error = std::numbers::sqrt2 * error_of_mean(rows.subspan(best), width);
+  if (!(low - now > 2 * error) || find_overfitting(figures)) return {};
+  return fmt::format("the validation loss has fallen to {}, below its best until step {}, {}", figure_text(now, 3),
+                     verdict.step, figure_text(low, 3));
 }
 
 Finding find_underfitting(const HealthFigures& figures) {
@@ -102,19 +153,22 @@ Finding find_plateau(const HealthFigures& figures) {
   // A learning rate that has fallen, or will fall, already is the remedy of a plateau.
   if (figures.may_rate_fall || figures.measured.empty()) return {};
   if (figures.measured.back().rate < 0.9 * largest_rate(figures)) return {};
-  const std::vector<MeasuredEvaluation> rows = finite_rows(figures);
-  if (rows.size() < 40) return {};
-  const std::size_t width = std::max<std::size_t>(20, rows.size() / 4), last = rows.size() - width;
-  const double now = mean_of(rows, &MeasuredEvaluation::val_loss, last, width), start = start_loss(figures);
-  // On a plateau, the loss in the middle of the run was no higher than now, apart from noise.
-  const double then = mean_of(rows, &MeasuredEvaluation::val_loss, rows.size() / 2 - width / 2, width);
-  const double error = noise_of(rows, &MeasuredEvaluation::val_loss) * std::sqrt(2.0 / static_cast<double>(width));
-  const double train_then = mean_of(rows, &MeasuredEvaluation::train_loss, rows.size() / 2 - width / 2, width);
-  const double train_now = mean_of(rows, &MeasuredEvaluation::train_loss, last, width);
+  const std::vector<MeasuredEvaluation> all = finite_rows(figures);
+  if (all.size() < 40) return {};
+  const Rows rows = all;
+  const std::size_t width = std::max<std::size_t>(20, rows.size() / 4), first = rows.size() / 2 - width / 2;
+  const Rows middle = rows.subspan(first, width), latest = rows.last(width);
+  const double start = start_loss(figures), train_now = mean_of(latest, &MeasuredEvaluation::train_loss);
   if (!(train_now > 0.2 * start)) return {};  // the loss is so low that nothing is left to learn
-  const double worth = 0.01 * (rows.front().val_loss - now);
+  const double then = mean_of(middle, &MeasuredEvaluation::val_loss),
+               now = mean_of(latest, &MeasuredEvaluation::val_loss);
+  const double error = std::numbers::sqrt2 * error_of_mean(rows.subspan(first), width);
+  const double worth = std::max(0.01 * (rows.front().val_loss - now), 1e-3 * start);
+  if (then - now + 1.645 * error > worth) return {};
+  // A training loss that still falls fast is no plateau, though nothing of it reaches the validation.
+  const double train_then = mean_of(middle, &MeasuredEvaluation::train_loss);
+  if (train_then - train_now > 0.1 * std::max(start - train_then, 0.0)) return {};
   const std::string setter = rate_setter(figures);
-  if (then - now + 1.645 * error > std::max(worth, 1e-3 * start) || train_then - train_now > 0.02 * start) return {};
   return HealthVerdict{
       .kind = HealthKind::plateau,
       .confidence = "medium",
@@ -126,7 +180,7 @@ Finding find_plateau(const HealthFigures& figures) {
 
 Finding find_one_class_chosen(const HealthFigures& figures) {
   if (!has_seen(figures, 50, 0.5) || figures.run.classes < 2 || !(figures.run.largest_share < 0.7)) return {};
-  if (!(learnt(figures) < 0.2)) return {};
+  if (!(learnt(figures) < 0.2) || drowns_in_noise(figures)) return {};
   const std::vector<double> shares = column(figures, &MeasuredStep::top_share);
   if (shares.size() < 3 || *std::min_element(shares.end() - 3, shares.end()) < 0.97) return {};
   return HealthVerdict{

@@ -16,17 +16,25 @@ namespace {
 // A usual update relative to the weights. In healthy runs updates are 0.0025 to 0.037 of the weights.
 constexpr double usual_update = 5e-3;
 
+// Larger updates, relative to the weight, say nothing of the rate that is right: they are in proportion to the rate
+// only near the initial weights, which such a training has left at once.
+constexpr double telling_update = 5;
+
 HealthVerdict too_high(const HealthFigures& figures, std::string confidence, const std::string& evidence,
                        std::int64_t good_until = 0) {
-  const double update = upper_median(column(figures, &MeasuredStep::median_update));
-  const double factor = std::isfinite(update) ? std::clamp(usual_update / update, 1e-3, 0.25) : 0.1;
-  return {
-      .kind = HealthKind::rate_too_high,
-      .confidence = std::move(confidence),
-      .evidence = fmt::format("{}; an update is {:.2g} of a weight", evidence, update),
-      .remedy = lr_text(figures, factor) +
-                (rate_setter(figures).empty() ? ", with a warm-up: schedule = sched.cosine { warmup = \"5%\" }" : ""),
-      .cure = lr_cure(figures, factor, good_until)};
+  const std::vector<double> updates = column(figures, &MeasuredStep::median_update);
+  const double update = upper_median(updates);
+  const bool is_near = update <= telling_update && updates.front() <= telling_update;
+  const double lower = std::min(is_near ? usual_update / update : 1e-3, 0.25);
+  const bool tells = is_near && !figures.run.finds_step_size;  // else no update is in proportion to the rate
+  const double factor = tells ? lower : std::min(lower, figures.run.largest_lr / rate_to_change(figures));
+  const std::string_view warm_up = ", with a warm-up: schedule = sched.cosine { warmup = \"5%\" }";
+  return {.kind = HealthKind::rate_too_high,
+          .confidence = std::move(confidence),
+          .evidence = fmt::format("{}; an update is {:.2g} of a weight", evidence, update),
+          .remedy = fmt::format("{}{}{}", lr_text(figures, factor), rate_setter(figures).empty() ? warm_up : "",
+                                tells ? "" : "; how far to go is a guess, which trainlab find lr RECIPE measures"),
+          .cure = lr_cure(figures, factor, good_until)};
 }
 
 }  // namespace
@@ -73,6 +81,7 @@ Finding find_rate_too_high(const HealthFigures& figures) {
 Finding find_rate_too_low(const HealthFigures& figures) {
   if (!has_seen(figures, 50, 0.25)) return {};
   if (is_start_unknown(figures)) return {};  // trained weights need small updates
+  if (drowns_in_noise(figures)) return {};   // updates are small so that their noise remains small
   const double update = typical_update(figures), overshoot = typical_overshoot(figures);
   const bool is_small = update < 2e-3, meets_nothing = overshoot < -0.75;
   if (!is_small && !meets_nothing) return {};
@@ -120,28 +129,23 @@ Finding find_not_finite(const HealthFigures& figures) {
 }
 
 Finding find_noisy_gradients(const HealthFigures& figures) {
-  if (!has_seen(figures, 200, 0.75)) return {};
-  double squares = 0, products = 0;
-  int rows = 0;
-  for (const MeasuredStep& row : figures.measured) {
-    if (!std::isfinite(row.square) || !std::isfinite(row.product)) continue;
-    squares += row.square;
-    products += row.product;
-    ++rows;
-  }
-  if (rows < 8 || squares <= 0) return {};
-  const double signal = products / squares;
-  if (!(signal < 0.02) || !(learnt(figures) < 0.05) || !(typical_update(figures) > 2e-3)) return {};
-  // The noise scale is 1 / signal − 1 batches. Up to a third of the noise scale, a larger batch saves steps nearly in
+  if (!has_seen(figures, 200, 0.75) || !drowns_in_noise(figures)) return {};
+  // The loss of the first step is that of a single sample, where a batch has no more.
+  const double prior = figures.run.prior_loss;
+  const double gain = std::isnan(prior) ? learnt(figures) : 1 - figures.losses.mean(0.8, 1) / prior;
+  if (!(gain < 0.05)) return {};
+  const double share = common_share(figures);
+  // The noise scale is 1 / share − 1 batches. Up to a third of the noise scale, a larger batch saves steps nearly in
   // proportion.
-  const double factor = std::clamp(std::exp2(std::ceil(std::log2(0.3 / std::max(signal, 1e-3)))), 4.0, 64.0);
+  const double factor = std::clamp(std::exp2(std::ceil(std::log2(0.3 / std::max(share, 1e-3)))), 4.0, 64.0);
   const std::int64_t accumulate = std::llround(factor) * figures.run.accumulate;
   return HealthVerdict{
       .kind = HealthKind::noisy_gradients,
       .confidence = "medium",
-      .evidence = fmt::format("{:.2g} of a gradient's square is common to two batches, and the loss has not fallen in "
-                              "{} steps",
-                              std::max(signal, 0.0), figures.losses.steps()),
+      .evidence =
+          fmt::format("{:.2g} of a gradient's square is common to two batches, {:.0f} % of the slope along an "
+                      "update is left in the next batch, and the loss has not fallen in {} steps",
+                      std::max(share, 0.0), 100 * std::max(-typical_overshoot(figures), 0.0), figures.losses.steps()),
       .remedy = fmt::format("accumulate = {}, or a batch {:.0f} times larger", accumulate, factor),
       .cure = Cure{.option = FixedOption::accumulate, .value = accumulate}};
 }

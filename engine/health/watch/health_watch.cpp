@@ -278,6 +278,7 @@ void HealthWatch::look() {
     figures_.set_rate = set ? set->rate : unmeasured;
     figures_.set_at = set ? set->place : "";
   }
+  for (const std::string& line : take_back(told_, figures_)) say_(line);
   for (const HealthVerdict& verdict : add_verdicts(told_, judge(figures_))) {
     if (say_) say_(text_of(verdict));
     if (fixes_with_) unfixed_.push_back(verdict);

@@ -135,7 +135,6 @@ void ReadingFigures::add_weights(const Reading& reading, MeasuredStep& row) cons
     std::ranges::sort(updates);
     row.least_update = updates.front();
     row.median_update = upper_median(updates);
-    row.largest_update = updates.back();
   }
   row.square = square;
   row.product = product;

@@ -9,6 +9,7 @@
 #include "model/initial.h"
 #include "objective/loss.h"
 #include "optim/optimizer.h"
+#include "optim/scaled_rate.h"
 
 namespace trainlab {
 namespace {
@@ -118,7 +119,12 @@ void compare_parts(const FitPlan& plan, const std::vector<std::size_t>& train, R
 
 RunFacts run_facts(const FitPlan& plan) {
   RunFacts facts{.total_steps = plan.length.total_steps, .batch = plan.loader.batch, .accumulate = plan.accumulate};
-  if (!plan.step) facts.lr = learning_rate(plan.options.child("optim"));
+  if (!plan.step) {
+    const Options optimizer = plan.options.child("optim");
+    facts.lr = learning_rate(optimizer);
+    facts.largest_lr = largest_usual_rate(optimizer);
+    facts.finds_step_size = finds_step_size(optimizer);
+  }
   facts.begins_trained = begins_with_stored(plan.options, "init");
   const KnownLoss loss = loss_of(plan);
   facts.is_never_negative = loss.is_never_negative;

@@ -127,7 +127,7 @@ void register_adafactor(Registry& registry) {
                 "each value of a vector. The same rule and defaults as PyTorch's torch.optim.Adafactor, but for "
                 "tensors of more than two axes: all axes but the first count as one, where PyTorch takes the last two "
                 "axes and keeps a third of Adam's bytes for a 3×3 convolution."),
-      optimizer_kind<Adafactor>());
+      optimizer_kind<Adafactor>({.largest = 0.03}));
 }
 
 }  // namespace trainlab

@@ -91,7 +91,7 @@ void register_adagrad_family(Registry& registry) {
                       .with(decay_option()))
           .example("optim.Adagrad { lr = 0.05 }")
           .note("s ← s + g²; p ← p − lr·g / (√s + eps). The same rule and defaults as PyTorch's torch.optim.Adagrad."),
-      optimizer_kind<RuleOptimizer<AdagradRule>>());
+      optimizer_kind<RuleOptimizer<AdagradRule>>({.largest = 0.1}));
   registry.add(
       with_groups(Entry("optim.Adadelta", "optimizer",
                         "Scales each step by the size of past steps, so that the rate has no unit (Zeiler 2012).")
@@ -107,7 +107,7 @@ void register_adagrad_family(Registry& registry) {
           .example("optim.Adadelta { rho = 0.95 }")
           .note("v is the running mean of g², a that of squared steps d = √(a + eps) / √(v + eps)·g; p ← p − lr·d. The "
                 "same rule and defaults as PyTorch's torch.optim.Adadelta."),
-      optimizer_kind<RuleOptimizer<AdadeltaRule>>());
+      optimizer_kind<RuleOptimizer<AdadeltaRule>>({.largest = 1}));
   registry.add(
       with_groups(Entry("optim.RMSprop", "optimizer",
                         "Divides the rate of each value by the root of its mean squared gradient (Hinton 2012).")
@@ -130,7 +130,7 @@ void register_adagrad_family(Registry& registry) {
           .example("optim.RMSprop { lr = 1e-3, momentum = 0.9 }")
           .note("v is the running mean of g²; p ← p − lr·g / (√v + eps). The same rule and defaults as PyTorch's "
                 "torch.optim.RMSprop."),
-      optimizer_kind<RuleOptimizer<RmspropRule>>());
+      optimizer_kind<RuleOptimizer<RmspropRule>>({.largest = 0.01}));
 }
 
 }  // namespace trainlab

@@ -109,6 +109,7 @@ OptimizerKind kind(bool decoupled) {
                           std::int64_t members) {
                 return std::make_unique<Adam>(specs, std::move(parameters), members, decoupled);
               },
+          .rates = {.largest = 0.01},
           .takes_bfloat16 = true};
 }
 

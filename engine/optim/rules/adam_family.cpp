@@ -109,7 +109,7 @@ void register_adam_family(Registry& registry) {
                    .example("optim.Adamax { lr = 2e-3 }")
                    .note("u ← max(beta2·u, |g| + eps); p ← p − lr / (1 − beta1^t)·m / u. The same rule and defaults as "
                          "PyTorch's torch.optim.Adamax."),
-               optimizer_kind<RuleOptimizer<AdamaxRule>>());
+               optimizer_kind<RuleOptimizer<AdamaxRule>>({.largest = 0.01}));
   registry.add(with_groups(Entry("optim.NAdam", "optimizer", "Adam with Nesterov's momentum (Dozat 2016).")
                                .with(rate_option(2e-3))
                                .with(betas_option(0.9, 0.999))
@@ -124,7 +124,7 @@ void register_adam_family(Registry& registry) {
                    .example("optim.NAdam { lr = 2e-3, weight_decay = 0.01, decoupled_weight_decay = true }")
                    .note("The momentum of step t is beta1·(1 − 0.96^(t·momentum_decay) / 2). The same rule and "
                          "defaults as PyTorch's torch.optim.NAdam."),
-               optimizer_kind<RuleOptimizer<NAdamRule>>());
+               optimizer_kind<RuleOptimizer<NAdamRule>>({.largest = 0.01}));
   registry.add(with_groups(Entry("optim.RAdam", "optimizer", "Adam with a rectified adaptive rate (Liu et al. 2020).")
                                .with(rate_option(1e-3))
                                .with(betas_option(0.9, 0.999))
@@ -136,7 +136,7 @@ void register_adam_family(Registry& registry) {
                    .note("Plain momentum until the variance of the adaptive rate is tractable, then Adam's step times "
                          "the rectification: no warm-up is needed. The same rule and defaults as PyTorch's "
                          "torch.optim.RAdam."),
-               optimizer_kind<RuleOptimizer<RAdamRule>>());
+               optimizer_kind<RuleOptimizer<RAdamRule>>({.largest = 0.01}));
 }
 
 }  // namespace trainlab

@@ -89,7 +89,7 @@ void register_lamb(Registry& registry) {
           .example("optim.LAMB { lr = 2e-3, weight_decay = 0.01 }")
           .note("r = m̂ / (√v̂ + eps) + weight_decay·p; p ← p − lr·‖p‖ / ‖r‖·r, with the ratio 1 where a norm is 0. "
                 "Algorithm 2 of the paper, with the norms as they are."),
-      optimizer_kind<Lamb>());
+      optimizer_kind<Lamb>({.largest = 0.03}));
 }
 
 }  // namespace trainlab

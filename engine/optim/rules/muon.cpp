@@ -192,7 +192,7 @@ void register_muon(Registry& registry) {
           .note("The first and the last matrix count as input and output, which the authors leave to AdamW; where that "
                 "is wrong, name the hidden matrices with `params`. The iteration runs in bfloat16. The same rule and "
                 "defaults as PyTorch's torch.optim.Muon."),
-      optimizer_kind<Muon>());
+      optimizer_kind<Muon>({.largest = 0.3}));
 }
 
 }  // namespace trainlab

@@ -179,7 +179,7 @@ void register_prodigy(Registry& registry) {
               "weights at the start, the sums are weighted by d·lr and fade with √beta2. Keep lr at 1; a schedule may "
               "be constant or one cosine. A group may have lr = 0, which keeps its weights, and no other rate. The "
               "same rule and defaults as the authors' prodigyopt.Prodigy. State: 16 bytes for each weight."),
-      optimizer_kind<Prodigy>(RateGrowth::none));
+      optimizer_kind<Prodigy>({.largest = 1, .growth = RateGrowth::none}));
 }
 
 }  // namespace trainlab

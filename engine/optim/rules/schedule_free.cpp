@@ -86,8 +86,8 @@ class ScheduleFree final : public RuleOptimizer<Rule> {
 };
 
 template <class Rule>
-OptimizerKind schedule_free_kind(RateGrowth rate_growth) {
-  OptimizerKind kind = optimizer_kind<ScheduleFree<Rule>>(rate_growth);
+OptimizerKind schedule_free_kind(UsualRates rates) {
+  OptimizerKind kind = optimizer_kind<ScheduleFree<Rule>>(rates);
   kind.keeps_average = true;
   return kind;
 }
@@ -118,7 +118,7 @@ void register_schedule_free(Registry& registry) {
               "those of SGD. The same rule and defaults as the authors' schedulefree.SGDScheduleFree. State: 4 bytes "
               "for each weight." +
               std::string(about_weights)),
-      schedule_free_kind<SgdScheduleFreeRule>(RateGrowth::fast));
+      schedule_free_kind<SgdScheduleFreeRule>({.largest = 10, .growth = RateGrowth::fast}));
   registry.add(
       with_groups(
           Entry("optim.AdamWScheduleFree", "optimizer",
@@ -139,7 +139,7 @@ void register_schedule_free(Registry& registry) {
                 "(1 − beta1)·z. Rates are 1 to 10 times those of AdamW. The same rule and defaults as the authors' "
                 "schedulefree.AdamWScheduleFree. State: 8 bytes for each weight." +
                 std::string(about_weights)),
-      schedule_free_kind<AdamWScheduleFreeRule>(RateGrowth::slow));
+      schedule_free_kind<AdamWScheduleFreeRule>({.largest = 0.03}));
 }
 
 }  // namespace trainlab

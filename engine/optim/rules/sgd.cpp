@@ -100,7 +100,7 @@ void register_sgd(Registry& registry) {
           .example("optim.SGD { lr = 0.1, momentum = 0.9, nesterov = true }")
           .note("v ← momentum·v + (1 − dampening)·g, on the first step v ← g; then p ← p − lr·v, with Nesterov "
                 "p ← p − lr·(g + momentum·v). The same rule and defaults as PyTorch's torch.optim.SGD."),
-      optimizer_kind<Sgd>(RateGrowth::fast, /*takes_bfloat16=*/true));
+      optimizer_kind<Sgd>({.largest = 1, .growth = RateGrowth::fast}, /*takes_bfloat16=*/true));
 }
 
 }  // namespace trainlab

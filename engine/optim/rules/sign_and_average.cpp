@@ -102,7 +102,7 @@ void register_sign_and_average(Registry& registry) {
           .example("optim.Rprop { lr = 1e-3 }")
           .note("The rate is the first step size of each value; a schedule has no effect after the first step. "
                 "Riedmiller and Braun 1993; the same rule and defaults as PyTorch's torch.optim.Rprop."),
-      optimizer_kind<RuleOptimizer<RpropRule>>(RateGrowth::none));
+      optimizer_kind<RuleOptimizer<RpropRule>>({.largest = 0.1, .growth = RateGrowth::none}));
   registry.add(
       with_groups(Entry("optim.ASGD", "optimizer", "Averaged stochastic gradient descent (Polyak and Juditsky 1992).")
                       .with(rate_option(1e-2))
@@ -117,7 +117,7 @@ void register_sign_and_average(Registry& registry) {
           .example("optim.ASGD { lr = 0.1, t0 = 1000 }")
           .note("The average is kept as state `ax` beside the weights. The same rule and defaults as PyTorch's "
                 "torch.optim.ASGD. To validate with an average, use lab.ema or lab.swa."),
-      optimizer_kind<RuleOptimizer<AsgdRule>>(RateGrowth::fast));
+      optimizer_kind<RuleOptimizer<AsgdRule>>({.largest = 1, .growth = RateGrowth::fast}));
   registry.add(
       with_groups(Entry("optim.Lion", "optimizer",
                         "Steps by the sign of a momentum (Chen et al. 2023), with little state and small rates.")
@@ -132,7 +132,7 @@ void register_sign_and_average(Registry& registry) {
           .note("p ← p·(1 − lr·weight_decay) − lr·sign(beta1·m + (1 − beta1)·g); m ← beta2·m + (1 − beta2)·g. Symbolic "
                 "Discovery of Optimization Algorithms, algorithm 2; rates are 3 to 10 times smaller than AdamW's. "
                 "State for each weight: 4 bytes in float32, 2 with state = \"bfloat16\", 1.02 with state = \"8bit\"."),
-      optimizer_kind<RuleOptimizer<LionRule>>(RateGrowth::slow, /*takes_bfloat16=*/true));
+      optimizer_kind<RuleOptimizer<LionRule>>({.largest = 1e-3}, /*takes_bfloat16=*/true));
 }
 
 }  // namespace trainlab

@@ -163,7 +163,7 @@ void register_soap(Registry& registry) {
                 "makes the bases and leaves the weights as they are. Directions in which the gradient is rounding "
                 "noise are left out. The same rule and defaults as the authors' code but for that. State of an [m, n] "
                 "matrix: 8 + 8·(m² + n²) / (m·n) bytes for each weight, 24 where it is square."),
-      optimizer_kind<Soap>());
+      optimizer_kind<Soap>({.largest = 0.01}));
 }
 
 }  // namespace trainlab

@@ -91,7 +91,7 @@ void register_lookahead(Registry& registry) {
                     .or_default(0.5))
           .example("optim.Lookahead { base = optim.AdamW { lr = 1e-3 }, k = 5 }")
           .note("Every k steps: slow ← slow + alpha·(fast − slow); fast ← slow. The base keeps its state."),
-      optimizer_kind<Lookahead>());
+      optimizer_kind<Lookahead>({}));
 }
 
 }  // namespace trainlab

@@ -122,7 +122,7 @@ void register_sam(Registry& registry) {
                    .note("The base optimizer takes its step with the gradient at p + rho·g / ‖g‖ for the same batch "
                          "and the same random numbers: each step costs two evaluations. Clipping acts on both "
                          "gradients; running statistics of norms are updated once."),
-               optimizer_kind<Sam>());
+               optimizer_kind<Sam>({}));
 }
 
 }  // namespace trainlab

@@ -63,6 +63,17 @@ TEST_CASE("figures come back from a checkpoint as they were") {
   CHECK(back.losses.steps() == 8);
 }
 
+TEST_CASE("a row of an earlier version, which has the largest update too, is read") {
+  Value stored = to_value(HealthFigures{});
+  stored.set("measured", Value::List{Value::List{4, 0.1, 0.001, 0.002, 0.003, 5, 6, 7, 8, 9, 10, 11, 0.5}});
+  HealthFigures back;
+  restore(back, stored);
+  const MeasuredStep& row = back.measured.at(0);
+  CHECK(row.median_update == 0.002);
+  CHECK(row.gradient_norm == 5);
+  CHECK(row.top_share == 0.5);
+}
+
 TEST_CASE("a curve of losses goes on from a checkpoint as if it had not ended, in the middle of a block, too") {
   for (const int before : {255, 256, 1'001, 1'003}) {
     LossCurve whole;

@@ -1,7 +1,9 @@
 // The rules of health on stored figures: silence for healthy runs, and for each fault its own verdict and no other.
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <cstdint>
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -43,7 +45,6 @@ struct Run {
                                  .rate = 0.01,
                                  .least_update = update / 2,
                                  .median_update = update,
-                                 .largest_update = 2 * update,
                                  .gradient_norm = 1,
                                  .gradient_ratio = 0.8,
                                  .slope_before = 1,
@@ -295,8 +296,17 @@ TEST_CASE("each fault has its own verdict") {
     run.loss = [](int i) { return 2.303 + 0.05 * std::sin(1.3 * i); };
     run.val = run.loss;
     CHECK(kinds_of(changed(run, [](HealthFigures& f) {
-            for (MeasuredStep& row : f.measured) row.product = 5e-3;
+            for (MeasuredStep& row : f.measured) row.product = 5e-3, row.slope_after = -0.05;
           })) == Kinds{"noisy_gradients"});
+    // Small updates are no rate that is too low where only noise is in them, as long as they add up to something.
+    const auto noisy = [&](double update) {
+      run.update = update;
+      return kinds_of(changed(run, [](HealthFigures& f) {
+        for (MeasuredStep& row : f.measured) row.product = 0.19, row.slope_after = -0.1;
+      }));
+    };
+    CHECK(noisy(4e-4) == Kinds{"noisy_gradients"});
+    CHECK(noisy(4e-5) == Kinds{"rate_too_low"});
   }
   SECTION("a validation loss that rises while the training loss falls") {
     Run run;
@@ -351,6 +361,166 @@ TEST_CASE("the advice on a rate names the place at which the recipe sets this ra
   CHECK_THAT(remedy(high, [](HealthFigures& f) { f.run.lr = 1; }), Catch::StartsWith("lr = 0.001 in place of 1, "));
 }
 
+TEST_CASE(
+    "the advice on a rate that is far too high is no more than a usual rate, and names the search for a good one") {
+  Run high;
+  high.update = 0.05;
+  high.loss = [](int i) { return i < 3 ? 2.3 : 4 + std::sin(i); };
+  high.val = high.loss;
+  const auto verdict = [&](double lr, double update, auto&& change) {
+    high.update = update;
+    const std::vector<HealthVerdict> found = judge(changed(high, [&](HealthFigures& f) {
+      f.run.lr = lr;
+      f.run.largest_lr = 1;
+      for (MeasuredStep& row : f.measured) row.rate = lr;
+      change(f);
+    }));
+    REQUIRE(found.size() == 1);
+    return found.front();
+  };
+  const auto nothing = [](HealthFigures&) {};
+  for (const double lr : {1e6, 1e4}) {
+    for (const double update : {1e5, std::numeric_limits<double>::infinity()}) {
+      const HealthVerdict far = verdict(lr, update, nothing);
+      CHECK_THAT(far.remedy, Catch::StartsWith("lr = 1 in place of 1e+0") && Catch::Contains("trainlab find lr"));
+      CHECK(far.cure->value == Value(1.0));
+    }
+  }
+  // Weights that have grown make later updates look small.
+  const HealthVerdict grown = verdict(1e6, 0.05, [](HealthFigures& f) { f.measured.front().median_update = 1e4; });
+  CHECK(grown.cure->value == Value(1.0));
+  // Updates do not tell of the rate of an optimizer that finds their size.
+  const auto own_size = [](HealthFigures& f) { f.run.finds_step_size = true; };
+  CHECK(verdict(300, 0.05, own_size).cure->value == Value(1.0));
+  CHECK(verdict(1, 0.05, own_size).cure->value == Value(0.1));
+  // Below the usual rates the rate falls all the same.
+  CHECK(verdict(1, 1e5, nothing).cure->value == Value(1e-3));
+  CHECK(verdict(1e6, 1e5, [](HealthFigures& f) {
+          f.set_rate = 1e6;
+          f.set_at = "r.lua:16";
+        }).remedy.starts_with("a rate of 1 in place of 1e+06, which r.lua:16 sets; how far to go is a guess"));
+  // A rate above the usual ones whose updates tell how far to go.
+  const HealthVerdict told = verdict(100, 0.05, nothing);
+  CHECK_THAT(told.remedy, Catch::StartsWith("lr = 10 in place of 100") && !Catch::Contains("find lr"));
+}
+
+namespace {
+
+// The evaluations of a run of 60 epochs, whose validation loss is given by the epoch, until `epochs`.
+HealthFigures evaluated(int epochs, const std::function<double(int)>& val, bool has_losses = true) {
+  Run run;
+  HealthFigures figures = run.figures();
+  if (!has_losses) figures.losses = {};
+  figures.evaluations.clear();
+  for (int i = 0; i < epochs; ++i) {
+    figures.add(MeasuredEvaluation{
+        .step = 10.0 * (i + 1), .train_loss = 2 / (1.0 + i), .val_loss = val(i) + 0.002 * std::cos(2.3 * i)});
+  }
+  return figures;
+}
+
+// Falls to 1 until epoch 10, rises to 2 until epoch 20, falls to 0.4 until epoch 40, and rises to 1.2.
+double turning(int i) {
+  if (i < 10) return 2 - 0.1 * i;
+  if (i < 20) return 1 + 0.1 * (i - 10);
+  if (i < 40) return 2 - 0.08 * (i - 20);
+  return 0.4 + 0.04 * (i - 40);
+}
+
+}  // namespace
+
+TEST_CASE("a verdict of overfitting is taken back when the validation loss falls below its best, and may come again") {
+  for (const bool has_losses : {true, false}) {  // a fit with a step of its own shows its validations alone
+    INFO(has_losses);
+    std::vector<HealthVerdict> told;
+    std::vector<int> said, taken_back;
+    for (int epochs = 1; epochs <= 60; ++epochs) {
+      HealthFigures figures = evaluated(epochs, turning, has_losses);
+      if (has_losses) {
+        figures.losses = {};
+        for (int i = 0; i < 10 * epochs; ++i) figures.losses.add(2.0 / (1 + i));
+      }
+      for (const std::string& line : take_back(told, figures)) {
+        CHECK_THAT(line, Catch::StartsWith("health: overfitting is taken back after " + std::to_string(10 * epochs) +
+                                           " steps: the validation loss has fallen to "));
+        taken_back.push_back(epochs);
+      }
+      for (const HealthVerdict& verdict : add_verdicts(told, judge(figures))) {
+        CHECK(verdict.kind == HealthKind::overfitting);
+        CHECK(verdict.step == 10 * epochs);
+        said.push_back(epochs);
+      }
+    }
+    REQUIRE(said.size() == 2);
+    REQUIRE(taken_back.size() == 1);
+    CHECK((said[0] > 10 && said[0] <= 20));
+    CHECK((taken_back[0] > 33 && taken_back[0] <= 42));
+    CHECK(said[1] > taken_back[0] + 1);
+    CHECK(told.size() == 1);
+  }
+}
+
+TEST_CASE("a validation loss near its best takes no verdict back") {
+  std::vector<HealthVerdict> told;
+  const auto returning = [](int i) { return i < 20 ? turning(i) : std::max(turning(i), 0.998); };
+  for (int epochs = 1; epochs <= 40; ++epochs) {
+    const HealthFigures figures = evaluated(epochs, returning);
+    CHECK(take_back(told, figures).empty());
+    add_verdicts(told, judge(figures));
+  }
+  CHECK(told.size() == 1);
+}
+
+TEST_CASE("noise that goes on from one validation to the next is not taken for overfitting") {
+  // y of a run that has learnt, with noise of a sixth of y whose correlation is 0.6, of 200 runs of 60 validations.
+  int alarms = 0;
+  std::uint64_t state = 1;
+  const auto draw = [&state] {  // the sum of 12 uniform numbers, less 6
+    double sum = -6;
+    for (int i = 0; i < 12; ++i) {
+      state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+      sum += static_cast<double>(state >> 11) * 0x1p-53;
+    }
+    return sum;
+  };
+  for (int run = 0; run < 200; ++run) {
+    double noise = 0;
+    std::vector<double> val;
+    for (int i = 0; i < 60; ++i) {
+      noise = 0.6 * noise + 0.8 * draw();
+      val.push_back(0.3 + 2 * std::exp(-i / 6.0) + 0.05 * noise);
+    }
+    bool is_alarm = false;
+    for (int epochs = 6; epochs <= 60 && !is_alarm; ++epochs) {
+      HealthFigures figures;
+      for (int i = 0; i < epochs; ++i) {
+        figures.add(MeasuredEvaluation{
+            .step = 1.0 + i, .train_loss = 2 / (1.0 + i), .val_loss = val[static_cast<std::size_t>(i)]});
+      }
+      is_alarm = kinds_of(figures) == Kinds{"overfitting"};
+    }
+    alarms += is_alarm;
+  }
+  CHECK(alarms <= 10);
+}
+
+TEST_CASE("a training loss that still falls a little is no reason against a plateau") {
+  Run flat;
+  const auto kinds = [&](double fall) {
+    flat.loss = [fall](int i) { return 1 + 1.3 * std::exp(-i / 20.0) - fall * i / steps; };
+    return kinds_of(changed(flat, [&](HealthFigures& f) {
+      f.evaluations.clear();
+      for (int i = 4; i < steps; i += 5) {
+        f.add(MeasuredEvaluation{.step = i + 1.0,
+                                 .train_loss = flat.loss(i),
+                                 .val_loss = 1.2 + 1.1 * std::exp(-i / 20.0) + 0.005 * std::cos(2.3 * i)});
+      }
+    }));
+  };
+  CHECK(kinds(0.1) == Kinds{"plateau"});
+  CHECK(kinds(0.6).empty());
+}
+
 TEST_CASE("a plateau is told under a rate that stays, also where a function sets the rate") {
   Run flat;
   flat.loss = [](int i) { return 1 + 1.3 * std::exp(-i / 20.0); };
@@ -381,7 +551,7 @@ TEST_CASE("the evidence leaves out an update that was not measured") {
   slow.val = slow.loss;
   const std::vector<HealthVerdict> found = judge(changed(slow, [](HealthFigures& f) {
     for (MeasuredStep& row : f.measured) {
-      row.least_update = row.median_update = row.largest_update = unmeasured;
+      row.least_update = row.median_update = unmeasured;
       row.slope_after = 0.99;
     }
   }));
@@ -396,7 +566,7 @@ TEST_CASE("the advice on a batch counts the batches of a step") {
   run.val = run.loss;
   const std::vector<HealthVerdict> found = judge(changed(run, [](HealthFigures& f) {
     f.run.accumulate = 4;
-    for (MeasuredStep& row : f.measured) row.product = 5e-3;
+    for (MeasuredStep& row : f.measured) row.product = 5e-3, row.slope_after = -0.05;
   }));
   REQUIRE(found.size() == 1);
   CHECK(found.front().remedy == "accumulate = 256, or a batch 64 times larger");

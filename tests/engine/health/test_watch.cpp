@@ -1,4 +1,6 @@
 // Fits that are watched: what is read off the loop, on the CPU and on a device that computes by itself.
+#include <ATen/ops/full_like.h>
+
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -31,7 +33,8 @@ struct Sick {
   std::string optim = R"({"@": "optim.SGD", "lr": 0.05, "momentum": 0.9})";
   std::string more = R"(, "epochs": 8)";
   int batch = 50;
-  std::shared_ptr<Callable> loss = {};  // in place of the cross-entropy
+  std::shared_ptr<Callable> loss = {};       // in place of the cross-entropy
+  std::shared_ptr<Callable> on_health = {};  // the function on.health
 };
 
 std::string text_of(const Sick& sick) {
@@ -39,7 +42,8 @@ std::string text_of(const Sick& sick) {
     "data": {"@": "data:split", "source": {"@": "data.digits"}, "train": 0.6, "val": 0.2, "seed": 7},
     "model": {"@": "nn.Sequential", "layers": [{"@": "nn.Flatten"}, )" +
          sick.layers + R"(, {"@": "nn.Linear", "out_features": 10}]}, "loss": )" +
-         (sick.loss ? R"({"@": "function", "index": 0})" : R"("cross_entropy")") + R"(, "batch": )" +
+         (sick.loss ? R"({"@": "function", "index": 0})" : R"("cross_entropy")") + R"(, "on": )" +
+         (sick.on_health ? R"({"health": {"@": "function", "index": 1}})" : "{}") + R"(, "batch": )" +
          std::to_string(sick.batch) + R"(, "optim": )" + sick.optim + sick.more + "}";
 }
 
@@ -47,7 +51,7 @@ Options watched_fit(const Sick& sick) {
   prepare_arithmetic(1);
   auto spec = std::make_shared<Spec>();
   spec->value = watched_registry().check(parse_json(text_of(sick), "test"), "fit");
-  if (sick.loss) spec->functions = {sick.loss};
+  spec->functions = {sick.loss, sick.on_health};
   return {watched_registry(), spec, "fit"};
 }
 
@@ -195,6 +199,43 @@ TEST_CASE("the figures have whether the rate may still fall, which is no plateau
 TEST_CASE("a rate that is far too high") {
   CHECK(kinds(watch({.optim = R"({"@": "optim.SGD", "lr": 5, "momentum": 0.9})"})) == "rate_too_high");
   CHECK(kinds(watch({.optim = R"({"@": "optim.AdamW", "lr": 1})"})) == "rate_too_high");
+}
+
+TEST_CASE("on.health hears of overfitting that comes again after it was taken back, with and without a resume") {
+  constexpr std::int64_t steps = 22;  // of an epoch
+  // The validation loss falls, rises, falls below its best, and rises again; the training loss is the cross-entropy.
+  const auto turning = native([](Arguments arguments) -> Results {
+    const at::Tensor& out = object_at<TensorObject>(arguments, 0).tensor;
+    const at::Tensor y = object_at<BatchObject>(arguments, 1).columns.at("y");
+    const at::Tensor loss = out.log_softmax(-1).gather(1, y.unsqueeze(1)).neg().mean();
+    if (out.requires_grad()) return {std::make_shared<TensorObject>(loss)};
+    const auto epoch = static_cast<double>(object_at<RunHandle>(arguments, 2).step() / steps);
+    const double value = epoch < 8    ? 2 - 0.1 * epoch
+                         : epoch < 16 ? 1.2 + 0.1 * (epoch - 8)
+                         : epoch < 28 ? 2 - 0.14 * (epoch - 16)
+                                      : 0.32 + 0.05 * (epoch - 28);
+    return {std::make_shared<TensorObject>(at::full_like(loss, value))};
+  });
+  const auto heard = [&](std::initializer_list<int> ends) {
+    const TemporaryFolder folder;
+    std::string all;
+    bool resumed = false;
+    for (const int epochs : ends) {
+      const auto hears = native([&all](Arguments arguments) -> Results {
+        const Value& verdict = std::get<Value>(arguments[1]);
+        all += verdict["kind"].string() + " " + std::to_string(verdict["step"].integer()) + "; ";
+        return {};
+      });
+      const Sick sick{.more = R"(, "epochs": )" + std::to_string(epochs), .loss = turning, .on_health = hears};
+      watch(sick, nullptr, resumed, folder.path());
+      resumed = true;
+    }
+    return all;
+  };
+  const std::string whole = heard({50});
+  INFO(whole);
+  CHECK(std::ranges::count(whole, ';') == 2);
+  CHECK(heard({14, 25, 27, 30, 50}) == whole);
 }
 
 TEST_CASE("action stop ends the fit at a validation") {

@@ -20,6 +20,7 @@
 #include <map>
 
 #include "optim/optimizer.h"
+#include "optim/scaled_rate.h"
 #include "specs.h"
 #include "support/stand_in_device.h"
 
@@ -292,6 +293,25 @@ std::vector<const Entry*> optimizers() {
 }
 
 }  // namespace
+
+TEST_CASE("optimizers: each says which rates are usual, and a wrapper has those of its base") {
+  for (const Entry* entry : optim_registry().of_kind("optimizer")) {
+    INFO(entry->name);
+    if (entry->find("base")) continue;
+    const Options spec = optim_spec(entry->name, {});
+    CHECK(largest_usual_rate(spec) > 0);
+    CHECK(largest_usual_rate(spec) >= learning_rate(spec));
+  }
+  CHECK(largest_usual_rate(optim_spec("optim.SGD", {})) == 1);
+  // A factor of the steps that the optimizer finds itself.
+  CHECK(largest_usual_rate(optim_spec("optim.Prodigy", {})) == 1);
+  CHECK(largest_usual_rate(optim_spec("optim.LBFGS", {})) == 1);
+  CHECK(finds_step_size(optim_spec("optim.Prodigy", {})));
+  CHECK_FALSE(finds_step_size(optim_spec("optim.SGD", {})));
+  const Value adam = Value::Map{{"@", "optim.Adam"}};
+  CHECK(largest_usual_rate(optim_spec("optim.SAM", {{"base", adam}})) ==
+        largest_usual_rate(optim_spec("optim.Adam", {})));
+}
 
 TEST_CASE("optimizers: equal to PyTorch's over 100 steps") {
   for (const Value& golden : optim_golden()["optimizers"].list()) {

@@ -22,6 +22,8 @@ struct RunFacts {
   std::int64_t accumulate = 1;        // batches in an optimizer step
   bool begins_trained = false;        // whether the model or a part of it begins with the weights of a training
   double lr = unmeasured;             // learning rate of the optimizer's options, without a schedule
+  double largest_lr = unmeasured;     // largest_usual_rate() of the optimizer
+  bool finds_step_size = false;       // whether the optimizer finds the size of its steps itself, as Prodigy does
   std::int64_t classes = 0;           // 0: the samples do not have one class label each
   double entropy = unmeasured;        // entropy of the training part's labels, in nats
   double largest_share = unmeasured;  // share of the training part's most frequent label
@@ -81,8 +83,8 @@ class LossCurve {
 struct MeasuredStep {
   double step = unmeasured;  // k, from 0
   double rate = unmeasured;  // learning rate
-  // ‖u‖ / ‖w‖ over the weights with two axes or more: the least, the median and the largest.
-  double least_update = unmeasured, median_update = unmeasured, largest_update = unmeasured;
+  // ‖u‖ / ‖w‖ over the weights with two axes or more: the least and the median.
+  double least_update = unmeasured, median_update = unmeasured;
   double gradient_norm = unmeasured;   // ‖g‖ of all parameters
   double gradient_ratio = unmeasured;  // ‖g‖ of the first of these weights divided by that of the last
   // g·u and g'·u. The ratio −g'·u / g·u is −1 where the loss has no curvature, 0 where the step went to the minimum
@@ -150,7 +152,8 @@ struct HealthFigures {
 
   // Whether what is there at the beginning is an initial state, which initial weights make.
   bool from_start() const { return first_step == 0 && !run.begins_trained; }
-  std::int64_t steps_done() const { return first_step + losses.steps(); }
+  // The steps that are done. A fit with a step of its own shows its validations alone.
+  std::int64_t steps_done() const;
   // Share of the planned steps after first_step that are done; where the length is unknown, by a run of twice as many
   // steps.
   double progress() const;

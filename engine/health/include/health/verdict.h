@@ -67,6 +67,10 @@ std::vector<HealthVerdict> judge(const HealthFigures& figures);
 // verdicts that were added.
 std::vector<HealthVerdict> add_verdicts(std::vector<HealthVerdict>& told, std::vector<HealthVerdict> found);
 
+// Removes from `told` the verdicts that the later course of the run has refuted, and that the figures do not give now.
+// Returns a line for the log for each.
+std::vector<std::string> take_back(std::vector<HealthVerdict>& told, const HealthFigures& figures);
+
 // { kind, step, confidence, evidence, remedy }, as in summary.json.
 Value to_value(const HealthVerdict& verdict);
 // The same with `rule`, as a checkpoint keeps it; and back.

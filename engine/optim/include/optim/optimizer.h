@@ -98,6 +98,8 @@ std::unique_ptr<Optimizer> make_optimizer(std::span<const Options> specs, std::v
 
 // The learning rate in a spec; for a wrapper, that of the wrapped optimizer.
 double learning_rate(const Options& spec);
+// UsualRates::largest of the optimizer in a spec; for a wrapper, that of the wrapped optimizer.
+double largest_usual_rate(const Options& spec);
 // The path of an option in a fit with the optimizer: "optim.lr", or "optim.base.lr" for a wrapper such as optim.SAM.
 std::string option_path_of(const Value& optimizer, std::string_view option);
 // The innermost spec of wrappers such as optim.SAM.
@@ -121,6 +123,15 @@ enum class RateGrowth {
   none,  // the optimizer finds the size of its steps itself
 };
 
+// What is known of an optimizer's learning rates, whatever it trains. A wrapper has the rates of its base.
+struct UsualRates {
+  // The largest rate that is in use with networks of the usual initial weights, rounded to half a decade: by the papers
+  // of the optimizers, their authors' code, and training recipes. 1 where the optimizer finds the size of its steps
+  // itself and the rate is a factor of this size. 0: a wrapper.
+  double largest = 0;
+  RateGrowth growth = RateGrowth::slow;
+};
+
 // The implementation of an entry of kind "optimizer".
 struct OptimizerKind {
   std::function<std::unique_ptr<Optimizer>(std::span<const Options>, std::vector<OptimizedParameter>,
@@ -128,7 +139,7 @@ struct OptimizerKind {
       make;
   bool stackable = true;       // takes a group of several members
   bool keeps_average = false;  // has Optimizer::averaged_weights()
-  RateGrowth rate_growth = RateGrowth::slow;
+  UsualRates rates = {};
   bool takes_bfloat16 = false;  // steps weights in bfloat16
 };
 

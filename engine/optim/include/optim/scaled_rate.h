@@ -5,6 +5,9 @@
 
 namespace trainlab {
 
+// Whether the optimizer, or the base of a wrapper, finds the size of its steps itself (RateGrowth::none).
+bool finds_step_size(const Options& optimizer);
+
 // A rate that was tuned for batches of `from` samples, for batches of `to`; both are 1 or more. For descent with
 // momentum, with the factor f of the batch: f^0.5 up to f = 4, and beyond that f^0.36, but no less than at 4; for
 // optimizers that divide by the size of past gradients f^0.25. A smaller batch divides by the factor of the opposite
