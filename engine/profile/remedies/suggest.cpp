@@ -20,10 +20,6 @@ Remedy in_code(const char* name, const char* where) {
 
 constexpr std::int64_t most_prefetch = 1024;  // that the option takes
 
-std::string counted(std::int64_t count, const char* thing) {
-  return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
-}
-
 class Suggestions {
  public:
   explicit Suggestions(const FitFacts& facts) : facts_(facts) {}
