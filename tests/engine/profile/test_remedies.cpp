@@ -69,6 +69,56 @@ TEST_CASE("remedies suit the verdict") {
   CHECK(with_set(remedies_for(Bottleneck::bandwidth, faster), "precision=\"bfloat16\""));
 }
 
+TEST_CASE("the loader gets as many threads as the step needs, and more than cores where they wait for files") {
+  const auto set = [](std::int64_t now, LoaderNeeds needs) {
+    FitFacts all = facts();
+    all.loader_threads = now;
+    all.loader_needs = needs;
+    const Remedy more = remedies_for(Bottleneck::input, all).front();
+    REQUIRE(more.name == "more loader threads");
+    return more.set.empty() ? more.reason : more.set.front();
+  };
+  CHECK(set(1, {}) == "loader.threads=2");
+  CHECK(set(1, {.threads = 3}) == "loader.threads=3");
+  CHECK(set(1, {.threads = 40}) == "loader.threads=4");
+  CHECK(set(1, {.threads = 1}) == "loader.threads=2");  // the step waits for it all the same
+  CHECK(set(1, {.threads = 9, .wait = true}) == "loader.threads=9");
+  CHECK(set(1, {.threads = 90, .wait = true}) == "loader.threads=16");
+  CHECK(set(4, {.threads = 9}) == "the loader has 4 threads, and the process 4 cores");
+  CHECK(set(0, {.threads = 3}) == "loader.threads=3");
+}
+
+TEST_CASE("where others take the cores, fewer threads of operators and of the loader are tried") {
+  FitFacts all = facts();
+  all.threads = 4;
+  all.loader_threads = 4;
+  std::vector<Remedy> remedies = remedies_for(Bottleneck::contention, all);
+  for (const char* one : {"--threads 2", "--threads 1", "loader.threads=2", "loader.threads=0"})
+    CHECK(with_set(remedies, one));
+  all.threads = 2;
+  all.loader_threads = 1;
+  remedies = remedies_for(Bottleneck::contention, all);
+  CHECK(remedies.size() == 2);
+  CHECK(with_set(remedies, "--threads 1"));
+  CHECK(with_set(remedies, "loader.threads=0"));
+}
+
+TEST_CASE("remedies that cannot be tried are named with the reason") {
+  const auto reason = [](Bottleneck verdict, const std::string& name, const FitFacts& of) {
+    const std::vector<Remedy> remedies = remedies_for(verdict, of);
+    const auto found = std::ranges::find(remedies, name, &Remedy::name);
+    return found == remedies.end() ? "" : found->reason;
+  };
+  FitFacts gpu = facts();
+  gpu.is_synchronous = false;
+  CHECK_THAT(reason(Bottleneck::launch, "graphs of whole steps", facts()), Catch::Contains("on the CPU"));
+  CHECK_THAT(reason(Bottleneck::launch, "graphs of whole steps", gpu), Catch::Contains("launched by itself"));
+  CHECK_THAT(reason(Bottleneck::transfer, "pinned transfers", gpu), Catch::Contains("pinned memory already"));
+  CHECK_THAT(reason(Bottleneck::optimizer, "a fused optimizer", facts()), Catch::Contains("one pass"));
+  CHECK_THAT(reason(Bottleneck::compute, "fewer steps", facts()), Catch::Contains("stop.forecast"));
+  CHECK_THAT(reason(Bottleneck::bandwidth, "fewer steps", facts()), Catch::Contains("stop.forecast"));
+}
+
 TEST_CASE("where activations take much of the memory, less of them is a remedy for each verdict") {
   FitFacts much = facts();
   much.keeps_much = true;
