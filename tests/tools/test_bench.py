@@ -76,11 +76,6 @@ class Verdicts(unittest.TestCase):
         self.assertEqual(told(3), ("input, augment, 3 threads 50 %", True))
         self.assertFalse(told(1)[1])
 
-    def test_the_gradient_of_a_large_embedding_may_take_the_backward_pass_or_the_optimizer(self):
-        for verdict, is_right in (("optimizer", True), ("bandwidth", True), ("compute", False)):
-            result = {"verdict": verdict, "otherwise": verdict, "share": 0.5, "pipeline": None}
-            self.assertEqual(verdicts.told(result, "embedding")[1], is_right)
-
     def test_a_case_that_needs_a_gpu_is_left_out_with_the_reason(self):
         options = types.SimpleNamespace(only=None, model=None, data="/data")
         for reason in ("", "no device"):

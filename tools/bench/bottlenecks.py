@@ -39,9 +39,6 @@ CASES = {
     "capacity": ("capacity", FITS),
 }
 SIZES = (1, 2, 3)
-# Case → another verdict that is right. A step with the gradient of a large embedding writes and reads all rows: the
-# backward pass fills them with zeros, the optimizer steps them. Which of the two takes longer hangs on the machine.
-ALSO_RIGHT = {"embedding": "bandwidth"}
 # Case → the stage of the input that is the slowest.
 LIMITS = {"decode": "decode", "augment": "augment", "storage": "read", "threads": "augment"}
 SHORT_OF_THREADS = ("threads",)  # cases in which the profile has to say that the loader has too few threads

@@ -14,7 +14,7 @@ false alarm too where other processes took less than 5 % of the cores meanwhile.
 
 import sys
 
-from bottlenecks import ALSO_RIGHT, CASES, LIMITS, SHORT_OF_THREADS, SIZES, arguments, asked, parser, profile, stage
+from bottlenecks import CASES, LIMITS, SHORT_OF_THREADS, SIZES, arguments, asked, parser, profile, stage
 from busy import OtherWork
 
 # Model, factor of its widths, samples in a batch.
@@ -28,7 +28,7 @@ def told(result, case):
     """The verdict in a cell of the table, and whether it is right."""
     expected = CASES[case][0]
     verdict = result["verdict"] if expected == "contention" else result["otherwise"]
-    is_right = verdict in (expected, ALSO_RIGHT.get(case))
+    is_right = verdict == expected
     if is_right and case in LIMITS:
         pipeline = result["pipeline"] or {}
         limits = pipeline.get("limits")

@@ -49,9 +49,14 @@ local function gpt(context, features, layers, rows)
   }
 end
 
--- A small model of each kind for images of this side: the transformer reads an image as a row of 16 patches.
+local fit = {
+  name = case, loss = "cross_entropy", optim = optim.SGD { lr = 1e-4 }, steps = steps, validate = "500 steps",
+}
+-- A small model of each kind for images of this side: the transformer reads an image as a row of 4 patches. Its
+-- batches are those of the others, because the time of the input goes with the samples of a step.
 local function of_images(side, classes)
-  local patch = nn.AvgPool2d(side / 4)
+  if model == "gpt" then fit.batch = 128 end
+  local patch = nn.AvgPool2d(side / (model == "gpt" and 2 or 4))
   if model == "gpt" then
     return nn.Sequential {
       patch, nn.Flatten(1), nn.Transpose(), nn.Linear(16), nn.TransformerEncoderLayer(2), nn.Flatten(),
@@ -64,9 +69,6 @@ local function of_images(side, classes)
   return nn.Sequential { patch, nn.Flatten(), nn.Linear(classes) }
 end
 
-local fit = {
-  name = case, loss = "cross_entropy", optim = optim.SGD { lr = 1e-4 }, steps = steps, validate = "500 steps",
-}
 if model == "mlp" then
   fit.data, fit.batch = blobs(64):split { val = 0.1 }, 128
   fit.model = nn.Sequential { nn.Linear(512 * width), nn.ReLU(), nn.Linear(128 * width), nn.ReLU(), nn.Linear(4) }
