@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/error.h"
+#include "core/words.h"
 
 namespace trainlab {
 
@@ -99,10 +100,6 @@ class Splitter {
   std::size_t at_ = 0;
   std::int64_t line_ = 1, row_line_ = 1;
 };
-
-std::string counted(std::size_t count, const char* thing) {
-  return std::to_string(count) + " " + thing + (count == 1 ? "" : "s");
-}
 
 }  // namespace
 

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "core/error.h"
+#include "core/words.h"
 #include "machine/machine.h"
 #include "stored_measurement.h"
 
@@ -153,7 +154,7 @@ Roofline Roofline::from_value(const Value& value) {
 }
 
 std::string Roofline::text() const {
-  std::string text = fmt::format("{}, {} core{}{}, LibTorch {}\n", cpu, cores, cores == 1 ? "" : "s",
+  std::string text = fmt::format("{}, {}{}, LibTorch {}\n", cpu, counted(cores, "core"),
                                  governor.empty() ? "" : ", governor " + governor, torch);
   const auto line = [&](const std::string& what, int threads, const Quartiles& spread, double unit, const char* name) {
     text += fmt::format("{:<34} {:>2} thread{} {:>9.1f} {} ({:.1f} to {:.1f})\n", what, threads,

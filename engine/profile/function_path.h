@@ -8,7 +8,7 @@ namespace trainlab {
 
 // The path of the function whose span Phase::callback has this name: "on.step" of the option `on`; others keep theirs.
 inline std::string function_path(std::string_view name) {
-  const bool is_alone = name == "own step" || name == "transform";
+  const bool is_alone = name == "own step" || name == "transform" || name == "loss";
   return (is_alone ? "" : "on.") + std::string(name);
 }
 

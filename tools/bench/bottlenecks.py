@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import subprocess
+import sys
 import tarfile
 import tempfile
 from unittest import mock
@@ -18,24 +19,30 @@ FITS = ("mlp", "cnn", "gpt")
 # Case → the verdict that is right, and the models that have the case.
 CASES = {
     "transform": ("host", FITS),
-    "decode": ("input", ("cnn",)),
-    "augment": ("input", ("cnn",)),
-    "storage": ("input", ("cnn",)),
+    "decode": ("input", FITS),
+    "augment": ("input", FITS),
+    "storage": ("input", FITS),
+    "threads": ("input", FITS),
     "functions": ("host", ALL),
     "reads": ("synchronisation", ALL),
     "validate": ("evaluation", FITS),
     "metrics": ("evaluation", FITS),
+    "step_metrics": ("host", ALL),
     "commit": ("checkpoint", FITS),
     "optimizer": ("optimizer", FITS),
+    "embedding": ("optimizer", ("mlp", "gpt")),
     "tiny": ("launch", ALL),
     "gemm": ("compute", ALL),
     "elementwise": ("bandwidth", ("mlp", "cnn", "loop")),
+    "transfer": ("transfer", ("cnn",)),
     "contention": ("contention", ALL),
     "capacity": ("capacity", FITS),
 }
 SIZES = (1, 2, 3)
 # Case → the stage of the input that is the slowest.
-LIMITS = {"decode": "decode", "augment": "augment", "storage": "read"}
+LIMITS = {"decode": "decode", "augment": "augment", "storage": "read", "threads": "augment"}
+SHORT_OF_THREADS = ("threads",)  # cases in which the profile has to say that the loader has too few threads
+ON_GPU = ("transfer",)  # on the CPU batches need not be moved
 SLOW_IMAGES = 2000  # about, in the archive whose reads are slow; each is read once while the archive is opened
 SLOW_NANOSECONDS = (200_000, 600_000, 2_000_000)  # before each read, by size
 MEMORY_SHARES = (0.9, 0.7, 0.5)  # of what `trainlab check` says that a step takes, by size
@@ -54,11 +61,21 @@ def parser(doc, seconds, cases=tuple(CASES)):
 
 
 def asked(options):
-    """Pairs of a case and a model."""
+    """Pairs of a case and a model. Says which of them this machine cannot have, and why."""
     for case, (_, models) in CASES.items():
         for model in models:
-            if options.only in (None, case) and options.model in (None, model):
-                yield case, model
+            if options.only not in (None, case) or options.model not in (None, model):
+                continue
+            if case in ON_GPU and (reason := why_no_gpu(arguments(options, case, model))):
+                print(f"The case {case} is left out: {reason}", file=sys.stderr)
+                continue
+            yield case, model
+
+
+def why_no_gpu(words):
+    """The reason why a recipe cannot train on a GPU here; empty: it can."""
+    checked = subprocess.run([TRAINLAB, "check", *words, "--quiet"], capture_output=True, text=True)
+    return "" if checked.returncode == 0 else checked.stderr.strip().splitlines()[0]
 
 
 def arguments(options, case, model, **parameters):
@@ -66,6 +83,8 @@ def arguments(options, case, model, **parameters):
     words = [RECIPE, "--case", "none" if case == "contention" else case, "--model", model]
     for name, value in parameters.items():
         words += [f"--{name}", str(value)]
+    if case in ON_GPU:
+        words += ["--device", "cuda"]
     for name, file in (("images", "cifar10-jpeg.tar"), ("text", "tinyshakespeare.txt")):
         words += [f"--{name}", os.path.join(options.data, file)]
     return words

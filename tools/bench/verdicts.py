@@ -6,14 +6,15 @@ Each case slows a model down in one way, in three sizes: with the first, the ste
 train. A balanced fit (--only none) has no such wait; each verdict but compute, bandwidth and none is a false alarm.
 Prints a table of the verdicts by case and model, and ends with 1 if fewer than 95 % are right or more than one of the
 balanced fits is called something. Where steps wait for their input, the stage of the input that limits has to be right
-too. Where other work on the machine makes the verdict "contention", the verdict that the parts of a step would give
+too, and where one thread of the loader is too few, the profile has to say so. The case "transfer" needs a GPU and is
+left out without one. Where other work on the machine makes the verdict "contention", the verdict that the parts of a step would give
 counts, but not for the case in which this program itself keeps the cores busy. For a balanced fit, "contention" is a
 false alarm too where other processes took less than 5 % of the cores meanwhile.
 """
 
 import sys
 
-from bottlenecks import CASES, LIMITS, SIZES, arguments, asked, parser, profile, stage
+from bottlenecks import CASES, LIMITS, SHORT_OF_THREADS, SIZES, arguments, asked, parser, profile, stage
 from busy import OtherWork
 
 # Model, factor of its widths, samples in a batch.
@@ -29,9 +30,13 @@ def told(result, case):
     verdict = result["verdict"] if expected == "contention" else result["otherwise"]
     is_right = verdict == expected
     if is_right and case in LIMITS:
-        limits = (result["pipeline"] or {}).get("limits")
+        pipeline = result["pipeline"] or {}
+        limits = pipeline.get("limits")
         is_right = limits == LIMITS[case]
         verdict += f", {limits}"
+        if case in SHORT_OF_THREADS:
+            is_right = is_right and pipeline.get("threads_needed", 0) > pipeline["threads"]
+            verdict += f", {pipeline.get('threads_needed')} threads"
     share = "" if result["share"] is None else f" {100 * result['share']:.0f} %"  # without steps there is none
     return f"{verdict if is_right else f'**{verdict}**'}{share}", is_right
 

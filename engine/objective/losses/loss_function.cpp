@@ -2,6 +2,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/scalar_tensor.h>
 
+#include "core/trace.h"
 #include "functions.h"
 #include "objective/losses.h"
 
@@ -14,7 +15,7 @@ class FunctionLoss final : public Loss {
   FunctionLoss(std::shared_ptr<Callable> function, const Head& head) : call_(std::move(function), head, "loss") {}
 
   LossValue operator()(const at::Tensor& out, const BatchView& batch) const override {
-    const std::vector<Argument> results = call_(out, batch);
+    const std::vector<Argument> results = called(out, batch);
     if (results.empty()) throw call_.error("expected a scalar tensor, found nothing").hint("return the loss");
     LossValue loss;
     loss.value = call_.scalar(results[0], "a scalar tensor");
@@ -37,6 +38,12 @@ class FunctionLoss final : public Loss {
   }
 
  private:
+  // The time of the function is the recipe's, unlike that of the engine's own losses.
+  std::vector<Argument> called(const at::Tensor& out, const BatchView& batch) const {
+    const Span span(Phase::callback, "loss");
+    return call_(out, batch);
+  }
+
   BatchFunction call_;
 };
 

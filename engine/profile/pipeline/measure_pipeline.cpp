@@ -1,5 +1,10 @@
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <span>
+#include <system_error>
 
 #include "core/clock.h"
 #include "core/trace.h"
@@ -22,17 +27,38 @@ const RowSource* source_of(const Dataset& data) {
   return nullptr;
 }
 
-std::vector<SlowSample> slowest_of(const Dataset& data, std::vector<SampleCost> costs, std::size_t count) {
-  count = std::min(count, costs.size());
-  const auto is_slower = [](const SampleCost& a, const SampleCost& b) {
-    return a.seconds != b.seconds ? a.seconds > b.seconds : a.row < b.row;
-  };
-  std::ranges::partial_sort(costs, costs.begin() + static_cast<std::ptrdiff_t>(count), is_slower);
+// The samples that took most time. A sample that was made in several epochs counts once, with its fastest time: what
+// disturbed one of the others is no property of the sample.
+std::vector<SlowSample> slowest_of(const Dataset& data, const std::vector<SampleCost>& costs, std::size_t count) {
+  std::map<std::int64_t, double> seconds_of_row;
+  for (const SampleCost& one : costs) {
+    const auto [found, is_new] = seconds_of_row.emplace(one.row, one.seconds);
+    if (!is_new) found->second = std::min(found->second, one.seconds);
+  }
+  std::vector<std::pair<std::int64_t, double>> slowest(std::min(count, seconds_of_row.size()));
+  std::ranges::partial_sort_copy(seconds_of_row, slowest, std::ranges::greater{},
+                                 &std::pair<const std::int64_t, double>::second,
+                                 &std::pair<std::int64_t, double>::second);
   const RowSource* const source = source_of(data);
   std::vector<SlowSample> all;
-  for (const SampleCost& one : std::span(costs).first(count))
-    all.push_back({.row = one.row, .name = source ? source->place(one.row).name : "", .seconds = one.seconds});
+  for (const auto& [row, seconds] : slowest)
+    all.push_back({.row = row, .name = source ? source->place(row).name : "", .seconds = seconds});
   return all;
+}
+
+// The bytes of the files from which these samples were made.
+double bytes_of(const Dataset& data, const std::vector<SampleCost>& costs) {
+  const RowSource* const source = source_of(data);
+  double sum = 0;
+  for (const SampleCost& one : costs) {
+    const FilePlace place = source ? source->place(one.row) : FilePlace{};
+    if (place.path.empty()) continue;
+    std::error_code is_gone;
+    const auto to_end = [&] { return static_cast<double>(std::filesystem::file_size(place.path, is_gone)); };
+    const double bytes = place.size >= 0 ? static_cast<double>(place.size) : to_end();
+    if (!is_gone) sum += bytes;
+  }
+  return sum;
 }
 
 // The places of some rows in files, spread evenly over the part.
@@ -86,9 +112,16 @@ std::optional<double> PipelineTable::sample_seconds() const {
   return sum / static_cast<double>(costs.size());
 }
 
+double PipelineTable::epoch_seconds(const StageCost& one) const {
+  const bool is_read_cold = one.stage == InputStage::read && files && files->are_read_cold();
+  if (!is_read_cold || !storage || storage->files == 0 || !storage->is_cold.value_or(false)) return one.seconds;
+  return std::max(one.seconds,
+                  storage->seconds / static_cast<double>(storage->files) * static_cast<double>(one.samples));
+}
+
 double PipelineTable::loader_seconds() const {
   double sum = 0;
-  for (const StageCost& one : stages) sum += in_loader(one.stage) ? one.seconds : 0;
+  for (const StageCost& one : stages) sum += in_loader(one.stage) ? epoch_seconds(one) : 0;
   return sum / static_cast<double>(made) * step_samples;
 }
 
@@ -105,7 +138,7 @@ std::optional<int> PipelineTable::threads_needed() const {
 }
 
 InputStage PipelineTable::slowest_stage() const {
-  const auto cost = [](const StageCost& one) { return one.stage == InputStage::wait ? -1 : one.seconds; };
+  const auto cost = [&](const StageCost& one) { return one.stage == InputStage::wait ? -1 : epoch_seconds(one); };
   return std::ranges::max_element(stages, {}, cost)->stage;
 }
 
@@ -130,6 +163,7 @@ PipelineTable drain_pipeline(const Part& part, LoaderOptions options, const Pipe
   for (const StageCost& one : table.stages)
     if (one.stage == InputStage::gather) table.made = one.samples;
   table.costs = recorder.samples();
+  table.read_bytes = bytes_of(*part.data, table.costs);
   table.slowest = slowest_of(*part.data, table.costs, work.slowest);
   return table;
 }
@@ -142,15 +176,18 @@ PipelineTable measure_pipeline(FitPlan& plan, const PipelineWork& work) {
     const Listening listening(clock);
     run_few_steps(plan, cold_steps + work.steps);
   }
+  const std::vector<FilePlace> places = places_of(plan.data.train);
+  std::optional<FilesOfData> files;
+  if (!places.empty()) files = look_at_files(places, plan.data.train.size());
   PipelineTable table = drain_pipeline(plan.data.train, plan.loader, work, steady_seconds);
+  table.files = files;
   table.fill = recorder.fill();
   for (const StageCost& one : recorder.stages()) {
     if (one.stage == InputStage::wait) table.wait_seconds = one.seconds / (cold_steps + clock.warm_steps());
   }
   table.step_seconds = clock.without_fetch();
   table.step_samples = plan.step_samples();
-  if (const std::vector<FilePlace> places = places_of(plan.data.train); !places.empty())
-    table.storage = measure_storage(places);
+  if (files) table.storage = measure_storage(places);
   return table;
 }
 

@@ -4,7 +4,9 @@
 #include <cmath>
 
 #include "core/statistics.h"
+#include "core/words.h"
 #include "profile/pipeline.h"
+#include "tensor/free_memory.h"
 
 namespace trainlab {
 namespace {
@@ -39,6 +41,39 @@ Value queue_value(const std::vector<QueueFill>& fill) {
                     {"fill", std::move(times)}};
 }
 
+// Bytes of files a second that the loader's threads read, in the time that they spend on reading.
+std::optional<double> loader_rate(const PipelineTable& table) {
+  const auto read = std::ranges::find(table.stages, InputStage::read, &StageCost::stage);
+  if (read == table.stages.end() || read->seconds <= 0 || table.read_bytes <= 0) return std::nullopt;
+  return table.read_bytes / read->seconds;
+}
+
+// "cold: …", "warm: …": where the loader found the files.
+std::string kept_text(const FilesOfData& files) {
+  if (!files.kept) return "whether cold or warm is unknown: the system does not tell this user what it keeps of them";
+  const std::string kept = fmt::format("the system kept {:.0f} % of the files in memory", 100 * *files.kept);
+  return (*files.kept >= 0.9 ? "warm: " : *files.kept <= 0.1 ? "cold: " : "partly cold: ") + kept;
+}
+
+std::string storage_text(const PipelineTable& table) {
+  if (!table.storage || !table.files || table.storage->seconds <= 0) return "";
+  const StorageSpeed& storage = *table.storage;
+  const FilesOfData& files = *table.files;
+  std::string text;
+  if (const std::optional<double> rate = loader_rate(table))
+    text += fmt::format("a thread of the loader reads files at {:.1f} MB/s; {}\n", *rate / 1e6, kept_text(files));
+  text += fmt::format("a thread that only reads has them at {:.1f} MB/s{}\n", storage.bytes / storage.seconds / 1e6,
+                      !storage.is_cold   ? "; whether from storage or from the system's cache is unknown"
+                      : *storage.is_cold ? " from storage (cold)"
+                                         : " from the system's cache (warm), which could not be emptied");
+  if (!files.are_read_cold()) return text;
+  const std::string why = files.bytes > files.room ? "and there is room for " + memory_text(files.room)
+                                                   : "and the system keeps few of them";
+  return text + fmt::format("the files have about {} {}: an epoch reads them from storage{}\n",
+                            memory_text(files.bytes), why,
+                            storage.is_cold.value_or(false) ? ", which the slowest stage takes into account" : "");
+}
+
 }  // namespace
 
 Value PipelineTable::to_value() const {
@@ -68,9 +103,15 @@ Value PipelineTable::to_value() const {
     all.emplace("slowest", std::move(named));
   }
   if (!fill.empty()) all.emplace("queue", queue_value(fill));
-  if (storage && storage->seconds > 0) {
-    all.emplace("storage",
-                Value::Map{{"bytes_per_second", storage->bytes / storage->seconds}, {"cold", storage->is_cold}});
+  if (storage && files && storage->seconds > 0) {
+    Value::Map figures{{"bytes_per_second", storage->bytes / storage->seconds},
+                       {"cold", storage->is_cold ? Value(*storage->is_cold) : Value()},
+                       {"kept", files->kept ? Value(*files->kept) : Value()},
+                       {"data_bytes", files->bytes},
+                       {"room", files->room},
+                       {"cold_epochs", files->are_read_cold()}};
+    if (const std::optional<double> rate = loader_rate(*this)) figures.emplace("loader_bytes_per_second", *rate);
+    all.emplace("storage", std::move(figures));
   }
   return Value::Map{{"pipeline", std::move(all)}};
 }
@@ -82,12 +123,11 @@ std::string PipelineTable::text() const {
     text += fmt::format("{:<11} {:>12.3f} {:>10.0f} {:>8.2f}\n", stage_name(one.stage), 1e6 * one.seconds / count,
                         count / one.seconds, one.seconds / seconds);
   }
-  text += fmt::format("the loader alone gives {:.0f} samples/s with {} thread{}; \"{}\" takes longest\n",
-                      static_cast<double>(samples) / seconds, threads, threads == 1 ? "" : "s",
-                      stage_name(slowest_stage()));
+  text += fmt::format("the loader alone gives {:.0f} samples/s with {}; \"{}\" takes longest\n",
+                      static_cast<double>(samples) / seconds, counted(threads, "thread"), stage_name(slowest_stage()));
   if (const std::optional<int> needed = threads_needed()) {
-    text += fmt::format("a step of {:.3f} ms needs {:.3f} ms of the loader: {} thread{} would feed it\n",
-                        1e3 * step_seconds, 1e3 * loader_seconds(), *needed, *needed == 1 ? "" : "s");
+    text += fmt::format("a step of {:.3f} ms needs {:.3f} ms of the loader: {} would feed it\n", 1e3 * step_seconds,
+                        1e3 * loader_seconds(), counted(*needed, "thread"));
   }
   if (!std::isnan(wait_seconds)) text += fmt::format("a step waits {:.3f} ms for its batches\n", 1e3 * wait_seconds);
   if (!fill.empty()) {
@@ -102,11 +142,7 @@ std::string PipelineTable::text() const {
       text += fmt::format("  {:>9.3f} ms  sample {}{}\n", 1e3 * one.seconds, one.row,
                           one.name.empty() ? "" : ", " + one.name);
   }
-  if (storage && storage->seconds > 0) {
-    text += fmt::format("files are read at {:.0f} MB/s {}\n", storage->bytes / storage->seconds / 1e6,
-                        storage->is_cold ? "from storage" : "from the system's cache, which could not be emptied");
-  }
-  return text;
+  return text + storage_text(*this);
 }
 
 }  // namespace trainlab

@@ -19,25 +19,31 @@ Remedy in_code(const char* name, const char* where) {
 }
 
 constexpr std::int64_t most_prefetch = 1024;  // that the option takes
-
-std::string counted(std::int64_t count, const char* thing) {
-  return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
-}
+constexpr std::int64_t most_waiting = 16;     // threads that wait for storage; each has a batch's memory
 
 class Suggestions {
  public:
   explicit Suggestions(const FitFacts& facts) : facts_(facts) {}
 
   void loader_threads() {
-    const std::int64_t most = facts_.cores;
-    if (facts_.loader_threads >= most) {
-      add({.name = "more loader threads",
-           .reason = fmt::format("the loader has {}, and the process {}", counted(facts_.loader_threads, "thread"),
-                                 counted(most, "core"))});
+    const std::string name = "more loader threads";
+    const std::int64_t now = facts_.loader_threads;
+    const std::int64_t most =
+        facts_.loader_needs.wait ? std::max<std::int64_t>(facts_.cores, most_waiting) : facts_.cores;
+    const std::int64_t wanted = facts_.loader_needs.threads ? *facts_.loader_needs.threads : 2 * now;
+    if (now >= most) {
+      add({.name = name,
+           .reason = fmt::format("the loader has {}, and the process {}", counted(now, "thread"),
+                                 counted(facts_.cores, "core"))});
     } else {
-      add({.name = "more loader threads",
-           .set = {fmt::format("loader.threads={}", std::clamp<std::int64_t>(2 * facts_.loader_threads, 1, most))}});
+      add({.name = name, .set = {fmt::format("loader.threads={}", std::clamp(wanted, now + 1, most))}});
     }
+  }
+  // On a machine whose cores others take.
+  void fewer_loader_threads() {
+    if (facts_.loader_threads > 1)
+      add({.name = "half the loader threads", .set = {fmt::format("loader.threads={}", facts_.loader_threads / 2)}});
+    no_loader_threads();
   }
   void no_loader_threads() {
     const std::string name = "no loader threads";
@@ -113,6 +119,11 @@ class Suggestions {
          .set = facts_.model->rectifiers(),
          .always_changes = true});
   }
+  // Half the threads and one, which are the same with two.
+  void fewer_threads() {
+    if (facts_.threads > 3) threads(facts_.threads / 2);
+    threads(1);
+  }
   void threads(int count) {
     if (count == facts_.threads) {
       add({.name = "other threads of operators",
@@ -120,6 +131,14 @@ class Suggestions {
     } else {
       add({.name = counted(count, "thread") + " of operators", .set = {fmt::format("--threads {}", count)}});
     }
+  }
+  void graphs() {
+    add(in_code("graphs of whole steps", facts_.is_synchronous
+                                             ? "they save launches of a GPU's kernels, and this trains on the CPU"
+                                             : "each kernel is launched by itself"));
+  }
+  void fewer_steps() {
+    add({.name = "fewer steps", .reason = "no step is faster; stop.forecast ends a fit that will not improve enough"});
   }
   void precision() {
     constexpr double notable = 0.9;
@@ -178,7 +197,10 @@ std::vector<Remedy> remedies_for(Bottleneck verdict, const FitFacts& facts) {
       suggestions.prefetch();
       suggestions.layout_of_data();
       break;
-    case Bottleneck::transfer: suggestions.batch(2); break;
+    case Bottleneck::transfer:
+      suggestions.batch(2);
+      suggestions.add(in_code("pinned transfers", "batches are copied from pinned memory already, beside the steps"));
+      break;
     case Bottleneck::synchronisation:
       suggestions.add(in_code("fewer reads of tensors",
                               "t:item() stands in functions of the recipe; run:log takes a tensor and reads it later"));
@@ -197,10 +219,12 @@ std::vector<Remedy> remedies_for(Bottleneck verdict, const FitFacts& facts) {
       suggestions.stack();
       suggestions.batch(2);
       suggestions.batch(4);
+      suggestions.graphs();
       break;
     case Bottleneck::compute:
       suggestions.threads(facts.cores);
       suggestions.precision();
+      suggestions.fewer_steps();
       suggestions.layout_of_images();
       suggestions.fewer_features();
       suggestions.fewer_layers();
@@ -210,6 +234,7 @@ std::vector<Remedy> remedies_for(Bottleneck verdict, const FitFacts& facts) {
       suggestions.smaller_batch();  // whose tensors may fit the caches
       suggestions.batch(2);
       suggestions.precision();
+      suggestions.fewer_steps();
       suggestions.layout_of_images();
       suggestions.cheaper_activation();
       suggestions.fewer_features();
@@ -220,6 +245,8 @@ std::vector<Remedy> remedies_for(Bottleneck verdict, const FitFacts& facts) {
       suggestions.batch(2);
       suggestions.accumulate();
       suggestions.fewer_features();
+      suggestions.add(in_code("a fused optimizer",
+                              "elementwise updates are one pass over a tensor already; others need whole matrices"));
       break;
     case Bottleneck::evaluation:
       suggestions.threads(facts.cores);
@@ -228,8 +255,8 @@ std::vector<Remedy> remedies_for(Bottleneck verdict, const FitFacts& facts) {
       break;
     case Bottleneck::checkpoint: suggestions.checkpoint(); break;
     case Bottleneck::contention:
-      suggestions.threads(1);
-      suggestions.no_loader_threads();
+      suggestions.fewer_threads();
+      suggestions.fewer_loader_threads();
       break;
     case Bottleneck::communication: suggestions.accumulate(); break;
     case Bottleneck::capacity:

@@ -29,12 +29,20 @@ namespace {
 // them lie on one side, and more of them could not change that.
 constexpr std::int64_t rounds = 3, runs_of_round = 4;
 constexpr std::int64_t runs = runs_of_round * rounds;
-constexpr double lost = 0.9;  // a change that is slower than this in all pairs of two rounds needs no third
+constexpr std::int64_t most_rounds = 10;  // of the changes that are joined, whose gain is promised
+constexpr double lost = 0.9;              // a change that is slower than this in all pairs of two rounds needs no third
 constexpr double least_seconds = 0.1, most_seconds = 0.3;  // of a short run
 constexpr double least_steps = 3;                          // of a short run whose steps are slow: one of them is cold
 // Part of a step's time up to which validations and checkpoints need not be measured with each change.
 constexpr double small_part = 0.02;
 constexpr std::int64_t few_fits = 8;  // of a stack where none of the sizes is known to save time
+
+// Whether the interval of a gain reaches farther than a fifth of the gain.
+bool is_vague_gain(const MedianInterval& ratio) {
+  constexpr double part = 0.2;
+  const double gain = ratio.median - 1;
+  return ratio.median >= least_gain && std::max(ratio.high - ratio.median, ratio.median - ratio.low) > part * gain;
+}
 
 RunLimits run_limits(const Profile& profile, const StepVerdict& verdict, double seconds) {
   RunLimits limits{.steps = {.seconds = seconds, .precision = 0, .counted = 0}};
@@ -148,6 +156,8 @@ class Trials {
     FitFacts facts = fit_ ? facts_of(profile, fit_->plan, stage, settings_.threads)
                           : FitFacts{.samples = std::numeric_limits<std::int64_t>::max()};
     facts.threads = settings_.threads;
+    facts.loader_needs = stage.loader_needs;
+    facts.is_synchronous = profile.is_synchronous;
     facts.cores = std::max(1, static_cast<int>(profile.cores) / stage.workers);
     sample_seconds_ = stage.sample_seconds;
     std::vector<Remedy> remedies = remedies_for(verdict.bottleneck, facts);
@@ -293,13 +303,17 @@ class Trials {
     return side_of_fit(in_group(*fit_, count), say_, limits);
   }
 
-  // Until the rounds are over, or the change has clearly lost, or no time is left.
-  static std::vector<double> ratios_of(Side& without, Side& with, const TimeLeft& left) {
+  // Until the rounds are over, or the change has clearly lost, or no time is left. `most`: rounds, of which those after
+  // the usual number follow only while a gain is not known well.
+  static std::vector<double> ratios_of(Side& without, Side& with, const TimeLeft& left, std::int64_t most = rounds) {
     std::vector<double> ratios;
     const auto has_lost = [&] {
       return ratios.size() >= 4 && std::ranges::all_of(ratios, [](double one) { return one < lost; });
     };
-    for (std::int64_t round = 0; round < rounds && !has_lost() && (round == 0 || left.seconds() > 0); ++round) {
+    const auto is_over = [&](std::int64_t round) {
+      return round >= most || (round >= rounds && !is_vague_gain(median_interval(ratios)));
+    };
+    for (std::int64_t round = 0; !is_over(round) && !has_lost() && (round == 0 || left.seconds() > 0); ++round) {
       in_turns(
           1, [&] { return without.speed(); }, [&] { return with.speed(); },
           [&](double a, double b) { ratios.push_back(b / a); });
@@ -316,7 +330,9 @@ class Trials {
       reason_against([&] {
         const std::unique_ptr<Side> other = side(with, limits);
         if (!compared_weights(weights, other->trained().weights).starts_with("same ")) return;
-        const std::vector<double> ratios = ratios_of(*side(without, limits), *other, left);
+        // What is measured beside the unchanged training is the promise of the file.
+        const std::int64_t most = without.empty() ? most_rounds : rounds;
+        const std::vector<double> ratios = ratios_of(*side(without, limits), *other, left, most);
         if (ratios.size() >= least_for_interval) ratio = median_interval(ratios);
       });
       return ratio;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/words.h"
 #include "sweep_entry.h"
 #include "task/task.h"
 #include "train/fit.h"
@@ -19,8 +20,7 @@ Checked describe_study(const StudyPlan& plan, const CheckedToo& too) {
   std::optional<FitPlan> planned;
   if (!plan.runs_tasks()) planned.emplace(plan.plan_fit(fit));
   const std::int64_t stack = !planned || structure_of(fit).empty() ? 1 : plan.stack_of(*planned);
-  text += fmt::format("{:<14} {}, {} thread{} each, {}\n", "workers", plan.workers(), plan.settings().threads,
-                      plan.settings().threads == 1 ? "" : "s",
+  text += fmt::format("{:<14} {}, {} each, {}\n", "workers", plan.workers(), counted(plan.settings().threads, "thread"),
                       stack > 1 ? fmt::format("up to {} fits of one structure at a time", stack)
                       : planned ? "one fit at a time"
                                 : "one task at a time");

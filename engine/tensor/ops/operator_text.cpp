@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/registry.h"
+#include "core/words.h"
 #include "operator_arguments.h"
 #include "operator_rules.h"
 #include "tensor/operator_errors.h"
@@ -157,8 +158,8 @@ Overload::Misfit Overload::misfit(const OperatorArguments& arguments) const {
   Misfit found;
   for (std::size_t i = 0; i < arguments.positional.size(); ++i) {
     if (i >= positional_) {
-      found.text = "expected at most " + std::to_string(positional_) + " argument" + (positional_ == 1 ? "" : "s") +
-                   ", found " + std::to_string(arguments.positional.size());
+      found.text = "expected at most " + counted(positional_, "argument") + ", found " +
+                   std::to_string(arguments.positional.size());
       if (i < parameters_.size()) found.hint = "options are given by name: { " + parameters_[i].name + " = … }";
       return found;
     }

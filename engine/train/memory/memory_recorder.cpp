@@ -200,7 +200,9 @@ void MemoryRecorder::began(Phase phase, std::string_view name) {
     return;
   }
   if (phase == Phase::loss) impl_->layers.push_back(impl_->number("loss"));
-  impl_->phases.push_back(phase);
+  // What a function of the recipe makes within a pass, a loss for example, belongs to the pass.
+  const bool is_in_pass = phase == Phase::callback && is_of_engine(impl_->phase());
+  impl_->phases.push_back(is_in_pass ? impl_->phase() : phase);
   if (phase == Phase::step) impl_->begin_step();
 }
 

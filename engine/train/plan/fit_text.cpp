@@ -7,6 +7,7 @@
 
 #include "core/trace.h"
 #include "core/value.h"
+#include "core/words.h"
 #include "fit_plan_parts.h"
 #include "memory/what_fits.h"
 #include "option_lines.h"
@@ -84,7 +85,7 @@ std::string recompute_text(const FitPlan& plan) {
   const double again = flops_again(*plan.model, plan.recompute);
   const Flops once = plan.model->flops();
   const std::size_t segments = plan.recompute.segments.size() + plan.recompute.layers.size();
-  std::string text = fmt::format("{} segment{}", segments, segments == 1 ? "" : "s");
+  std::string text = counted(segments, "segment");
   if (!plan.recompute.segments.empty()) {
     std::size_t layers = 0;
     for (const ChainSegment& one : plan.recompute.segments) layers += one.count;

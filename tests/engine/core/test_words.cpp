@@ -34,6 +34,12 @@ TEST_CASE("long lists are cut with a sign or a number of what is left out") {
   CHECK(joined_and_more(words, 1) == "a and 2 more");
 }
 
+TEST_CASE("a number of things is in the plural unless it is one") {
+  CHECK(counted(1, "thread") == "1 thread");
+  CHECK(counted(0, "thread") == "0 threads");
+  CHECK(counted(std::size_t{3}, "field") == "3 fields");
+}
+
 TEST_CASE("texts are trimmed at both ends") {
   CHECK(trimmed(" \ta b\t ") == "a b");
   CHECK(trimmed("a") == "a");

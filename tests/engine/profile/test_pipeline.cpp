@@ -119,6 +119,44 @@ TEST_CASE("the number of threads that feed a step follows from the costs") {
   CHECK_THAT(table.text(), Catch::Contains("\"decode\" takes longest"));
 }
 
+TEST_CASE("a slow sample that several epochs make is named once, with the time that it takes undisturbed") {
+  const PipelineTable table = drain_pipeline(costly(64), {.batch = 8, .threads = 0}, all_of(3 * 64), thread_clock);
+  CHECK(std::ranges::count(table.costs, 17, &SampleCost::row) == 3);
+  REQUIRE(table.slowest.size() == 3);
+  CHECK(table.slowest[0].row == 17);
+  CHECK(table.slowest[0].seconds == 51);
+  CHECK(table.slowest[1].row != 17);
+  CHECK(table.slowest[2].row != 17);
+  CHECK(table.slowest[1].row != table.slowest[2].row);
+}
+
+TEST_CASE("where an epoch reads from storage, the loader's reads count as long as cold reads take") {
+  PipelineTable table = drain_pipeline(costly(16), {.batch = 8, .threads = 1}, all_of(16), thread_clock);
+  table.step_samples = 8;
+  table.step_seconds = 24;  // 8 samples of 3 s
+  table.read_bytes = 1600;
+  const auto limits = [&](FilesOfData files, std::optional<bool> is_cold) {
+    table.files = files;
+    table.storage = {.bytes = 100, .seconds = 50, .files = 10, .is_cold = is_cold};  // 5 s for a file
+    return table.slowest_stage();
+  };
+  CHECK(limits({.bytes = 1e9, .room = 2e9, .kept = 1}, true) == InputStage::decode);
+  CHECK(table.threads_needed() == 1);
+  CHECK(limits({.bytes = 3e9, .room = 2e9, .kept = 1}, true) == InputStage::read);  // too large to be kept
+  CHECK(table.loader_seconds() == 8 * (5 + 2));
+  CHECK(table.threads_needed() == 3);
+  CHECK(table.to_value()["pipeline"]["limits"] == Value("read"));
+  CHECK(table.to_value()["pipeline"]["storage"]["cold_epochs"] == Value(true));
+  CHECK_THAT(table.text(), Catch::Contains("room for 1.9 GiB: an epoch reads them from storage"));
+  CHECK(limits({.bytes = 1e9, .room = 2e9, .kept = 0.5}, true) == InputStage::read);  // not kept yet
+  CHECK(limits({.bytes = 1e9, .room = 2e9, .kept = std::nullopt}, true) == InputStage::decode);
+  CHECK_THAT(table.text(), Catch::Contains("does not tell"));
+  // Reads from the cache, or from nobody knows where, say nothing of storage.
+  CHECK(limits({.bytes = 3e9, .room = 2e9, .kept = 1}, false) == InputStage::decode);
+  CHECK(limits({.bytes = 3e9, .room = 2e9, .kept = 1}, std::nullopt) == InputStage::decode);
+  CHECK(table.to_value()["pipeline"]["storage"]["cold"].is_nil());
+}
+
 TEST_CASE("batches are the same whether somebody listens or not") {
   const Part part = costly(40);
   for (const int threads : {0, 2}) {
@@ -199,9 +237,19 @@ TEST_CASE("images: files are read and decoded, named when they are slow, and rea
 
   std::vector<FilePlace> places;
   for (std::int64_t row = 0; row < part.size(); ++row) places.push_back(part.data->find("x")->source->place(row));
-  CHECK(measure_storage(places).bytes == bytes);
+  CHECK(std::abs(table.read_bytes - bytes) < 0.5);
+  const FilesOfData files = look_at_files(places, 60);
+  CHECK(files.bytes == Approx(10 * bytes));
+  CHECK(files.room > files.bytes);
+  CHECK(files.kept == 1.0);  // they were written just now
+  CHECK_FALSE(files.are_read_cold());
+  const StorageSpeed speed = measure_storage(places);
+  CHECK(speed.bytes == bytes);
+  CHECK(speed.files == 6);
+  CHECK(speed.is_cold.has_value());
   places.front().path += ".gone";
   CHECK_THAT(error_of([&] { measure_storage(places); }), Catch::Contains("cannot be read"));
+  CHECK_THAT(error_of([&] { look_at_files(places, 60); }), Catch::Contains("cannot be read"));
 }
 
 }  // namespace trainlab::pipeline_test

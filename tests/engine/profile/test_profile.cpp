@@ -3,12 +3,15 @@
 
 #include <ATen/ops/ones.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "core/files.h"
 #include "profile/profile.h"
+#include "profile/record_memory.h"
 #include "steps/measure.h"
 #include "support/fit_support.h"
+#include "support/overflowing_loss.h"
 #include "support/task_support.h"
 
 namespace trainlab::profile_test {
@@ -96,6 +99,37 @@ TEST_CASE("profile: functions of the recipe are told apart from operators") {
       parse_options(digits_fit(R"(, "steps": 40, "on": {"step": {"@": "function", "index": 0}})"), {counts}), 0.3);
   const Shares shares = shares_of(profile);
   CHECK(shares.recipe > shares.forward + shares.backward);  // some milliseconds against some microseconds
+}
+
+namespace {
+
+// The usual fit, whose loss is function 0.
+std::string fit_with_own_loss(const std::string& more) {
+  std::string json = digits_fit(more);
+  const std::string loss = R"("loss": "cross_entropy")";
+  return json.replace(json.find(loss), loss.size(), R"("loss": {"@": "function", "index": 0})");
+}
+
+// A cross entropy that counts for some milliseconds.
+std::shared_ptr<Callable> slow_loss() {
+  return native([loss = overflowing({})](std::span<const Argument> arguments) {
+    volatile double x = 0;
+    for (int i = 0; i < 20'000'000; ++i) x = x + 1;
+    return loss->call(arguments);
+  });
+}
+
+}  // namespace
+
+TEST_CASE("profile: a loss of the recipe's own is a function of the recipe, and its tensors belong to the loss") {
+  const Options fit = parse_options(fit_with_own_loss(R"(, "steps": 40)"), {slow_loss()});
+  const Shares shares = shares_of(profiled(fit, 0.3));
+  CHECK(shares.recipe > shares.forward + shares.backward);
+  CHECK(shares.forward > 0);  // its operators
+  const MemoryLedger ledger = record_memory(plan_fit(fit, cpu_settings())).ledger;
+  const auto found = std::ranges::find(ledger.layers, "loss", &MemoryLedger::Layer::path);
+  REQUIRE(found != ledger.layers.end());
+  CHECK(found->activations > 0);
 }
 
 TEST_CASE("profile: a failing fit says why") {

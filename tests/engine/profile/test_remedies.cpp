@@ -69,6 +69,56 @@ TEST_CASE("remedies suit the verdict") {
   CHECK(with_set(remedies_for(Bottleneck::bandwidth, faster), "precision=\"bfloat16\""));
 }
 
+TEST_CASE("the loader gets as many threads as the step needs, and more than cores where they wait for files") {
+  const auto set = [](std::int64_t now, LoaderNeeds needs) {
+    FitFacts all = facts();
+    all.loader_threads = now;
+    all.loader_needs = needs;
+    const Remedy more = remedies_for(Bottleneck::input, all).front();
+    REQUIRE(more.name == "more loader threads");
+    return more.set.empty() ? more.reason : more.set.front();
+  };
+  CHECK(set(1, {}) == "loader.threads=2");
+  CHECK(set(1, {.threads = 3}) == "loader.threads=3");
+  CHECK(set(1, {.threads = 40}) == "loader.threads=4");
+  CHECK(set(1, {.threads = 1}) == "loader.threads=2");  // the step waits for it all the same
+  CHECK(set(1, {.threads = 9, .wait = true}) == "loader.threads=9");
+  CHECK(set(1, {.threads = 90, .wait = true}) == "loader.threads=16");
+  CHECK(set(4, {.threads = 9}) == "the loader has 4 threads, and the process 4 cores");
+  CHECK(set(0, {.threads = 3}) == "loader.threads=3");
+}
+
+TEST_CASE("where others take the cores, fewer threads of operators and of the loader are tried") {
+  FitFacts all = facts();
+  all.threads = 4;
+  all.loader_threads = 4;
+  std::vector<Remedy> remedies = remedies_for(Bottleneck::contention, all);
+  for (const char* one : {"--threads 2", "--threads 1", "loader.threads=2", "loader.threads=0"})
+    CHECK(with_set(remedies, one));
+  all.threads = 2;
+  all.loader_threads = 1;
+  remedies = remedies_for(Bottleneck::contention, all);
+  CHECK(remedies.size() == 2);
+  CHECK(with_set(remedies, "--threads 1"));
+  CHECK(with_set(remedies, "loader.threads=0"));
+}
+
+TEST_CASE("remedies that cannot be tried are named with the reason") {
+  const auto reason = [](Bottleneck verdict, const std::string& name, const FitFacts& of) {
+    const std::vector<Remedy> remedies = remedies_for(verdict, of);
+    const auto found = std::ranges::find(remedies, name, &Remedy::name);
+    return found == remedies.end() ? "" : found->reason;
+  };
+  FitFacts gpu = facts();
+  gpu.is_synchronous = false;
+  CHECK_THAT(reason(Bottleneck::launch, "graphs of whole steps", facts()), Catch::Contains("on the CPU"));
+  CHECK_THAT(reason(Bottleneck::launch, "graphs of whole steps", gpu), Catch::Contains("launched by itself"));
+  CHECK_THAT(reason(Bottleneck::transfer, "pinned transfers", gpu), Catch::Contains("pinned memory already"));
+  CHECK_THAT(reason(Bottleneck::optimizer, "a fused optimizer", facts()), Catch::Contains("one pass"));
+  CHECK_THAT(reason(Bottleneck::compute, "fewer steps", facts()), Catch::Contains("stop.forecast"));
+  CHECK_THAT(reason(Bottleneck::bandwidth, "fewer steps", facts()), Catch::Contains("stop.forecast"));
+}
+
 TEST_CASE("where activations take much of the memory, less of them is a remedy for each verdict") {
   FitFacts much = facts();
   much.keeps_much = true;
@@ -146,9 +196,10 @@ TEST_CASE("remedies for which no time is left are named with the time that would
       tried_remedies(profile, verdict, fit, settings, unasked, {.seconds = 0.05, .steps_share = 0.2});
   CHECK(none.joined.set.empty());
   CHECK(none.had_no_time);
-  REQUIRE(none.all.size() == 4);
+  REQUIRE(none.all.size() == 5);
   CHECK(none.all.front().reason.starts_with("operators use 1 of "));  // whatever the time
-  for (const Remedy& one : std::span(none.all).subspan(1)) {
+  CHECK(none.all.back().name == "graphs of whole steps");
+  for (const Remedy& one : std::span(none.all).subspan(1, 3)) {
     CHECK(one.reason.starts_with("no time left (--seconds "));
     CHECK(one.reason.ends_with(" tries all)"));
   }
@@ -378,7 +429,8 @@ TEST_CASE("remedies are tried beside the fit, and say whether its result stays")
   verdict.bottleneck = Bottleneck::transfer;
   const WithSet nothing = [&](const std::vector<std::string>&) { return fit(""); };
   const std::vector<Remedy> batch = tried_remedies(profile, verdict, fit(""), settings, nothing, options).all;
-  REQUIRE(batch.size() == 1);
+  REQUIRE(batch.size() == 2);
+  CHECK(batch.back().name == "pinned transfers");
   CHECK(batch.front().result == "changes the result");
   CHECK_FALSE(batch.front().keeps_result());
 }
@@ -517,9 +569,10 @@ TEST_CASE("of a task other threads are tried, and what its loops save is compare
     CHECK(threads->ratio.low > 0);
     CHECK(threads->keeps_result() == saves);
     CHECK(threads->result.starts_with(saves ? "same " : "not compared: "));
-    REQUIRE(remedies.size() == 4);
+    REQUIRE(remedies.size() == 5);
     for (const Remedy& one : remedies)
-      if (&one != threads) CHECK(one.reason == "a task's loop is code, which no option changes");
+      if (&one != threads && one.name != "graphs of whole steps")
+        CHECK(one.reason == "a task's loop is code, which no option changes");
   }
 }
 
@@ -535,7 +588,7 @@ TEST_CASE("where other work takes the cores, remedies for the rest of a step are
   for (const Remedy& one : tried_remedies(profile, verdict, fit, settings, {}, {}, {.together = 8}).all)
     names.push_back(one.name);
   CHECK(names == Texts{"1 thread of operators", "no loader threads", "32 repeats or trials in one stack",
-                       "a batch 2 times as large", "a batch 4 times as large"});
+                       "a batch 2 times as large", "a batch 4 times as large", "graphs of whole steps"});
 }
 
 TEST_CASE("changes of a trial stand below the option that builds it") {

@@ -3,8 +3,9 @@ local nn, ops, optim = lab.nn, lab.ops, lab.optim
 
 local case = lab.param {
   "case", "none", type = "choice", doc = "what the steps wait for",
-  choices = { "none", "transform", "decode", "augment", "storage", "functions", "reads", "validate", "metrics",
-              "commit", "optimizer", "tiny", "gemm", "elementwise", "capacity" },
+  choices = { "none", "transform", "decode", "augment", "storage", "threads", "functions", "reads", "validate",
+              "metrics", "step_metrics", "commit", "optimizer", "embedding", "tiny", "gemm", "elementwise", "transfer",
+              "capacity" },
 }
 local model = lab.param {
   "model", "mlp", type = "choice", doc = "what is trained; the loop is an MLP in a lab.task",
@@ -32,6 +33,12 @@ local function pixels(samples, channels, side)
       lab.tensor.randint(4, { samples }, { seed = 2 })
   end)
 end
+-- Rows of numbers below `rows`, four in each.
+local function words(rows)
+  return lab.data.tensors(function()
+    return lab.tensor.randint(rows, { 4000, 4 }, { seed = 1 }), lab.tensor.randint(4, { 4000 }, { seed = 2 })
+  end)
+end
 local function blobs(features) return lab.data.blobs { samples = 4000, features = features, classes = 4 } end
 
 local function gpt(context, features, layers, rows)
@@ -45,6 +52,23 @@ end
 local fit = {
   name = case, loss = "cross_entropy", optim = optim.SGD { lr = 1e-4 }, steps = steps, validate = "500 steps",
 }
+-- A small model of each kind for images of this side: the transformer reads an image as a row of 4 patches. Its
+-- batches are those of the others, because the time of the input goes with the samples of a step.
+local function of_images(side, classes)
+  if model == "gpt" then fit.batch = 128 end
+  local patch = nn.AvgPool2d(side / (model == "gpt" and 2 or 4))
+  if model == "gpt" then
+    return nn.Sequential {
+      patch, nn.Flatten(1), nn.Transpose(), nn.Linear(16), nn.TransformerEncoderLayer(2), nn.Flatten(),
+      nn.Linear(classes),
+    }
+  end
+  if model == "mlp" then
+    return nn.Sequential { patch, nn.Flatten(), nn.Linear(32), nn.ReLU(), nn.Linear(classes) }
+  end
+  return nn.Sequential { patch, nn.Flatten(), nn.Linear(classes) }
+end
+
 if model == "mlp" then
   fit.data, fit.batch = blobs(64):split { val = 0.1 }, 128
   fit.model = nn.Sequential { nn.Linear(512 * width), nn.ReLU(), nn.Linear(128 * width), nn.ReLU(), nn.Linear(4) }
@@ -67,18 +91,28 @@ local cases = {
   decode = function()
     local side = by_size(32, 64, 96)
     fit.data = lab.data.images { path = images, size = { side, side } }:split { val = 0.01 }
-    fit.model = nn.Sequential { nn.AvgPool2d(side / 4), nn.Flatten(), nn.Linear(10) }
+    fit.model = of_images(side, 10)
   end,
   augment = function()
     local many = {}
     for i = 1, by_size(2, 6, 12) do many[i] = lab.augment.rotate { 20 } end
     fit.data = lab.data.images { path = images, size = { 32, 32 } }:split { val = 0.01 }:augment(many)
-    fit.model = nn.Sequential { nn.AvgPool2d(8), nn.Flatten(), nn.Linear(10) }
+    fit.model = of_images(32, 10)
   end,
   -- The archive is one whose reads are slow: bottlenecks.py makes it so.
   storage = function()
     fit.data = lab.data.images { path = images, size = { 32, 32 } }:split { val = 0.01 }
-    fit.model = nn.Sequential { nn.AvgPool2d(8), nn.Flatten(), nn.Linear(10) }
+    fit.model = of_images(32, 10)
+  end,
+  -- Images in memory are turned by the one thread of the loader, which takes longer than the step that needs them.
+  threads = function()
+    local many = {}
+    for i = 1, by_size(8, 16, 32) do many[i] = lab.augment.rotate { 20 } end
+    fit.data = lab.data.tensors(function()
+      return lab.tensor.randint(256, { 1000, 3, 32, 32 }, { dtype = "uint8", seed = 1 }),
+        lab.tensor.randint(4, { 1000 }, { seed = 2 })
+    end):split { val = 0.1 }:augment(many)
+    fit.model, fit.loader = of_images(32, 4), { threads = 1 }
   end,
   functions = function() fit.on = { step = function() busy() end } end,
   reads = function()
@@ -94,6 +128,14 @@ local cases = {
     fit.validate = by_size("4 steps", "2 steps", "1 steps")
     fit.metrics = { { name = "slow", goal = "min", update = function() busy(batches); return 0 end } }
   end,
+  -- The recipe measures each batch on which it trains, in its own code.
+  step_metrics = function()
+    fit.loss = function(out, given)
+      out:argmax(-1):tolist()
+      busy()
+      return ops.cross_entropy_loss(out:reshape { -1, out.shape[#out.shape] }, given.y:reshape { -1 })
+    end
+  end,
   commit = function()
     fit.checkpoint = by_size("2 steps", "1 steps", "1 steps")
     if size == 3 then fit.optim = optim.AdamW { lr = 1e-4 } end
@@ -103,9 +145,7 @@ local cases = {
     local rows = by_size(60000, 100000, 300000)
     fit.optim = optim.AdamW { lr = 1e-4 }
     if model == "mlp" then
-      fit.data = lab.data.tensors(function()
-        return lab.tensor.randint(rows, { 4000, 4 }, { seed = 1 }), lab.tensor.randint(4, { 4000 }, { seed = 2 })
-      end):split { val = 0.1 }
+      fit.data = words(rows):split { val = 0.1 }
       fit.model = nn.Sequential { nn.Embedding(rows, 64), nn.Flatten(), nn.Linear(128), nn.ReLU(), nn.Linear(4) }
     elseif model == "cnn" then
       local channels = by_size(64, 96, 128)
@@ -120,6 +160,18 @@ local cases = {
       fit.batch = 2
       fit.validate = "100000 steps"
     end
+  end,
+  -- SGD keeps nothing of the many rows, but their gradient has all of them, of which a batch uses few.
+  embedding = function()
+    local rows = by_size(60000, 100000, 300000)
+    if model == "mlp" then
+      fit.data = words(rows):split { val = 0.1 }
+      fit.model = nn.Sequential { nn.Embedding(rows, 64), nn.Flatten(), nn.Linear(128), nn.ReLU(), nn.Linear(4) }
+    else
+      fit.data, fit.model = gpt(16, 64, 2, rows)
+      fit.batch = 2
+    end
+    fit.validate = "100000 steps"
   end,
   tiny = function()
     fit.batch = by_size(8, 4, 1)
@@ -163,6 +215,12 @@ local cases = {
       }
     end
   end,
+  -- Batches of many numbers, of which the model makes a few at once.
+  transfer = function()
+    local side = by_size(128, 192, 256)
+    fit.data, fit.batch = pixels(512, 3, side):split { val = 0.1 }, 128
+    fit.model = nn.Sequential { nn.AvgPool2d(side), nn.Flatten(), nn.Linear(4) }
+  end,
   none = function() end,
   -- The memory is limited by bottlenecks.py. Steps that update parameters while they go back cannot be taken in parts.
   capacity = function() fit.memory = { fuse_step = true } end,
@@ -174,6 +232,10 @@ local extra = {
   reads = function()
     local number = lab.tensor { 1 }
     for _ = 1, turns / 500 do number:item() end
+  end,
+  step_metrics = function(out)
+    out:argmax(-1):tolist()
+    busy()
   end,
   tiny = function()
     local x = lab.tensor { 1 }
@@ -204,11 +266,12 @@ return lab.task {
     local size_of_batch = batch > 0 and batch or 128
     local epochs = math.ceil(steps * size_of_batch / data.train.size)
     for given in ctx:batches(data.train, { size = size_of_batch, epochs = epochs, save = { built, opt } }) do
-      local loss = ops.cross_entropy_loss(built:forward(given.x), given.y)
+      local out = built:forward(given.x)
+      local loss = ops.cross_entropy_loss(out, given.y)
       opt:zero_grad()
       loss:backward()
       opt:step()
-      if extra[case] then extra[case]() end
+      if extra[case] then extra[case](out) end
     end
   end,
 }

@@ -228,14 +228,14 @@ class ProfileExecution final : public BesideExecution {
     run().say(text.substr(0, text.find('\n')) + (has_verdict ? "; trying remedies" : ""));
     const WithSet with_set = [&](const std::vector<std::string>& set) { return with_more(what, settings, set); };
     part("remedies", [&] {
-      try_remedies(
-          found.remedies, found.profile, verdict, stage, settings, with_set, options,
-          {.path = what.path,
-           .together = what.together,
-           .workers = what.workers,
-           .validations_decide = what.validations_decide,
-           .predicted = found.details.predicted ? &*found.details.predicted : nullptr,
-           .sample_seconds = found.details.pipeline ? found.details.pipeline->sample_seconds() : std::nullopt});
+      try_remedies(found.remedies, found.profile, verdict, stage, settings, with_set, options,
+                   {.path = what.path,
+                    .together = what.together,
+                    .workers = what.workers,
+                    .validations_decide = what.validations_decide,
+                    .predicted = found.details.predicted ? &*found.details.predicted : nullptr,
+                    .sample_seconds = found.details.pipeline ? found.details.pipeline->sample_seconds() : std::nullopt,
+                    .loader_needs = found.details.pipeline ? found.details.pipeline->needs() : LoaderNeeds()});
       found.has_remedies = true;
     });
     if (request().has("quality") && found.profile.no_room.empty()) {

@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/number_or_nil.h"
 #include "core/statistics.h"
+#include "core/words.h"
 #include "report/texts.h"
 
 namespace trainlab::cli {
@@ -84,7 +85,7 @@ std::string more_text(const compare::Judgement& judged, const compare::Looks& lo
   if (!more) return " from one seed";
   if (*more == 0) return "";
   if (*more + judged.pairs >= most_seeds) return "; would need more than " + std::to_string(most_seeds) + " seeds";
-  return "; would need about " + std::to_string(*more) + " more seed" + (*more == 1 ? "" : "s");
+  return "; would need about " + counted(*more, "more seed");
 }
 
 std::string headline(const compare::Judgement& judged, const Question& question, const compare::Looks& looks) {
@@ -101,13 +102,9 @@ std::string headline(const compare::Judgement& judged, const Question& question,
   return text + more_text(judged, looks) + ", p " + digits(judged.p, 2);
 }
 
-std::string count_text(int count, const std::string& what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
-}
-
 std::string arrivals_text(const compare::Judgement& judged, const compare::Target& target) {
   const int a = judged.pairs - judged.a_arrived, b = judged.pairs - judged.b_arrived;
-  return "  " + count_text(a, "training") + " of A and " + std::to_string(b) + " of B never reached " +
+  return "  " + counted(a, "training") + " of A and " + std::to_string(b) + " of B never reached " +
          target_text(target) + ": they count with the time of the longest training\n";
 }
 
@@ -132,7 +129,7 @@ std::string resumed_text(const std::vector<Pair>& pairs) {
   const auto a = std::ranges::count_if(pairs, [](const Pair& pair) { return pair.a.was_resumed; });
   const auto b = std::ranges::count_if(pairs, [](const Pair& pair) { return pair.b.was_resumed; });
   if (a + b == 0) return "";
-  return "  " + count_text(static_cast<int>(a), "training") + " of A and " + std::to_string(b) +
+  return "  " + counted(static_cast<int>(a), "training") + " of A and " + std::to_string(b) +
          " of B were interrupted and resumed: their times are less reliable\n";
 }
 
@@ -195,13 +192,12 @@ std::string comparison_text(const Comparison& comparison, const Question& questi
             " of B, by a loss that is not finite (p " + digits(judged.failures_p, 2) + ")\n";
   }
   if (judged.without_value > 0) {
-    text += "  " + count_text(judged.without_value, "pair") + " without a value left out of the difference\n";
+    text += "  " + counted(judged.without_value, "pair") + " without a value left out of the difference\n";
   }
   text += design_text(comparison, judged);
   text += resumed_text(pairs);
   text += validations_text(pairs);
-  text +=
-      "  took   " + count_text(judged.pairs, "seed") + ", " + fine_duration_text(seconds_of(pairs)) + " of training\n";
+  text += "  took   " + counted(judged.pairs, "seed") + ", " + fine_duration_text(seconds_of(pairs)) + " of training\n";
   if (!comparison.folder.empty()) text += "  in     " + shown_path(comparison.folder) + "\n";
   return text;
 }

@@ -1,6 +1,7 @@
-// Texts that are put together from several, and cut; the article of a word.
+// Texts that are put together from several, and cut; the article of a word, and its plural.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <functional>
 #include <string>
@@ -61,6 +62,11 @@ std::string joined_and_more(const List& list, std::size_t most) {
 
 // "a number", "an integer": with the article, unless the text begins with one, with a quote or with "any".
 std::string with_article(std::string_view text);
+
+// "1 thread", "3 threads": the number before the name of one thing, which has an "s" unless the number is 1.
+std::string counted(std::integral auto count, std::string_view thing) {
+  return std::to_string(count) + " " + std::string(thing) + (count == 1 ? "" : "s");
+}
 
 // The text without `spaces` at its ends.
 inline std::string_view trimmed(std::string_view text, std::string_view spaces = " \t") {

@@ -75,12 +75,28 @@ struct SlowSample {
   double seconds = 0;
 };
 
-// How fast one thread that does nothing else reads the files of the data.
+// How fast one thread that does nothing else reads files of the data.
 struct StorageSpeed {
   double bytes = 0, seconds = 0;
-  // Whether the files were read from storage: the system was asked to drop what it keeps of them, and did. If false,
-  // the speed is that of the system's cache.
-  bool is_cold = false;
+  std::int64_t files = 0;  // samples that were read
+  // Whether they came from storage: the system had dropped what it kept of the files, or its cache was passed by
+  // (O_DIRECT). False: from the system's cache. nullopt: the system does not tell this user which of the two it was.
+  std::optional<bool> is_cold = {};
+};
+
+// The files of all samples of a part.
+struct FilesOfData {
+  double bytes = 0;                 // of all of them; from the mean of some
+  double room = 0;                  // memory in which the system may keep files
+  std::optional<double> kept = {};  // share of the bytes that it keeps; nullopt: it does not tell this user
+  // Whether an epoch reads most files from storage: they do not fit in memory, or the system has not kept them.
+  bool are_read_cold() const { return bytes > room || (kept && *kept < 0.9); }
+};
+
+// The threads with which a loader would have the batches of each step ready in time.
+struct LoaderNeeds {
+  std::optional<int> threads = {};  // nullopt: not measured
+  bool wait = false;                // whether they mostly wait for files, so that more of them than cores are of use
 };
 
 struct PipelineTable {
@@ -93,7 +109,11 @@ struct PipelineTable {
   std::vector<StageCost> stages;  // the stages of all samples that were made
   std::vector<SampleCost> costs;  // costs of single samples
   std::vector<SlowSample> slowest;
-  std::optional<StorageSpeed> storage;  // absent for data that are read into memory as a whole
+  double read_bytes = 0;  // of the files of `costs`
+  // Absent for data that are read into memory as a whole: the files before the loader gave its samples, and how they
+  // are read afterwards.
+  std::optional<FilesOfData> files = {};
+  std::optional<StorageSpeed> storage = {};
 
   // Figures from steps of the fit itself: the seconds of a step without the fetching of its batches, and the seconds
   // that a step waits for its batches. NaN where no step was taken.
@@ -101,12 +121,16 @@ struct PipelineTable {
   double step_samples = 0;  // the mean over an epoch
   std::vector<QueueFill> fill;
 
+  // Seconds of a stage as an epoch of the fit needs them: those that were measured, but for reads of files that an
+  // epoch finds in storage, while the loader may have found them in the system's cache.
+  double epoch_seconds(const StageCost& stage) const;
   // Seconds of work by the loader's threads, or by the recipe's thread, for the samples of a step.
   double loader_seconds() const;
   double transform_seconds() const;
   // How many loader threads, each with a core of its own, have the next step's batches ready when a step ends; nullopt
   // where no step was taken.
   std::optional<int> threads_needed() const;
+  LoaderNeeds needs() const { return {threads_needed(), slowest_stage() == InputStage::read}; }
   // Mean seconds of the samples that were made singly; nullopt where there was none.
   std::optional<double> sample_seconds() const;
   // The stage with the most seconds for a sample.
@@ -115,8 +139,9 @@ struct PipelineTable {
   // { pipeline = { batch, threads, threads_needed, limits = STAGE, feeds_step, step_seconds, wait_seconds,
   // loader_seconds, samples_per_second, STAGE = { items_per_second (of one thread), seconds, items, threads (busy) },
   // …, sample = { median, p95, largest }, slowest = { { index, name, seconds }, … }, queue = { capacity, mean, empty,
-  // fill = { { seconds, ready }, … } }, storage = { bytes_per_second, cold } } }. A stage that did not take
-  // place, and a figure that was not measured, is missing.
+  // fill = { { seconds, ready }, … } }, storage = { bytes_per_second, cold, loader_bytes_per_second, kept, data_bytes,
+  // room, cold_epochs } } }. A stage that did not take place, and a figure that was not measured, is missing; `cold`
+  // and `kept` are nil where the system does not tell.
   Value to_value() const;
   std::string text() const;
 };
@@ -137,7 +162,11 @@ PipelineTable drain_pipeline(const Part& part, LoaderOptions options, const Pipe
 // plan is unchanged afterwards.
 PipelineTable measure_pipeline(FitPlan& plan, const PipelineWork& work = {});
 
-// Reads the bytes of these places, at most 64 MiB and about a second.
+// Looks at the files of some of `samples` samples, at least one. Error{recipe} where a file cannot be read.
+FilesOfData look_at_files(const std::vector<FilePlace>& places, std::int64_t samples);
+
+// Reads the bytes of these places, at most 64 MiB and about a second, from storage where the system lets it. Errors as
+// look_at_files.
 StorageSpeed measure_storage(const std::vector<FilePlace>& places);
 
 }  // namespace trainlab

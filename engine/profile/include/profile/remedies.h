@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "compare/judgement.h"
+#include "profile/pipeline.h"
 #include "profile/profile.h"
 #include "train/fit_plan.h"
 #include "train/memory_prediction.h"
@@ -19,6 +20,7 @@ namespace trainlab {
 struct FitFacts {
   std::int64_t batch = 1, accumulate = 1, samples = 0;  // micro-batch, micro-batches of a step, training samples
   std::int64_t loader_threads = 1, prefetch = 4;
+  LoaderNeeds loader_needs = {};
   std::int64_t validate_every = 1;  // steps from one validation to the next
   // The decisions that hang on the validations, so that fewer may change the result: "which weights are kept"; empty:
   // there is none.
@@ -39,6 +41,7 @@ struct FitFacts {
   std::optional<double> bfloat16_time = {}, own_time = {};
   int threads = 1;  // threads that operators use
   int cores = 1;
+  bool is_synchronous = true;  // whether the device does what it is asked at once, as the CPU does
 };
 
 // The effect of a remedy on the quality, measured by trainings of the same time with and without the remedy, in pairs
@@ -124,6 +127,7 @@ struct StageOfTraining {
   const MemoryPrediction* predicted = nullptr;
   // Seconds of a core in which a sample is read from its file and made; nullopt where this was not measured.
   std::optional<double> sample_seconds = {};
+  LoaderNeeds loader_needs = {};
 };
 
 // The speed with these changes divided by the speed without any, or with others; nullopt where they cannot be together.
