@@ -80,11 +80,13 @@ RecordedMemory record_memory(const FitPlan& plan, std::int64_t steps) {
   {
     const MemoryListening memory(recorder);
     const Listening spans(recorder);
-    // The step after these is the last that is recorded. The fit is left within the span of that step.
-    with_torch_errors([&] {
-      run_few_steps(plan, steps - 1,
-                    [&] { return recorder.ledger().of(MemoryKind::batches) >= batches || steady_seconds() > until; });
-    });
+    // The fit is left within the span of its last step, and so before a validation that follows this step: the
+    // prediction is that of a step, and the loader of a validation keeps its buffers for the next one.
+    const auto is_enough = [&] {
+      return recorder.ledger().of(MemoryKind::batches) >= batches || recorder.steps + 1 >= plan.validate_every ||
+             steady_seconds() > until;
+    };
+    with_torch_errors([&] { run_few_steps(plan, steps - 1, is_enough); });
   }
   return recorder.recorded();
 }

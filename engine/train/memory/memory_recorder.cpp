@@ -57,8 +57,9 @@ struct MemoryRecorder::Impl {
   struct Block {
     std::int64_t bytes;
     MemoryKind kind;
-    bool is_open;  // whether the kind may still change
-    Phase phase;   // phase that made the block
+    MemoryKind later;  // of an activation that outlives its step
+    bool is_open;      // whether the kind may still change
+    Phase phase;       // phase that made the block
     std::size_t layer;
   };
   struct Event {
@@ -78,7 +79,6 @@ struct MemoryRecorder::Impl {
   std::size_t given_back = 0;  // the layer whose activations were freed last
 
   std::vector<Block> blocks;  // blocks from before the present step, then blocks of the step
-  std::size_t first_new = 0;  // the first block of the step
   std::unordered_map<const void*, std::size_t> live;
   std::vector<Event> events;
   Sums unknown = {};  // bytes of blocks whose allocation was not heard
@@ -119,11 +119,13 @@ struct MemoryRecorder::Impl {
     at_begin = unknown;
     for (auto& [address, number] : live) {
       kept.push_back(blocks[number]);
+      // No backward pass of this step needs what the forward pass of an earlier step has left. In a loop written by
+      // hand, these are tensors that Lua has not collected yet.
+      if (kept.back().kind == MemoryKind::activations) kept.back().kind = kept.back().later;
       number = kept.size() - 1;
       of(at_begin, kept.back().kind) += kept.back().bytes;
     }
     blocks = std::move(kept);
-    first_new = blocks.size();
     events.clear();
     given_back = 0;
     begin = steady_seconds();
@@ -152,9 +154,6 @@ struct MemoryRecorder::Impl {
     }
     ledger.bytes = at_begin;
     std::vector<std::int64_t> by_layer(paths.size(), 0);
-    for (std::size_t i = 0; i < first_new; ++i) {
-      if (blocks[i].kind == MemoryKind::activations) by_layer[blocks[i].layer] += blocks[i].bytes;
-    }
     for (std::size_t i = 0; i < end; ++i) {
       const Block& block = blocks[events[i].block];
       of(ledger.bytes, block.kind) += events[i].change;
@@ -217,7 +216,9 @@ void MemoryRecorder::allocated(const void* block, std::int64_t bytes, MemoryUse 
   const std::lock_guard lock(impl_->mutex);
   const bool is_ours = std::this_thread::get_id() == impl_->thread;
   const Phase phase = impl_->phase();
-  Impl::Block made{.bytes = bytes, .kind = kind_of(use), .is_open = false, .phase = phase, .layer = impl_->layer_now()};
+  const MemoryKind kind = kind_of(use);
+  Impl::Block made{
+      .bytes = bytes, .kind = kind, .later = kind, .is_open = false, .phase = phase, .layer = impl_->layer_now()};
   const bool is_of_script = use == MemoryUse::script && !is_of_engine(phase);
   if (!is_ours) {
     if (use == MemoryUse::other) made.kind = MemoryKind::batches;
@@ -236,7 +237,8 @@ void MemoryRecorder::freed(const void* block, std::int64_t bytes, MemoryUse use)
   if (found == impl_->live.end()) {
     const MemoryKind kind = kind_of(use);
     of(impl_->unknown, kind) -= bytes;
-    impl_->blocks.push_back({.bytes = bytes, .kind = kind, .is_open = false, .phase = impl_->phase(), .layer = 0});
+    impl_->blocks.push_back(
+        {.bytes = bytes, .kind = kind, .later = kind, .is_open = false, .phase = impl_->phase(), .layer = 0});
     impl_->note(impl_->blocks.size() - 1, -bytes);
     return;
   }

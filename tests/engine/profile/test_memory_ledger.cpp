@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/trace.h"
@@ -13,6 +14,7 @@
 #include "tensor/memory.h"
 #include "tensor/types.h"
 #include "train/memory_prediction.h"
+#include "train/memory_recorder.h"
 
 namespace trainlab::memory_ledger_test {
 
@@ -155,6 +157,44 @@ TEST_CASE("a fit that is shorter than asked is recorded in its last step") {
   CHECK(recorded.ledger.peak == recorded.counted_peak);
   CHECK(recorded.to_value()["counted_peak"] == Value(recorded.counted_peak));
   CHECK(recorded.ledger.peak > 0);
+}
+
+TEST_CASE("what the forward pass of an earlier step has left is no activation of the next step") {
+  count_tensor_memory();
+  prepare_arithmetic(1);
+  constexpr std::int64_t bytes = 1 << 20;
+  for (const auto& [use, left] : {std::pair(MemoryUse::script, MemoryKind::script),  // by a function of the recipe
+                                  std::pair(MemoryUse::other, MemoryKind::other)}) {
+    std::vector<at::Tensor> kept;
+    MemoryRecorder recorder(tensor_memory());
+    const std::int64_t before = tensor_memory().charged[static_cast<std::size_t>(use)];
+    const MemoryListening memory(recorder);
+    const Listening spans(recorder);
+    for (int step = 0; step < 3; ++step) {
+      const Span of_step(Phase::step);
+      const Span forward(Phase::forward);
+      const MemoryCharge charge(use);
+      kept.push_back(at::ones({bytes}, at::kByte));
+    }
+    const MemoryLedger ledger = recorder.ledger();
+    CHECK(ledger.of(MemoryKind::activations) >= bytes);
+    CHECK(ledger.of(MemoryKind::activations) < bytes + bytes / 8);
+    REQUIRE(ledger.layers.size() == 1);
+    CHECK(ledger.layers[0].activations == ledger.of(MemoryKind::activations));
+    CHECK(ledger.of(left) - before >= 2 * bytes);
+    CHECK(ledger.of(left) - before < 2 * bytes + bytes / 8);
+  }
+}
+
+TEST_CASE("a step is recorded before the first validation, whose loader keeps buffers of its own") {
+  // So many batches ahead that the loader's thread has not made them by the end of the first epoch.
+  const FitPlan plan = plan_of(fit_of(R"({"@": "nn.Flatten"}, {"@": "nn.Linear", "out_features": 10})",
+                                      R"(, "loader": {"threads": 1, "prefetch": 1024}, "metrics": ["accuracy"])"));
+  REQUIRE(plan.validate_every == 23);
+  const RecordedMemory recorded = record_memory(plan);
+  CHECK(recorded.steps <= 23);
+  CHECK(recorded.ledger.of(MemoryKind::batches) <= predict_memory(plan).memory.ledger.of(MemoryKind::batches));
+  CHECK(recorded.ledger.of(MemoryKind::averages) == 0);  // no weights are kept as the best ones yet
 }
 
 namespace {
