@@ -40,7 +40,8 @@ class StepRecorder : public MemoryRecorder {
 // Keeps the record of the step with the highest peak, from step number `first` on, counted from 1.
 class HighestStepRecorder final : public StepRecorder {
  public:
-  HighestStepRecorder(const TensorMemory& before, std::int64_t first) : StepRecorder(before), first_(first) {}
+  HighestStepRecorder(const TensorMemory& before, MemoryKind left, std::int64_t first)
+      : StepRecorder(before, left), first_(first) {}
   void ended(Phase phase, std::string_view name) noexcept override {
     StepRecorder::ended(phase, name);
     if (phase == Phase::step && steps >= first_ && counted_peak >= highest_.counted_peak) highest_ = recorded();
@@ -76,7 +77,7 @@ RecordedMemory record_memory(const FitPlan& plan, std::int64_t steps) {
   count_tensor_memory();
   const std::int64_t batches = predict_memory(plan).memory.ledger.of(MemoryKind::batches);
   const double until = steady_seconds() + most_filling;
-  StepRecorder recorder(tensor_memory());
+  StepRecorder recorder(tensor_memory(), plan.step ? MemoryKind::script : MemoryKind::other);
   {
     const MemoryListening memory(recorder);
     const Listening spans(recorder);
@@ -93,7 +94,7 @@ RecordedMemory record_memory(const FitPlan& plan, std::int64_t steps) {
 
 RecordedMemory record_task_memory(const Options& task, const RunSettings& settings, std::int64_t steps) {
   count_tensor_memory();
-  HighestStepRecorder recorder(tensor_memory(), steps);
+  HighestStepRecorder recorder(tensor_memory(), MemoryKind::script, steps);
   std::optional<double> until;  // from the first pass on
   {
     // Nobody knows how many buffers a task's loaders will have filled at most, and whether a pass trains or validates.

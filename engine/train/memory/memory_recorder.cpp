@@ -57,9 +57,8 @@ struct MemoryRecorder::Impl {
   struct Block {
     std::int64_t bytes;
     MemoryKind kind;
-    MemoryKind later;  // of an activation that outlives its step
-    bool is_open;      // whether the kind may still change
-    Phase phase;       // phase that made the block
+    bool is_open;  // whether the kind may still change
+    Phase phase;   // phase that made the block
     std::size_t layer;
   };
   struct Event {
@@ -70,6 +69,9 @@ struct MemoryRecorder::Impl {
     std::size_t layer;
   };
 
+  explicit Impl(MemoryKind left) : left_kind(left) {}
+
+  const MemoryKind left_kind;
   mutable std::mutex mutex;
   const std::thread::id thread = std::this_thread::get_id();
   std::vector<Phase> phases;        // open phases, without layers
@@ -119,9 +121,8 @@ struct MemoryRecorder::Impl {
     at_begin = unknown;
     for (auto& [address, number] : live) {
       kept.push_back(blocks[number]);
-      // No backward pass of this step needs what the forward pass of an earlier step has left. In a loop written by
-      // hand, these are tensors that Lua has not collected yet.
-      if (kept.back().kind == MemoryKind::activations) kept.back().kind = kept.back().later;
+      // No backward pass of this step needs what the forward pass of an earlier step has left.
+      if (kept.back().kind == MemoryKind::activations) kept.back().kind = left_kind;
       number = kept.size() - 1;
       of(at_begin, kept.back().kind) += kept.back().bytes;
     }
@@ -185,7 +186,7 @@ struct MemoryRecorder::Impl {
   }
 };
 
-MemoryRecorder::MemoryRecorder(const TensorMemory& before) : impl_(std::make_unique<Impl>()) {
+MemoryRecorder::MemoryRecorder(const TensorMemory& before, MemoryKind left) : impl_(std::make_unique<Impl>(left)) {
   for (std::size_t use = 0; use < memory_uses; ++use)
     of(impl_->unknown, kind_of(static_cast<MemoryUse>(use))) += before.charged[use];
 }
@@ -216,9 +217,7 @@ void MemoryRecorder::allocated(const void* block, std::int64_t bytes, MemoryUse 
   const std::lock_guard lock(impl_->mutex);
   const bool is_ours = std::this_thread::get_id() == impl_->thread;
   const Phase phase = impl_->phase();
-  const MemoryKind kind = kind_of(use);
-  Impl::Block made{
-      .bytes = bytes, .kind = kind, .later = kind, .is_open = false, .phase = phase, .layer = impl_->layer_now()};
+  Impl::Block made{.bytes = bytes, .kind = kind_of(use), .is_open = false, .phase = phase, .layer = impl_->layer_now()};
   const bool is_of_script = use == MemoryUse::script && !is_of_engine(phase);
   if (!is_ours) {
     if (use == MemoryUse::other) made.kind = MemoryKind::batches;
@@ -237,8 +236,7 @@ void MemoryRecorder::freed(const void* block, std::int64_t bytes, MemoryUse use)
   if (found == impl_->live.end()) {
     const MemoryKind kind = kind_of(use);
     of(impl_->unknown, kind) -= bytes;
-    impl_->blocks.push_back(
-        {.bytes = bytes, .kind = kind, .later = kind, .is_open = false, .phase = impl_->phase(), .layer = 0});
+    impl_->blocks.push_back({.bytes = bytes, .kind = kind, .is_open = false, .phase = impl_->phase(), .layer = 0});
     impl_->note(impl_->blocks.size() - 1, -bytes);
     return;
   }
