@@ -56,17 +56,17 @@ std::string where_text(const StagesBeside& stages) {
   const std::string verdict = stages.verdict();
   if (verdict != "slower" && verdict != "faster") return "";
   const bool is_slower = verdict == "slower", is_scaled = stages.differ_in_samples();
-  const double scale = is_scaled ? stages.a.samples / stages.b.samples : 1;
-  const double whole = scale * stages.b.step.median - stages.a.step.median;
-  const std::string samples = is_scaled ? "for the samples of a step of A, " : "";
+  const double whole = stages.a.step.median * (stages.judged().median - 1);
+  const std::string samples = is_scaled ? " for as many samples as a step of A has" : "";
   std::string text;
   if (const PartBeside* part = largest_difference(stages.parts, is_slower)) {
-    text += fmt::format("  The largest difference lies in {}: {}{}; a whole step, {} {}.\n", part->name, samples,
-                        change_text(part->judged()->median), time_text(std::abs(whole)), whole > 0 ? "more" : "less");
+    text += fmt::format("  The largest difference lies in {}: {}{}; a whole step, {} {}.\n", part->name,
+                        change_text(part->judged()->median), samples, time_text(std::abs(whole)),
+                        whole > 0 ? "more" : "less");
   }
   if (const PartBeside* layer = largest_difference(stages.layers, is_slower)) {
-    text += fmt::format("  Among the layers and other rows of both, {} differs most: {}{}.\n", layer->name, samples,
-                        change_text(layer->judged()->median));
+    text += fmt::format("  Among the layers and other rows of both, {} differs most: {}{}.\n", layer->name,
+                        change_text(layer->judged()->median), samples);
   }
   return text;
 }

@@ -92,10 +92,10 @@ TEST_CASE("where steps have other numbers of samples, the time for a sample deci
   CHECK(beside_text(stages).starts_with(
       "faster: a step of B takes 1.800 (1.700 to 1.900) times as long as one of A and has 4 times as many samples; a "
       "sample takes 0.455 (0.400 to 0.500) times as long\n"
-      "  The largest difference lies in forward: for the samples of a step of A, B takes 200 µs less; a whole step, "
-      "500 µs less.\n"
-      "  Among the layers and other rows of both, loss differs most: for the samples of a step of A, B takes 100 µs "
-      "less.\n"));
+      "  The largest difference lies in forward: B takes 200 µs less for as many samples as a step of A has; a whole "
+      "step, 545 µs less.\n"
+      "  Among the layers and other rows of both, loss differs most: B takes 100 µs less for as many samples as a step "
+      "of A has.\n"));
   stages.b.samples = 16;  // as many
   CHECK(stages.verdict() == "slower");
 }
