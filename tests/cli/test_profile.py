@@ -597,7 +597,8 @@ end }
         self.assertLess(categories["other"], 1 << 20, categories)
 
     def test_reads_of_an_own_step_are_synchronisation(self):
-        self.recipe(more="  loader = { threads = 0 },\n  step = function(run, batch)\n    local out = run.model:forward(batch.x)\n"
+        self.recipe(more="  loader = { threads = 0 },\n  step = function(run, batch)\n"
+                         "    local out = run.model:forward(batch.x)\n"
                          "    local loss = lab.ops.cross_entropy_loss(out, batch.y)\n    run.optim:zero_grad()\n"
                          "    loss:backward()\n    run.optim:step()\n    loss:item()\n"
                          "    return { loss = loss }\n  end,\n")

@@ -56,9 +56,13 @@ class Side {
       const LayerTable table =
           plan_ ? measure_layers(*plan_, measured) : measure_task_layers(given_.stage, given_.settings, measured);
       for (const LayerCost& row : table.rows) seconds.emplace_back(row.path, row.seconds());
+      if (cut_short_.empty() && !table.cut_short.empty()) cut_short_ = given_.recipe + ": " + table.cut_short;
     });
     return seconds;
   }
+
+  // Why a table of layers has fewer steps than were asked for; empty: each has them.
+  const std::string& cut_short() const { return cut_short_; }
 
   StagesBeside::Side described(std::vector<double> steps, double samples) const {
     return {.recipe = given_.recipe,
@@ -84,6 +88,7 @@ class Side {
   const StageBeside& given_;
   const ProfileOptions& options_;
   std::optional<FitPlan> plan_;
+  std::string cut_short_;
 };
 
 Seconds seconds_of(const Profile& profile) {
@@ -165,6 +170,8 @@ void measure_layers_beside(StagesBeside& result, Side& a, Side& b, double begin,
         layer_rounds, [&] { return a.layers(count, each); }, [&] { return b.layers(count, each); },
         [&](const Seconds& of_a, const Seconds& of_b) { differences.add(of_a, of_b); });
     result.layers = differences.parts();
+    for (const Side* side : {&a, &b})
+      if (!side->cut_short().empty()) result.missing.push_back("more steps of the layers: " + side->cut_short());
   } catch (const Error& error) {
     miss(stop_requested() ? "asked to stop before they were measured" : error.headline());
   }

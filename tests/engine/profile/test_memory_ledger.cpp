@@ -189,7 +189,7 @@ TEST_CASE("what the forward pass of an earlier step has left is no activation of
 }
 
 TEST_CASE("a step is recorded before the first validation, whose loader keeps buffers of its own") {
-  // So many batches ahead that the loader's thread has not made them by the end of the first epoch.
+  // The loader's thread cannot have made 1024 batches by the end of the first epoch.
   const FitPlan plan = plan_of(fit_of(R"({"@": "nn.Flatten"}, {"@": "nn.Linear", "out_features": 10})",
                                       R"(, "loader": {"threads": 1, "prefetch": 1024}, "metrics": ["accuracy"])"));
   REQUIRE(plan.validate_every == 23);
