@@ -83,8 +83,11 @@ double seconds_for(double length, double most) { return std::min(most, std::max(
 
 void check_timed(const Profile& profile) {
   if (profile.steps.steps > 0 && profile.steps.step.low > 0) return;
-  throw run_error("no step of stage " + profile.stage + " could be timed: it ends after " +
-                  std::to_string(profile.steps.cold) + " steps");
+  const bool has_steps = profile.steps.cold > 0;
+  throw run_error("no step of stage " + profile.stage + " could be timed: " +
+                  (has_steps ? "it ends after its first step, which no run is judged by"
+                             : "it has no pass through a loop of ctx:batches or ctx:steps"))
+      .hint(has_steps ? "a length of two steps at least" : "");
 }
 
 std::optional<Profile> profile_without_room(const Options& stage, const Error& error) {

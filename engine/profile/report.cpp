@@ -68,8 +68,8 @@ std::string profile_text(const Profile& profile, const Measures& measures) {
   text += "\n" + profile.kind + " " + profile.stage + "  " + profile.where + "\n";
   if (steps.steps == 0) return text;
 
-  text += fmt::format("{:<16} {} ({} to {}{})\n", "step", time_text(steps.step.median), time_text(steps.step.low),
-                      time_text(steps.step.high),
+  text += fmt::format("{:<16} {} in the median ({} to {}{})\n", "step", time_text(steps.step.median),
+                      time_text(steps.step.low), time_text(steps.step.high),
                       steps.has_interval ? " with 95 % probability" : ", too few for an interval");
   if (const auto speed = samples_per_second(profile)) {
     text += fmt::format("{:<16} {} ({} to {})\n", "samples/s", count_text(std::round(speed->median)),
@@ -78,15 +78,16 @@ std::string profile_text(const Profile& profile, const Measures& measures) {
   text += fmt::format("{:<16} {} timed, {} cold ones dropped; {}{}\n", "steps", count_text(double(steps.steps)),
                       steps.cold, steadiness(steps), steps.is_precise ? "" : "; the interval is wider than ±2 %");
   text += rhythm_text("validation", profile.validation) + rhythm_text("checkpoint", profile.checkpoint);
-  text += "\nof " + time_text(profile.wall()) + " a step, with its part of validations and checkpoints\n";
+  text += "\nof " + time_text(profile.wall()) + " a step in the mean, with its part of validations and checkpoints\n";
   for (const auto& [name, share] : listed(measures.shares)) {
     if (share < 0.0005) continue;
     text += fmt::format("{:<16} {} {:5.1f} %  {}\n", name, bar(share), 100 * share, time_text(share * profile.wall()));
   }
   text += "\n";
   if (measures.operators) {
-    const std::string each =
-        measures.operator_seconds ? ", " + time_text(*measures.operator_seconds) + " each" : std::string();
+    const std::string each = measures.operator_seconds
+                                 ? ", " + time_text(*measures.operator_seconds) + " each in one of the median length"
+                                 : std::string();
     text += fmt::format("{:<16} {} a step{}; {} for one without arithmetic\n", "operators",
                         count_text(std::round(*measures.operators)), each, time_text(profile.call_seconds));
   }

@@ -8,8 +8,12 @@ is a task, on one thread:
 - predicted: the peak of `trainlab check` over that of a whole short training, which the allocator counts; of a sweep or
   an ensemble, the predicted peak of a step over the counted one, of the trial that `trainlab profile` measures;
 - categories: the sum of the categories over the peak of the same step that the allocator itself counts;
-- layers: the time of all rows of the table of layers over that of a step that is not timed inside. Where the cost of
-  the timing is known, it is left out of the rows, and the ratio is 1 but for rows that would be shorter than nothing.
+- plain: the time of all rows of the table of layers over that of the steps between them that are not timed inside.
+  Where the cost of the timing is known, it is left out of the rows, and the ratio is 1 by construction but for rows
+  that would be shorter than nothing;
+- layers: the time of all rows over the median step of the profile, which was measured before and in other runs of the
+  stage, by another clock and with all functions of the recipe. This ratio judges the table. Other work on the machine
+  spoils it: "busy" is the share of the profile's time in which the thread had no core.
 
 The memory of a fit with a `step` of its own, or of a task, cannot be predicted: both have no first ratio here.
 """
@@ -63,7 +67,8 @@ def ratios_of(profile):
     memory, steps = profile["memory"], profile["layer_steps"]
     categories = sum(count for kind, count in memory["categories"].items() if kind not in OF_PROCESS)
     layers = sum(row["forward"] + row["backward"] for row in profile["layers"])
-    return {"categories": categories / memory["counted_peak"], "layers": layers / steps["plain_seconds"]}
+    return {"categories": categories / memory["counted_peak"], "plain": layers / steps["plain_seconds"],
+            "layers": layers / profile["step_seconds"]["median"]}
 
 
 def main():
@@ -71,9 +76,10 @@ def main():
     parser.add_argument("--data", default=os.path.join(ROOT, "..", "shared", "data"))
     parser.add_argument("--only", choices=sorted({name for name, _ in RECIPES}), help="this recipe alone")
     options = parser.parse_args()
-    ratios = {"predicted": [], "categories": [], "layers": []}
-    print("| recipe | predicted | measured | ratio | categories over the counted peak | layers over a plain step |\n"
-          "| --- | --- | --- | --- | --- | --- |")
+    ratios = {"predicted": [], "categories": [], "plain": [], "layers": []}
+    heads = ("recipe", "predicted", "measured", "ratio", "categories over the counted peak", "steps of each use",
+             "layers over a plain step", "layers over the profile's step", "busy")
+    print("| " + " | ".join(heads) + " |\n|" + " --- |" * len(heads))
     for name, given in RECIPES:
         if options.only not in (None, name):
             continue
@@ -87,7 +93,10 @@ def main():
             ratios[kind].append(abs(ratio - 1))
         shown = " ".join([name, *given]).replace("{data}/", "")
         figures = f"{both[0] / 1e6:.2f} MB | {both[1] / 1e6:.2f} MB | {found['predicted']:.3f}" if both else "- | - | -"
-        print(f"| {shown} | {figures} | {found['categories']:.4f} | {found['layers']:.3f} |", flush=True)
+        busy = profile["cores"]["run_queue"]
+        print(f"| {shown} | {figures} | {found['categories']:.4f} | {profile['layer_steps']['steps']} | "
+              f"{found['plain']:.3f} | {found['layers']:.3f} | {'?' if busy is None else f'{100 * busy:.0f} %'} |",
+              flush=True)
     for kind, off in ratios.items():
         if off:
             middle = statistics.median(off)

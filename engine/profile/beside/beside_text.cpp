@@ -46,21 +46,27 @@ std::string rows_text(const char* head, const std::vector<PartBeside>& parts) {
   return text;
 }
 
-// Names the part and the layer that differ most. Empty where neither stage is faster for certain.
+// "B takes 437 µs more"
+std::string change_text(double seconds) {
+  return fmt::format("B takes {} {}", time_text(std::abs(seconds)), seconds > 0 ? "more" : "less");
+}
+
+// Names the part and the layer that explain most of the verdict. Empty where neither stage is faster for certain.
 std::string where_text(const StagesBeside& stages) {
-  if (const std::string verdict = stages.verdict(); verdict != "slower" && verdict != "faster") return "";
-  const double whole = stages.b.step.median - stages.a.step.median;
+  const std::string verdict = stages.verdict();
+  if (verdict != "slower" && verdict != "faster") return "";
+  const bool is_slower = verdict == "slower", is_scaled = stages.differ_in_samples();
+  const double whole = stages.a.step.median * (stages.judged().median - 1);
+  const std::string samples = is_scaled ? " for as many samples as a step of A has" : "";
   std::string text;
-  if (const PartBeside* part = largest_difference(stages.parts)) {
-    const double difference = part->difference->median;
-    text += fmt::format("  The largest difference lies in {}: B takes {} {}; a whole step, {} {}.\n", part->name,
-                        time_text(std::abs(difference)), difference > 0 ? "more" : "less", time_text(std::abs(whole)),
+  if (const PartBeside* part = largest_difference(stages.parts, is_slower)) {
+    text += fmt::format("  The largest difference lies in {}: {}{}; a whole step, {} {}.\n", part->name,
+                        change_text(part->judged()->median), samples, time_text(std::abs(whole)),
                         whole > 0 ? "more" : "less");
   }
-  if (const PartBeside* layer = largest_difference(stages.layers)) {
-    const double difference = layer->difference->median;
-    text += fmt::format("  Among the layers and other rows of both, {} differs most: B takes {} {}.\n", layer->name,
-                        time_text(std::abs(difference)), difference > 0 ? "more" : "less");
+  if (const PartBeside* layer = largest_difference(stages.layers, is_slower)) {
+    text += fmt::format("  Among the layers and other rows of both, {} differs most: {}{}.\n", layer->name,
+                        change_text(layer->judged()->median), samples);
   }
   return text;
 }
@@ -95,25 +101,31 @@ Value to_value(const std::vector<PartBeside>& parts, const char* name) {
 
 std::string StagesBeside::verdict() const {
   constexpr double close = 0.02;
-  if (ratio.low >= 1 - close && ratio.high <= 1 + close) return "equal";
-  if (ratio.low > 1) return "slower";
-  return ratio.high < 1 ? "faster" : "unclear";
+  const MedianInterval times = judged();
+  if (times.low >= 1 - close && times.high <= 1 + close) return "equal";
+  if (times.low > 1) return "slower";
+  return times.high < 1 ? "faster" : "unclear";
 }
 
-const PartBeside* largest_difference(const std::vector<PartBeside>& parts) {
+const PartBeside* largest_difference(const std::vector<PartBeside>& parts, bool is_slower) {
   const PartBeside* largest = nullptr;
   for (const PartBeside& one : parts) {
-    if (!one.difference || (one.difference->low <= 0 && one.difference->high >= 0)) continue;
-    if (!largest || size_of(one) > size_of(*largest)) largest = &one;
+    if (!one.judged() || (is_slower ? one.judged()->low <= 0 : one.judged()->high >= 0)) continue;
+    if (!largest || std::abs(one.judged()->median) > std::abs(largest->judged()->median)) largest = &one;
   }
   return largest;
 }
 
 std::string beside_text(const StagesBeside& stages) {
   const MedianInterval& ratio = stages.ratio;
-  std::string text = fmt::format("{}: a step of B takes {:.3f} ({:.3f} to {:.3f}) times as long as one of A\n",
+  std::string text = fmt::format("{}: a step of B takes {:.3f} ({:.3f} to {:.3f}) times as long as one of A",
                                  stages.verdict(), ratio.median, ratio.low, ratio.high);
-  text += where_text(stages) + "\n" + side_text("A", stages.a) + side_text("B", stages.b);
+  if (stages.differ_in_samples()) {
+    const MedianInterval sample = stages.judged();
+    text += fmt::format(" and has {} times as many samples; a sample takes {:.3f} ({:.3f} to {:.3f}) times as long",
+                        figure_text(stages.b.samples / stages.a.samples, 3), sample.median, sample.low, sample.high);
+  }
+  text += "\n" + where_text(stages) + "\n" + side_text("A", stages.a) + side_text("B", stages.b);
   if (stages.speed) {
     text += fmt::format("{:<16} {:.3f} ({:.3f} to {:.3f}) times as many with B; A {:.0f}, B {:.0f}\n", "samples/s",
                         stages.speed->median, stages.speed->low, stages.speed->high,

@@ -10,6 +10,7 @@
 #include "run/run.h"
 #include "stage_profile.h"
 #include "steps/in_turns.h"
+#include "steps/repeat.h"
 #include "tensor/types.h"
 
 namespace trainlab {
@@ -43,18 +44,25 @@ class Side {
     return profile;
   }
 
-  // Measures the layers in `steps` steps of each use (LayerSteps), after two steps that warm up.
-  Seconds layers(std::int64_t steps) {
+  // Measures the layers in `steps` steps of each use (LayerSteps), in about these seconds.
+  Seconds layers(std::int64_t steps, double longest) {
     Seconds seconds;
     named([&] {
       prepare_arithmetic(given_.settings.threads);
-      const LayerSteps measured{.first = 2, .count = steps};
+      const LayerSteps measured{.first = cold_steps_of(plan_ ? plan_->length.total_steps : 0, 2),
+                                .count = steps,
+                                .seconds = longest,
+                                .longest = 2 * longest};
       const LayerTable table =
           plan_ ? measure_layers(*plan_, measured) : measure_task_layers(given_.stage, given_.settings, measured);
       for (const LayerCost& row : table.rows) seconds.emplace_back(row.path, row.seconds());
+      if (cut_short_.empty() && !table.cut_short.empty()) cut_short_ = given_.recipe + ": " + table.cut_short;
     });
     return seconds;
   }
+
+  // Why a table of layers has fewer steps than were asked for; empty: each has them.
+  const std::string& cut_short() const { return cut_short_; }
 
   StagesBeside::Side described(std::vector<double> steps, double samples) const {
     return {.recipe = given_.recipe,
@@ -80,6 +88,7 @@ class Side {
   const StageBeside& given_;
   const ProfileOptions& options_;
   std::optional<FitPlan> plan_;
+  std::string cut_short_;
 };
 
 Seconds seconds_of(const Profile& profile) {
@@ -93,12 +102,17 @@ Seconds seconds_of(const Profile& profile) {
 // Collects, for each name, the seconds that both stages took and their differences within the pairs.
 class Differences {
  public:
+  // `samples`: those of A's step over those of B's, where the two differ.
+  explicit Differences(std::optional<double> samples) : samples_(samples) {}
+
   void add(const Seconds& a, const Seconds& b) {
     for (const auto& [name, seconds] : a) row(name).a.push_back(seconds);
     for (const auto& [name, seconds] : b) {
       Row& one = row(name);
       one.b.push_back(seconds);
-      if (one.a.size() == one.b.size()) one.difference.push_back(seconds - one.a.back());
+      if (one.a.size() != one.b.size()) continue;
+      one.difference.push_back(seconds - one.a.back());
+      if (samples_) one.for_samples.push_back(*samples_ * seconds - one.a.back());
     }
   }
 
@@ -111,6 +125,7 @@ class Differences {
       if (!one.a.empty()) part.a = median_interval(one.a).median;
       if (!one.b.empty()) part.b = median_interval(one.b).median;
       if (!one.difference.empty()) part.difference = median_interval(one.difference);
+      if (!one.for_samples.empty()) part.for_samples = median_interval(one.for_samples);
       all.push_back(std::move(part));
     }
     return all;
@@ -119,7 +134,7 @@ class Differences {
  private:
   struct Row {
     std::string name;
-    std::vector<double> a = {}, b = {}, difference = {};
+    std::vector<double> a = {}, b = {}, difference = {}, for_samples = {};
   };
 
   Row& row(const std::string& name) {
@@ -128,9 +143,15 @@ class Differences {
     return rows_[found->second];
   }
 
+  const std::optional<double> samples_;
   std::vector<Row> rows_;
   std::map<std::string, std::size_t> places_;
 };
+
+// The samples of A's step over those of B's; nullopt where they are the same, or not known.
+std::optional<double> samples_of_a_over_b(double a, double b) {
+  return a > 0 && b > 0 && a != b ? std::optional(a / b) : std::nullopt;
+}
 
 // `begin`: seconds from the beginnings of both runs to their first steps.
 void measure_layers_beside(StagesBeside& result, Side& a, Side& b, double begin, const ProfileOptions& options) {
@@ -142,12 +163,15 @@ void measure_layers_beside(StagesBeside& result, Side& a, Side& b, double begin,
   if (steps < least_layer_steps)
     return miss("a step, or what comes before the first step, takes too long for --seconds");
   const std::int64_t count = std::min(steps, most_layer_steps);
-  Differences differences;
+  Differences differences(samples_of_a_over_b(result.a.samples, result.b.samples));
+  const double each = options.seconds / (4 * layer_rounds);
   try {
     in_turns(
-        layer_rounds, [&] { return a.layers(count); }, [&] { return b.layers(count); },
+        layer_rounds, [&] { return a.layers(count, each); }, [&] { return b.layers(count, each); },
         [&](const Seconds& of_a, const Seconds& of_b) { differences.add(of_a, of_b); });
     result.layers = differences.parts();
+    for (const Side* side : {&a, &b})
+      if (!side->cut_short().empty()) result.missing.push_back("more steps of the layers: " + side->cut_short());
   } catch (const Error& error) {
     miss(stop_requested() ? "asked to stop before they were measured" : error.headline());
   }
@@ -179,21 +203,19 @@ StagesBeside measure_beside(const StageBeside& given_a, const StageBeside& given
     if (stop_requested()) throw Error(ErrorKind::interrupted, "asked to stop while the stages were measured");
     return profile;
   };
-  const StepFigures first_a = measured(a).steps, first_b = measured(b).steps;
-  const double step = std::max(step_of(first_a), step_of(first_b));
+  const Profile first_a = measured(a), first_b = measured(b);
+  const double step = std::max(step_of(first_a.steps), step_of(first_b.steps));
   const int rounds = rounds_for(step, options.seconds);
   seconds = run_seconds(rounds, options.seconds);
-  Differences differences;
   std::vector<double> steps_a, steps_b, ratios, speeds;
-  double samples_a = 0, samples_b = 0;
+  const double samples_a = first_a.samples, samples_b = first_b.samples;
+  Differences differences(samples_of_a_over_b(samples_a, samples_b));
   in_turns(
       rounds, [&] { return measured(a); }, [&] { return measured(b); },
       [&](const Profile& of_a, const Profile& of_b) {
         steps_a.push_back(of_a.wall());
         steps_b.push_back(of_b.wall());
         ratios.push_back(of_b.wall() / of_a.wall());
-        samples_a = of_a.samples;
-        samples_b = of_b.samples;
         if (samples_a > 0 && samples_b > 0) {
           speeds.push_back(samples_b / of_b.wall() / (samples_a / of_a.wall()));
         }
@@ -205,7 +227,7 @@ StagesBeside measure_beside(const StageBeside& given_a, const StageBeside& given
                       .ratio = median_interval(std::move(ratios)),
                       .parts = differences.parts()};
   if (!speeds.empty()) result.speed = median_interval(std::move(speeds));
-  measure_layers_beside(result, a, b, first_a.begin_seconds + first_b.begin_seconds, options);
+  measure_layers_beside(result, a, b, first_a.steps.begin_seconds + first_b.steps.begin_seconds, options);
   prepare_arithmetic(given_a.settings.threads);
   return result;
 }

@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "profile/details.h"
 #include "run/run.h"
+#include "steps/repeat.h"
 #include "tensor/types.h"
 
 namespace trainlab {
@@ -13,7 +14,7 @@ namespace {
 
 constexpr double notable = 0.05;  // share of a step, as in the rules of the verdict
 
-constexpr LayerSteps fewest_steps{.first = 2, .count = 2};
+constexpr LayerSteps fewest_steps{.first = 2, .count = LayerSteps::few};
 
 class Parts {
  public:
@@ -33,15 +34,16 @@ class Parts {
     details.missing.push_back(std::string(name) + ": " + reason);
   }
 
-  // The seconds for one part: a tenth of the profile's.
+  // The seconds for one part: a tenth of the profile's, or half of them where it has its fewest steps only then.
   double seconds() const { return seconds_ / 10; }
+  double longest() const { return seconds_ / 2; }
   // The number of steps that take `seconds`, at least `low` and at most `high`.
   std::int64_t steps(double seconds, std::int64_t low, std::int64_t high) const {
     return std::clamp(static_cast<std::int64_t>(seconds / step_seconds_), low, high);
   }
   // Whether the fewest steps that the parts need would take half of the profile's seconds. Layers and memory each begin
   // the stage anew.
-  bool is_too_slow() const { return fewest_steps.total() * step_seconds_ + 2 * begin_seconds_ > seconds_ / 2; }
+  bool is_too_slow() const { return fewest_steps.total() * step_seconds_ + 2 * begin_seconds_ > longest(); }
 
   ProfileDetails details;
 
@@ -53,8 +55,15 @@ class Parts {
 // than plain ones.
 LayerSteps layer_steps(const Parts& parts, std::int64_t total) {
   const std::int64_t count = parts.steps(parts.seconds() / 6, fewest_steps.count, 20);
-  const std::int64_t cold = std::min<std::int64_t>(count, 5);
-  return {.first = total > 0 ? std::min(cold, total / (uses_of_steps + 1)) : cold, .count = count};
+  return {.first = cold_steps_of(total, std::min<std::int64_t>(count, 5)),
+          .count = count,
+          .seconds = parts.seconds(),
+          .longest = parts.longest()};
+}
+
+void take_layers(Parts& parts, LayerTable table) {
+  if (!table.cut_short.empty()) parts.miss("more steps of the layers", table.cut_short);
+  parts.details.layers = std::move(table);
 }
 
 void measure_machine(Parts& parts, bool is_busy) {
@@ -69,7 +78,7 @@ void measure_fit(Parts& parts, FitPlan& plan, const Measures& measures, const st
   const bool is_cpu = plan.device.type() == at::kCPU;
   if (is_cpu) {
     parts.measure("layers",
-                  [&] { parts.details.layers = measure_layers(plan, layer_steps(parts, plan.length.total_steps)); });
+                  [&] { take_layers(parts, measure_layers(plan, layer_steps(parts, plan.length.total_steps))); });
     parts.measure("memory", [&] {
       parts.details.predicted = predict_memory(plan);
       if (collect) collect();  // the garbage of earlier runs is no part of a step
@@ -89,11 +98,16 @@ void measure_fit(Parts& parts, FitPlan& plan, const Measures& measures, const st
 
 void measure_task(Parts& parts, const Profile& profile, const Options& stage, const RunSettings& settings,
                   const std::function<void()>& collect) {
+  if (measures_of(profile).shares.input >= notable) {
+    parts.miss("pipeline",
+               "the stages of the input are measured of a fit's data alone, and this is a task, whose "
+               "loops take their batches themselves");
+  }
   if (!profile.is_synchronous) return parts.miss("layers, memory and roofs", "they are measured on the CPU");
   parts.measure("layers", [&] {
-    LayerTable layers = measure_task_layers(stage, settings, layer_steps(parts, 0));
-    if (!layers.type.empty()) parts.details.type = layers.type;  // which only the loop's operators tell
-    parts.details.layers = std::move(layers);
+    take_layers(parts, measure_task_layers(stage, settings, layer_steps(parts, 0)));
+    const std::string& type = parts.details.layers->type;
+    if (!type.empty()) parts.details.type = type;  // which only the loop's operators tell
   });
   parts.measure("memory", [&] {
     if (collect) collect();

@@ -1,14 +1,19 @@
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <iterator>
 #include <map>
+#include <optional>
+#include <utility>
 
 #include "core/error.h"
 #include "core/statistics.h"
 #include "few_steps.h"
 #include "profile/layers.h"
 #include "recording.h"
+#include "run/run.h"
 #include "steps/measure.h"
+#include "steps/repeat.h"
 #include "tensor/device.h"
 #include "tensor/types.h"
 
@@ -24,10 +29,7 @@ Work counted_work(const FitPlan& plan, const Recording& recording) {
   const std::int64_t batch = plan.loader.batch, size = plan.data.train.epoch_size();
   const std::int64_t batches = plan.loader.drop_last ? size / batch : (size + batch - 1) / batch;
   Work work;
-  std::int64_t left = recording.counted();
-  for (std::int64_t step = 0; left > 0; ++step) {
-    if (recording.use_of(step) != StepUse::counted) continue;
-    --left;
+  for (const std::int64_t step : recording.counted()) {
     const std::int64_t first = step % plan.length.steps_per_epoch * plan.accumulate;
     const std::int64_t end = std::min(first + plan.accumulate, batches);
     work.samples += static_cast<double>(std::min(end * batch, size) - first * batch);
@@ -103,7 +105,7 @@ LayerTable table_of(const Recording& recording, const std::map<std::string, doub
   LayerTable table;
   if (const std::optional<at::ScalarType> type = recording.type()) table.type = dtype_name(*type);
   table.steps = std::ssize(recording.row_steps().seconds);
-  const auto counted = static_cast<double>(recording.counted());
+  const auto counted = static_cast<double>(recording.counted().size());
   table.plain_seconds = upper_median(recording.plain());
   table.overhead = recording.row_steps().overhead(table.plain_seconds);
   table.operator_overhead = recording.operator_steps().overhead(table.plain_seconds);
@@ -134,6 +136,31 @@ LayerTable table_of(const Recording& recording, const std::map<std::string, doub
   return table;
 }
 
+// Runs the stage until its steps are measured, and makes the table after each run, so that an error in a later run
+// takes nothing away.
+LayerTable measured_table(const std::string& kind, Recording& recording, const std::function<void()>& run,
+                          const std::function<LayerTable()>& make) {
+  std::optional<LayerTable> table;
+  const auto run_once = [&] {
+    const Listening listening(recording);
+    run();
+    if (stop_requested()) throw Error(ErrorKind::interrupted, "asked to stop while layers were measured");
+    if (recording.fewest() > 0) table = make();
+  };
+  try {
+    run_until_measured(recording, [&] { with_torch_errors(run_once); });
+  } catch (const Error& error) {
+    if (!table) throw;
+    table->cut_short = error.headline();
+  }
+  if (table) return std::move(*table);
+  if (!recording.is_done())
+    throw run_error("the " + kind + " ended before its second step, and a first step is never timed");
+  throw run_error("there was time for " + std::to_string(recording.measured()) + " steps of the " + kind +
+                  " beside cold ones, and at least " + std::to_string(uses_of_steps) +
+                  " are needed, each of which is measured in another way");
+}
+
 }  // namespace
 
 double LayerCost::operator_flops() const {
@@ -149,24 +176,15 @@ LayerTable measure_layers(const FitPlan& plan, const LayerSteps& steps) {
         .hint("--device cpu");
   }
   Recording recording(steps);
-  const Listening listening(recording);
-  const Value summary = run_few_steps(plan, steps.total());
-  if (recording.plain().empty()) {
-    const Value& reason = summary["reason"];
-    const std::string why = reason.is_string() ? ": " + reason.string() : "";
-    throw run_error("the fit ended before its step " + std::to_string(steps.first + uses_of_steps) +
-                    ", the last of the first four that are measured" + why);
-  }
-  return table_of(recording, stated_flops(plan, recording));
+  return measured_table(
+      "fit", recording, [&] { run_few_steps(plan, 0, [&] { return recording.is_done(); }); },
+      [&] { return table_of(recording, stated_flops(plan, recording)); });
 }
 
 LayerTable measure_task_layers(const Options& stage, const RunSettings& settings, const LayerSteps& steps) {
   Recording recording(steps);
-  const Listening listening(recording);
-  run_task_steps(stage, settings, recording);
-  if (recording.plain().empty())
-    throw run_error("the task ended before its step " + std::to_string(steps.first + uses_of_steps));
-  return table_of(recording, {});
+  return measured_table(
+      "task", recording, [&] { run_task_steps(stage, settings, recording); }, [&] { return table_of(recording, {}); });
 }
 
 }  // namespace trainlab

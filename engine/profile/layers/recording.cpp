@@ -4,6 +4,7 @@
 #include <ATen/record_function.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "core/clock.h"
 #include "core/statistics.h"
@@ -18,10 +19,33 @@ constexpr std::string_view own_step = "own step";
 }  // namespace
 
 std::optional<double> TimedSteps::overhead(double plain) const {
-  constexpr std::size_t fewest = 3;
-  if (seconds.size() < fewest) return std::nullopt;
+  if (std::ssize(seconds) < LayerSteps::few) return std::nullopt;
   const double longer = upper_median(seconds) / plain - 1;
   return longer >= 0 ? std::optional(longer) : std::nullopt;
+}
+
+Recording::Recording(const LayerSteps& steps) : steps_(steps), made_at_(steady_seconds()), cold_(steps.first) {}
+
+void Recording::run_began() {
+  ++run_;
+  step_ = 0;
+}
+
+bool Recording::lower_cold() {
+  if (cold_ <= 1) return false;
+  cold_ = std::max<std::int64_t>(cold_ / 4, 1);
+  return true;
+}
+
+std::int64_t Recording::fewest() const {
+  return std::min(
+      {std::ssize(counted_), std::ssize(row_steps_.seconds), std::ssize(operator_steps_.seconds), std::ssize(plain_)});
+}
+
+StepUse Recording::use_of_step() const {
+  if (is_done_ || step_ < cold_) return StepUse::none;
+  const std::int64_t i = step_ - cold_, round = i / uses_of_steps;
+  return turns[static_cast<std::size_t>((run_ + round + i) % uses_of_steps)];
 }
 
 RowSums* Recording::row(std::string_view path, bool is_layer) {
@@ -86,7 +110,7 @@ void Recording::push(const Frame& frame) {
 }
 
 void Recording::begin_step() {
-  use_ = use_of(step_);
+  use_ = use_of_step();
   if (!is_heard()) return;
   frames_.clear();
   owners_.clear();
@@ -124,9 +148,11 @@ void Recording::ended(Phase phase, std::string_view) noexcept {
   if (use_ == StepUse::rows) row_steps_.add(seconds, last_ - ticks_began_);
   if (use_ == StepUse::operators) operator_steps_.add(seconds, last_ - ticks_began_);
   if (use_ == StepUse::plain) plain_.push_back(seconds);
-  if (use_ == StepUse::counted) ++counted_;
+  if (use_ == StepUse::counted) counted_.push_back(step_);
+  if (use_ != StepUse::none) ++measured_;
   use_ = StepUse::none;
   ++step_;
+  is_done_ = steps_.is_enough(fewest(), steady_seconds() - made_at_);
 }
 
 void Recording::step_began() {

@@ -10,7 +10,8 @@
 // Reading the clock at each operator lengthens a short step by a tenth, and looking at the operators' tensors takes
 // several times as long. So four uses of a step take turns: counted steps look at tensors; row steps read the clock
 // where one row ends and another begins; operator steps read the clock at each operator as well, which tells how a
-// row's time is divided among its operators; plain steps show how much time the timing adds.
+// row's time is divided among its operators; plain steps show how much time the timing adds. A training that is too
+// short for all of them is run again, and its first steps are cold each time.
 #pragma once
 
 #include <c10/core/ScalarType.h>
@@ -80,9 +81,8 @@ struct RowSums {
 
 class Recording final : public TraceListener, public TaskStepListener, public OperatorListener {
  public:
-  // Each round of turns begins with the next use, so that work of each second or fourth step does not always meet the
-  // same use. To be used on the thread that makes the object.
-  explicit Recording(const LayerSteps& steps) : steps_(steps) {}
+  // To be used on the thread that makes the object, which is the beginning of LayerSteps::seconds.
+  explicit Recording(const LayerSteps& steps);
 
   void began(Phase phase, std::string_view name) override;
   void ended(Phase phase, std::string_view name) noexcept override;
@@ -90,17 +90,22 @@ class Recording final : public TraceListener, public TaskStepListener, public Op
   // In a task's step, time that no span covers is the recipe's own step.
   void step_began() override;
   void step_ended() noexcept override;
-  bool is_done() const override { return step_ >= steps_.total(); }
+  // Known at the end of each step, so that no step is left in its midst.
+  bool is_done() const override { return is_done_; }
 
-  StepUse use_of(std::int64_t step) const {
-    if (step < steps_.first || step >= steps_.total()) return StepUse::none;
-    const auto i = static_cast<std::size_t>(step - steps_.first), round = i / turns.size();
-    return turns[(i + round) % turns.size()];
-  }
+  // To be called before each run of the stage.
+  void run_began();
+  // Steps of all uses and runs.
+  std::int64_t measured() const { return measured_; }
+  // See run_until_measured().
+  bool lower_cold();
+  // The steps of the use that has fewest.
+  std::int64_t fewest() const;
 
   // The rows in the order of their first beginnings: a layer before the layers inside.
   const std::vector<std::unique_ptr<RowSums>>& rows() const { return rows_; }
-  std::int64_t counted() const { return counted_; }
+  // The numbers, from 0, that the counted steps had in their runs.
+  const std::vector<std::int64_t>& counted() const { return counted_; }
   // The type of the numbers of the products that have most of the FLOPs; nullopt where there were none.
   std::optional<at::ScalarType> type() const;
   const TimedSteps& row_steps() const { return row_steps_; }
@@ -130,6 +135,9 @@ class Recording final : public TraceListener, public TaskStepListener, public Op
     RowSums* row;
   };
 
+  // The use of the step that begins. Each round of turns, and each run, begins with the next use, so that neither work
+  // of each second or fourth step nor the smaller batch at the end of a short training always meets the same use.
+  StepUse use_of_step() const;
   RowSums* row(std::string_view path, bool is_layer);
   RowSums* row_of(Phase phase, std::string_view name);
   RowSums* owner_of(std::int64_t sequence);
@@ -147,7 +155,12 @@ class Recording final : public TraceListener, public TaskStepListener, public Op
   void count_work(const at::RecordFunction& function, const Frame& frame);
 
   const LayerSteps steps_;
-  std::int64_t step_ = 0;  // the step that is running or comes next
+  const double made_at_;   // seconds
+  std::int64_t cold_;      // steps at the beginning of each run that are not measured
+  std::int64_t run_ = -1;  // the number of the run, from 0
+  std::int64_t step_ = 0;  // the step of the run that is running or comes next
+  std::int64_t measured_ = 0;
+  bool is_done_ = false;
   double step_began_ = 0;  // seconds
   std::uint64_t ticks_began_ = 0, last_ = 0;
   StepUse use_ = StepUse::none;
@@ -159,7 +172,7 @@ class Recording final : public TraceListener, public TaskStepListener, public Op
   std::map<std::string, RowSums*, std::less<>> by_path_;
   std::vector<std::unique_ptr<RowSums>> rows_;
   std::unordered_map<const char*, OperatorKind> kinds_;  // by the address of the operator's name
-  std::int64_t counted_ = 0;
+  std::vector<std::int64_t> counted_;
   std::map<at::ScalarType, double> flops_;  // of the products, by the type of what they give
   TimedSteps row_steps_, operator_steps_;
   std::vector<double> plain_;

@@ -40,7 +40,8 @@ class StepRecorder : public MemoryRecorder {
 // Keeps the record of the step with the highest peak, from step number `first` on, counted from 1.
 class HighestStepRecorder final : public StepRecorder {
  public:
-  HighestStepRecorder(const TensorMemory& before, std::int64_t first) : StepRecorder(before), first_(first) {}
+  HighestStepRecorder(const TensorMemory& before, MemoryKind left, std::int64_t first)
+      : StepRecorder(before, left), first_(first) {}
   void ended(Phase phase, std::string_view name) noexcept override {
     StepRecorder::ended(phase, name);
     if (phase == Phase::step && steps >= first_ && counted_peak >= highest_.counted_peak) highest_ = recorded();
@@ -76,22 +77,24 @@ RecordedMemory record_memory(const FitPlan& plan, std::int64_t steps) {
   count_tensor_memory();
   const std::int64_t batches = predict_memory(plan).memory.ledger.of(MemoryKind::batches);
   const double until = steady_seconds() + most_filling;
-  StepRecorder recorder(tensor_memory());
+  StepRecorder recorder(tensor_memory(), plan.step ? MemoryKind::script : MemoryKind::other);
   {
     const MemoryListening memory(recorder);
     const Listening spans(recorder);
-    // The step after these is the last that is recorded. The fit is left within the span of that step.
-    with_torch_errors([&] {
-      run_few_steps(plan, steps - 1,
-                    [&] { return recorder.ledger().of(MemoryKind::batches) >= batches || steady_seconds() > until; });
-    });
+    // The fit is left within the span of its last step, and so before a validation that follows this step: the
+    // prediction is that of a step, and the loader of a validation keeps its buffers for the next one.
+    const auto is_enough = [&] {
+      return recorder.ledger().of(MemoryKind::batches) >= batches || recorder.steps + 1 >= plan.validate_every ||
+             steady_seconds() > until;
+    };
+    with_torch_errors([&] { run_few_steps(plan, steps - 1, is_enough); });
   }
   return recorder.recorded();
 }
 
 RecordedMemory record_task_memory(const Options& task, const RunSettings& settings, std::int64_t steps) {
   count_tensor_memory();
-  HighestStepRecorder recorder(tensor_memory(), steps);
+  HighestStepRecorder recorder(tensor_memory(), MemoryKind::script, steps);
   std::optional<double> until;  // from the first pass on
   {
     // Nobody knows how many buffers a task's loaders will have filled at most, and whether a pass trains or validates.

@@ -71,10 +71,11 @@ Value speed_value(const Profile& profile, const Options& stage, const RunSetting
 std::string speed_text(const Value& speed) {
   const std::string unit = unit_of(speed, speed);
   const MedianInterval one = interval_of(speed[unit + "_per_second"]);
+  const std::string trial = speed["note"].is_string() ? ", " + speed["note"].string() : "";
   std::string text = fmt::format(
-      "{} {} a second ({} to {}{}), stage {}\n", rate_text(one.median), unit, rate_text(one.low), rate_text(one.high),
+      "{} {} a second ({} to {}{}), stage {}{}\n", rate_text(one.median), unit, rate_text(one.low), rate_text(one.high),
       speed["has_interval"].boolean() ? " with 95 % probability" : ", too few steps for an interval",
-      speed["stage"].string());
+      speed["stage"].string(), trial);
   if (!speed["is_precise"].boolean()) text += "the interval is wide: measure longer (--seconds), on a quiet machine\n";
   return text;
 }

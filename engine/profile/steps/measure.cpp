@@ -9,6 +9,7 @@
 #include "core/clock.h"
 #include "core/files.h"
 #include "core/trace.h"
+#include "repeat.h"
 #include "tensor/types.h"
 #include "train/fit.h"
 
@@ -76,28 +77,24 @@ void check_end(const Value& summary) {
   throw run_error("the stage failed while its steps were measured: " + summary["reason"].string());
 }
 
-// Runs the stage again and again until the collector has enough figures, or a run adds none. `length` gives the seconds
-// of the whole stage for the mean seconds of a step: a run ends early where enough is known.
+// Runs the stage until the collector has enough figures. `length` gives the seconds of the whole stage for the mean
+// seconds of a step: a run ends early where enough is known.
 template <class Run, class Length>
-void repeat(StepCollector& collector, const Measured& how, const Length& length, const Run& run) {
-  std::int64_t before = -1;
+void collect(StepCollector& collector, const Measured& how, const Length& length, const Run& run) {
   const double began = steady_seconds();
-  while (!collector.is_done() && collector.measured() > before) {
-    before = collector.measured();
-    collector.run_began();
+  run_until_measured(collector, [&] {
+    const bool is_first = collector.measured() == 0;
     const ScratchFolder folder;
     {
       const Listening listening(collector);
       run(folder);
     }
     if (how.ran) how.ran();
-    if (how.by_length && before == 0) {
-      const double took = steady_seconds() - began;
-      const double whole = collector.is_done() ? std::max(took, length(collector.figures().mean)) : took;
-      collector.set_limit(seconds_for(whole, collector.limit()));
-    }
-    if (collector.measured() == 0 && collector.lower_cold()) before = -1;
-  }
+    if (!how.by_length || !is_first) return;
+    const double took = steady_seconds() - began;
+    const double whole = collector.is_done() ? std::max(took, length(collector.figures().mean)) : took;
+    collector.set_limit(seconds_for(whole, collector.limit()));
+  });
 }
 
 // Ends a fit in which each step is followed by a validation and a checkpoint.
@@ -112,13 +109,12 @@ class EndsSoon final : public LoopObserver {
   double until_;
 };
 
-// Lowers the number of cold steps to a quarter of the fit's steps, so that a short fit has steps to measure. The first
-// step, before which the fit begins, is no evidence in any fit. Where an epoch has few steps and the last one of them
-// is smaller, steps are timed by whole epochs.
+// Lowers the number of cold steps where the fit is short. Where an epoch has few steps and the last one of them is
+// smaller, steps are timed by whole epochs.
 StepLimits fitting(StepLimits limits, const FitPlan& plan) {
   constexpr std::int64_t few = 32;
   const RunLength& length = plan.length;
-  if (length.total_steps > 0) limits.cold = std::min(limits.cold, std::max<std::int64_t>(length.total_steps / 4, 1));
+  limits.cold = cold_steps_of(length.total_steps, limits.cold);
   const bool is_uneven = plan.step_samples() < static_cast<double>(length.batch);
   if (is_uneven && length.steps_per_epoch <= few) limits.cycle = length.steps_per_epoch;
   return limits;
@@ -179,7 +175,7 @@ StepFigures measure_fit(FitPlan& plan, const Measured& how, const StepLimits& li
     if (plan.length.total_steps > 0) seconds = static_cast<double>(plan.length.total_steps) * step;
     return plan.time_budget > 0 ? std::min(seconds, plan.time_budget) : seconds;
   };
-  repeat(collector, how, length, [&](const ScratchFolder& folder) { run_measured_fit(plan, how, folder); });
+  collect(collector, how, length, [&](const ScratchFolder& folder) { run_measured_fit(plan, how, folder); });
   StepFigures figures = collector.figures();
   if (how.known) {
     figures.validation = how.known->validation;
@@ -231,7 +227,7 @@ void run_task_steps(const Options& task, const RunSettings& settings, TaskStepLi
 StepFigures measure_task(const Measured& how, const StepLimits& limits) {
   StepCollector collector(limits, steady_seconds);
   const auto unknown = [](double) { return std::numeric_limits<double>::infinity(); };
-  repeat(collector, how, unknown, [&](const ScratchFolder& folder) { run_measured_task(how, folder, collector); });
+  collect(collector, how, unknown, [&](const ScratchFolder& folder) { run_measured_task(how, folder, collector); });
   return collector.figures();
 }
 

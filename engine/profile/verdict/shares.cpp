@@ -23,11 +23,11 @@ double calls_in(const Profile& profile, Phase phase, double of) {
   return std::min(of, profile.steps.operators_in(phase).calls * profile.call_seconds / running);
 }
 
-// The share of the time of the recipe's functions that operators take. Counting lengthens both in proportion.
-double operator_part(const Profile& profile) {
-  const double counted = profile.steps.counted_self[index_of(Phase::callback)];
-  if (counted <= 0) return 0;
-  return std::min(1.0, profile.steps.operators_in(Phase::callback).seconds / counted);
+// The share of a phase's time that operators take. Counting lengthens both in proportion, and so does an interruption
+// of one of the few counted steps, so that this share times the phase's time in the timed steps never exceeds it.
+double operator_part(const StepFigures& steps, std::size_t phase) {
+  if (steps.counted_self[phase] <= 0) return 0;
+  return std::min(1.0, steps.operators[phase].seconds / steps.counted_self[phase]);
 }
 
 // Where a device works by itself, the time of a step is about that of the host asking for the work, or about that of
@@ -43,7 +43,7 @@ struct Parts {
 
 // From the steps in which the device was waited for after each phase. They take longer than other steps, in which the
 // host goes on meanwhile: the seconds are in proportion to those of the timed steps.
-// `host_part`: operator_part().
+// `host_part`: operator_part() of the recipe's functions.
 Parts parts_on_device(const StepFigures& steps, double host_part) {
   const auto sum = [](const PhaseSeconds& seconds) { return std::accumulate(seconds.begin(), seconds.end(), 0.0); };
   const double asking = sum(steps.asking), all = asking + sum(steps.waiting);
@@ -61,8 +61,9 @@ Parts parts_on_device(const StepFigures& steps, double host_part) {
 
 Parts parts_of(const Profile& profile) {
   const StepFigures& steps = profile.steps;
-  if (steps.awaited > 0) return parts_on_device(steps, operator_part(profile));
-  Parts parts{.all = steps.self, .operators = operator_part(profile) * steps.per_step(Phase::callback)};
+  if (steps.awaited > 0) return parts_on_device(steps, operator_part(steps, index_of(Phase::callback)));
+  const double of_functions = operator_part(steps, index_of(Phase::callback));
+  Parts parts{.all = steps.self, .operators = of_functions * steps.per_step(Phase::callback)};
   for (std::size_t i = 0; i < phase_count; ++i) parts.calls[i] = calls_in(profile, static_cast<Phase>(i), parts.all[i]);
   return parts;
 }
@@ -125,15 +126,13 @@ Measures measures_of(const Profile& profile) {
   }
   if (steps.counted > 0) {
     double calls = 0, seconds = 0;
-    for (const OperatorFigures& one : steps.operators) {
-      calls += one.calls;
-      seconds += one.seconds;
+    for (std::size_t i = 0; i < phase_count; ++i) {
+      if (i == index_of(Phase::validate)) continue;  // the operators of evaluations are not part of these shares
+      calls += steps.operators[i].calls;
+      seconds += operator_part(steps, i) * steps.self[i];
     }
-    // The operators of evaluations are not part of these shares.
-    calls -= steps.operators_in(Phase::validate).calls;
-    seconds -= steps.operators_in(Phase::validate).seconds;
     m.operators = calls;
-    if (calls > 0) m.operator_seconds = seconds / calls;
+    if (calls > 0 && steps.mean > 0) m.operator_seconds = seconds * steps.step.median / steps.mean / calls;
   }
   const double passes = profile.pass_seconds();
   if (profile.flops && passes > 0 && profile.is_synchronous) m.flops = *profile.flops / passes;

@@ -69,6 +69,9 @@ struct MemoryRecorder::Impl {
     std::size_t layer;
   };
 
+  explicit Impl(MemoryKind left) : left_kind(left) {}
+
+  const MemoryKind left_kind;
   mutable std::mutex mutex;
   const std::thread::id thread = std::this_thread::get_id();
   std::vector<Phase> phases;        // open phases, without layers
@@ -78,7 +81,6 @@ struct MemoryRecorder::Impl {
   std::size_t given_back = 0;  // the layer whose activations were freed last
 
   std::vector<Block> blocks;  // blocks from before the present step, then blocks of the step
-  std::size_t first_new = 0;  // the first block of the step
   std::unordered_map<const void*, std::size_t> live;
   std::vector<Event> events;
   Sums unknown = {};  // bytes of blocks whose allocation was not heard
@@ -119,11 +121,12 @@ struct MemoryRecorder::Impl {
     at_begin = unknown;
     for (auto& [address, number] : live) {
       kept.push_back(blocks[number]);
+      // No backward pass of this step needs what the forward pass of an earlier step has left.
+      if (kept.back().kind == MemoryKind::activations) kept.back().kind = left_kind;
       number = kept.size() - 1;
       of(at_begin, kept.back().kind) += kept.back().bytes;
     }
     blocks = std::move(kept);
-    first_new = blocks.size();
     events.clear();
     given_back = 0;
     begin = steady_seconds();
@@ -152,9 +155,6 @@ struct MemoryRecorder::Impl {
     }
     ledger.bytes = at_begin;
     std::vector<std::int64_t> by_layer(paths.size(), 0);
-    for (std::size_t i = 0; i < first_new; ++i) {
-      if (blocks[i].kind == MemoryKind::activations) by_layer[blocks[i].layer] += blocks[i].bytes;
-    }
     for (std::size_t i = 0; i < end; ++i) {
       const Block& block = blocks[events[i].block];
       of(ledger.bytes, block.kind) += events[i].change;
@@ -186,7 +186,7 @@ struct MemoryRecorder::Impl {
   }
 };
 
-MemoryRecorder::MemoryRecorder(const TensorMemory& before) : impl_(std::make_unique<Impl>()) {
+MemoryRecorder::MemoryRecorder(const TensorMemory& before, MemoryKind left) : impl_(std::make_unique<Impl>(left)) {
   for (std::size_t use = 0; use < memory_uses; ++use)
     of(impl_->unknown, kind_of(static_cast<MemoryUse>(use))) += before.charged[use];
 }

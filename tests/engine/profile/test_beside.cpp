@@ -47,16 +47,18 @@ TEST_CASE("the word for two stages follows from the interval of their ratio") {
   CHECK(with_ratio(1.001, 1.01, 1.015).verdict() == "equal");
 }
 
-TEST_CASE("the largest difference is one that is certain, whatever its sign") {
+TEST_CASE("the largest difference is one that is certain, and of the verdict's direction") {
   const auto part = [](const char* name, double low, double median, double high) {
     return PartBeside{
         .name = name, .a = 1, .b = 2, .difference = MedianInterval{.median = median, .low = low, .high = high}};
   };
   std::vector<PartBeside> parts{part("forward", 1, 2, 3), part("backward", -5, -4, -3), part("input", -1, 9, 20)};
   parts.push_back({.name = "model[9].ReLU", .a = 50});
-  CHECK(largest_difference(parts)->name == "backward");
-  CHECK(largest_difference({part("input", -1, 9, 20)}) == nullptr);
-  CHECK(largest_difference({}) == nullptr);
+  CHECK(largest_difference(parts, false)->name == "backward");
+  CHECK(largest_difference(parts, true)->name == "forward");
+  CHECK(largest_difference({part("input", -1, 9, 20)}, true) == nullptr);
+  CHECK(largest_difference({part("input", 1, 9, 20)}, false) == nullptr);
+  CHECK(largest_difference({}, true) == nullptr);
 
   StagesBeside stages = with_ratio(1.9, 2, 2.1);
   stages.parts = {part("forward", 0.5e-3, 0.9e-3, 1e-3), part("input", -1e-3, 0, 1e-3)};
@@ -69,6 +71,33 @@ TEST_CASE("the largest difference is one that is certain, whatever its sign") {
   const Value value = beside_value(stages);
   CHECK(value["parts"].list()[0]["difference"]["median"] == Value(0.9e-3));
   CHECK(value["speed_ratio"].is_nil());
+}
+
+TEST_CASE("where steps have other numbers of samples, the time for a sample decides, and the words agree with it") {
+  StagesBeside stages = with_ratio(1.7, 1.8, 1.9);
+  CHECK(stages.verdict() == "slower");
+  stages.a.samples = 16;
+  stages.b.samples = 64;
+  stages.speed = MedianInterval{.median = 2.2, .low = 2, .high = 2.5};
+  CHECK(stages.verdict() == "faster");
+  const auto part = [](const char* name, double difference, double for_samples) {
+    return PartBeside{.name = name,
+                      .a = 1e-3,
+                      .b = 1e-3 + difference,
+                      .difference = median_interval(std::vector(8, difference)),
+                      .for_samples = median_interval(std::vector(8, for_samples))};
+  };
+  stages.parts = {part("forward", 0.9e-3, -0.2e-3), part("recipe", 5e-3, 0.5e-3)};
+  stages.layers = {part("loss", 0.1e-3, -0.1e-3)};
+  CHECK(beside_text(stages).starts_with(
+      "faster: a step of B takes 1.800 (1.700 to 1.900) times as long as one of A and has 4 times as many samples; a "
+      "sample takes 0.455 (0.400 to 0.500) times as long\n"
+      "  The largest difference lies in forward: B takes 200 µs less for as many samples as a step of A has; a whole "
+      "step, 545 µs less.\n"
+      "  Among the layers and other rows of both, loss differs most: B takes 100 µs less for as many samples as a step "
+      "of A has.\n"));
+  stages.b.samples = 16;  // as many
+  CHECK(stages.verdict() == "slower");
 }
 
 TEST_CASE("two fits are measured in turns: pairs, parts of a step, layers by their paths") {
@@ -95,6 +124,9 @@ TEST_CASE("two fits are measured in turns: pairs, parts of a step, layers by the
   for (const PartBeside& part : stages.parts) sum += *part.a;
   CHECK(sum > 0.5 * stages.a.step.median);
   CHECK(std::ranges::all_of(stages.layers, [](const PartBeside& row) { return row.difference.has_value(); }));
+  // B's steps have nearly twice as many samples: what B takes for as many as A's step is less than for its own step.
+  REQUIRE(stages.differ_in_samples());
+  for (const PartBeside& one : stages.layers) CHECK(one.for_samples->median <= one.difference->median);
   CHECK(std::ranges::any_of(stages.layers, [](const PartBeside& row) { return row.name.ends_with(".Linear"); }));
 }
 

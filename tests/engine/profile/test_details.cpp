@@ -2,6 +2,7 @@
 #include <ATen/ops/mm.h>
 #include <ATen/ops/ones.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <span>
 
@@ -18,6 +19,9 @@ using namespace test;
 namespace {
 
 constexpr std::int64_t mib = std::int64_t{1} << 20;
+
+// So that the machine is not measured.
+const ThreadFigures on_a_busy_machine{.seconds = 1, .waited = 0.5};
 
 // Passes of 2 s with 100 GFLOP.
 Profile passes() {
@@ -265,14 +269,57 @@ TEST_CASE("details: of a task the roof is that of the numbers with which its loo
   }
 }
 
+TEST_CASE("details: a short fit has at least three steps of each use, and says why it has no more") {
+  int starts = 0;
+  const auto start = native([&](std::span<const Argument>) -> std::vector<Argument> {
+    if (++starts == 9) throw recipe_error("no ninth time");
+    return {};
+  });
+  const Options fit =
+      parse_options(digits_fit(R"(, "steps": 3, "on": {"start": {"@": "function", "index": 0}})"), {start});
+  Profile profile = passes();
+  profile.steps.thread = on_a_busy_machine;
+  profile.steps.mean = 1e-3;
+  const ProfileDetails details = measure_details(profile, fit, test_settings(), {.seconds = 60});
+  REQUIRE(details.layers);
+  CHECK(details.layers->steps >= 3);
+  REQUIRE_FALSE(details.missing.empty());
+  CHECK(contains(details.missing.front(), "more steps of the layers: "));
+  CHECK(contains(details.missing.front(), "no ninth time"));
+}
+
+TEST_CASE("details: a task that waits for its input is told why its stages are not measured") {
+  Registry registry;
+  register_task(registry);
+  const Options task = task_of(registry, [](TaskContext& by_hand) {
+    TaskLoopOptions options;
+    options.steps = 60;
+    const auto loop = by_hand.loop(options);
+    while (loop->next()) at::ones({8, 8}).mm(at::ones({8, 8}));
+  });
+  Profile profile = passes();
+  profile.kind = "task";
+  profile.steps.thread = on_a_busy_machine;
+  profile.steps.mean = 1e-4;
+  const auto told = [&] {
+    const std::vector<std::string> missing = measure_details(profile, task, cpu_settings(), {.seconds = 5}).missing;
+    return std::ranges::any_of(missing, [](const std::string& one) {
+      return one.starts_with("pipeline: the stages of the input are measured of a fit's data alone");
+    });
+  };
+  CHECK_FALSE(told());
+  profile.steps.self[static_cast<std::size_t>(Phase::fetch)] = 1e-4;
+  CHECK(told());
+}
+
 TEST_CASE("details: what cannot be measured is missing with the reason") {
   Profile profile = passes();
-  const Options fit = parse_options(digits_fit(R"(, "steps": 2)"));
+  const Options fit = parse_options(digits_fit(R"(, "steps": 1)"));
   profile.steps.mean = 1e-6;
   const ProfileDetails details = measure_details(profile, fit, test_settings(), {.seconds = 1});
   CHECK_FALSE(details.layers);
   REQUIRE_FALSE(details.missing.empty());
-  CHECK(contains(details.missing.front(), "layers: the fit ended before its step"));
+  CHECK(contains(details.missing.front(), "layers: the fit ended before its second step"));
   CHECK(details_value(profile, details)["layers"].is_nil());
 
   profile.steps.mean = 10;

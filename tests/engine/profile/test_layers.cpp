@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <functional>
 #include <string>
 
 #include "core/argument_table.h"
@@ -13,6 +14,7 @@
 #include "objects/model_object.h"
 #include "objects/run_handle.h"
 #include "profile/layers.h"
+#include "run/run.h"
 #include "support/fit_support.h"
 #include "support/stand_in_device.h"
 #include "tensor/tensor_object.h"
@@ -269,11 +271,90 @@ TEST_CASE("a table says what its timing cost where that is known") {
 
 TEST_CASE("a fit that is too short, and a device that the host's clock says nothing of, are refused") {
   const auto text = [](auto measure) { return error_of(measure); };
-  CHECK_THAT(text([] { measured(digits_fit(R"(, "steps": 3)"), {.first = 5, .count = 2}); }),
-             Catch::StartsWith("the fit ended before its step 9, the last of the first four"));
+  CHECK(text([] { measured(digits_fit(R"(, "steps": 1)"), {.first = 5, .count = 2}); }) ==
+        "the fit ended before its second step, and a first step is never timed");
+  CHECK_THAT(text([] { measured(digits_fit(R"(, "steps": 30)"), {.first = 1, .count = 2, .longest = 0}); }),
+             Catch::StartsWith("there was time for 0 steps of the fit beside cold ones, and at least 4 are needed"));
   register_stand_in();
   CHECK_THAT(text([] { measured(digits_fit(R"(, "steps": 9)"), {.first = 1, .count = 2}, {}, "stand_in:0"); }),
              Catch::StartsWith("layers can be measured on the CPU, found the device stand_in:0"));
+}
+
+TEST_CASE("a short fit is trained until each use has its steps, with cold steps in each training") {
+  int starts = 0;
+  const auto start = native([&](std::span<const Argument>) -> std::vector<Argument> {
+    ++starts;
+    return {};
+  });
+  const std::string of_three = digits_fit(R"(, "steps": 3, "on": {"start": {"@": "function", "index": 0}})");
+  const LayerTable table = measured(of_three, {.first = 1, .count = 3}, {start});
+  CHECK(starts == 7);  // with two steps each, of which each training gives to other uses than the one before
+  CHECK(table.steps == 4);
+  CHECK(table.cut_short.empty());
+  CHECK(row(table, "fit.model[5].Linear").flops == Approx(64 * 3 * 2 * 24 * 10));
+  CHECK(row(table, "optimizer").calls == 1);
+
+  starts = 0;
+  CHECK(measured(of_three, {.first = 5, .count = 1}, {start}).steps == 1);
+  CHECK(starts == 1 + 3);  // all steps of the first training were cold
+}
+
+TEST_CASE("what ends a later training takes nothing of the earlier ones away") {
+  int starts = 0;
+  std::function<void()> at_second;
+  const auto start = native([&](std::span<const Argument>) -> std::vector<Argument> {
+    if (++starts == 2) at_second();
+    return {};
+  });
+  const auto table = [&](int steps) {
+    starts = 0;
+    return measured(
+        digits_fit(R"(, "on": {"start": {"@": "function", "index": 0}}, "steps": )" + std::to_string(steps)),
+        {.first = 1, .count = 5}, {start});
+  };
+  at_second = [] { throw recipe_error("no second time"); };
+  const LayerTable first = table(9);
+  CHECK(first.steps == 2);
+  CHECK_THAT(first.cut_short, Catch::Contains("no second time"));
+  CHECK(row(first, "optimizer").calls == 1);
+  CHECK_THAT(error_of([&] { table(4); }), Catch::Contains("no second time"));  // one of the four uses has no step yet
+
+  at_second = request_stop;
+  const LayerTable stopped = table(9);
+  clear_stop_request();
+  CHECK(starts == 2);
+  CHECK(stopped.steps == 2);
+  CHECK(stopped.cut_short == "asked to stop while layers were measured");
+  CHECK(error_of([&] { table(4); }) == "asked to stop while layers were measured");
+  clear_stop_request();
+}
+
+TEST_CASE("time ends a measurement that has what it needs, and any after longer") {
+  const LayerSteps steps{.count = 20, .seconds = 1, .longest = 5};
+  CHECK(steps.is_enough(20, 0));
+  CHECK_FALSE(steps.is_enough(19, 1));
+  CHECK(steps.is_enough(3, 1.1));
+  CHECK_FALSE(steps.is_enough(2, 5));
+  CHECK(steps.is_enough(0, 5.1));
+}
+
+TEST_CASE("each step of a short training meets all uses in turn") {
+  for (const std::int64_t length : {2, 4, 8, 9, 17}) {
+    Recording recording({.first = 1, .count = 1000});
+    for (int run = 0; run < 4; ++run) {
+      recording.run_began();
+      for (std::int64_t step = 0; step < length; ++step) {
+        recording.began(Phase::step, {});
+        recording.ended(Phase::step, {});
+      }
+    }
+    std::vector<std::int64_t> counted = recording.counted();
+    std::ranges::sort(counted);
+    std::vector<std::int64_t> each;
+    for (std::int64_t step = 1; step < length; ++step) each.push_back(step);
+    CHECK(counted == each);
+    CHECK(recording.measured() == 4 * (length - 1));
+  }
 }
 
 }  // namespace trainlab::layers_test

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/trace.h"
@@ -13,6 +14,7 @@
 #include "tensor/memory.h"
 #include "tensor/types.h"
 #include "train/memory_prediction.h"
+#include "train/memory_recorder.h"
 
 namespace trainlab::memory_ledger_test {
 
@@ -155,6 +157,46 @@ TEST_CASE("a fit that is shorter than asked is recorded in its last step") {
   CHECK(recorded.ledger.peak == recorded.counted_peak);
   CHECK(recorded.to_value()["counted_peak"] == Value(recorded.counted_peak));
   CHECK(recorded.ledger.peak > 0);
+}
+
+TEST_CASE("what the forward pass of an earlier step has left is no activation of the next step") {
+  count_tensor_memory();
+  prepare_arithmetic(1);
+  constexpr std::int64_t bytes = 1 << 20;
+  for (const MemoryKind left : {MemoryKind::script, MemoryKind::other}) {
+    std::vector<at::Tensor> kept;
+    std::vector<MemoryLedger> ledgers;
+    MemoryRecorder recorder(tensor_memory(), left);
+    const MemoryListening memory(recorder);
+    const Listening spans(recorder);
+    for (int step = 0; step < 3; ++step) {
+      {
+        const Span of_step(Phase::step);
+        const Span forward(Phase::forward);
+        kept.push_back(at::ones({bytes}, at::kByte));
+      }
+      ledgers.push_back(recorder.ledger());
+    }
+    const MemoryLedger& last = ledgers.back();
+    const auto is_about = [](std::int64_t found, std::int64_t expected) {
+      return found >= expected && found < expected + expected / 8;
+    };
+    CHECK(is_about(last.of(MemoryKind::activations), bytes));
+    REQUIRE(last.layers.size() == 1);
+    CHECK(last.layers[0].activations == last.of(MemoryKind::activations));
+    CHECK(is_about(last.of(left) - ledgers.front().of(left), 2 * bytes));
+  }
+}
+
+TEST_CASE("a step is recorded before the first validation, whose loader keeps buffers of its own") {
+  // The loader's thread cannot have made 1024 batches by the end of the first epoch.
+  const FitPlan plan = plan_of(fit_of(R"({"@": "nn.Flatten"}, {"@": "nn.Linear", "out_features": 10})",
+                                      R"(, "loader": {"threads": 1, "prefetch": 1024}, "metrics": ["accuracy"])"));
+  REQUIRE(plan.validate_every == 23);
+  const RecordedMemory recorded = record_memory(plan);
+  CHECK(recorded.steps <= 23);
+  CHECK(recorded.ledger.of(MemoryKind::batches) <= predict_memory(plan).memory.ledger.of(MemoryKind::batches));
+  CHECK(recorded.ledger.of(MemoryKind::averages) == 0);  // no weights are kept as the best ones yet
 }
 
 namespace {

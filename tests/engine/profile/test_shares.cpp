@@ -54,6 +54,27 @@ TEST_CASE("parts are those of the phases, and their sum is one") {
   CHECK(found["launch_gap"] == 0);
 }
 
+TEST_CASE("the time of operators is in proportion to the timed steps, also where a counted step was interrupted") {
+  Profile one = profile();
+  StepFigures& steps = one.steps;
+  steps.step = {.median = 8, .low = 7, .high = 9};
+  steps.counted = 8;
+  steps.counted_self = steps.self;
+  steps.operators[place(Phase::forward)] = {.calls = 100, .seconds = 1.5};
+  steps.operators[place(Phase::backward)] = {.calls = 55, .seconds = 3};
+  steps.operators[place(Phase::validate)] = {.calls = 1000, .seconds = 99};
+  const Measures quiet = measures_of(one);
+  CHECK(*quiet.operators == 155);
+  CHECK(*quiet.operators * *quiet.operator_seconds == Approx((1.5 + 3) * 8 / 10));
+
+  steps.counted_self[place(Phase::backward)] += 30;
+  steps.operators[place(Phase::backward)].seconds += 30;
+  CHECK(*measures_of(one).operator_seconds == Approx(*quiet.operator_seconds));
+  steps.operators[place(Phase::forward)].seconds = 50;  // of a call in which the phase ended
+  const Measures spoiled = measures_of(one);
+  CHECK(*spoiled.operators * *spoiled.operator_seconds <= steps.step.median);
+}
+
 TEST_CASE("on a device that works by itself, the parts are those of the steps in which it was waited for") {
   // While the host asks for work it waits for nothing: where its clock finds the time says little.
   Profile one = profile();

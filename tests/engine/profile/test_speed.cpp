@@ -53,6 +53,13 @@ TEST_CASE("a speed has no exponent") {
   CHECK(speed_text(speed(0.5, 0.5)).starts_with("32 samples a second (16 to 48 with 95 %"));
 }
 
+TEST_CASE("the text of a speed names the trial that was measured") {
+  Value of_trial = speed(100, 0.01);
+  CHECK_THAT(speed_text(of_trial), Catch::EndsWith("probability), stage f\n"));
+  of_trial.set("note", "trial 0 of sweep search (lr = 0.01)");
+  CHECK_THAT(speed_text(of_trial), Catch::EndsWith(", stage f, trial 0 of sweep search (lr = 0.01)\n"));
+}
+
 TEST_CASE("the speed of another machine is not judged") {
   const Comparison other = compared(speed(10, 0.01), speed(100, 0.01, "er"));
   CHECK_FALSE(other.is_slower);

@@ -26,6 +26,11 @@ struct PartBeside {
   std::string name = {};                          // a part of Shares, or the path of a row of LayerTable
   std::optional<double> a = {}, b = {};           // medians; absent where only the other stage has the part
   std::optional<MedianInterval> difference = {};  // b − a within pairs; absent where a or b is
+  // The same for as many samples in B as a step of A has; absent where their steps have as many.
+  std::optional<MedianInterval> for_samples = {};
+
+  // The difference by which the stages are judged; absent as `difference`.
+  const std::optional<MedianInterval>& judged() const { return for_samples ? for_samples : difference; }
 };
 
 struct StagesBeside {
@@ -42,8 +47,11 @@ struct StagesBeside {
   std::vector<PartBeside> layers = {};       // from further steps; in A's order, then rows that only B has
   std::vector<std::string> missing = {};     // "layers: they are measured on the CPU"
 
-  // "equal" where the interval of the ratio lies within 2 % of 1; else "slower" or "faster" where it leaves out 1; else
-  // "unclear".
+  // Whether steps of the two have different numbers of samples: a shorter step is not the faster training then.
+  bool differ_in_samples() const { return speed && a.samples != b.samples; }
+  // The time of B's step divided by that of A's, or where the two differ in samples, the time of a sample.
+  MedianInterval judged() const { return differ_in_samples() ? speed->inverse(1) : ratio; }
+  // "equal" where judged() lies within 2 % of 1; else "slower" or "faster" where it leaves out 1; else "unclear".
   std::string verdict() const;
 };
 
@@ -52,8 +60,9 @@ struct StagesBeside {
 // seconds. To be called on the recipes' thread.
 StagesBeside measure_beside(const StageBeside& a, const StageBeside& b, const ProfileOptions& options);
 
-// The part with the largest difference among those whose interval leaves out 0; null where there is none. Pure.
-const PartBeside* largest_difference(const std::vector<PartBeside>& parts);
+// The part that explains best why B is slower, or why B is faster: the one with the largest judged difference in this
+// direction, among those whose interval leaves out 0; null where there is none. Pure.
+const PartBeside* largest_difference(const std::vector<PartBeside>& parts, bool is_slower);
 
 std::string beside_text(const StagesBeside& stages);
 // The result for --json, with the members that docs/profiling.md lists.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -63,6 +64,7 @@ struct LayerTable {
   // longer ones.
   std::optional<double> overhead = {};
   std::optional<double> operator_overhead = {};  // the same of a step whose operators are timed
+  std::string cut_short = {};  // why a further run of a short stage added no steps: the text of its error
 
   // Operators of all rows by name, the longest first.
   std::vector<OperatorCost> operators() const;
@@ -79,24 +81,37 @@ struct LayerTable {
 constexpr std::int64_t uses_of_steps = 4;  // among which steps take turns: LayerSteps::count
 
 struct LayerSteps {
-  std::int64_t first = 5;  // steps that warm up; the number, from 0, of the first step that is measured
+  std::int64_t first = 5;  // cold steps at the beginning of each run of the stage, which are not measured
   // Steps of each use: those whose rows are timed, those whose operators are timed, those that are counted, and those
   // that are left alone, in turns.
   std::int64_t count = 20;
+  // Seconds after which the measurement ends as soon as each use has `few` steps.
+  double seconds = std::numeric_limits<double>::infinity();
+  // Seconds after which the measurement ends whatever it has.
+  double longest = std::numeric_limits<double>::infinity();
 
-  // The number of steps after which nothing is left to measure.
+  static constexpr std::int64_t few = 3;  // the fewest from which the cost of the timing is told
+
+  // Whether to end when each use has at least `steps` steps and `took` seconds have passed.
+  bool is_enough(std::int64_t steps, double took) const {
+    return steps >= count || (took > seconds && steps >= few) || took > longest;
+  }
+  // The steps of a run in which all steps are measured.
   std::int64_t total() const { return first + uses_of_steps * count; }
 };
 
-// Trains the plan's fit without a folder until all steps are measured, or until the fit ends by itself. Validations
-// of the fit take place as usual and are not in the table. Nothing is written, and the results are thrown away; of the
-// functions in `on` only `start` is called. Error{usage} for a device on which operators run behind the host;
-// Error{run} when the fit ended too early, and errors of the fit itself. Uses the calling thread.
+// Trains the plan's fit without a folder until all steps are measured. A fit that ends earlier is trained again from
+// its beginning, as often as needed, and each of these trainings calls the recipe's `on.start`, of the functions in
+// `on` that one alone. Validations of the fit take place as usual and are not in the table. Nothing is written, and the
+// results are thrown away. Error{usage} for a device on which operators run behind the host; Error{run} where the fit,
+// or the time, ends before each use has a step; Error{interrupted} where the run is asked to stop before; and errors of
+// the fit itself. An error after that ends the measurement with the steps of the runs before (LayerTable::cut_short).
+// Uses the calling thread.
 LayerTable measure_layers(const FitPlan& plan, const LayerSteps& steps = {});
 
 // The same of a task on the CPU, whose steps are the passes through its loops. Layers have rows where the task calls a
 // model that lab.build has made; all else stands in the row "own step". Runs the task from its beginning, in a
-// temporary folder, until all steps are measured. Error{run} when the task ended too early.
+// temporary folder, and a short task several times: each run calls the task's function.
 LayerTable measure_task_layers(const Options& stage, const RunSettings& settings, const LayerSteps& steps = {});
 
 }  // namespace trainlab

@@ -25,9 +25,9 @@ struct RecordedMemory {
 
 // Runs the first steps of a fit on the CPU without a folder, and records the last of them; a shorter fit is recorded in
 // its last step. From the third step on, gradients and the optimizer's state keep their size. Steps go on for 0.2 s at
-// most while the loader, whose workers make batches ahead at their own pace, has not filled all of its buffers. The
-// recipe's `on.start` is called. Not thread-safe: no other code may use the CPU's tensors meanwhile. Raises the errors
-// of the fit.
+// most while the loader, whose workers make batches ahead at their own pace, has not filled all of its buffers, and end
+// before the first validation unless this comes before step number `steps`. The recipe's `on.start` is called. Not
+// thread-safe: no other code may use the CPU's tensors meanwhile. Raises the errors of the fit.
 RecordedMemory record_memory(const FitPlan& plan, std::int64_t steps = 3);
 
 // The same for a task whose tensors are on the CPU, in a folder for temporary files: runs at least `steps` passes

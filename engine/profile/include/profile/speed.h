@@ -11,6 +11,7 @@ namespace trainlab {
 // The speed of a stage as data, which a later call compares with: see docs/profiling.md. `threads` and `device` are
 // those of the stage.
 Value speed_value(const Profile& profile, const Options& stage, const RunSettings& settings);
+// The member `note`, where the speed has one, says which trial of a sweep or an ensemble was measured.
 std::string speed_text(const Value& speed);
 
 // The speed in a file. Raises Error{usage} that names the file if it holds no speed.

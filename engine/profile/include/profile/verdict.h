@@ -47,7 +47,7 @@ struct Measures {
   double cores = 0;                  // cores that the process may use
 
   std::optional<double> operators;         // calls of operators in a step
-  std::optional<double> operator_seconds;  // mean time of a call
+  std::optional<double> operator_seconds;  // mean time of a call in a step of the median length
 
   std::optional<double> flops, flops_roof;  // a second: in forward and backward passes, and at most on this machine
   std::optional<double> bytes, bytes_roof;  // the same for bytes of memory

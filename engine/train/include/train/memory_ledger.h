@@ -21,7 +21,7 @@ enum class MemoryKind : std::uint8_t {
   temporaries,  // all else that a step makes and gives back
   batches,      // the loader's buffers, those of prefetched batches included
   averages,     // averaged weights, and copies of the best weights
-  script,       // tensors that the recipe's functions make themselves
+  script,       // tensors that the recipe's functions make themselves, and what they keep of earlier steps
   other,        // what was there before, such as the data, and the samples by which a training is watched
 };
 constexpr std::size_t memory_kinds = 9;

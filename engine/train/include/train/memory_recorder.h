@@ -15,8 +15,9 @@ namespace trainlab {
 // threads take without a charge are counted as batches, because they prepare these.
 class MemoryRecorder : public TraceListener, public MemoryListener {
  public:
-  // `before`: what the memory holds now, of blocks that the recorder has not heard of.
-  explicit MemoryRecorder(const TensorMemory& before);
+  // `before`: what the memory holds now, of blocks that the recorder has not heard of. `left`: the kind of what the
+  // forward pass of an earlier step has left; in a loop of the recipe's own, tensors that Lua has not collected yet.
+  explicit MemoryRecorder(const TensorMemory& before, MemoryKind left = MemoryKind::other);
   ~MemoryRecorder() override;
 
   void began(Phase phase, std::string_view name) override;
