@@ -26,7 +26,7 @@ struct Wait {
   double waited, others;
 };
 
-// The wait and the other work's share of the cores where a fair scheduler runs so many threads on so many cores.
+// The wait, and the share of the cores that other work has, where a fair scheduler runs these threads on these cores.
 Wait fair(double cores, double own, double others) {
   const double all = own + others;
   return {.waited = all > cores ? 1 - cores / all : 0, .others = others / all};
