@@ -6,6 +6,8 @@
 #include <memory>
 #include <utility>
 
+#include "run/run.h"
+
 namespace trainlab {
 namespace {
 
@@ -37,14 +39,15 @@ std::optional<double> seconds_without_core() {
   return static_cast<double>(waited) * 1e-9;
 }
 
-SpeedMeter::SpeedMeter(CoreWait core_wait) : core_wait_(std::move(core_wait)), steps_(bins, 0) {}
+SpeedMeter::SpeedMeter(WithoutCore without_core, Cores cores)
+    : without_core_(std::move(without_core)), cores_(std::move(cores)), steps_(bins, 0) {}
 
 void SpeedMeter::begin(double now, std::string on_input, std::string on_cores) {
   begin_ = now;
   on_input_ = std::move(on_input);
   on_cores_ = std::move(on_cores);
   next_look_ = now + first_look;
-  wait_at_begin_ = core_wait_();
+  wait_at_begin_ = without_core_();
 }
 
 void SpeedMeter::count(double seconds) {
@@ -69,17 +72,32 @@ void SpeedMeter::look(double now) {
     notes_.push_back("waiting for data takes " + whole_percent(waiting) + " of the training time" +
                      said_by("; what limits the input is said by: ", on_input_));
   }
-  const std::optional<double> without = share_without_core(now);
-  if (!told_core_ && without && *without > told_share) {
-    told_core_ = true;
-    notes_.push_back("other work has the cores: for " + whole_percent(*without) +
-                     " of the time the training was ready to go on and waited for a core" +
-                     said_by("; what its steps wait for is said by: ", on_cores_));
-  }
+  if (!told_core_) look_for_cores(now);
+}
+
+void SpeedMeter::look_for_cores(double now) {
+  const double without = share_without_core(now).value_or(0);
+  if (without <= told_share) return core_look_.reset();
+  const std::optional<double> waited = without_core_();
+  const std::optional<CoreSeconds> cores = cores_();
+  if (!waited || !cores) return core_look_.reset();
+  const std::optional<CoreLook> before = std::exchange(core_look_, CoreLook{now, *waited, *cores});
+  if (!before) return;
+  const double seconds = now - before->at;
+  const double other_cores = cores_of_others(cores->others - before->cores.others, seconds);
+  const WaitReasons reasons =
+      reasons_of_wait(std::clamp((*waited - before->without_core) / seconds, 0.0, 1.0), other_cores / usable_cores());
+  const bool others = reasons.is_for_others();
+  told_core_ = (others ? reasons.for_others : reasons.for_own) > told_share;
+  if (!told_core_) return;
+  notes_.push_back((others ? "other work has the cores: for " : "the run has more threads than cores: for ") +
+                   whole_percent(without) + " of the time the training was ready to go on and waited for a core" +
+                   (others ? "" : "; fewer of them (--threads, loader.threads, workers) may be faster") +
+                   said_by("; what its steps wait for is said by: ", on_cores_));
 }
 
 std::optional<double> SpeedMeter::share_without_core(double now) const {
-  const std::optional<double> waited = core_wait_();
+  const std::optional<double> waited = without_core_();
   if (!waited || !wait_at_begin_ || now <= begin_) return std::nullopt;
   return (*waited - *wait_at_begin_) / (now - begin_);
 }

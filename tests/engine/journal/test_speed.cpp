@@ -3,6 +3,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "run/run.h"
+
 namespace trainlab::speed_test {
 
 namespace {
@@ -26,8 +28,8 @@ TEST_CASE("shares of the wall time are those of the work that was told, and add 
   meter.begin(100);
   double now = 101;  // a second before the first step
   for (int step = 0; step < 4; ++step, now += 1.0) meter.stepped(now, now + 0.25, now + 1.0, 32);
-  meter.evaluated(2);
-  meter.committed(1);
+  meter.evaluated(105, 107);
+  meter.committed(107, 108);
   const Value speed = meter.to_value(110, 4096);
   CHECK(share(speed, "training") == Approx(0.3));
   CHECK(share(speed, "input") == Approx(0.1));
@@ -93,14 +95,40 @@ TEST_CASE("nothing is told of a run that waits little") {
   CHECK(notes_of(meter).empty());
 }
 
-TEST_CASE("a note has the command that tells more") {
-  double waited = 0;
-  SpeedMeter meter([&] { return std::optional(waited); });
-  meter.begin(0, "trainlab profile r.lua", "trainlab profile --attach runs/r/001");
-  for (int step = 0; step < 6; ++step) {
-    waited += 0.4;
-    meter.stepped(step, step + 0.5, step + 1, 1);
+namespace {
+
+// A run whose thread waits for a core for a share of each second, while the run and other work have these shares of the
+// usable cores.
+class WaitingRun {
+ public:
+  WaitingRun(double waits, double run, double others) : waits_(waits), run_(run), others_(others) {}
+
+  SpeedMeter meter() {
+    return SpeedMeter([this] { return std::optional(waited_); }, [this] { return std::optional(cores_); });
   }
+  // Steps of a second each, of which `fetching` waits for data.
+  void steps(SpeedMeter& meter, int begin, int end, double fetching = 0) {
+    for (int step = begin; step < end; ++step) {
+      waited_ += waits_;
+      cores_.run += run_ * usable_cores();
+      cores_.others += others_ * usable_cores();
+      meter.stepped(step, step + fetching, step + 1, 1);
+    }
+  }
+
+ private:
+  const double waits_, run_, others_;
+  double waited_ = 7;  // before the run began
+  CoreSeconds cores_{.run = 5, .others = 1000};
+};
+
+}  // namespace
+
+TEST_CASE("a note has the command that tells more") {
+  WaitingRun run(0.4, 0.5, 0.5);
+  SpeedMeter meter = run.meter();
+  meter.begin(0, "trainlab profile r.lua", "trainlab profile --attach runs/r/001");
+  run.steps(meter, 0, 11, 0.5);
   const std::vector<std::string> notes = notes_of(meter);
   REQUIRE(notes.size() == 2);
   CHECK(notes[0] ==
@@ -112,17 +140,38 @@ TEST_CASE("a note has the command that tells more") {
 }
 
 TEST_CASE("work of others on the cores is told once, as a share since the run began") {
-  double waited = 7;  // before the run began
-  SpeedMeter meter([&] { return std::optional(waited); });
+  WaitingRun run(0.4, 0.5, 0.5);
+  SpeedMeter meter = run.meter();
   meter.begin(0);
-  for (int step = 0; step < 20; ++step) {
-    waited += 0.4;
-    meter.stepped(step, step, step + 1, 1);
-  }
+  run.steps(meter, 0, 30);
   const std::vector<std::string> notes = notes_of(meter);
   REQUIRE(notes.size() == 1);
   CHECK(notes.front().find("note: other work has the cores: for 40 %") == 0);
-  CHECK(meter.to_value(20, 0)["without_core"].number() == Approx(0.4));
+  CHECK(meter.to_value(30, 0)["without_core"].number() == Approx(0.4));
+}
+
+TEST_CASE("threads of the run that compete for the cores are not called other work") {
+  WaitingRun run(0.4, 0.98, 0.02);
+  SpeedMeter meter = run.meter();
+  meter.begin(0);
+  run.steps(meter, 0, 30);
+  const std::vector<std::string> notes = notes_of(meter);
+  REQUIRE(notes.size() == 1);
+  CHECK(
+      notes.front() ==
+      "note: the run has more threads than cores: for 40 % of the time the training was ready to go on and waited for "
+      "a core; fewer of them (--threads, loader.threads, workers) may be faster");
+}
+
+TEST_CASE("where nobody knows who has the cores, nothing is told of them") {
+  double waited = 0;
+  SpeedMeter meter([&] { return std::optional(waited); }, [] { return std::optional<CoreSeconds>(); });
+  meter.begin(0);
+  for (int step = 0; step < 30; ++step) {
+    waited += 0.4;
+    meter.stepped(step, step, step + 1, 1);
+  }
+  CHECK(notes_of(meter).empty());
 }
 
 }  // namespace trainlab::speed_test
