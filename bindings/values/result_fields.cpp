@@ -133,7 +133,7 @@ void of_trainings(Registry& registry) {
                     .any())
           .with(Option("samples_per_second", "of the steps; nil where a task's loops have no samples").number())
           .with(Option("without_core",
-                       "share of the time in which the training was ready to go on and other work had the cores; nil "
+                       "share of the time in which the training was ready to go on and had no core; nil "
                        "where the system does not tell")
                     .number())
           .with(Option("peak_memory", "the most bytes of tensors at a time on the device, of one process").integer())

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/number_or_nil.h"
+#include "run/run.h"
 
 namespace trainlab {
 namespace {
@@ -36,6 +37,8 @@ constexpr std::pair<const char*, double SpeedFigures::*> seconds_by_name[] = {
     {"evaluation", &SpeedFigures::evaluation},
     {"checkpoint", &SpeedFigures::checkpoint},
     {"without_core", &SpeedFigures::without_core},
+    {"for_others", &SpeedFigures::for_others},
+    {"for_own", &SpeedFigures::for_own},
 };
 
 }  // namespace
@@ -117,10 +120,14 @@ std::vector<SpeedNote> speed_notes(const SpeedFigures& figures, const SpeedWords
                                                   " of the training time" +
                                                   said_by("; what limits the input is said by: ", words.on_input)});
   }
-  if (without > told_share) {
-    notes.push_back({SpeedNote::Cause::cores, words.cores + ": for " + whole_percent(without) +
-                                                  " of the time the training was ready to go on and waited for a core" +
-                                                  said_by("; what its steps wait for is said by: ", words.on_cores)});
+  const bool others = figures.for_others > figures.for_own;
+  const double known = figures.for_others + figures.for_own, reason = others ? figures.for_others : figures.for_own;
+  if (known > 0 && without * reason / known > told_share) {
+    notes.push_back({SpeedNote::Cause::cores,
+                     (others ? "other work has the cores: for " : "the run has more threads than cores: for ") +
+                         whole_percent(without) + " of the time the training was ready to go on and waited for a core" +
+                         (others ? "" : "; fewer of them (--threads, loader.threads, workers) may be faster") +
+                         said_by("; what its steps wait for is said by: ", words.on_cores)});
   }
   return notes;
 }
@@ -134,20 +141,37 @@ SpeedWords words_at_end(const StageContext& stage) {
   return {.on_input = command, .on_cores = command};
 }
 
-SpeedTotal::SpeedTotal(Say say, SpeedWords words)
+SpeedTotal::SpeedTotal(Say say, SpeedWords words, Cores cores)
     : say_(std::move(say)),
       words_(std::move(words)),
+      cores_(std::move(cores)),
       next_look_(say_ ? first_look : std::numeric_limits<double>::infinity()) {}
 
 double SpeedTotal::seconds_to_look() const { return next_look_ - ended_.wall; }
 
-void SpeedTotal::look(const SpeedFigures& present) {
+WaitReasons SpeedTotal::look(const SpeedFigures& present, double now) {
   SpeedFigures all = ended_;
   all.add(present);
   next_look_ = all.wall + look_every;
+  const WaitReasons seconds = look_at_cores(all, now);
+  all.for_others += seconds.for_others;
+  all.for_own += seconds.for_own;
   for (const SpeedNote& note : speed_notes(all, words_)) {
     if (told_.insert(note.cause).second) say_("note: " + note.text);
   }
+  return seconds;
+}
+
+WaitReasons SpeedTotal::look_at_cores(const SpeedFigures& all, double now) {
+  const auto now_cores = share_without_core(all) > told_share ? cores_() : std::nullopt;
+  std::optional<CoreLook> look;
+  if (now_cores) look = {.at = now, .without_core = all.without_core, .cores = *now_cores};
+  const std::optional<CoreLook> before = std::exchange(core_look_, look);
+  if (!before || !look || now <= before->at) return {};
+  const double seconds = now - before->at, waited = look->without_core - before->without_core;
+  const double others = cores_of_others(look->cores.others - before->cores.others, seconds) / usable_cores();
+  const WaitReasons shares = reasons_of_wait(std::clamp(waited / seconds, 0.0, 1.0), others);
+  return {.for_others = shares.for_others * seconds, .for_own = shares.for_own * seconds};
 }
 
 void SpeedTotal::add(const SpeedFigures& training) {
@@ -169,7 +193,9 @@ void SpeedMeter::begin(double now, SpeedTotal& total) {
 }
 
 void SpeedMeter::look(double now) {
-  total_->look(figures(now, 0));
+  const WaitReasons seconds = total_->look(figures(now, 0), now);
+  figures_.for_others += seconds.for_others;
+  figures_.for_own += seconds.for_own;
   next_look_ = now + look_every;
 }
 

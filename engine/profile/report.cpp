@@ -146,6 +146,7 @@ Value profile_value(const Profile& profile, const Measures& measures) {
       {"flops_per_second", number_or_nil(measures.flops)},
       {"cores", Value::Map{{"busy", number_or_nil(measures.cores_busy)},
                            {"usable", profile.cores},
+                           {"others", number_or_nil(measures.other_cores)},
                            {"run_queue", number_or_nil(measures.run_queue)},
                            {"switches", steps.thread.switches}}},
   };

@@ -8,7 +8,6 @@
 #include "core/files.h"
 #include "plan/sweep_plan.h"
 #include "run/folder.h"
-#include "speed_words.h"
 #include "study_summary.h"
 #include "sweep/sweep.h"
 #include "worker.h"
@@ -100,7 +99,7 @@ Value work_on(const StudyPlan& plan, const StageContext& context,
   }
   SpeedFigures speed = speed_of(worker.study(), context.folder);
   speed.add(summary["speed"]);  // of the trainings that have followed
-  summary.set("speed", speed.to_value(with_workers(words_at_end(context), plan)));
+  summary.set("speed", speed.to_value(words_at_end(context)));
   if (Value::List warnings = stored_warnings(worker.study()); !warnings.empty())
     summary.set("warnings", std::move(warnings));
   if (const std::optional<double> seconds = worker.used_seconds(); seconds && summary["seconds"].is_nil())

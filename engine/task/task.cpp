@@ -343,8 +343,9 @@ void TaskContext::write_checkpoint() {
   checkpoint.info.set("loops", std::move(loops));
   const double begin = steady_seconds();
   record_.commit(std::move(checkpoint));
-  commit_seconds_ = steady_seconds() - begin;
-  speed_.committed(commit_seconds_);
+  const double end = steady_seconds();
+  commit_seconds_ = end - begin;
+  speed_.committed(begin, end);
 }
 
 // Half as much again: a reserve that is too small costs the result, one that is too large a few steps.

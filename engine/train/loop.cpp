@@ -319,7 +319,7 @@ void FitLoop::validate(bool ends_epoch) {
   trained_->reset_metrics();
   const double took = steady_seconds() - begin;
   if (validation_ && !is_measured) pace_.validated(took);
-  speed_.evaluated(took);
+  speed_.evaluated(begin, begin + took);
   for (const auto& observer : company_.observers) observer->validated(position_.step);
 }
 
@@ -360,7 +360,7 @@ void FitLoop::commit_all() {
   last_commit_ = steady_seconds();
   const double took = last_commit_ - begin;
   pace_.committed(took);
-  speed_.committed(took);
+  speed_.committed(begin, last_commit_);
 }
 
 bool FitLoop::is_checkpoint_due(bool after_validation) const {
@@ -454,7 +454,7 @@ void FitLoop::end(std::span<const std::size_t> members, bool interrupted) {
     if (!is_group_) evaluator.set_run(members_.front()->handle());
     const double begin = steady_seconds();
     test = measure(evaluator);
-    speed_.evaluated(steady_seconds() - begin);
+    speed_.evaluated(begin, steady_seconds());
     for (const std::size_t m : members) {
       reports[m] = evaluator.reports(m);
       if (!members_[m]->failure()) members_[m]->tell_not_finite(test[m]);

@@ -759,7 +759,21 @@ end }
         self.end(running, 143)
         self.assertEqual(self.snapshot_files(run), [])
         told = self.attach(run, code=2)
-        self.assert_said(told, "--attach: no process trains the run in runs/r/001 now", "trainlab resume runs/r/001")
+        self.assert_said(told, "--attach: the run in runs/r/001 has ended, with status interrupted",
+                         "trainlab resume runs/r/001")
+
+    def test_attached_to_a_run_that_trains_no_more(self):
+        self.recipe(epochs="3", more='  on = { validate = function(run) error("oh") end },\n')
+        self.train(code=1)
+        self.assert_said(self.attach(self.run_folder(), code=2),
+                         "--attach: the run in runs/r/001 has ended, with status failed", "trainlab resume runs/r/001")
+        self.recipe(**{**SLOW, "epochs": "10000"})
+        running = self.start("r.lua", "--threads", "1", "--quiet")
+        running.until_rows(self.run_folder(2), 2)
+        running.kill()
+        self.assert_said(self.attach(self.run_folder(2), code=2),
+                         "--attach: the run in runs/r/002 was killed, and no process trains it now",
+                         "trainlab resume runs/r/002")
 
     def test_a_run_that_was_attached_to_ends_in_the_same_bytes(self):
         self.recipe(**{**SLOW, "epochs": "400"})
@@ -775,7 +789,7 @@ end }
             if name.endswith(".safetensors"):
                 self.assertEqual(tensors(attached / "checkpoints" / name), tensors(alone / "checkpoints" / name))
         self.assertEqual(self.snapshot_files(attached), [])
-        self.assert_said(self.attach(attached, code=2), "--attach: the run in runs/r/001 has ended")
+        self.assert_said(self.attach(attached, code=2), "--attach: the run in runs/r/001 has ended, with status done")
 
     def test_callbacks_read_where_the_time_goes(self):
         self.recipe(more="""  on = {

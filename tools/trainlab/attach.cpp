@@ -31,14 +31,20 @@ namespace {
 constexpr double usual_seconds = 5;
 constexpr double patience = 5;  // seconds beyond those of the request after which the wait is told
 
+// The error of a run that no process trains. One without a summary was killed before it could write one.
+Error not_training(const std::string& shown, const Value& summary) {
+  const std::string run = "--attach: the run in " + shown;
+  const std::string status = summary.is_nil() ? "" : summary["status"].string();
+  Error error = usage_error(summary.is_nil() ? run + " was killed, and no process trains it now"
+                                             : run + " has ended, with status " + status);
+  if (!is_finished(summary)) error.hint("to continue: trainlab resume " + shell_word(shown));
+  return error;
+}
+
 // The stage that the run trains now, with its absolute folder.
 StageRecord training_stage(const fs::path& run) {
   const std::string shown = shown_path(run);
-  if (!holder(run)) {
-    if (is_finished(read_summary(run))) throw usage_error("--attach: the run in " + shown + " has ended");
-    throw usage_error("--attach: no process trains the run in " + shown + " now")
-        .hint("to continue: trainlab resume " + shell_word(shown));
-  }
+  if (!holder(run)) throw not_training(shown, read_summary(run));
   const std::vector<StageRecord> stages = read_stages(run);
   const fs::path folder = stages.empty() ? run : stage_path(run, stages.back().folder);
   if (stages.empty() || is_finished(read_summary(folder)))

@@ -42,11 +42,13 @@ LiveSteps::LiveSteps(double seconds, std::function<void()> wait)
   collector_.run_began();
 }
 
-Snapshots::Tracing::Tracing(double step_samples, double end)
-    : recorder(TimelineLimits().events, step_samples, steady_seconds),
+Snapshots::Tracing::Tracing(const std::vector<PieceOfWork>& past, double step_samples, double end)
+    : recorder(TimelineLimits().bytes, step_samples, steady_seconds),
       operators(std::in_place, recorder, Hearing::operators),
       listening(std::in_place, recorder),
-      until(end) {}
+      until(end) {
+  recorder.add_past(past);
+}
 
 void Snapshots::Tracing::step_began() {
   in_step = true;
@@ -63,8 +65,8 @@ const TraceListener* Snapshots::Recording::listener() const {
   return nullptr;
 }
 
-bool Snapshots::Recording::has_enough() const {
-  return timing ? timing->steps.is_done() : steady_seconds() >= tracing->until;
+bool Snapshots::Recording::has_enough() {
+  return timing ? timing->steps.is_done() : steady_seconds() >= tracing->until || tracing->recorder.is_full();
 }
 
 void Snapshots::Recording::end_listening() {
@@ -135,6 +137,7 @@ void Snapshots::look(double now) {
 
 void Snapshots::begin(SnapshotRequest request) {
   recording_.emplace(std::move(request), subject_.wait);
+  if (recording_->request.has_trace) recording_->past = recent_work().after(0);
   if (!subject_.has_step_spans) recording_->step_began();
 }
 
@@ -162,7 +165,9 @@ void Snapshots::go_on(std::int64_t step, bool is_last) {
     now.steps = now.timing->steps.figures();
     now.timing.reset();
     if (now.request.has_trace && !is_last) {
-      now.tracing.emplace(subject_.samples, steady_seconds() + now.request.seconds);
+      const std::vector<PieceOfWork> more = recent_work().after(now.past.empty() ? 0 : now.past.back().end);
+      now.past.insert(now.past.end(), more.begin(), more.end());
+      now.tracing.emplace(now.past, subject_.samples, steady_seconds() + now.request.seconds);
       if (!subject_.has_step_spans) now.step_began();
       return;
     }

@@ -7,7 +7,9 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "journal/recent_work.h"
 #include "layers/listening_to_operators.h"
 #include "profile/profile.h"
 #include "run/snapshot.h"
@@ -54,7 +56,8 @@ struct SnapshotSubject {
 };
 
 // Used by the thread that trains. First the phases of steps are timed, which costs about a microsecond a step; then,
-// where a trace is wanted, other steps are recorded with their operators.
+// where a trace is wanted, other steps are recorded with their operators. The trace begins with the work that the
+// thread keeps in any case (journal/recent_work.h): before the request, and while steps were timed.
 class Snapshots {
  public:
   explicit Snapshots(SnapshotSubject subject) : subject_(std::move(subject)) {}
@@ -81,7 +84,8 @@ class Snapshots {
     std::optional<Listening> listening;
   };
   struct Tracing {
-    Tracing(double step_samples, double end);
+    // Begins with the `past` of the thread, and ends at `end`, or when the file would be too large.
+    Tracing(const std::vector<PieceOfWork>& past, double step_samples, double end);
     void step_began();
     void step_ended() noexcept;
     TimelineRecorder recorder;
@@ -95,6 +99,7 @@ class Snapshots {
         : request(std::move(asked)), timing(std::in_place, request.seconds, std::move(wait)) {}
     SnapshotRequest request;
     std::function<void(const Value&)> take = {};  // where no file asks, and none answers
+    std::vector<PieceOfWork> past = {};           // of a trace: what came before the request
     std::optional<Timing> timing;
     StepFigures steps = {};  // once they are timed
     std::optional<Tracing> tracing = {};
@@ -104,7 +109,7 @@ class Snapshots {
     // A step, where the loop has no spans of steps.
     void step_began();
     void step_ended() noexcept;
-    bool has_enough() const;
+    bool has_enough();
     void end_listening();
   };
 

@@ -1,10 +1,7 @@
 #include "measure.h"
 
-#include <stdlib.h>
-
 #include <algorithm>
 #include <limits>
-#include <system_error>
 
 #include "core/clock.h"
 #include "core/files.h"
@@ -16,31 +13,6 @@
 namespace trainlab {
 
 namespace fs = std::filesystem;
-
-namespace {
-
-constexpr const char* other_folder = "the environment variable TMPDIR names another folder for temporary files";
-
-}  // namespace
-
-ScratchFolder::ScratchFolder() {
-  std::error_code failed;
-  const fs::path parent = fs::temp_directory_path(failed);
-  std::string pattern = (parent / "trainlab-profile-XXXXXX").string();
-  if (!failed && !::mkdtemp(pattern.data())) failed = {errno, std::generic_category()};
-  if (failed) {
-    const char* given = ::getenv("TMPDIR");
-    const std::string where = !parent.empty() ? parent.string() : given ? given : "/tmp";
-    throw run_error("cannot make a folder for temporary files in " + where + ": " + failed.message())
-        .hint(other_folder);
-  }
-  path_ = pattern;
-}
-
-ScratchFolder::~ScratchFolder() {
-  std::error_code ignored;
-  fs::remove_all(path_, ignored);
-}
 
 namespace {
 
@@ -66,7 +38,7 @@ auto in_folder(const ScratchFolder& folder, const Work& work) {
     return work();
   } catch (Error& error) {
     if (error.kind() == ErrorKind::run && error.message().find(folder.path().string()) != std::string::npos)
-      error.hint(other_folder);
+      error.hint(ScratchFolder::hint);
     throw;
   }
 }

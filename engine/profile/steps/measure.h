@@ -2,24 +2,13 @@
 #pragma once
 
 #include "profile/profile.h"
+#include "scratch_folder.h"
 #include "step_collector.h"
 #include "task/task.h"
 #include "train/fit_plan.h"
 #include "train/loop_observer.h"
 
 namespace trainlab {
-
-// A new folder below the folder for temporary files, which is removed with the object. Raises Error{run}.
-class ScratchFolder {
- public:
-  ScratchFolder();
-  ~ScratchFolder();
-  ScratchFolder(const ScratchFolder&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 // Gives a plan its own validations and checkpoints back when the object goes: the code that holds it changes them, for
 // runs that may raise errors.

@@ -93,8 +93,10 @@ void StepCollector::charge() {
 
 void StepCollector::open_step(Phase frame) {
   if (stage_ == Stage::timing && !thread_runs_) {
+    charge();
     thread_before_ = thread_load();
     thread_runs_ = true;
+    last_ = now_();  // the reading of the figures is no part of the work
   }
   if (stage_ == Stage::counting && !counting_) {
     settle_thread();
@@ -241,16 +243,7 @@ bool StepCollector::is_precise() {
 
 void StepCollector::settle_thread() {
   if (!std::exchange(thread_runs_, false)) return;
-  const ThreadFigures more = since(thread_before_);
-  const bool is_first = thread_.seconds == 0;
-  thread_.seconds += more.seconds;
-  thread_.switches += more.switches;
-  thread_.process_cpu += more.process_cpu;
-  if (is_first) {
-    thread_.waited = more.waited;
-  } else if (thread_.waited && more.waited) {
-    *thread_.waited += *more.waited;
-  }
+  add(thread_, since(thread_before_));
 }
 
 StepFigures StepCollector::figures() {

@@ -13,7 +13,7 @@ namespace trainlab {
 
 Timeline record_timeline(FitPlan& plan, const TimelineLimits& limits) {
   count_tensor_memory();
-  TimelineRecorder recorder(limits.events, plan.step_samples(), steady_seconds);
+  TimelineRecorder recorder(limits.bytes, plan.step_samples(), steady_seconds);
   {
     const ListeningToLoader loader(plan, recorder);
     const ListeningToOperators operators(recorder, Hearing::operators);
@@ -26,7 +26,7 @@ Timeline record_timeline(FitPlan& plan, const TimelineLimits& limits) {
 
 Timeline record_task_timeline(const Options& task, const RunSettings& settings, const TimelineLimits& limits) {
   count_tensor_memory();
-  TimelineRecorder recorder(limits.events, 0, steady_seconds);
+  TimelineRecorder recorder(limits.bytes, 0, steady_seconds);
   {
     TaskStepSpans steps(recorder, [&](std::int64_t ended) { return ended >= limits.steps; });
     const ListeningToOperators operators(recorder, Hearing::operators);

@@ -2,13 +2,24 @@
 
 #include <ATen/record_function.h>
 
+#include <algorithm>
+
+#include "core/value.h"
 #include "function_path.h"
 #include "tensor/memory.h"
 
 namespace trainlab {
 
-TimelineRecorder::TimelineRecorder(std::size_t most_events, double step_samples, std::function<double()> now)
-    : most_events_(most_events), step_samples_(step_samples), now_(std::move(now)), begin_(now_()) {
+namespace {
+
+// Bytes of an event in the file beside its name: with 24 characters at most for each of the two numbers, and five for
+// that of the thread.
+constexpr std::size_t most_without_name = 128;
+
+}  // namespace
+
+TimelineRecorder::TimelineRecorder(std::size_t most_bytes, double step_samples, std::function<double()> now)
+    : most_bytes_(most_bytes), step_samples_(step_samples), now_(std::move(now)), begin_(now_()) {
   thread();  // makes the calling thread, which trains, the first in the list
 }
 
@@ -27,12 +38,47 @@ std::uint32_t TimelineRecorder::name_of(std::string_view name) {
   const auto index = static_cast<std::uint32_t>(timeline_.names.size());
   timeline_.names.emplace_back(name);
   names_.emplace(name, index);
+  event_bytes_.push_back(most_without_name + to_json(Value(std::string(name))).size());
   return index;
 }
 
 void TimelineRecorder::add(const TimelineEvent& event) {
-  if (timeline_.events.size() == most_events_) timeline_.events.pop_front();
-  timeline_.events.push_back(event);
+  std::deque<TimelineEvent>& events = timeline_.events;
+  events.push_back(event);
+  bytes_ += event_bytes_[event.name];
+  for (; bytes_ > most_bytes_; events.pop_front()) bytes_ -= event_bytes_[events.front().name];
+}
+
+void TimelineRecorder::add_past(const std::vector<PieceOfWork>& past) {
+  if (past.empty()) return;
+  const std::lock_guard lock(mutex_);
+  const auto earlier = [](const PieceOfWork& one, const PieceOfWork& other) { return one.begin < other.begin; };
+  begin_ = std::ranges::min_element(past, earlier)->begin;
+  const auto add_span = [&](Phase phase, double begin, double end) {
+    add({.kind = TimelineEvent::Kind::phase,
+         .name = name_of(phase_name(phase)),
+         .begin = begin - begin_,
+         .value = end - begin});
+  };
+  double last_step = -1;
+  for (const PieceOfWork& piece : past) {
+    if (piece.fetched > piece.begin) add_span(Phase::fetch, piece.begin, piece.fetched);
+    add_span(piece.phase, piece.begin, piece.end);
+    if (piece.phase != Phase::step) continue;
+    if (piece.samples > 0 && last_step >= 0 && piece.end > last_step) {
+      add({.kind = TimelineEvent::Kind::counter,
+           .name = name_of("samples per second"),
+           .begin = piece.end - begin_,
+           .value = static_cast<double>(piece.samples) / (piece.end - last_step)});
+    }
+    last_step = piece.end;
+  }
+}
+
+bool TimelineRecorder::is_full() {
+  const std::lock_guard lock(mutex_);
+  const std::size_t largest = event_bytes_.empty() ? 0 : *std::ranges::max_element(event_bytes_);
+  return bytes_ + largest > most_bytes_;
 }
 
 void TimelineRecorder::open(TimelineEvent::Kind kind, std::string_view name) {

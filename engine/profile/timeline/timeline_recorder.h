@@ -8,9 +8,11 @@
 #include <string_view>
 #include <thread>
 #include <unordered_map>
+#include <vector>
 
 #include "core/input_trace.h"
 #include "core/trace.h"
+#include "journal/recent_work.h"
 #include "layers/listening_to_operators.h"
 #include "profile/timeline.h"
 
@@ -19,9 +21,14 @@ namespace trainlab {
 // Hears spans and operators of the thread that makes the recorder, and input stages of any thread. Thread-safe.
 class TimelineRecorder final : public TraceListener, public InputListener, public OperatorListener {
  public:
-  // Keeps the last `most_events` events. `step_samples`: samples of a training step; 0: unknown. `now` returns the time
-  // in seconds.
-  TimelineRecorder(std::size_t most_events, double step_samples, std::function<double()> now);
+  // Keeps the last events that take at most `most_bytes` in the file. `step_samples`: samples of a training step; 0:
+  // unknown. `now` returns the time in seconds.
+  TimelineRecorder(std::size_t most_bytes, double step_samples, std::function<double()> now);
+
+  // Lets the timeline begin with work that came before the recording. To be called before all else.
+  void add_past(const std::vector<PieceOfWork>& past);
+  // Whether the next event might drop another one.
+  bool is_full();
 
   void began(Phase phase, std::string_view name) override;
   void ended(Phase phase, std::string_view name) noexcept override;
@@ -59,12 +66,14 @@ class TimelineRecorder final : public TraceListener, public InputListener, publi
   void count(std::string_view name, double value);
   void count_memory();
 
-  const std::size_t most_events_;
+  const std::size_t most_bytes_;
   const double step_samples_;
   const std::function<double()> now_;
-  const double begin_;
+  double begin_;
   std::mutex mutex_;
   Timeline timeline_;
+  std::size_t bytes_ = 0;                 // of all events, at most, in the file
+  std::vector<std::size_t> event_bytes_;  // of an event by its name
   std::map<std::thread::id, Thread> threads_;
   struct Hash {
     using is_transparent = void;

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 
+#include "run/core_use.h"
+
 namespace trainlab {
 
 namespace {
@@ -40,8 +42,8 @@ constexpr std::array<Rule, 9> rules{{
 }};
 
 constexpr std::int64_t least_steps = 3;
-// Shares of the time that the training thread waits for a core. From `contended` on, the other figures describe a
-// machine that does other work. A wait below `quiet` is usual on a quiet machine.
+// Shares of the time that the training thread waits for a core. From `contended` on because of other work, the other
+// figures describe a machine that does other work. A wait below `quiet` is usual on a quiet machine.
 constexpr double contended = 0.20, quiet = 0.05;
 constexpr double most = 0.5;   // share of a step from which the passes are the verdict if nothing else is large
 constexpr double clear = 0.7;  // share of the passes' operators from which what limits them is known
@@ -64,6 +66,30 @@ double share_of(Bottleneck bottleneck, const Measures& measures) {
 }
 
 std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
+
+// Why the training thread waits for a core, where this is known. While it waits, all usable cores are busy: if the run
+// and other work together had fewer, as where a container hides other work, nobody knows who had the cores.
+std::optional<WaitReasons> wait_reasons(const Measures& m) {
+  if (!m.run_queue || !m.run_cores || !m.other_cores) return std::nullopt;
+  if (*m.run_cores + *m.other_cores < *m.run_queue * m.cores) return std::nullopt;
+  return reasons_of_wait(*m.run_queue, *m.other_cores / m.cores);
+}
+
+bool is_contended(const Measures& m) {
+  const std::optional<WaitReasons> reasons = wait_reasons(m);
+  return reasons && reasons->for_others >= contended && reasons->is_for_others();
+}
+
+// A sentence on the wait for cores.
+std::string wait_evidence(const Measures& m) {
+  const std::string wait = "The training thread could run and had no core " + percent(*m.run_queue) + " of the time";
+  const std::optional<WaitReasons> reasons = wait_reasons(m);
+  if (!reasons) return wait + "; who had the cores is unknown.";
+  const std::string others = fmt::format("other work had {:.1f} of {:.0f} cores", *m.other_cores, m.cores);
+  if (reasons->is_for_others()) return wait + ": " + others + ".";
+  return wait + ": the process's own threads compete for the cores (" + others +
+         "); fewer threads, with --threads or loader.threads, may be faster.";
+}
 
 struct Kind {
   Bottleneck bottleneck = Bottleneck::compute;
@@ -114,8 +140,7 @@ int trust(const Measures& m, std::vector<std::string>& reasons) {
   if (!m.run_queue) {
     doubt(1, "How long the training thread waited for a core is unknown on this system.");
   } else if (*m.run_queue >= quiet) {
-    doubt(*m.run_queue >= 2 * quiet ? 0 : 1, "The training thread waited for a core " + percent(*m.run_queue) +
-                                                 " of the time: other work on this machine disturbs the figures.");
+    doubt(*m.run_queue >= 2 * quiet ? 0 : 1, wait_evidence(m));
   }
   if (m.is_awaited) {
     doubt(1, "The device works by itself: the phases are of steps in which the host waited for it after each phase.");
@@ -207,14 +232,7 @@ StepVerdict contention(const Measures& m) {
                       .share = *m.run_queue,
                       .confidence = m.is_precise ? "high" : "medium",
                       .plain = "short of cores"};
-  verdict.evidence.push_back("The training thread could run and had no core " + percent(*m.run_queue) +
-                             " of the time.");
-  if (m.cores_busy) {
-    const bool own = *m.cores_busy > 0.9 * m.cores;
-    verdict.evidence.push_back(
-        fmt::format("The process kept {:.1f} of {:.0f} cores busy: {}.", *m.cores_busy, m.cores,
-                    own ? "its own threads compete for them" : "other processes take the cores"));
-  }
+  verdict.evidence.push_back(wait_evidence(m));
   const StepVerdict parts = by_shares(m);
   verdict.otherwise = parts.bottleneck;
   verdict.evidence.push_back("Apart from that the verdict would be " + std::string(bottleneck_name(parts.bottleneck)) +
@@ -257,7 +275,7 @@ StepVerdict judge(const Measures& m) {
                                      m.steps == 1 ? "" : "s", least_steps),
                          "A longer training has more steps, and more --seconds time more of them."}};
   }
-  return m.run_queue.value_or(0) >= contended ? contention(m) : by_shares(m);
+  return is_contended(m) ? contention(m) : by_shares(m);
 }
 
 }  // namespace trainlab

@@ -11,7 +11,6 @@
 #include "journal/checkpoint.h"
 #include "journal/disk_threads.h"
 #include "run/folder.h"
-#include "speed_words.h"
 #include "train/fit.h"
 #include "trials/trial_flops.h"
 #include "trials/trial_folder.h"
@@ -35,7 +34,7 @@ TrialFits::TrialFits(const StudyPlan& plan, const StageContext& context, SharedS
       plans_(plans),
       warnings_(warnings),
       // The processes that help train such trials, too: the one that leads tells of them.
-      speed_(context.helps ? nullptr : context.say, with_workers(words_while_training(context), plan)),
+      speed_(context.helps ? nullptr : context.say, words_while_training(context)),
       pruner_(plan.pruner()),
       reports_(plan, study, pruner_.get(), std::move(reported)) {}
 

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "core/value.h"
+#include "run/run.h"
 
 namespace trainlab::speed_test {
 
@@ -15,17 +16,46 @@ double share(const Value& speed, const char* name) { return speed["shares"][name
 
 namespace {
 
-// A total that keeps what it tells.
-struct Listening {
-  explicit Listening(SpeedWords words = {})
-      : total([this](const std::string& note) { notes.push_back(note); }, std::move(words)) {}
-  std::vector<std::string> notes;
-  SpeedTotal total;
-};
-
 SpeedMeter::CoreWait unknown() {
   return [] { return std::optional<double>(); };
 }
+
+// A run whose thread waits for a core for a share of each second, while the run and other work have these shares of the
+// usable cores.
+class WaitingRun {
+ public:
+  WaitingRun(double waits, double run, double others) : waits_(waits), run_(run), others_(others) {}
+
+  SpeedMeter meter() {
+    return SpeedMeter([this] { return std::optional(waited_); });
+  }
+  std::optional<CoreSeconds> cores() const { return cores_; }
+  // Steps of a second each, of which `fetching` waits for data.
+  void steps(SpeedMeter& meter, int begin, int end, double fetching = 0) {
+    for (int step = begin; step < end; ++step) {
+      waited_ += waits_;
+      cores_.run += run_ * usable_cores();
+      cores_.others += others_ * usable_cores();
+      meter.stepped(step, step + fetching, step + 1, 1);
+    }
+  }
+
+ private:
+  const double waits_, run_, others_;
+  double waited_ = 7;  // before the run began
+  CoreSeconds cores_{.run = 5, .others = 1000};
+};
+
+// A total that keeps what it tells.
+struct Listening {
+  explicit Listening(
+      SpeedWords words = {}, SpeedTotal::Cores cores = [] { return std::optional<CoreSeconds>(); })
+      : total([this](const std::string& note) { notes.push_back(note); }, std::move(words), std::move(cores)) {}
+  explicit Listening(const WaitingRun& run, SpeedWords words = {})
+      : Listening(std::move(words), [&run] { return run.cores(); }) {}
+  std::vector<std::string> notes;
+  SpeedTotal total;
+};
 
 }  // namespace
 
@@ -35,8 +65,8 @@ TEST_CASE("shares of the wall time are those of the work that was told, and add 
   meter.begin(100, heard.total);
   double now = 101;  // a second before the first step
   for (int step = 0; step < 4; ++step, now += 1.0) meter.stepped(now, now + 0.25, now + 1.0, 32);
-  meter.evaluated(2);
-  meter.committed(1);
+  meter.evaluated(105, 107);
+  meter.committed(107, 108);
   const Value speed = meter.figures(110, 4096).to_value();
   CHECK(share(speed, "training") == Approx(0.3));
   CHECK(share(speed, "input") == Approx(0.1));
@@ -107,14 +137,11 @@ TEST_CASE("nothing is told of a run that waits little") {
 }
 
 TEST_CASE("a note has the command that tells more") {
-  double waited = 0;
-  Listening heard({.on_input = "trainlab profile r.lua", .on_cores = "trainlab profile --attach runs/r/001"});
-  SpeedMeter meter([&] { return std::optional(waited); });
+  WaitingRun run(0.4, 0.5, 0.5);
+  Listening heard(run, {.on_input = "trainlab profile r.lua", .on_cores = "trainlab profile --attach runs/r/001"});
+  SpeedMeter meter = run.meter();
   meter.begin(0, heard.total);
-  for (int step = 0; step < 6; ++step) {
-    waited += 0.4;
-    meter.stepped(step, step + 0.5, step + 1, 1);
-  }
+  run.steps(meter, 0, 11, 0.5);
   REQUIRE(heard.notes.size() == 2);
   CHECK(heard.notes[0] ==
         "note: waiting for data takes 50 % of the training time; what limits the input is said by: trainlab profile "
@@ -125,17 +152,54 @@ TEST_CASE("a note has the command that tells more") {
 }
 
 TEST_CASE("work of others on the cores is told once, as a share since the run began") {
-  double waited = 7;  // before the run began
-  Listening heard;
-  SpeedMeter meter([&] { return std::optional(waited); });
+  WaitingRun run(0.4, 0.5, 0.5);
+  Listening heard(run);
+  SpeedMeter meter = run.meter();
   meter.begin(0, heard.total);
-  for (int step = 0; step < 20; ++step) {
-    waited += 0.4;
-    meter.stepped(step, step, step + 1, 1);
+  run.steps(meter, 0, 30);
+  REQUIRE(heard.notes.size() == 1);
+  CHECK(heard.notes.front().find("note: other work has the cores: for 40 %") == 0);
+  const Value speed = meter.figures(30, 0).to_value();
+  CHECK(speed["without_core"].number() == Approx(0.4));
+  REQUIRE(speed["notes"].list().size() == 1);
+  CHECK("note: " + speed["notes"].list().front().string() == heard.notes.front());
+}
+
+TEST_CASE("threads of the run that compete for the cores are not called other work") {
+  WaitingRun run(0.4, 0.98, 0.02);
+  Listening heard(run);
+  SpeedMeter meter = run.meter();
+  meter.begin(0, heard.total);
+  run.steps(meter, 0, 30);
+  REQUIRE(heard.notes.size() == 1);
+  CHECK(
+      heard.notes.front() ==
+      "note: the run has more threads than cores: for 40 % of the time the training was ready to go on and waited for "
+      "a core; fewer of them (--threads, loader.threads, workers) may be faster");
+}
+
+TEST_CASE("who has the cores is found out over trainings that are each too short for it") {
+  WaitingRun run(0.4, 0.5, 0.5);
+  Listening heard(run);
+  for (int training = 0; training < 8; ++training) {
+    SpeedMeter meter = run.meter();
+    meter.begin(3 * training, heard.total);
+    run.steps(meter, 3 * training, 3 * training + 3);
+    meter.end(3 * training + 3, 0);
   }
   REQUIRE(heard.notes.size() == 1);
   CHECK(heard.notes.front().find("note: other work has the cores: for 40 %") == 0);
-  CHECK(meter.figures(20, 0).to_value()["without_core"].number() == Approx(0.4));
+  CHECK(heard.total.take().for_others > 0);
+}
+
+TEST_CASE("where nobody knows who has the cores, nothing is told of them") {
+  WaitingRun run(0.4, 0.5, 0.5);
+  Listening heard;
+  SpeedMeter meter = run.meter();
+  meter.begin(0, heard.total);
+  run.steps(meter, 0, 30);
+  CHECK(heard.notes.empty());
+  CHECK(meter.figures(30, 0).to_value()["notes"].list().empty());
 }
 
 TEST_CASE("trainings that are each too short to say count together, and what they wait for is told once") {
@@ -161,7 +225,7 @@ TEST_CASE("figures of several trainings add up, also those of other processes") 
     meter.begin(0, heard.total);
     double now = 0;
     for (int i = 0; i < count; ++i, now += step) meter.stepped(now, now + step * waiting, now + step, 10);
-    meter.evaluated(1);
+    meter.evaluated(now, now + 1);
     meter.end(now + 1, peak);
     return heard.total.take();
   };

@@ -1,13 +1,18 @@
 // Snapshots of fits that go on training: what is answered, and that the fit does not change.
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <cerrno>
+#include <limits>
+#include <map>
 #include <set>
 #include <stdexcept>
 
 #include "attach/snapshots.h"
+#include "core/clock.h"
 #include "core/files.h"
 #include "core/trace.h"
+#include "journal/recent_work.h"
 #include "profile/attach.h"
 #include "run/snapshot.h"
 #include "support/fit_support.h"
@@ -108,6 +113,25 @@ TEST_CASE("a fit answers with a profile of its steps, and ends in the same bytes
     INFO(name);
     CHECK(names.contains(name));
   }
+}
+
+TEST_CASE("the trace of a snapshot begins with what the thread did before it was asked") {
+  const TemporaryFolder earlier, asked;
+  const double begun = steady_seconds();
+  train_in(earlier.path());
+  CHECK(recent_work().after(begun).size() >= 600 + 6);  // steps and validations
+  ask_for_snapshot(asked.path(), {.id = "a1", .seconds = 0.02, .has_trace = true});
+  train_in(asked.path());
+  const Value trace = parse_json(read_file(snapshot_trace_path(asked.path(), "a1")), "trace");
+  double first_operator = std::numeric_limits<double>::infinity();
+  for (const Value& event : trace["traceEvents"].list())
+    if (event["cat"] == Value("operator")) first_operator = std::min(first_operator, event["ts"].number());
+  std::map<std::string, int> before;
+  for (const Value& event : trace["traceEvents"].list())
+    if (event["cat"] == Value("phase") && event["ts"].number() < first_operator) ++before[event["name"].string()];
+  CHECK(before["step"] > 600);
+  CHECK(before["validate"] >= 6);
+  CHECK(before["forward"] <= 1);  // that of the first step whose operators are recorded
 }
 
 TEST_CASE("a fit that ends before the snapshot does answers with the steps that it had") {

@@ -2,9 +2,14 @@
 #include <catch2/catch.hpp>
 
 #include <ATen/ops/ones.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
+#include <set>
+#include <string>
 
 #include "core/files.h"
 #include "profile/profile.h"
@@ -32,20 +37,39 @@ Profile profiled(const Options& stage, double seconds = 0.5) {
   return profile_stage(stage, settings, {.seconds = seconds});
 }
 
-std::size_t folders_left() {
-  std::size_t count = 0;
-  for (const auto& entry : fs::directory_iterator(fs::temp_directory_path()))
-    if (entry.path().filename().string().starts_with("trainlab-profile-")) ++count;
-  return count;
+// The folders for temporary files are below a folder of the test's own while the object lives.
+class OwnTemporaries {
+ public:
+  OwnTemporaries() { ::setenv("TMPDIR", folder_.path().c_str(), 1); }
+  ~OwnTemporaries() { given_ ? ::setenv("TMPDIR", given_->c_str(), 1) : ::unsetenv("TMPDIR"); }
+  OwnTemporaries(const OwnTemporaries&) = delete;
+  const fs::path& path() const { return folder_.path(); }
+
+ private:
+  static std::optional<std::string> given() {
+    const char* text = ::getenv("TMPDIR");
+    return text ? std::optional<std::string>(text) : std::nullopt;
+  }
+  const TemporaryFolder folder_;
+  const std::optional<std::string> given_ = given();
+};
+
+constexpr int no_process = 99'999'999;  // more than any system has
+
+// The name of a folder with the number of another process instead of this one's.
+std::string name_of(const fs::path& own, int process) {
+  std::string name = own.filename().string();
+  const std::size_t dot = name.rfind('.', name.rfind('.') - 1);
+  return name.replace(dot + 1, name.find('-', dot) - dot - 1, std::to_string(process));
 }
 
 }  // namespace
 
 TEST_CASE("profile: a fit's phases, its validations and checkpoints") {
-  const std::size_t before = folders_left();
+  const OwnTemporaries temporaries;
   const Profile profile =
       profiled(parse_options(digits_fit(R"(, "steps": 60, "validate": "20 steps", "checkpoint": "30 steps")")));
-  CHECK(folders_left() == before);
+  CHECK(fs::is_empty(temporaries.path()));
   CHECK(profile.kind == "fit");
   CHECK(profile.samples > 0);
   CHECK(profile.steps.steps > 0);
@@ -136,9 +160,9 @@ TEST_CASE("profile: a failing fit says why") {
   const auto fails = native([](std::span<const Argument>) -> std::vector<Argument> { throw recipe_error("no"); });
   const Options fit =
       parse_options(digits_fit(R"(, "steps": 40, "on": {"step": {"@": "function", "index": 0}})"), {fails});
-  const std::size_t before = folders_left();
+  const OwnTemporaries temporaries;
   CHECK(error_of([&] { profiled(fit); }).ends_with("no"));
-  CHECK(folders_left() == before);
+  CHECK(fs::is_empty(temporaries.path()));
 }
 
 TEST_CASE("profile: a plan keeps its validations and checkpoints where a run of it fails") {
@@ -191,6 +215,49 @@ TEST_CASE("profile: the passes through a task's loop") {
   CHECK(profile.steps.operators_in(Phase::callback).calls >= 2);
   CHECK(profile.steps.commit.count > 0);
   CHECK(sum_of_shares(profile) == Approx(1));
+}
+
+TEST_CASE("a measurement removes the folders of killed ones, and nothing else") {
+  const OwnTemporaries temporaries;
+  const fs::path& below = temporaries.path();
+  std::string own;
+  {
+    const ScratchFolder folder;
+    own = folder.path().filename().string();
+    CHECK(folder.path().parent_path() == below);
+    CHECK((fs::status(folder.path()).permissions() & fs::perms::others_all) == fs::perms::none);
+  }
+  CHECK(fs::is_empty(below));
+
+  const fs::path killed = below / name_of(own, no_process);
+  fs::create_directories(killed / "checkpoints");
+  write_atomic(killed / "checkpoints/last", "");
+  const fs::path elsewhere = below / "elsewhere";
+  fs::create_directories(elsewhere / "data");
+  std::set<std::string> stay{"elsewhere", name_of(own, ::getppid())};
+  fs::create_directory(below / name_of(own, ::getppid()));  // of a process that lives
+  const std::string link = name_of(own, no_process - 1), file = name_of(own, no_process - 2);
+  fs::create_directory_symlink(elsewhere, below / link);
+  write_atomic(below / file, "");
+  stay.insert({link, file});
+  const std::string other_machine = ".trainlab-profile.0123abcd." + std::to_string(no_process) + "-0.tmp";
+  for (const std::string& name :
+       {other_machine, std::string(".trainlab-profile.mine.tmp"), std::string("trainlab-profile-mine"),
+        own.substr(0, own.rfind('.', own.rfind('.') - 1)) + ".mine-0.tmp"}) {
+    fs::create_directory(below / name);
+    stay.insert(name);
+  }
+  { const ScratchFolder folder; }
+  std::set<std::string> left;
+  for (const auto& entry : fs::directory_iterator(below)) left.insert(entry.path().filename().string());
+  CHECK(left == stay);
+  CHECK(fs::exists(elsewhere / "data"));
+}
+
+TEST_CASE("a folder for temporary files that is not there is an error with a hint") {
+  const OwnTemporaries temporaries;
+  ::setenv("TMPDIR", (temporaries.path() / "missing").c_str(), 1);
+  CHECK_THROWS_WITH(ScratchFolder(), Catch::Contains("cannot make a folder for temporary files in"));
 }
 
 }  // namespace trainlab::profile_test

@@ -49,7 +49,7 @@ void record_step(TimelineRecorder& recorder) {
 }  // namespace
 
 TEST_CASE("an event lasts from its beginning to its end, around those inside") {
-  TimelineRecorder recorder(100, 8, Ticks());  // begins at 0
+  TimelineRecorder recorder(100'000, 8, Ticks());  // begins at 0
   record_step(recorder);
   const Timeline timeline = recorder.take();
   std::map<std::string, TimelineEvent> events;
@@ -67,7 +67,7 @@ TEST_CASE("an event lasts from its beginning to its end, around those inside") {
 }
 
 TEST_CASE("samples per second are those of a step and the time since the step before") {
-  TimelineRecorder recorder(100, 8, Ticks());
+  TimelineRecorder recorder(100'000, 8, Ticks());
   record_step(recorder);
   record_step(recorder);
   const Timeline timeline = recorder.take();
@@ -83,7 +83,8 @@ TEST_CASE("samples per second are those of a step and the time since the step be
 
 TEST_CASE("the last events are kept, and a trace of 10,000 steps stays below 50 MB") {
   const TimelineLimits limits;
-  TimelineRecorder recorder(limits.events, 8, steady_seconds);
+  TimelineRecorder recorder(limits.bytes, 8, steady_seconds);
+  CHECK(!recorder.is_full());
   for (int step = 0; step < 10'000; ++step) {
     recorder.began(Phase::step, "");
     for (int i = 0; i < 50; ++i) {
@@ -92,14 +93,67 @@ TEST_CASE("the last events are kept, and a trace of 10,000 steps stays below 50 
     }
     recorder.ended(Phase::step, "");
   }
+  CHECK(recorder.is_full());
   const Timeline timeline = recorder.take();
   CHECK(timeline.steps == 10'000);
-  CHECK(timeline.events.size() == limits.events);
+  CHECK(timeline.events.size() > 200'000);
   CHECK(name_of(timeline, timeline.events.back()) == "samples per second");
-  const std::filesystem::path path = "long.json";
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder.path() / "long.json";
   timeline.write(path);
   CHECK(std::filesystem::file_size(path) < 50'000'000);
-  CHECK(parse_json(read_file(path), "trace")["traceEvents"].list().size() == limits.events + 2);
+  CHECK(parse_json(read_file(path), "trace")["traceEvents"].list().size() == timeline.events.size() + 2);
+}
+
+TEST_CASE("a trace holds no more bytes than it may, however long the names and the numbers in it are") {
+  constexpr std::size_t most = 1'000'000, without_events = 1000;
+  double now = 1e9;  // after 30 years
+  TimelineRecorder recorder(most, 1e-300, [&now] { return now += 12'345.678901234; });
+  for (int i = 0; i < 20'000; ++i) {
+    recorder.began(Phase::step, "");
+    recorder.began(Phase::layer, i % 2 == 0 ? "a" : std::string(2'000, '\n'));
+    recorder.ended(Phase::layer, "");
+    recorder.ended(Phase::step, "");
+  }
+  const Timeline timeline = recorder.take();
+  CHECK(timeline.steps == 20'000);
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder.path() / "bounded.json";
+  timeline.write(path);
+  CHECK(std::filesystem::file_size(path) <= most + without_events);
+  CHECK(std::filesystem::file_size(path) > most / 2);
+  CHECK_NOTHROW(parse_json(read_file(path), "trace"));
+}
+
+TEST_CASE("a timeline begins with the work that came before its recording") {
+  double now = 1000;
+  TimelineRecorder recorder(100'000, 8, [&now] { return now; });
+  recorder.add_past({{.begin = 990, .fetched = 991, .end = 993, .samples = 8},
+                     {.begin = 993, .fetched = 993, .end = 995, .samples = 8},
+                     {.phase = Phase::validate, .begin = 995, .fetched = 995, .end = 999}});
+  recorder.began(Phase::step, "");
+  now = 1002;
+  recorder.ended(Phase::step, "");
+  const Timeline timeline = recorder.take();
+  struct Row {
+    std::string name;
+    double begin, value;
+    bool operator==(const Row&) const = default;
+  };
+  std::vector<Row> rows;
+  for (const TimelineEvent& event : timeline.events) {
+    CHECK(event.thread == 0);
+    if (name_of(timeline, event) != "tensor memory")
+      rows.push_back({name_of(timeline, event), event.begin, event.value});
+  }
+  REQUIRE(rows.size() >= 6);
+  CHECK(rows[0] == Row{"fetch", 0, 1});
+  CHECK(rows[1] == Row{"step", 0, 3});
+  CHECK(rows[2] == Row{"step", 3, 2});
+  CHECK(rows[3] == Row{"samples per second", 5, 4});
+  CHECK(rows[4] == Row{"validate", 5, 4});
+  CHECK(rows[5] == Row{"step", 10, 2});
+  CHECK(timeline.steps == 1);  // that were recorded
 }
 
 TEST_CASE("a timeline of a fit has its phases, layers and operators, the loader's threads, and its memory") {
@@ -204,7 +258,7 @@ TEST_CASE("a loop within a step of a durable loop has no steps of its own") {
 }
 
 TEST_CASE("a flame chart has the last steps, each span with the number of spans around") {
-  TimelineRecorder recorder(1000, 8, Ticks());
+  TimelineRecorder recorder(1'000'000, 8, Ticks());
   for (int i = 0; i < 5; ++i) record_step(recorder);
   recorder.began(Phase::step, "");
   recorder.operation_began("aten::never_ended");
@@ -244,7 +298,8 @@ TEST_CASE("events nest in the file as they do in the recording") {
   timeline.names = {"inside", "around"};
   // Rounded by itself, the duration of the inner event would be as long as that of the outer one, which begins before.
   timeline.events = {{.name = 0, .begin = 0.6e-9, .value = 1.8e-9}, {.name = 1, .begin = 0, .value = 2.4e-9}};
-  const std::filesystem::path path = "nested.json";
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder.path() / "nested.json";
   timeline.write(path);
   const Value::List events = parse_json(read_file(path), "trace")["traceEvents"].list();
   REQUIRE(events.size() == 4);
@@ -256,10 +311,11 @@ TEST_CASE("events nest in the file as they do in the recording") {
 }
 
 TEST_CASE("names of any text are written as JSON") {
-  TimelineRecorder recorder(10, 1, steady_seconds);
+  TimelineRecorder recorder(10'000, 1, steady_seconds);
   recorder.began(Phase::layer, "a \"quoted\"\n\\name");
   recorder.ended(Phase::layer, "");
-  const std::filesystem::path path = "names.json";
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder.path() / "names.json";
   recorder.take().write(path);
   const Value events = parse_json(read_file(path), "trace")["traceEvents"];
   bool found = false;

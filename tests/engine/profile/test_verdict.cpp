@@ -16,7 +16,8 @@ Measures quiet() {
   m.is_precise = true;
   m.shares = {.forward = 0.4, .backward = 0.6};
   m.run_queue = 0.01;
-  m.cores_busy = 1.0;
+  m.cores_busy = m.run_cores = 1.0;
+  m.other_cores = 0.1;
   m.cores = 2;
   return m;
 }
@@ -121,17 +122,60 @@ TEST_CASE("arithmetic and memory are told apart by what limits the operators") {
   CHECK(says(judge(m), "150 % of its memory bandwidth, so that caches serve a part"));
 }
 
-TEST_CASE("a thread without a core is the verdict before all others") {
+TEST_CASE("cores that other work has are the verdict before all others") {
   Measures m = with(&Shares::input, 0.5);
   m.run_queue = 0.3;
+  m.run_cores = 1.3;
+  m.other_cores = 0.7;
   CHECK(name(m) == "contention");
   CHECK(judge(m).otherwise == Bottleneck::input);
+  CHECK(judge(m).share == 0.3);
   CHECK(says(judge(m), "Apart from that the verdict would be input: 50 % of a step"));
-  CHECK(says(judge(m), "other processes take the cores"));
+  CHECK(says(judge(m), "had no core 30 % of the time: other work had 0.7 of 2 cores."));
   m.shares.evaluation = 0.2;
   CHECK(says(judge(m), "Also 20 % of a step: the validation part is measured."));
-  m.cores_busy = 2.0;
-  CHECK(says(judge(m), "its own threads compete for them"));
+}
+
+TEST_CASE("threads of the process that compete for the cores are no contention") {
+  Measures m = with(&Shares::input, 0.5);
+  m.run_queue = 0.6;
+  m.cores_busy = m.run_cores = 1.95;
+  m.other_cores = 0.05;
+  CHECK(name(m) == "input");
+  CHECK(judge(m).otherwise == Bottleneck::input);
+  CHECK(judge(m).confidence == "low");
+  CHECK(says(judge(m), "had no core 60 % of the time: the process's own threads compete for the cores"));
+  CHECK(says(judge(m), "fewer threads, with --threads or loader.threads, may be faster"));
+  // Another process beside them that has as much as one of five threads.
+  m.run_queue = 1 - 2.0 / 6;
+  m.run_cores = 2 * 5.0 / 6;
+  m.other_cores = 2 * 1.0 / 6;
+  CHECK(name(m) == "input");
+  // Others that have less than half of the cores: each of the two is a reason to wait, and the own threads the larger.
+  m.run_queue = 1 - 2.0 / 10;
+  m.run_cores = 2 * 6.0 / 10;
+  m.other_cores = 2 * 4.0 / 10;
+  CHECK(name(m) == "input");
+  CHECK(says(judge(m), "own threads compete for the cores (other work had 0.8 of 2 cores)"));
+  // Others that have most of the cores.
+  m.run_queue = 1 - 2.0 / 12;
+  m.run_cores = 2 * 3.0 / 12;
+  m.other_cores = 2 * 9.0 / 12;
+  CHECK(name(m) == "contention");
+}
+
+TEST_CASE("where nobody knows who has the cores, it is not said that others have them") {
+  Measures m = with(&Shares::input, 0.5);
+  m.run_queue = 0.6;
+  m.other_cores.reset();
+  CHECK(name(m) == "input");
+  CHECK(says(judge(m), "had no core 60 % of the time; who had the cores is unknown."));
+  // The thread waited though a core was free by these figures.
+  m.run_cores = 0.4;
+  m.other_cores = 0.1;
+  CHECK(name(m) == "input");
+  CHECK(says(judge(m), "who had the cores is unknown"));
+  CHECK(!says(judge(m), "compete"));
 }
 
 TEST_CASE("what disturbs the figures lowers the confidence, with the reason") {
@@ -141,7 +185,7 @@ TEST_CASE("what disturbs the figures lowers the confidence, with the reason") {
   CHECK(judge(m).confidence == "medium");
   m.run_queue = 0.15;
   CHECK(judge(m).confidence == "low");
-  CHECK(says(judge(m), "waited for a core 15 % of the time"));
+  CHECK(says(judge(m), "had no core 15 % of the time"));
   m = with(&Shares::input, 0.5);
   m.is_precise = false;
   CHECK(judge(m).confidence == "medium");

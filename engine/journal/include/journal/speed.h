@@ -12,7 +12,9 @@
 #include <vector>
 
 #include "core/value.h"
+#include "journal/recent_work.h"
 #include "journal/step_times.h"
+#include "run/core_use.h"
 #include "run/stage.h"
 
 namespace trainlab {
@@ -24,7 +26,6 @@ std::optional<double> seconds_without_core();
 // What a note about trainings says beside its figures.
 struct SpeedWords {
   std::string on_input = {}, on_cores = {};  // the commands that tell the user more; empty: there is none
-  std::string cores = "other work has the cores";
 };
 // The words of a stage while it trains. When the stage has ended, there is no process to attach to any more.
 SpeedWords words_while_training(const StageContext& stage);
@@ -35,6 +36,8 @@ struct SpeedFigures {
   double wall = 0;                                                 // seconds
   double training = 0, input = 0, evaluation = 0, checkpoint = 0;  // seconds of these
   double without_core = 0;                                         // seconds; NaN where the system does not tell
+  // Those of `without_core` of which the reason was looked at: other work had the cores, or the run itself.
+  double for_others = 0, for_own = 0;
   std::int64_t samples = 0;
   std::int64_t peak_memory = 0;  // bytes, the most of one process
   StepTimes steps = {};
@@ -60,11 +63,13 @@ std::vector<SpeedNote> speed_notes(const SpeedFigures& figures, const SpeedWords
 class SpeedTotal {
  public:
   using Say = std::function<void(const std::string&)>;
-  // `say` gets "note: …", for each cause once; null: nobody is told.
-  SpeedTotal(Say say, SpeedWords words);
+  using Cores = std::function<std::optional<CoreSeconds>()>;  // core_seconds, except in tests
+  // `say` gets "note: …", for each cause once; null: nobody is told, and nobody looks at who has the cores.
+  SpeedTotal(Say say, SpeedWords words, Cores cores = core_seconds);
 
-  // Tells what deserves a note, given what the present training has measured so far.
-  void look(const SpeedFigures& present);
+  // Tells what deserves a note, given what the present training has measured so far. Returns the seconds without a core
+  // since the last look, by their reasons; none where these are not known.
+  WaitReasons look(const SpeedFigures& present, double now);
   // Seconds of training until the next look.
   double seconds_to_look() const;
   // A training has ended.
@@ -73,15 +78,26 @@ class SpeedTotal {
   SpeedFigures take();
 
  private:
+  struct CoreLook {
+    double at, without_core;
+    CoreSeconds cores;
+  };
+  // Looks at who has the cores, between two looks at trainings that wait: the times of all processes are too dear for
+  // trainings that do not wait.
+  WaitReasons look_at_cores(const SpeedFigures& all, double now);
+
   Say say_;
   SpeedWords words_;
+  Cores cores_;
+  std::optional<CoreLook> core_look_;  // the last one, while trainings wait for cores
   SpeedFigures ended_, untaken_;
   double next_look_ = 0;  // at these seconds of wall time of all trainings
   std::set<SpeedNote::Cause> told_;
 };
 
-// Not thread-safe: used on the thread that trains. Times are readings of steady_seconds(), or of a clock of a test's
-// own. All figures are of this process: what earlier attempts of a run took is not in them.
+// Not thread-safe: used on the thread that trains, whose recent_work() it keeps. Times are readings of
+// steady_seconds(), or of a clock of a test's own. All figures are of this process: what earlier attempts of a run took
+// is not in them.
 class SpeedMeter {
  public:
   using CoreWait = std::function<std::optional<double>()>;  // seconds_without_core, except in tests
@@ -96,10 +112,17 @@ class SpeedMeter {
     figures_.training += end - fetched;
     figures_.input += fetched - begin;
     figures_.steps.count(end - begin);
+    recent_work().add({.begin = begin, .fetched = fetched, .end = end, .samples = samples});
     if (end >= next_look_) look(end);
   }
-  void evaluated(double seconds) { figures_.evaluation += seconds; }
-  void committed(double seconds) { figures_.checkpoint += seconds; }
+  void evaluated(double begin, double end) {
+    figures_.evaluation += end - begin;
+    recent_work().add({.phase = Phase::validate, .begin = begin, .fetched = begin, .end = end});
+  }
+  void committed(double begin, double end) {
+    figures_.checkpoint += end - begin;
+    recent_work().add({.phase = Phase::commit, .begin = begin, .fetched = begin, .end = end});
+  }
 
   // The figures until now. `peak_memory` in bytes.
   SpeedFigures figures(double now, std::int64_t peak_memory) const;

@@ -9,6 +9,7 @@
 
 #include "core/phase.h"
 #include "core/statistics.h"
+#include "run/core_use.h"
 
 namespace trainlab {
 
@@ -26,6 +27,7 @@ struct ThreadFigures {
   std::optional<double> waited = {};  // seconds in which the thread could run and had no core; unknown on some systems
   std::int64_t switches = 0;          // involuntary context switches
   double process_cpu = 0;             // seconds of all threads of the process
+  std::optional<CoreSeconds> cores = {};  // unknown on some systems
 };
 
 // Validations or checkpoints, which come between steps: their number, and the seconds that each took on average.

@@ -21,7 +21,7 @@ struct TimelineEvent {
   Kind kind = Kind::phase;
   std::uint16_t thread = 0;  // index into `threads`
   std::uint32_t name = 0;    // index into `names`
-  double begin = 0;          // seconds since the recording began
+  double begin = 0;          // seconds since the timeline begins
   double value = 0;          // seconds that the event lasts; the value of a counter from `begin` on
 };
 
@@ -33,14 +33,14 @@ struct FlameLimits {
 struct Timeline {
   std::vector<std::string> threads;  // "training", "loader 1", …
   std::vector<std::string> names;
-  // The events in the order of their ends, so that an event comes after those inside. A recording keeps a limited
-  // number of events; beyond this number the oldest are dropped.
+  // The events in the order of their ends, so that an event comes after those inside. A recording keeps as many events
+  // as fit into a file of a limited size; the oldest are dropped.
   std::deque<TimelineEvent> events;
   std::int64_t steps = 0;  // recorded steps
 
   // Writes the JSON object of Google's "Trace Event Format": complete events, whose times are microseconds, and
-  // counters `tensor memory` (bytes), `batches ready` and `samples per second`. About 100 bytes an event. Error{run}
-  // where the file cannot be written; then there is no file, or the previous one.
+  // counters `tensor memory` (bytes), `batches ready` and `samples per second`. Error{run} where the file cannot be
+  // written; then there is no file, or the previous one.
   void write(const std::filesystem::path& path) const;
 
   // The last steps for a flame chart: { threads, names, steps, seconds, spans = { { thread, depth, kind, name, begin,
@@ -51,8 +51,8 @@ struct Timeline {
 };
 
 struct TimelineLimits {
-  std::int64_t steps = 20;       // steps of the fit, its cold ones included
-  std::size_t events = 300'000;  // most events that are kept: a file of 30 to 40 MB
+  std::int64_t steps = 20;         // steps of the fit, its cold ones included
+  std::size_t bytes = 40'000'000;  // of the events in the file at most: about 300,000 events
 };
 
 // Trains the plan's fit without a folder for limits.steps, or until the fit ends by itself, and records what happens.

@@ -44,6 +44,8 @@ struct Measures {
 
   std::optional<double> run_queue;   // share of the time in which the training thread had no core to run on
   std::optional<double> cores_busy;  // cores that the process kept busy, on average
+  // The same of all engines of the run, and of other work (run/core_use.h).
+  std::optional<double> run_cores, other_cores;
   double cores = 0;                  // cores that the process may use
 
   std::optional<double> operators;         // calls of operators in a step
@@ -77,7 +79,7 @@ std::string_view bottleneck_name(Bottleneck bottleneck);
 
 struct StepVerdict {
   Bottleneck bottleneck = Bottleneck::unknown;
-  Bottleneck otherwise = Bottleneck::unknown;  // the verdict if the machine had nothing else to do
+  Bottleneck otherwise = Bottleneck::unknown;  // the verdict that the parts of a step give
   double share = 0;                            // the verdict's share of the wall time of a step
   std::string confidence = {};                 // "high", "medium", "low"; "none" without a verdict
   std::string plain = {};                      // the words that people use: "I/O-bound", …
