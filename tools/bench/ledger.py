@@ -9,8 +9,7 @@ is a task, on one thread:
   an ensemble, the predicted peak of a step over the counted one, of the trial that `trainlab profile` measures;
 - categories: the sum of the categories over the peak of the same step that the allocator itself counts;
 - plain: the time of all rows of the table of layers over that of the steps between them that are not timed inside.
-  Where the cost of the timing is known, it is left out of the rows, and the ratio is 1 by construction but for rows
-  that would be shorter than nothing;
+  Where the cost of the timing is known, it is left out of the rows, and the ratio is 1 by construction;
 - layers: the time of all rows over the median step of the profile, which was measured before and in other runs of the
   stage, by another clock and with all functions of the recipe. This ratio judges the table. Other work on the machine
   spoils it: "busy" is the share of the profile's time in which the thread had no core.

@@ -116,12 +116,17 @@ LayerTable table_of(const Recording& recording, const std::map<std::string, doub
   }
   const Clock rows = clock_of(recording.row_steps(), table.plain_seconds, of_rows);
   const Clock operators = clock_of(recording.operator_steps(), table.plain_seconds, of_operators);
+  // Readings of the clock are left out in equal parts. A row that would be shorter than nothing takes no time, and what
+  // it has not given is taken from all rows.
+  double left = 0;
+  for (const auto& row : recording.rows()) left += rows.seconds(row->forward) + rows.seconds(row->backward);
+  const double scale = table.overhead && left > 0 ? table.plain_seconds / left : 1;
 
   for (const auto& row : recording.rows()) {
     LayerCost cost{.path = row->path,
                    .is_layer = row->is_layer,
-                   .forward = rows.seconds(row->forward),
-                   .backward = rows.seconds(row->backward),
+                   .forward = scale * rows.seconds(row->forward),
+                   .backward = scale * rows.seconds(row->backward),
                    .calls = static_cast<double>(row->calls) / counted,
                    .operators = {}};
     cost.operators = costs_of(*row, cost.seconds(), operators, counted);

@@ -151,6 +151,7 @@ TEST_CASE("the rows add up to the step") {
     sum += one.seconds();
   }
   CHECK(sum == Approx(table.step_seconds).epsilon(1e-9));
+  if (table.overhead) CHECK(sum == Approx(table.plain_seconds).epsilon(1e-9));
   for (const char* path : {"loss", "backward", "gradients", "optimizer", "average", "fetch", "other"}) {
     CHECK_FALSE(row(table, path).is_layer);
     CHECK(row(table, path).calls == 1);
