@@ -93,12 +93,17 @@ std::string missed(const FitPlan& plan) {
 }
 
 // What concerns one fit, be it a stage or one of several trials.
-void join_member(const FitPlan& plan, const std::shared_ptr<HealthWatch>& watch, bool keeps_figures,
-                 FitMember& member) {
+void join_member(const FitPlan& plan, const std::shared_ptr<HealthWatch>& watch, FitMember& member) {
   member.observers.push_back(watch);
-  Resumable part = watch->part(keeps_figures);
-  // A clone has other parameters than the trial whose checkpoint it begins with, whose figures say nothing of them.
-  if (!member.context.clone_of.empty()) part.restore = [](const Value&, const NamedTensors&) {};
+  Resumable part = watch->part();
+  // The verdicts on the trial whose checkpoint a clone begins with are about other parameters.
+  if (!member.context.clone_of.empty()) {
+    part.restore = [restore = part.restore](const Value& state, const NamedTensors& tensors) {
+      Value figures = state;
+      if (!state.is_nil()) figures.set("told", Value::List());
+      restore(figures, tensors);
+    };
+  }
   member.parts.push_back(std::move(part));
   if (action_of(plan.options) == "stop") member.rules.push_back(std::make_shared<StopAtVerdict>(watch, std::nullopt));
   if (member.options.given("on") && member.options.child("on").given("health")) {
@@ -120,7 +125,7 @@ void join(const FitPlan& plan, FitMember& member, FitCompany& company) {
   const bool fixes = action_of(plan.options) == "fix";
   const auto watch = std::make_shared<HealthWatch>(plan, run_facts(plan), member.context.say,
                                                    fixes ? member.context.settings : nullptr);
-  join_member(plan, watch, true, member);
+  join_member(plan, watch, member);
   join_loop(plan, watch, company);
   if (fixes) member.rules.push_back(std::make_shared<StopAtVerdict>(watch, HealthKind::overfitting));
 }
@@ -132,8 +137,7 @@ void join_trials(const FitPlan& plan, std::span<FitMember> members, bool axis, F
   for (FitMember& member : members) {
     if (!plan.step) facts.lr = learning_rate(member.options.child("optim"));
     watches.push_back(std::make_shared<HealthWatch>(plan, facts, nullptr));
-    // To write the figures of many small members takes longer than all else that is done for their health.
-    join_member(plan, watches.back(), !axis, member);
+    join_member(plan, watches.back(), member);
   }
   if (!axis) return join_loop(plan, watches.front(), company);
   if (!watches_steps(plan)) return;

@@ -1,6 +1,7 @@
 #include "journal/speed.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <limits>
@@ -29,16 +30,16 @@ double share_without_core(const SpeedFigures& figures) {
   return figures.wall > 0 ? figures.without_core / figures.wall : std::nan("");
 }
 
-// The sums by their names, but for those that are whole numbers.
-constexpr std::pair<const char*, double SpeedFigures::*> seconds_by_name[] = {
-    {"wall", &SpeedFigures::wall},
-    {"training", &SpeedFigures::training},
-    {"input", &SpeedFigures::input},
-    {"evaluation", &SpeedFigures::evaluation},
-    {"checkpoint", &SpeedFigures::checkpoint},
-    {"without_core", &SpeedFigures::without_core},
-    {"for_others", &SpeedFigures::for_others},
-    {"for_own", &SpeedFigures::for_own},
+// The sums of seconds by their names.
+constexpr std::array seconds_by_name{
+    std::pair("wall", &SpeedFigures::wall),
+    std::pair("training", &SpeedFigures::training),
+    std::pair("input", &SpeedFigures::input),
+    std::pair("evaluation", &SpeedFigures::evaluation),
+    std::pair("checkpoint", &SpeedFigures::checkpoint),
+    std::pair("without_core", &SpeedFigures::without_core),
+    std::pair("for_others", &SpeedFigures::for_others),
+    std::pair("for_own", &SpeedFigures::for_own),
 };
 
 }  // namespace

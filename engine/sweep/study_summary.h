@@ -22,7 +22,7 @@ double flops_of(const SharedStudy& study, const std::filesystem::path& folder);
 double own_flops(const SharedStudy& study, const StoredTrial& trial);
 
 // What was found to be wrong with the trainings of the trials that have ended, by kind of fault, the most frequent
-// first: how many trials have it (`count`) of how many (`ended`), some of them (`trials`), and the verdict of the first.
+// first: how many trials have it (`count`) of how many (`ended`), some of them (`trials`), the verdict of the first.
 Value::List health_of(const SharedStudy& study);
 
 // What the trainings of a study have measured, over all processes. Trials under way count as for flops_of(): what a

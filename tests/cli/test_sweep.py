@@ -99,7 +99,9 @@ class Sweep(CliTest):
 
     def timeless(self, run):
         summary = self.summary(run)
-        return {key: value for key, value in summary.items() if key not in ("seconds", "resumed", "out", "speed")}
+        # A resumed training lacks some figures of its health (docs/health.md), so that the evidence may differ.
+        return {key: value for key, value in summary.items()
+                if key not in ("seconds", "resumed", "out", "speed", "health")}
 
     def test_the_best_trial_is_found_and_told(self):
         self.sweep()
@@ -1040,7 +1042,7 @@ class Ensemble(CliTest):
         self.run_program("resume", "cut", "--workers", "1")
         for stage in ("", "stages/search"):
             whole, cut = (self.summary(self.folder / run / stage) for run in ("whole", "cut"))
-            for name in ("seconds", "resumed", "out", "speed"):
+            for name in ("seconds", "resumed", "out", "speed", "health"):
                 whole.pop(name), cut.pop(name)
             self.assertEqual(whole, cut)
 

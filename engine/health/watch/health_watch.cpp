@@ -114,18 +114,17 @@ HealthWatch::HealthWatch(const FitPlan& plan, RunFacts facts, std::function<void
   if (fixes_with) fixes_with_ = *fixes_with;
 }
 
-Resumable HealthWatch::part(bool keeps_figures) {
+Resumable HealthWatch::part() {
   return {.name = "health",
           .state =
-              [this, keeps_figures] {
+              [this] {
                 Value::List told;
                 for (const HealthVerdict& verdict : told_) {
                   // A run that is killed now finds the fault again, and fixes it then.
                   if (std::ranges::find(unfixed_, verdict.kind, &HealthVerdict::kind) == unfixed_.end())
                     told.push_back(to_stored(verdict));
                 }
-                Value state = Value::Map{{"told", std::move(told)}};
-                if (keeps_figures) state.set("figures", to_value(figures_));
+                Value state = Value::Map{{"figures", to_value(figures_)}, {"told", std::move(told)}};
                 if (!plan_.fixes.empty()) state.set("fixes", std::ssize(plan_.fixes));
                 return state;
               },
@@ -135,7 +134,7 @@ Resumable HealthWatch::part(bool keeps_figures) {
                 // The training before a fix says nothing about the training with the fix.
                 const std::int64_t fixes = state["fixes"].is_integer() ? state["fixes"].integer() : 0;
                 if (fixes != std::ssize(plan_.fixes)) return;
-                if (!state["figures"].is_nil()) restore(figures_, state["figures"]);
+                restore(figures_, state["figures"]);
                 told_.clear();
                 for (const Value& verdict : state["told"].list()) told_.push_back(verdict_of_stored(verdict));
               }};

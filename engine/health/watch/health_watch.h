@@ -39,13 +39,13 @@ class HealthWatch final : public Observer, public LoopObserver, public GradientP
   HealthWatch(const FitPlan& plan, RunFacts facts, std::function<void(const std::string&)> say,
               const RunSettings* fixes_with = nullptr);
 
-  // The part of the watch that a checkpoint keeps: the verdicts, and the figures where `keeps_figures`.
-  Resumable part(bool keeps_figures);
+  // The part of the watch that a checkpoint keeps.
+  Resumable part();
   const std::vector<HealthVerdict>& verdicts() const { return told_; }
   // The steps that were done at the latest validation whose losses are known; 0: there was none.
   double last_validation() const { return figures_.evaluations.empty() ? 0 : figures_.evaluations.back().step; }
 
-  // The StackWatch of a member of a stack tells the steps that were done before the first, the loss of each step, finite
+  // A StackWatch tells the members of a stack the steps that were done before the first, the loss of each step, finite
   // or not, and the figures of two steps. latest_rate(): the learning rate of the latest step that is measured.
   void begin(std::int64_t step);
   void add_loss(std::int64_t step, double loss);

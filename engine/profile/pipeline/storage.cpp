@@ -21,7 +21,7 @@ namespace trainlab {
 namespace {
 
 constexpr std::int64_t most_bytes = std::int64_t{64} << 20;
-constexpr double most_seconds = 1;
+constexpr double most_reading = 1;
 constexpr double few = 0.1;                // share of the bytes in the cache up to which reads are called cold
 constexpr std::int64_t block_size = 4096;  // a multiple of all usual sizes of blocks, in which O_DIRECT reads
 
@@ -150,7 +150,7 @@ StorageSpeed measure_storage(const std::vector<FilePlace>& places) {
     speed.is_cold = true;
   }
   for (const FilePlace& place : asked) {
-    if (speed.seconds >= most_seconds) break;
+    if (speed.seconds >= most_reading) break;
     const double begin = steady_seconds();
     speed.bytes += static_cast<double>(Opened(place, flags).read());
     speed.seconds += steady_seconds() - begin;
