@@ -7,9 +7,9 @@ train. A balanced fit (--only none) has no such wait; each verdict but compute, 
 Prints a table of the verdicts by case and model, and ends with 1 if fewer than 95 % are right or more than one of the
 balanced fits is called something. Where steps wait for their input, the stage of the input that limits has to be right
 too, and where one thread of the loader is too few, the profile has to say so. The case "transfer" needs a GPU and is
-left out without one. Where other work on the machine makes the verdict "contention", the verdict that the parts of a step would give
-counts, but not for the case in which this program itself keeps the cores busy. For a balanced fit, "contention" is a
-false alarm too where other processes took less than 5 % of the cores meanwhile.
+left out without one. Where other work on the machine makes the verdict "contention", the verdict that the parts of a
+step would give counts, but not for the case in which this program itself keeps the cores busy. For a balanced fit,
+"contention" is a false alarm too where other processes took less than 5 % of the cores meanwhile.
 """
 
 import sys
