@@ -71,6 +71,14 @@ return lab.fit {
 }
 """)
         profile = self.run_program("profile", "r.lua", "--seconds", "60", "--threads", "1", "--json").json()
+        storage = profile["pipeline"]["storage"]
+        self.assertEqual((storage["kept"], storage["cold_epochs"]), (1, False))  # the files were written just now
+        self.assertIn(storage["cold"], (True, False))
+        self.assertGreater(storage["bytes_per_second"], 0)
+        self.assertGreater(storage["loader_bytes_per_second"], 0)
+        sizes = [file.stat().st_size for file in (self.folder / "large").glob("*/*.png")]
+        self.assertLessEqual(24 * min(sizes), storage["data_bytes"])
+        self.assertLessEqual(storage["data_bytes"], 24 * max(sizes))
         packed = [one for one in profile["remedies"] if one["name"] == "decoded images in a packed file"]
         self.assertEqual([(one["set"], one["reason"], one["result"]) for one in packed], [([], None, "same bytes")],
                          profile["verdict"])

@@ -71,7 +71,8 @@ class Verdicts(unittest.TestCase):
     def test_one_thread_that_is_too_few_has_to_be_told(self):
         def told(needed):
             pipeline = {"limits": "augment", "threads": 1, "threads_needed": needed}
-            return verdicts.told({"verdict": "input", "otherwise": "input", "share": 0.5, "pipeline": pipeline}, "threads")
+            result = {"verdict": "input", "otherwise": "input", "share": 0.5, "pipeline": pipeline}
+            return verdicts.told(result, "threads")
 
         self.assertEqual(told(3), ("input, augment, 3 threads 50 %", True))
         self.assertFalse(told(1)[1])

@@ -102,7 +102,7 @@ local cases = {
   -- The archive is one whose reads are slow: bottlenecks.py makes it so.
   storage = function()
     fit.data = lab.data.images { path = images, size = { 32, 32 } }:split { val = 0.01 }
-    fit.model = of_images(32, 10)
+    fit.model, fit.batch = of_images(32, 10), 32
   end,
   -- Images in memory are turned by the one thread of the loader, which takes longer than the step that needs them.
   threads = function()
