@@ -24,8 +24,8 @@ HealthVerdict too_high(const HealthFigures& figures, std::string confidence, con
                        std::int64_t good_until = 0) {
   const std::vector<double> updates = column(figures, &MeasuredStep::median_update);
   const double update = upper_median(updates);
+  const double lower = std::clamp(usual_update / update, 1e-3, 0.25);
   const bool is_near = update <= telling_update && updates.front() <= telling_update;
-  const double lower = std::min(is_near ? usual_update / update : 1e-3, 0.25);
   const bool tells = is_near && !figures.run.finds_step_size;  // else no update is in proportion to the rate
   const double factor = tells ? lower : std::min(lower, figures.run.largest_lr / rate_to_change(figures));
   const std::string_view warm_up = ", with a warm-up: schedule = sched.cosine { warmup = \"5%\" }";
