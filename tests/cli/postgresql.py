@@ -36,7 +36,8 @@ class Server:
 
     def __init__(self, **settings):
         self.programs = programs()
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="trainlab-postgresql-"))
+        # A short name, because the path of a socket has at most 107 bytes.
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="pg-"))
         self.port = free_port()
         # The server refuses to run as root.
         self.user = []

@@ -12,6 +12,8 @@
 
 int main(int argc, char** argv) {
   const trainlab::test::TemporaryFolder folder;
+  // Programs that do not run as root, as the server of PostgreSQL, work below it too.
+  std::filesystem::permissions(folder.path(), std::filesystem::perms{0755});
   std::filesystem::current_path(folder.path());
   for (const char* place : {"TMPDIR", "XDG_CACHE_HOME"}) ::setenv(place, folder.path().c_str(), 1);
   return Catch::Session().run(argc, argv);

@@ -188,7 +188,7 @@ TEST_CASE("help") {
   CHECK(line_of("extend") ==
         "trainlab extend RUN --epochs N | --steps N | --time TIME | --trials N [--within TIME] [flags]");
   CHECK(line_of("predict") == "trainlab predict RUN --input FILE | --prompt TEXT [flags]");
-  CHECK(line_of("report") == "trainlab report RUN… [--csv | --json | --html FILE] [flags]");
+  CHECK(line_of("report") == "trainlab report RUN… [--csv | --json] [--html FILE] [flags]");
   CHECK(line_of("help") == "trainlab help [NAME…] [--man] [flags]");
   CHECK(line_of("completion") == "trainlab completion bash | zsh [flags]");
   CHECK_FALSE(command_named(commands_of_program(), "nn.Linear"));
