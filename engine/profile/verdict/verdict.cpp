@@ -87,8 +87,8 @@ std::string wait_evidence(const Measures& m) {
   if (!reasons) return wait + "; who had the cores is unknown.";
   const std::string others = fmt::format("other work had {:.1f} of {:.0f} cores", *m.other_cores, m.cores);
   if (reasons->is_for_others()) return wait + ": " + others + ".";
-  return wait + ": the process's own threads compete for the cores (" + others +
-         "); fewer threads, with --threads or loader.threads, may be faster.";
+  return wait + ": the run's own threads compete for the cores (" + others +
+         "); fewer of them (--threads, loader.threads, workers) may be faster.";
 }
 
 struct Kind {
@@ -156,8 +156,10 @@ constexpr std::array<const char*, 3> words{"low", "medium", "high"};
 std::string input_evidence(const Measures& m) {
   if (!m.limiting_stage.empty()) return "The slowest stage of the input is " + m.limiting_stage + ".";
   if (!m.cores_busy) return "";
+  const double all_busy = std::max(*m.cores_busy, m.run_cores.value_or(0) + m.other_cores.value_or(0));
   return fmt::format("The process kept {:.1f} of {:.0f} cores busy: {}.", *m.cores_busy, m.cores,
                      *m.cores_busy > 0.9 * m.cores ? "batches cost more CPU time than the machine has"
+                     : all_busy > 0.9 * m.cores    ? "no core is left for more loader threads"
                                                    : "cores are left for more loader threads");
 }
 

@@ -144,8 +144,8 @@ TEST_CASE("threads of the process that compete for the cores are no contention")
   CHECK(name(m) == "input");
   CHECK(judge(m).otherwise == Bottleneck::input);
   CHECK(judge(m).confidence == "low");
-  CHECK(says(judge(m), "had no core 60 % of the time: the process's own threads compete for the cores"));
-  CHECK(says(judge(m), "fewer threads, with --threads or loader.threads, may be faster"));
+  CHECK(says(judge(m), "had no core 60 % of the time: the run's own threads compete for the cores"));
+  CHECK(says(judge(m), "fewer of them (--threads, loader.threads, workers) may be faster"));
   // Another process beside them that has as much as one of five threads.
   m.run_queue = 1 - 2.0 / 6;
   m.run_cores = 2 * 5.0 / 6;
@@ -213,6 +213,8 @@ TEST_CASE("communication is taken from the optimizer's part") {
 TEST_CASE("the evidence of an input names the slowest stage, or whether cores are left") {
   Measures m = with(&Shares::input, 0.5);
   CHECK(says(judge(m), "cores are left for more loader threads"));
+  m.run_cores = 1.9;  // with other engines of the run
+  CHECK(says(judge(m), "no core is left for more loader threads"));
   m.limiting_stage = "decoding";
   CHECK(says(judge(m), "The slowest stage of the input is decoding."));
 }

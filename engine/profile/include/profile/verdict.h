@@ -46,7 +46,7 @@ struct Measures {
   std::optional<double> cores_busy;  // cores that the process kept busy, on average
   // The same of all engines of the run, and of other work (run/core_use.h).
   std::optional<double> run_cores, other_cores;
-  double cores = 0;                  // cores that the process may use
+  double cores = 0;  // cores that the process may use
 
   std::optional<double> operators;         // calls of operators in a step
   std::optional<double> operator_seconds;  // mean time of a call in a step of the median length
