@@ -67,7 +67,6 @@ void StackWatch::compare(const Sample& before, const Sample& after) {
       std::ranges::sort(updates);
       figures.least_update = updates.front();
       figures.median_update = upper_median(updates);
-      figures.largest_update = updates.back();
     }
     members_[place]->add(figures);
   }
