@@ -65,7 +65,7 @@ void TimelineRecorder::add_past(const std::vector<PieceOfWork>& past) {
     if (piece.fetched > piece.begin) add_span(Phase::fetch, piece.begin, piece.fetched);
     add_span(piece.phase, piece.begin, piece.end);
     if (piece.phase != Phase::step) continue;
-    if (piece.samples > 0 && last_step >= 0 && piece.end > last_step) {
+    if (step_samples_ > 0 && piece.samples > 0 && last_step >= 0 && piece.end > last_step) {
       add({.kind = TimelineEvent::Kind::counter,
            .name = name_of("samples per second"),
            .begin = piece.end - begin_,
