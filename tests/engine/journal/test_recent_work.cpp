@@ -24,8 +24,9 @@ TEST_CASE("the latest pieces of work are kept, in the order of their ends") {
 
 TEST_CASE("a speed meter keeps the work that it is told of") {
   SpeedMeter meter([] { return std::optional<double>(); });
+  SpeedTotal total(nullptr, {});
   const double begin = 1e9;  // later than other tests
-  meter.begin(begin);
+  meter.begin(begin, total);
   meter.stepped(begin, begin + 1, begin + 4, 32);
   meter.evaluated(begin + 4, begin + 6);
   meter.committed(begin + 6, begin + 7);

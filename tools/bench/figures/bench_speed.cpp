@@ -37,7 +37,8 @@ double median_of(const Call& call) {
 
 int main() {
   SpeedMeter meter([] { return std::optional<double>(); });
-  meter.begin(0);
+  SpeedTotal total(nullptr, {});
+  meter.begin(0, total);
   const double nothing = median_of([](double) {});
   const double metered =
       median_of([&](double time) { meter.stepped(1e-3 * time, 1e-3 * time + 1e-5, 1e-3 * time + 1e-3, 64); });
