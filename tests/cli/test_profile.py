@@ -762,14 +762,15 @@ end }
         self.end(running, 143)
         self.assertEqual(self.snapshot_files(run), [])
         told = self.attach(run, code=2)
-        self.assert_said(told, "--attach: the run in runs/r/001 has ended, with status interrupted",
-                         "trainlab resume runs/r/001")
+        self.assert_said(told, "--attach: the run in runs/r/001 was left with status interrupted, and no process trains it "
+                               "now", "trainlab resume runs/r/001")
 
     def test_attached_to_a_run_that_trains_no_more(self):
         self.recipe(epochs="3", more='  on = { validate = function(run) error("oh") end },\n')
         self.train(code=1)
         self.assert_said(self.attach(self.run_folder(), code=2),
-                         "--attach: the run in runs/r/001 has ended, with status failed", "trainlab resume runs/r/001")
+                         "--attach: the run in runs/r/001 was left with status failed, and no process trains it now",
+                         "trainlab resume runs/r/001")
         self.recipe(**{**SLOW, "epochs": "10000"})
         running = self.start("r.lua", "--threads", "1", "--quiet")
         running.until_rows(self.run_folder(2), 2)

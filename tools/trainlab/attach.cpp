@@ -31,14 +31,15 @@ namespace {
 constexpr double usual_seconds = 5;
 constexpr double patience = 5;  // seconds beyond those of the request after which the wait is told
 
-// The error of a run that no process trains. One without a summary was killed before it could write one.
+// The error of a run that no process trains. One without a summary was killed before it could write one. One that was
+// interrupted or has failed may have gone on since, and been killed.
 Error not_training(const std::string& shown, const Value& summary) {
   const std::string run = "--attach: the run in " + shown;
-  const std::string status = summary.is_nil() ? "" : summary["status"].string();
-  Error error = usage_error(summary.is_nil() ? run + " was killed, and no process trains it now"
-                                             : run + " has ended, with status " + status);
-  if (!is_finished(summary)) error.hint("to continue: trainlab resume " + shell_word(shown));
-  return error;
+  if (is_finished(summary)) return usage_error(run + " has ended, with status " + summary["status"].string());
+  const std::string before =
+      summary.is_nil() ? " was killed, and" : " was left with status " + summary["status"].string() + ", and";
+  return usage_error(run + before + " no process trains it now")
+      .hint("to continue: trainlab resume " + shell_word(shown));
 }
 
 // The stage that the run trains now, with its absolute folder.

@@ -41,7 +41,8 @@ std::optional<fs::path> run_around(const fs::path& path) {
   std::error_code ignored;
   for (fs::path folder = fs::absolute(path).lexically_normal(); folder.has_relative_path();
        folder = folder.parent_path()) {
-    if (fs::exists(manifest_path(folder), ignored)) return folder;
+    // A file of the same name may belong to another program. The sources of the recipe lie beside a run's manifest.
+    if (fs::exists(manifest_path(folder), ignored) && fs::is_directory(folder / "recipe", ignored)) return folder;
   }
   return std::nullopt;
 }

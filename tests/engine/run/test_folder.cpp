@@ -127,6 +127,7 @@ TEST_CASE("no run begins within another one") {
   const fs::path base = empty_folder("within");
   const fs::path run = base / "runs/digits/001";
   fs::create_directories(run / "checkpoints");
+  fs::create_directories(run / "recipe");
   write_manifest(run, {});
   write_atomic(run / "summary.json", R"({"status": "done"})");
   fs::create_directory_symlink(run / "checkpoints", base / "link");
@@ -150,6 +151,10 @@ TEST_CASE("no run begins within another one") {
   CHECK(RunFolder::open(run).existed());
   CHECK(RunFolder::open(base / "runs/other/latest").path() == base / "runs/other/latest");
   CHECK(RunFolder::allocate(base, "digits").path() == base / "runs/digits/002");
+
+  // A file of this name may be another program's.
+  write_atomic(base / "manifest.toml", "[package]\n");
+  CHECK(RunFolder::allocate(base, "digits").path() == base / "runs/digits/003");
 }
 
 TEST_CASE("folders that are refused") {

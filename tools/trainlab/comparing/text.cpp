@@ -258,7 +258,8 @@ Value page_value(const Comparison& comparison, const Question& question) {
 }  // namespace
 
 int tell(const Arguments& given, const Comparison& comparison, const Question& question) {
-  const auto failure = page_failure(given, [&] {
+  // A whole comparison's page is not replaced by that of a part of one.
+  const auto failure = comparison.is_interrupted ? std::nullopt : page_failure(given, [&] {
     if (comparison.pairs.empty()) throw run_error("not written, because no pair has ended");
     return report::comparison_page(page_value(comparison, question));
   });

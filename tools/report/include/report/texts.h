@@ -77,6 +77,8 @@ std::string shown_path(const std::filesystem::path& path);
 std::string shown_line(const std::filesystem::path& path);
 // Four significant digits, whole numbers in full.
 std::string short_number(double x);
+// A value as a summary has it: a text as it is, a number as above, "unknown" for nil.
+std::string text_of(const Value& value);
 // "1.5 s", "3 min 05 s", "2 h 10 min".
 std::string duration_text(double seconds);
 // The same with three significant digits below 10 s: "0.0123 s", "1.25 s".
