@@ -180,13 +180,20 @@ void of_trainings(Registry& registry) {
   registry.add(
       Entry(
           "result.health", "field",
-          "Of a fit that a recipe runs by itself: what was found to be wrong with the training, cause before symptom; "
-          "empty when all is well.")
+          "Of a fit: what was found to be wrong with the training, cause before symptom; empty when all is well. Of a "
+          "sweep or an ensemble: the faults of its trials by kind, the most frequent first.")
           .with(Option("kind", "the fault, \"rate_too_high\" for example: docs/health.md has all of them").string())
           .with(Option("step", "optimizer steps done when the fault was seen").integer())
           .with(Option("confidence", "how sure the verdict is").choice({"high", "medium", "low"}))
           .with(Option("evidence", "the figures, in a sentence").string())
           .with(Option("remedy", "what to write in the recipe").string())
+          .with(Option("count", "of a sweep or an ensemble: the trials with the fault").integer())
+          .with(Option("ended", "of a sweep or an ensemble: the trials that have ended").integer())
+          .with(
+              Option("trials",
+                     "of a sweep or an ensemble: numbers of trials with the fault, at most eight; the other fields are "
+                     "those of the first")
+                  .list())
           .returns("list of tables"));
   registry.add(Entry("result.floor", "field",
                      "Of a fit with the cross-entropy whose training part has equal samples with different labels: the "
