@@ -193,7 +193,7 @@ void of_trainings(Registry& registry) {
               Option("trials",
                      "of a sweep or an ensemble: numbers of trials with the fault, at most eight; the other fields are "
                      "those of the first")
-                  .list())
+                  .any())
           .returns("list of tables"));
   registry.add(Entry("result.floor", "field",
                      "Of a fit with the cross-entropy whose training part has equal samples with different labels: the "
