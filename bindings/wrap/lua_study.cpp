@@ -9,6 +9,7 @@
 #include "bindings/lua_object.h"
 #include "bindings/lua_params.h"
 #include "bindings/marshal.h"
+#include "core/words.h"
 #include "study/study_object.h"
 #include "values/call_arguments.h"
 #include "values/entry_table.h"
@@ -136,9 +137,7 @@ std::vector<double> values_at(lua_State* L, int index, std::size_t objectives, c
     values.push_back(number_at(L, index, where));
   }
   if (values.size() == objectives) return values;
-  throw recipe_error("expected " + std::to_string(objectives) + (objectives == 1 ? " value" : " values") + ", found " +
-                     std::to_string(values.size()))
-      .in(where);
+  throw recipe_error("expected " + counted(objectives, "value") + ", found " + std::to_string(values.size())).in(where);
 }
 
 // The state given to study:tell, or its default.

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "core/number_or_nil.h"
-#include "run/run.h"
 
 namespace trainlab {
 namespace {
@@ -19,6 +18,8 @@ constexpr double first_look = 5, look_every = 5;  // seconds
 // A share above this one is told. TensorFlow's profiler calls a step that waits for 20 % of its time highly input-bound
 // (openxla/xprof, op_stats_to_input_pipeline_analysis.cc).
 constexpr double told_share = 0.2;
+// Who has the cores is known of trainings that fill at least this share of the time between two looks.
+constexpr double least_trained = 0.5;
 
 std::string whole_percent(double share) { return std::to_string(static_cast<int>(std::lround(100 * share))) + " %"; }
 
@@ -166,13 +167,16 @@ WaitReasons SpeedTotal::look(const SpeedFigures& present, double now) {
 WaitReasons SpeedTotal::look_at_cores(const SpeedFigures& all, double now) {
   const auto now_cores = share_without_core(all) > told_share ? cores_() : std::nullopt;
   std::optional<CoreLook> look;
-  if (now_cores) look = {.at = now, .without_core = all.without_core, .cores = *now_cores};
+  if (now_cores) look = {.at = now, .trained = all.wall, .without_core = all.without_core, .cores = *now_cores};
   const std::optional<CoreLook> before = std::exchange(core_look_, look);
   if (!before || !look || now <= before->at) return {};
-  const double seconds = now - before->at, waited = look->without_core - before->without_core;
-  const double others = cores_of_others(look->cores.others - before->cores.others, seconds) / usable_cores();
-  const WaitReasons shares = reasons_of_wait(std::clamp(waited / seconds, 0.0, 1.0), others);
-  return {.for_others = shares.for_others * seconds, .for_own = shares.for_own * seconds};
+  const double seconds = now - before->at, trained = look->trained - before->trained;
+  // The wait is that of trainings, and the cores were counted in the pauses between them as well.
+  if (trained < least_trained * seconds) return {};
+  const double waited = std::clamp((look->without_core - before->without_core) / trained, 0.0, 1.0);
+  const CoreUse use = core_use(look->cores - before->cores, seconds);
+  const WaitReasons shares = reasons_of_wait(waited, use).value_or(WaitReasons());
+  return {.for_others = shares.for_others * trained, .for_own = shares.for_own * trained};
 }
 
 void SpeedTotal::add(const SpeedFigures& training) {

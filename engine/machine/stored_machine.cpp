@@ -157,8 +157,8 @@ std::string Roofline::text() const {
   std::string text = fmt::format("{}, {}{}, LibTorch {}\n", cpu, counted(cores, "core"),
                                  governor.empty() ? "" : ", governor " + governor, torch);
   const auto line = [&](const std::string& what, int threads, const Quartiles& spread, double unit, const char* name) {
-    text += fmt::format("{:<34} {:>2} thread{} {:>9.1f} {} ({:.1f} to {:.1f})\n", what, threads,
-                        threads == 1 ? " " : "s", spread.median / unit, name, spread.low / unit, spread.high / unit);
+    text += fmt::format("{:<34} {:>10} {:>9.1f} {} ({:.1f} to {:.1f})\n", what, counted(threads, "thread"),
+                        spread.median / unit, name, spread.low / unit, spread.high / unit);
   };
   for (const GemmRoof& one : gemm)
     line(fmt::format("product {} {} x {}", one.type, one.size, one.size), one.threads, one.flops_per_second, 1e9,

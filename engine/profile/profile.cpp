@@ -6,6 +6,7 @@
 #include "core/clock.h"
 #include "run/run.h"
 #include "stage_profile.h"
+#include "steps/scratch_folder.h"
 #include "tensor/device.h"
 #include "tensor/types.h"
 
@@ -100,6 +101,7 @@ std::optional<Profile> profile_without_room(const Options& stage, const Error& e
 }
 
 Profile profile_stage(const Options& stage, const RunSettings& settings, const ProfileOptions& options) {
+  ScratchFolder::remove_abandoned();
   return with_torch_errors([&] {
     const double call_seconds = seconds_of_a_call();
     const Measured how{.stage = stage,

@@ -146,7 +146,7 @@ Value profile_value(const Profile& profile, const Measures& measures) {
       {"flops_per_second", number_or_nil(measures.flops)},
       {"cores", Value::Map{{"busy", number_or_nil(measures.cores_busy)},
                            {"usable", profile.cores},
-                           {"others", number_or_nil(measures.other_cores)},
+                           {"others", measures.core_use ? Value(measures.core_use->others) : Value()},
                            {"run_queue", number_or_nil(measures.run_queue)},
                            {"switches", steps.thread.switches}}},
   };

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <utility>
 
+#include "core/words.h"
 #include "finished_curves.h"
 #include "forecast/efficiency.h"
 #include "metric_values.h"
@@ -108,9 +109,8 @@ void Member::say_that_no_weight_moves(std::int64_t least) {
   const std::int64_t steps = trained_->still_steps();
   if (has_said_that_no_weight_moves_ || steps < least) return;
   has_said_that_no_weight_moves_ = true;
-  say_what_the_step_forgets(
-      "after " + std::to_string(steps) + (steps == 1 ? " step" : " steps") + " no weight has changed",
-      steps < accumulated_steps ? "; gradients may also add up over more steps than these" : "");
+  say_what_the_step_forgets("after " + counted(steps, "step") + " no weight has changed",
+                            steps < accumulated_steps ? "; gradients may also add up over more steps than these" : "");
 }
 
 void Member::say_that_gradients_add_up(std::int64_t least) {

@@ -9,6 +9,7 @@
 #include "class_report.h"
 #include "columns.h"
 #include "core/error.h"
+#include "core/words.h"
 #include "report/rows.h"
 #include "report/texts.h"
 #include "run/folder.h"
@@ -30,8 +31,7 @@ std::string manifest_text(const fs::path& run, const Manifest& manifest) {
   std::string text = shown_line(run) + ": " + manifest.recipe + ", begun " + manifest.started + "\n";
   const int threads = manifest.training_threads();
   text += "  seed " + to_json(manifest.setting("seed")) + ", " + manifest.setting("device").string() + ", " +
-          std::to_string(threads) + (threads == 1 ? " thread" : " threads") + ", trainlab " + manifest.trainlab +
-          ", LibTorch " + manifest.libtorch + "\n";
+          counted(threads, "thread") + ", trainlab " + manifest.trainlab + ", LibTorch " + manifest.libtorch + "\n";
   for (const auto& [name, value] : manifest.parameters) {
     text += "  --" + name + " " + (value.is_string() ? value.string() : to_json(value)) + "\n";
   }

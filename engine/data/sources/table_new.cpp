@@ -203,7 +203,7 @@ class NewRows {
     for (const Value& category : categories) known.emplace_back(category.string());
     return where(unknown.first_row, column["name"].string()) + ": training had no category " + shown(unknown.values) +
            ", only " + shown(known) + "; all features of the column are 0 in " + std::to_string(unknown.rows) + " of " +
-           std::to_string(csv_.rows()) + (csv_.rows() == 1 ? " row" : " rows");
+           counted(csv_.rows(), "row");
   }
 
   at::Tensor texts() const {

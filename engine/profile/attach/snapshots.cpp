@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/clock.h"
@@ -14,6 +15,9 @@ namespace trainlab {
 namespace {
 
 constexpr double look_every = 1;  // seconds
+// Seconds before the request that a trace has; twice those that are recorded, where these are more. Slow steps are kept
+// for hours (RecentWork), beside which nobody would find those that are recorded.
+constexpr double least_past = 60;
 
 // The figures of the whole process so far, as text.
 std::string speed_so_far_text(const Value& speed) {
@@ -57,6 +61,21 @@ void Snapshots::Tracing::step_began() {
 
 void Snapshots::Tracing::step_ended() noexcept {
   if (std::exchange(in_step, false)) recorder.ended(Phase::step, {});
+}
+
+Snapshots::Recording::Recording(SnapshotRequest asked, std::function<void()> wait)
+    : request(std::move(asked)),
+      past_end(steady_seconds() - std::max(least_past, 2 * request.seconds)),
+      timing(std::in_place, request.seconds, std::move(wait)) {
+  add_past();
+}
+
+void Snapshots::Recording::add_past() {
+  if (!request.has_trace) return;
+  const std::vector<PieceOfWork> more = recent_work().after(past_end);
+  if (more.empty()) return;
+  past.insert(past.end(), more.begin(), more.end());
+  past_end = more.back().end;
 }
 
 const TraceListener* Snapshots::Recording::listener() const {
@@ -137,7 +156,6 @@ void Snapshots::look(double now) {
 
 void Snapshots::begin(SnapshotRequest request) {
   recording_.emplace(std::move(request), subject_.wait);
-  if (recording_->request.has_trace) recording_->past = recent_work().after(0);
   if (!subject_.has_step_spans) recording_->step_began();
 }
 
@@ -165,8 +183,7 @@ void Snapshots::go_on(std::int64_t step, bool is_last) {
     now.steps = now.timing->steps.figures();
     now.timing.reset();
     if (now.request.has_trace && !is_last) {
-      const std::vector<PieceOfWork> more = recent_work().after(now.past.empty() ? 0 : now.past.back().end);
-      now.past.insert(now.past.end(), more.begin(), more.end());
+      now.add_past();
       now.tracing.emplace(now.past, subject_.samples, steady_seconds() + now.request.seconds);
       if (!subject_.has_step_spans) now.step_began();
       return;

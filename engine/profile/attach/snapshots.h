@@ -95,15 +95,17 @@ class Snapshots {
     bool in_step = false;
   };
   struct Recording {
-    Recording(SnapshotRequest asked, std::function<void()> wait)
-        : request(std::move(asked)), timing(std::in_place, request.seconds, std::move(wait)) {}
+    Recording(SnapshotRequest asked, std::function<void()> wait);
     SnapshotRequest request;
     std::function<void(const Value&)> take = {};  // where no file asks, and none answers
-    std::vector<PieceOfWork> past = {};           // of a trace: what came before the request
+    std::vector<PieceOfWork> past = {};           // of a trace: what the thread did before it begins
+    double past_end;                              // `past` has what ended until then, by steady_seconds()
     std::optional<Timing> timing;
     StepFigures steps = {};  // once they are timed
     std::optional<Tracing> tracing = {};
 
+    // Adds to `past` what has ended since, where a trace is wanted.
+    void add_past();
     // The listener that hears the spans of the thread now; null between the timing and the tracing, and after both.
     const TraceListener* listener() const;
     // A step, where the loop has no spans of steps.

@@ -126,10 +126,10 @@ std::string beside_text(const StagesBeside& stages) {
                         figure_text(stages.b.samples / stages.a.samples, 3), sample.median, sample.low, sample.high);
   }
   text += "\n" + where_text(stages) + "\n" + side_text("A", stages.a) + side_text("B", stages.b);
-  if (stages.speed) {
+  if (const std::optional<MedianInterval> speed = stages.speed()) {
     text += fmt::format("{:<16} {:.3f} ({:.3f} to {:.3f}) times as many with B; A {:.0f}, B {:.0f}\n", "samples/s",
-                        stages.speed->median, stages.speed->low, stages.speed->high,
-                        stages.a.samples / stages.a.step.median, stages.b.samples / stages.b.step.median);
+                        speed->median, speed->low, speed->high, stages.a.samples / stages.a.step.median,
+                        stages.b.samples / stages.b.step.median);
   }
   text += fmt::format("{:<16} {} pairs of short runs; 95 % intervals\n", "measured", stages.pairs);
 
@@ -153,11 +153,12 @@ std::string beside_text(const StagesBeside& stages) {
 }
 
 Value beside_value(const StagesBeside& stages) {
+  const std::optional<MedianInterval> speed = stages.speed();
   return Value::Map{{"kind", "profiles"},
                     {"status", "done"},
                     {"verdict", stages.verdict()},
                     {"ratio", stages.ratio.to_value()},
-                    {"speed_ratio", stages.speed ? stages.speed->to_value() : Value()},
+                    {"speed_ratio", speed ? speed->to_value() : Value()},
                     {"a", to_value(stages.a)},
                     {"b", to_value(stages.b)},
                     {"pairs", static_cast<std::int64_t>(stages.pairs)},

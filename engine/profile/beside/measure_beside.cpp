@@ -11,6 +11,7 @@
 #include "stage_profile.h"
 #include "steps/in_turns.h"
 #include "steps/repeat.h"
+#include "steps/scratch_folder.h"
 #include "tensor/types.h"
 
 namespace trainlab {
@@ -148,11 +149,6 @@ class Differences {
   std::map<std::string, std::size_t> places_;
 };
 
-// The samples of A's step over those of B's; nullopt where they are the same, or not known.
-std::optional<double> samples_of_a_over_b(double a, double b) {
-  return a > 0 && b > 0 && a != b ? std::optional(a / b) : std::nullopt;
-}
-
 // `begin`: seconds from the beginnings of both runs to their first steps.
 void measure_layers_beside(StagesBeside& result, Side& a, Side& b, double begin, const ProfileOptions& options) {
   const auto miss = [&](const std::string& why) { result.missing.push_back("layers: " + why); };
@@ -196,6 +192,7 @@ int rounds_for(double step, double seconds) {
 }  // namespace
 
 StagesBeside measure_beside(const StageBeside& given_a, const StageBeside& given_b, const ProfileOptions& options) {
+  ScratchFolder::remove_abandoned();
   Side a(given_a, options), b(given_b, options);
   double seconds = least_run_seconds;
   const auto measured = [&](Side& side) {
@@ -207,7 +204,7 @@ StagesBeside measure_beside(const StageBeside& given_a, const StageBeside& given
   const double step = std::max(step_of(first_a.steps), step_of(first_b.steps));
   const int rounds = rounds_for(step, options.seconds);
   seconds = run_seconds(rounds, options.seconds);
-  std::vector<double> steps_a, steps_b, ratios, speeds;
+  std::vector<double> steps_a, steps_b, ratios;
   const double samples_a = first_a.samples, samples_b = first_b.samples;
   Differences differences(samples_of_a_over_b(samples_a, samples_b));
   in_turns(
@@ -216,9 +213,6 @@ StagesBeside measure_beside(const StageBeside& given_a, const StageBeside& given
         steps_a.push_back(of_a.wall());
         steps_b.push_back(of_b.wall());
         ratios.push_back(of_b.wall() / of_a.wall());
-        if (samples_a > 0 && samples_b > 0) {
-          speeds.push_back(samples_b / of_b.wall() / (samples_a / of_a.wall()));
-        }
         differences.add(seconds_of(of_a), seconds_of(of_b));
       });
   StagesBeside result{.a = a.described(std::move(steps_a), samples_a),
@@ -226,7 +220,6 @@ StagesBeside measure_beside(const StageBeside& given_a, const StageBeside& given
                       .pairs = ratios.size(),
                       .ratio = median_interval(std::move(ratios)),
                       .parts = differences.parts()};
-  if (!speeds.empty()) result.speed = median_interval(std::move(speeds));
   measure_layers_beside(result, a, b, first_a.steps.begin_seconds + first_b.steps.begin_seconds, options);
   prepare_arithmetic(given_a.settings.threads);
   return result;

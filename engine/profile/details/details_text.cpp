@@ -3,6 +3,7 @@
 
 #include "core/number_or_nil.h"
 #include "core/trace.h"
+#include "core/words.h"
 #include "profile/details.h"
 #include "tensor/free_memory.h"
 
@@ -48,7 +49,7 @@ std::string roofs_text(const Measures& m, const ProfileDetails& details) {
   } else {
     text += and_then + "memory does not limit: the tensors of a step fit the L2 caches";
   }
-  text = fmt::format("{:<16} with {} thread{} {}\n", "roofs", details.threads, details.threads == 1 ? "" : "s", text);
+  text = fmt::format("{:<16} with {} {}\n", "roofs", counted(details.threads, "thread"), text);
   const std::string& why = details.machine->not_stored;
   return why.empty() ? text : text + fmt::format("{:<16} not kept for the next profile: {}\n", "", why);
 }

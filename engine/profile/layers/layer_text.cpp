@@ -4,6 +4,7 @@
 #include <map>
 
 #include "core/number_or_nil.h"
+#include "core/words.h"
 #include "profile/layers.h"
 #include "tensor/free_memory.h"
 
@@ -53,7 +54,7 @@ class OperatorLines {
         ++others;
       }
     }
-    if (others > 0) add(fmt::format("  {} other{}", others, others == 1 ? "" : "s"), rest);
+    if (others > 0) add("  " + counted(others, "other"), rest);
   }
 
   void blank() { text_ += '\n'; }

@@ -32,10 +32,14 @@ bool is_like(const std::string& name, const std::string& own) {
   return dash != std::string::npos && are_digits(process.substr(0, dash)) && are_digits(process.substr(dash + 1));
 }
 
-// Removes the folders of this user's processes that are there no more. Whatever else has such a name stays, a symbolic
-// link among it.
-void remove_abandoned(const fs::path& parent, const std::string& own) {
+fs::path next_name(const fs::path& parent) { return next_temporary(parent / "trainlab-profile"); }
+
+}  // namespace
+
+void ScratchFolder::remove_abandoned() {
   std::error_code ignored;
+  const fs::path parent = fs::temp_directory_path(ignored);
+  const std::string own = next_name(parent).filename().string();
   for (const fs::directory_entry& entry : fs::directory_iterator(parent, ignored)) {
     const fs::path& path = entry.path();
     struct stat status {};
@@ -45,17 +49,12 @@ void remove_abandoned(const fs::path& parent, const std::string& own) {
   }
 }
 
-}  // namespace
-
 ScratchFolder::ScratchFolder() {
   std::error_code failed;
   const fs::path parent = fs::temp_directory_path(failed);
   while (!failed) {
-    path_ = next_temporary(parent / "trainlab-profile");
-    if (::mkdir(path_.c_str(), S_IRWXU) == 0) {
-      remove_abandoned(parent, path_.filename().string());
-      return;
-    }
+    path_ = next_name(parent);
+    if (::mkdir(path_.c_str(), S_IRWXU) == 0) return;
     // A name that is taken was that of a killed process with the same number.
     if (errno != EEXIST) failed = {errno, std::generic_category()};
   }

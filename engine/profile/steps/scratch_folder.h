@@ -5,10 +5,13 @@
 
 namespace trainlab {
 
-// A new folder below the folder for temporary files, which is removed with the object. Such folders of measurements
-// that were killed are removed first. Raises Error{run}.
+// A new folder below the folder for temporary files, which is removed with the object. Raises Error{run}.
 class ScratchFolder {
  public:
+  // Removes such folders of this user's processes that are there no more. Whatever else has such a name stays, a
+  // symbolic link among it. Lists all temporary files, and so it is called before a measurement and never within one.
+  static void remove_abandoned();
+
   ScratchFolder();
   ~ScratchFolder();
   ScratchFolder(const ScratchFolder&) = delete;

@@ -39,9 +39,7 @@ ThreadFigures since(const ThreadFigures& before) {
   now.switches -= before.switches;
   now.process_cpu -= before.process_cpu;
   now.waited = combined(now.waited, before.waited, std::minus());
-  now.cores = combined(now.cores, before.cores, [](CoreSeconds one, CoreSeconds other) {
-    return CoreSeconds{.run = one.run - other.run, .others = one.others - other.others};
-  });
+  now.cores = combined(now.cores, before.cores, std::minus());
   return now;
 }
 
@@ -51,9 +49,7 @@ void add(ThreadFigures& all, const ThreadFigures& more) {
   all.switches += more.switches;
   all.process_cpu += more.process_cpu;
   all.waited = is_first ? more.waited : combined(all.waited, more.waited, std::plus());
-  all.cores = is_first ? more.cores : combined(all.cores, more.cores, [](CoreSeconds one, CoreSeconds other) {
-    return CoreSeconds{.run = one.run + other.run, .others = one.others + other.others};
-  });
+  all.cores = is_first ? more.cores : combined(all.cores, more.cores, std::plus());
 }
 
 }  // namespace trainlab

@@ -123,10 +123,7 @@ Measures measures_of(const Profile& profile) {
   if (steps.thread.seconds > 0) {
     m.run_queue = run_queue(steps.thread);
     m.cores_busy = steps.thread.process_cpu / steps.thread.seconds;
-    if (const std::optional<CoreSeconds>& had = steps.thread.cores) {
-      m.run_cores = had->run / steps.thread.seconds;
-      m.other_cores = cores_of_others(had->others, steps.thread.seconds);
-    }
+    if (const std::optional<CoreSeconds>& had = steps.thread.cores) m.core_use = core_use(*had, steps.thread.seconds);
   }
   if (steps.counted > 0) {
     double calls = 0, seconds = 0;

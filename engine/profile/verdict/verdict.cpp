@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 
-#include "run/core_use.h"
+#include "core/words.h"
 
 namespace trainlab {
 
@@ -67,12 +67,9 @@ double share_of(Bottleneck bottleneck, const Measures& measures) {
 
 std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
 
-// Why the training thread waits for a core, where this is known. While it waits, all usable cores are busy: if the run
-// and other work together had fewer, as where a container hides other work, nobody knows who had the cores.
+// Why the training thread waits for a core, where this is known.
 std::optional<WaitReasons> wait_reasons(const Measures& m) {
-  if (!m.run_queue || !m.run_cores || !m.other_cores) return std::nullopt;
-  if (*m.run_cores + *m.other_cores < *m.run_queue * m.cores) return std::nullopt;
-  return reasons_of_wait(*m.run_queue, *m.other_cores / m.cores);
+  return m.run_queue && m.core_use ? reasons_of_wait(*m.run_queue, *m.core_use) : std::nullopt;
 }
 
 bool is_contended(const Measures& m) {
@@ -85,7 +82,7 @@ std::string wait_evidence(const Measures& m) {
   const std::string wait = "The training thread could run and had no core " + percent(*m.run_queue) + " of the time";
   const std::optional<WaitReasons> reasons = wait_reasons(m);
   if (!reasons) return wait + "; who had the cores is unknown.";
-  const std::string others = fmt::format("other work had {:.1f} of {:.0f} cores", *m.other_cores, m.cores);
+  const std::string others = fmt::format("other work had {:.1f} of {:.0f} cores", m.core_use->others, m.cores);
   if (reasons->is_for_others()) return wait + ": " + others + ".";
   return wait + ": the run's own threads compete for the cores (" + others +
          "); fewer of them (--threads, loader.threads, workers) may be faster.";
@@ -156,7 +153,8 @@ constexpr std::array<const char*, 3> words{"low", "medium", "high"};
 std::string input_evidence(const Measures& m) {
   if (!m.limiting_stage.empty()) return "The slowest stage of the input is " + m.limiting_stage + ".";
   if (!m.cores_busy) return "";
-  const double all_busy = std::max(*m.cores_busy, m.run_cores.value_or(0) + m.other_cores.value_or(0));
+  const CoreUse use = m.core_use.value_or(CoreUse());
+  const double all_busy = std::max(*m.cores_busy, use.run + use.others);
   return fmt::format("The process kept {:.1f} of {:.0f} cores busy: {}.", *m.cores_busy, m.cores,
                      *m.cores_busy > 0.9 * m.cores ? "batches cost more CPU time than the machine has"
                      : all_busy > 0.9 * m.cores    ? "no core is left for more loader threads"
@@ -273,9 +271,9 @@ StepVerdict judge(const Measures& m) {
   if (m.steps < least_steps) {
     return {.confidence = "none",
             .plain = "too few steps",
-            .evidence = {fmt::format("Only {} step{} could be timed: at least {} are needed.", m.steps,
-                                     m.steps == 1 ? "" : "s", least_steps),
-                         "A longer training has more steps, and more --seconds time more of them."}};
+            .evidence = {
+                fmt::format("Only {} could be timed: at least {} are needed.", counted(m.steps, "step"), least_steps),
+                "A longer training has more steps, and more --seconds time more of them."}};
   }
   return is_contended(m) ? contention(m) : by_shares(m);
 }

@@ -15,10 +15,7 @@ namespace trainlab {
 
 namespace {
 
-std::string this_machine() {
-  const int cores = usable_cores();
-  return processor_name() + ", " + std::to_string(cores) + (cores == 1 ? " core" : " cores");
-}
+std::string this_machine() { return processor_name() + ", " + counted(usable_cores(), "core"); }
 
 // The texts that a request gives for parameters, by name.
 Value parameters_of(const Request& request) {

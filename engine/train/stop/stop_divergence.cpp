@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "core/value.h"
+#include "core/words.h"
 #include "stop_rule.h"
 
 namespace trainlab {
@@ -32,7 +33,7 @@ class Divergence final : public StopRule {
     bad_ = value > limit ? bad_ + 1 : 0;
     if (bad_ < checks_) return std::nullopt;
     return metric_.name() + " is " + number_text(value) + ", above " + number_text(limit) + " at " +
-           validations_text(bad_) + " in a row (best " + number_text(best_) + ")";
+           counted(bad_, "validation") + " in a row (best " + number_text(best_) + ")";
   }
 
   std::string at_not_finite(const std::string& metric, double) const override {

@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "core/value.h"
+#include "core/words.h"
 #include "stop_rule.h"
 
 namespace trainlab {
@@ -25,7 +26,7 @@ class Patience final : public StopRule {
     if (++bad_ < patience_) return std::nullopt;
     std::string reason = metric_.name() + " did not improve";
     if (min_delta_ > 0) reason += " by more than " + number_text(min_delta_);
-    reason += " in " + validations_text(bad_);
+    reason += " in " + counted(bad_, "validation");
     return best_ ? reason + " (best " + number_text(*best_) + ")" : reason + " (it was never finite)";
   }
 

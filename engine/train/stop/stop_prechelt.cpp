@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/value.h"
+#include "core/words.h"
 #include "stop_rule.h"
 
 namespace trainlab {
@@ -121,7 +122,7 @@ class GeneralizationQuotient final : public LossRule {
     count_ = 0;
     if (!stops) return std::nullopt;
     return above_text(loss_name(), value, least_) + ", while " + training_loss + " falls by " + in_tenths(falls) +
-           " per mille in " + validations_text(strip_);
+           " per mille in " + counted(strip_, "validation");
   }
 
   double above_;
@@ -154,7 +155,7 @@ class Rising final : public LossRule {
     before_ = value;
     if (rises_ < times_) return std::nullopt;
     return loss_name() + " rose " + std::to_string(rises_) + " times in a row from one strip of " +
-           validations_text(strip_) + " to the next";
+           counted(strip_, "validation") + " to the next";
   }
 
   std::int64_t times_, strip_;

@@ -24,6 +24,4 @@ double WatchedMetric::read(const Progress& progress) const {
   return placed([&] { return progress.metric(name_); });
 }
 
-std::string validations_text(std::int64_t n) { return std::to_string(n) + (n == 1 ? " validation" : " validations"); }
-
 }  // namespace trainlab

@@ -28,7 +28,4 @@ class WatchedMetric {
   std::string name_;
 };
 
-// "1 validation", "3 validations".
-std::string validations_text(std::int64_t n);
-
 }  // namespace trainlab

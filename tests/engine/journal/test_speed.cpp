@@ -34,10 +34,14 @@ class WaitingRun {
   void steps(SpeedMeter& meter, int begin, int end, double fetching = 0) {
     for (int step = begin; step < end; ++step) {
       waited_ += waits_;
-      cores_.run += run_ * usable_cores();
-      cores_.others += others_ * usable_cores();
+      pass(1);
       meter.stepped(step, step + fetching, step + 1, 1);
     }
+  }
+  // Seconds in which the run and other work have the cores.
+  void pass(double seconds) {
+    cores_.run += seconds * run_ * usable_cores();
+    cores_.others += seconds * others_ * usable_cores();
   }
 
  private:
@@ -190,6 +194,47 @@ TEST_CASE("who has the cores is found out over trainings that are each too short
   REQUIRE(heard.notes.size() == 1);
   CHECK(heard.notes.front().find("note: other work has the cores: for 40 %") == 0);
   CHECK(heard.total.take().for_others > 0);
+}
+
+TEST_CASE("a wait for a core is a share of the trainings, without the pauses between them") {
+  WaitingRun run(0.5, 0.7, 0.3);  // alone, its threads would wait for 0.29 of the time
+  Listening heard(run);
+  int now = 0;
+  for (int training = 0; training < 4; ++training) {
+    SpeedMeter meter = run.meter();
+    meter.begin(now, heard.total);
+    run.steps(meter, now, now + 6);
+    meter.end(now + 6, 0);
+    run.pass(4);
+    now += 10;
+  }
+  REQUIRE(heard.notes.size() == 1);
+  CHECK(heard.notes.front().find("note: the run has more threads than cores: for 50 %") == 0);
+}
+
+TEST_CASE("nobody knows who has the cores in trainings that are short beside the pauses between them") {
+  WaitingRun run(0.5, 0.7, 0.3);
+  Listening heard(run);
+  int now = 0;
+  for (int training = 0; training < 4; ++training) {
+    SpeedMeter meter = run.meter();
+    meter.begin(now, heard.total);
+    run.steps(meter, now, now + 6);
+    meter.end(now + 6, 0);
+    run.pass(94);
+    now += 100;
+  }
+  CHECK(heard.notes.empty());
+}
+
+TEST_CASE("a wait while cores were free by the kernel's figures has no note") {
+  WaitingRun run(0.4, 0.1, 0.05);
+  Listening heard(run);
+  SpeedMeter meter = run.meter();
+  meter.begin(0, heard.total);
+  run.steps(meter, 0, 30);
+  CHECK(heard.notes.empty());
+  CHECK(meter.figures(30, 0).to_value()["without_core"].number() == Approx(0.4));
 }
 
 TEST_CASE("where nobody knows who has the cores, nothing is told of them") {

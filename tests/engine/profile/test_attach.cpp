@@ -134,6 +134,27 @@ TEST_CASE("the trace of a snapshot begins with what the thread did before it was
   CHECK(before["forward"] <= 1);  // that of the first step whose operators are recorded
 }
 
+TEST_CASE("the trace of a snapshot leaves out what came long before it was asked") {
+  const TemporaryFolder folder;
+  const double now = steady_seconds();
+  for (const double seconds : {61.5, 30.0}) {
+    recent_work().add({.phase = Phase::commit, .begin = now - seconds, .fetched = now - seconds, .end = now - seconds});
+  }
+  ask_for_snapshot(folder.path(), {.id = "a1", .seconds = 0.02, .has_trace = true});
+  train_in(folder.path());
+  const Value trace = parse_json(read_file(snapshot_trace_path(folder.path(), "a1")), "trace");
+  std::vector<double> commits;  // in seconds
+  double last = 0;
+  for (const Value& event : trace["traceEvents"].list()) {
+    if (!event["ts"].is_number()) continue;
+    last = std::max(last, 1e-6 * event["ts"].number());
+    if (event["name"] == Value("commit")) commits.push_back(1e-6 * event["ts"].number());
+  }
+  REQUIRE_FALSE(commits.empty());
+  CHECK(last - std::ranges::min(commits) >= 30);
+  CHECK(last - std::ranges::min(commits) < 61.5);
+}
+
 TEST_CASE("a fit that ends before the snapshot does answers with the steps that it had") {
   const TemporaryFolder folder;
   ask_for_snapshot(folder.path(), {.id = "a1", .seconds = 1e4, .has_trace = true});

@@ -78,7 +78,6 @@ TEST_CASE("where steps have other numbers of samples, the time for a sample deci
   CHECK(stages.verdict() == "slower");
   stages.a.samples = 16;
   stages.b.samples = 64;
-  stages.speed = MedianInterval{.median = 2.2, .low = 2, .high = 2.5};
   CHECK(stages.verdict() == "faster");
   const auto part = [](const char* name, double difference, double for_samples) {
     return PartBeside{.name = name,
@@ -91,13 +90,19 @@ TEST_CASE("where steps have other numbers of samples, the time for a sample deci
   stages.layers = {part("loss", 0.1e-3, -0.1e-3)};
   CHECK(beside_text(stages).starts_with(
       "faster: a step of B takes 1.800 (1.700 to 1.900) times as long as one of A and has 4 times as many samples; a "
-      "sample takes 0.455 (0.400 to 0.500) times as long\n"
+      "sample takes 0.450 (0.425 to 0.475) times as long\n"
       "  The largest difference lies in forward: B takes 200 µs less for as many samples as a step of A has; a whole "
-      "step, 545 µs less.\n"
+      "step, 550 µs less.\n"
       "  Among the layers and other rows of both, loss differs most: B takes 100 µs less for as many samples as a step "
       "of A has.\n"));
+  CHECK(stages.speed()->median == Approx(1 / 0.45));
   stages.b.samples = 16;  // as many
   CHECK(stages.verdict() == "slower");
+  CHECK(stages.speed()->median == Approx(1 / 1.8));
+  stages.b.samples = 0;  // unknown
+  CHECK(stages.verdict() == "slower");
+  CHECK_FALSE(stages.differ_in_samples());
+  CHECK_FALSE(stages.speed());
 }
 
 TEST_CASE("two fits are measured in turns: pairs, parts of a step, layers by their paths") {
@@ -111,7 +116,7 @@ TEST_CASE("two fits are measured in turns: pairs, parts of a step, layers by the
   CHECK(stages.ratio.low <= stages.ratio.median);
   CHECK(stages.ratio.median <= stages.ratio.high);
   CHECK(stages.ratio.median > 0);
-  REQUIRE(stages.speed);
+  REQUIRE(stages.speed());
   CHECK(stages.missing == std::vector<std::string>{});
   for (const char* name : {"forward", "backward", "optimizer", "input"}) {
     const PartBeside* part = find(stages.parts, name);

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "core/files.h"
+#include "profile/beside.h"
 #include "profile/profile.h"
 #include "profile/record_memory.h"
 #include "steps/measure.h"
@@ -247,7 +248,15 @@ TEST_CASE("a measurement removes the folders of killed ones, and nothing else") 
     fs::create_directory(below / name);
     stay.insert(name);
   }
-  { const ScratchFolder folder; }
+  {
+    const ScratchFolder folder;  // as one for each short run of a measurement, which removes nothing
+    CHECK(fs::exists(killed));
+  }
+  const Options fit = parse_options(digits_fit(R"(, "steps": 20)"));
+  const RunSettings settings = cpu_settings();
+  const StageBeside side{.stage = fit, .settings = settings};
+  SECTION("the profile of a stage") { profiled(fit, 0.01); }
+  SECTION("two stages beside each other") { measure_beside(side, side, {.seconds = 0.1}); }
   std::set<std::string> left;
   for (const auto& entry : fs::directory_iterator(below)) left.insert(entry.path().filename().string());
   CHECK(left == stay);

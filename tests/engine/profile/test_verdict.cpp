@@ -9,6 +9,9 @@ namespace trainlab::verdict_test {
 
 namespace {
 
+// Those that the run and other work had of two cores.
+CoreUse cores(double run, double others) { return {.run = run, .others = others, .usable = 2}; }
+
 // Many steps on a quiet machine, all of whose time is in the forward and the backward pass.
 Measures quiet() {
   Measures m;
@@ -16,8 +19,8 @@ Measures quiet() {
   m.is_precise = true;
   m.shares = {.forward = 0.4, .backward = 0.6};
   m.run_queue = 0.01;
-  m.cores_busy = m.run_cores = 1.0;
-  m.other_cores = 0.1;
+  m.cores_busy = 1.0;
+  m.core_use = cores(1.0, 0.1);
   m.cores = 2;
   return m;
 }
@@ -125,8 +128,7 @@ TEST_CASE("arithmetic and memory are told apart by what limits the operators") {
 TEST_CASE("cores that other work has are the verdict before all others") {
   Measures m = with(&Shares::input, 0.5);
   m.run_queue = 0.3;
-  m.run_cores = 1.3;
-  m.other_cores = 0.7;
+  m.core_use = cores(1.3, 0.7);
   CHECK(name(m) == "contention");
   CHECK(judge(m).otherwise == Bottleneck::input);
   CHECK(judge(m).share == 0.3);
@@ -139,8 +141,8 @@ TEST_CASE("cores that other work has are the verdict before all others") {
 TEST_CASE("threads of the process that compete for the cores are no contention") {
   Measures m = with(&Shares::input, 0.5);
   m.run_queue = 0.6;
-  m.cores_busy = m.run_cores = 1.95;
-  m.other_cores = 0.05;
+  m.cores_busy = 1.95;
+  m.core_use = cores(1.95, 0.05);
   CHECK(name(m) == "input");
   CHECK(judge(m).otherwise == Bottleneck::input);
   CHECK(judge(m).confidence == "low");
@@ -148,31 +150,27 @@ TEST_CASE("threads of the process that compete for the cores are no contention")
   CHECK(says(judge(m), "fewer of them (--threads, loader.threads, workers) may be faster"));
   // Another process beside them that has as much as one of five threads.
   m.run_queue = 1 - 2.0 / 6;
-  m.run_cores = 2 * 5.0 / 6;
-  m.other_cores = 2 * 1.0 / 6;
+  m.core_use = cores(2 * 5.0 / 6, 2 * 1.0 / 6);
   CHECK(name(m) == "input");
   // Others that have less than half of the cores: each of the two is a reason to wait, and the own threads the larger.
   m.run_queue = 1 - 2.0 / 10;
-  m.run_cores = 2 * 6.0 / 10;
-  m.other_cores = 2 * 4.0 / 10;
+  m.core_use = cores(2 * 6.0 / 10, 2 * 4.0 / 10);
   CHECK(name(m) == "input");
   CHECK(says(judge(m), "own threads compete for the cores (other work had 0.8 of 2 cores)"));
   // Others that have most of the cores.
   m.run_queue = 1 - 2.0 / 12;
-  m.run_cores = 2 * 3.0 / 12;
-  m.other_cores = 2 * 9.0 / 12;
+  m.core_use = cores(2 * 3.0 / 12, 2 * 9.0 / 12);
   CHECK(name(m) == "contention");
 }
 
 TEST_CASE("where nobody knows who has the cores, it is not said that others have them") {
   Measures m = with(&Shares::input, 0.5);
   m.run_queue = 0.6;
-  m.other_cores.reset();
+  m.core_use.reset();
   CHECK(name(m) == "input");
   CHECK(says(judge(m), "had no core 60 % of the time; who had the cores is unknown."));
   // The thread waited though a core was free by these figures.
-  m.run_cores = 0.4;
-  m.other_cores = 0.1;
+  m.core_use = cores(0.4, 0.1);
   CHECK(name(m) == "input");
   CHECK(says(judge(m), "who had the cores is unknown"));
   CHECK(!says(judge(m), "compete"));
@@ -213,7 +211,7 @@ TEST_CASE("communication is taken from the optimizer's part") {
 TEST_CASE("the evidence of an input names the slowest stage, or whether cores are left") {
   Measures m = with(&Shares::input, 0.5);
   CHECK(says(judge(m), "cores are left for more loader threads"));
-  m.run_cores = 1.9;  // with other engines of the run
+  m.core_use = cores(1.9, 0.1);  // with other engines of the run
   CHECK(says(judge(m), "no core is left for more loader threads"));
   m.limiting_stage = "decoding";
   CHECK(says(judge(m), "The slowest stage of the input is decoding."));

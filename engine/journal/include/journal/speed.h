@@ -79,7 +79,8 @@ class SpeedTotal {
 
  private:
   struct CoreLook {
-    double at, without_core;
+    double at;                     // by the clock
+    double trained, without_core;  // seconds of all trainings until then
     CoreSeconds cores;
   };
   // Looks at who has the cores, between two looks at trainings that wait: the times of all processes are too dear for

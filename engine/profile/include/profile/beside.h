@@ -33,6 +33,12 @@ struct PartBeside {
   const std::optional<MedianInterval>& judged() const { return for_samples ? for_samples : difference; }
 };
 
+// The samples of A's step over those of B's; nullopt where they are as many, or where either number is not known. A
+// shorter step is not the faster training where they differ.
+inline std::optional<double> samples_of_a_over_b(double a, double b) {
+  return a > 0 && b > 0 && a != b ? std::optional(a / b) : std::nullopt;
+}
+
 struct StagesBeside {
   struct Side {
     std::string recipe = {}, note = {}, stage = {}, kind = {};
@@ -41,16 +47,18 @@ struct StagesBeside {
   };
   Side a, b;
   std::size_t pairs = 0;
-  MedianInterval ratio = {};                 // time of B's step divided by the time of A's
-  std::optional<MedianInterval> speed = {};  // B's samples a second divided by A's; absent where either is unknown
-  std::vector<PartBeside> parts = {};        // the parts of a step as in Shares, without the estimated launch gap
-  std::vector<PartBeside> layers = {};       // from further steps; in A's order, then rows that only B has
-  std::vector<std::string> missing = {};     // "layers: they are measured on the CPU"
+  MedianInterval ratio = {};              // time of B's step divided by the time of A's
+  std::vector<PartBeside> parts = {};     // the parts of a step as in Shares, without the estimated launch gap
+  std::vector<PartBeside> layers = {};    // from further steps; in A's order, then rows that only B has
+  std::vector<std::string> missing = {};  // "layers: they are measured on the CPU"
 
-  // Whether steps of the two have different numbers of samples: a shorter step is not the faster training then.
-  bool differ_in_samples() const { return speed && a.samples != b.samples; }
+  bool differ_in_samples() const { return samples_of_a_over_b(a.samples, b.samples).has_value(); }
   // The time of B's step divided by that of A's, or where the two differ in samples, the time of a sample.
-  MedianInterval judged() const { return differ_in_samples() ? speed->inverse(1) : ratio; }
+  MedianInterval judged() const { return ratio.times(samples_of_a_over_b(a.samples, b.samples).value_or(1)); }
+  // B's samples a second divided by A's; absent where either is unknown.
+  std::optional<MedianInterval> speed() const {
+    return a.samples > 0 && b.samples > 0 ? std::optional(judged().inverse(1)) : std::nullopt;
+  }
   // "equal" where judged() lies within 2 % of 1; else "slower" or "faster" where it leaves out 1; else "unclear".
   std::string verdict() const;
 };

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "run/core_use.h"
+
 namespace trainlab {
 
 // Parts of the wall time of a step, to which the validations and checkpoints that come between steps are added in
@@ -44,9 +46,8 @@ struct Measures {
 
   std::optional<double> run_queue;   // share of the time in which the training thread had no core to run on
   std::optional<double> cores_busy;  // cores that the process kept busy, on average
-  // The same of all engines of the run, and of other work (run/core_use.h).
-  std::optional<double> run_cores, other_cores;
-  double cores = 0;  // cores that the process may use
+  std::optional<CoreUse> core_use;   // of all engines of the run, and of other work
+  double cores = 0;                  // cores that the process may use
 
   std::optional<double> operators;         // calls of operators in a step
   std::optional<double> operator_seconds;  // mean time of a call in a step of the median length
