@@ -27,14 +27,13 @@ bool ended(const TrialFit& fit) { return is_finished(fit.summary) || fit.summary
 }  // namespace
 
 TrialFits::TrialFits(const StudyPlan& plan, const StageContext& context, SharedStudy& study, TrialPlans& plans,
-                     TrialWarnings& warnings, std::function<void()> reported)
+                     TrialWarnings& warnings, SpeedTotal& speed, std::function<void()> reported)
     : plan_(plan),
       context_(context),
       study_(study),
       plans_(plans),
       warnings_(warnings),
-      // The processes that help train such trials, too: the one that leads tells of them.
-      speed_(context.helps ? nullptr : context.say, words_while_training(context)),
+      speed_(speed),
       pruner_(plan.pruner()),
       reports_(plan, study, pruner_.get(), std::move(reported)) {}
 
@@ -337,6 +336,7 @@ void TrialFits::train(std::span<const Member> members, bool axis) {
     });
     open_ -= members.size();
   } catch (const LeaseLost&) {
+    speed_.take();  // the measurement of a trial is told with its end, which is another process's to tell
     throw;
   } catch (const Error& error) {
     members.front().second->measured.add(speed_.take());
@@ -366,6 +366,8 @@ void TrialFits::train(std::span<const Member> members, bool axis) {
 void TrialFits::train_again(std::span<const Member> members, bool axis) {
   if (members.empty()) return;
   for (const auto& [trial, fit] : members) {
+    // Rows without a checkpoint are those of a training that was lost; this one is only made apart.
+    if (CheckpointFolder::newest_step(fit->folder / "checkpoints") == 0) fs::remove(fit->folder / "metrics.jsonl");
     trial->trial->pruned.reset();
     trial->trial->judged = 0;
     for (const TrialFit& other : trial->fits) {

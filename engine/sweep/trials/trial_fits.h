@@ -16,9 +16,9 @@ namespace trainlab {
 // Used by the recipe's thread.
 class TrialFits {
  public:
-  // `reported` is called after each report of a trial.
+  // `speed`: of the stage. `reported` is called after each report of a trial.
   TrialFits(const StudyPlan& plan, const StageContext& context, SharedStudy& study, TrialPlans& plans,
-            TrialWarnings& warnings, std::function<void()> reported);
+            TrialWarnings& warnings, SpeedTotal& speed, std::function<void()> reported);
 
   // Writes the reports that wait to be written together. Raises as Reports::flush().
   void write_reports() { reports_.flush(); }
@@ -51,7 +51,7 @@ class TrialFits {
   SharedStudy& study_;
   TrialPlans& plans_;
   TrialWarnings& warnings_;
-  SpeedTotal speed_;
+  SpeedTotal& speed_;
   std::unique_ptr<Pruner> pruner_;
   Reports reports_;
   double fit_flops_ = 0;  // that a fit of the present trials may use
