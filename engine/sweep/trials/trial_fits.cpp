@@ -11,7 +11,6 @@
 #include "journal/checkpoint.h"
 #include "journal/disk_threads.h"
 #include "run/folder.h"
-#include "train/fit.h"
 #include "trials/trial_flops.h"
 #include "trials/trial_folder.h"
 #include "trials/trial_rows.h"
@@ -303,6 +302,13 @@ void TrialFits::run_alone(const Member& task) {
   }
 }
 
+const std::vector<JoinTrials>& TrialFits::joins(const Options& fit) {
+  if (!joins_.empty()) return joins_;
+  for (const FitAddition& addition : additions_of(fit))
+    if (addition.join_trials) joins_.push_back(addition.join_trials());
+  return joins_;
+}
+
 void TrialFits::train(std::span<const Member> members, bool axis) {
   const bool resumed =
       std::ranges::any_of(members, [](const Member& m) { return fs::exists(m.second->folder / "metrics.jsonl"); });
@@ -323,9 +329,7 @@ void TrialFits::train(std::span<const Member> members, bool axis) {
     const std::vector<Value> summaries = with_torch_errors([&] {
       const FitPlan& plan = *plans_.of(*members.front().second);
       FitCompany company{.observers = {}, .passes = {}, .speed = &speed_};
-      for (const FitAddition& addition : additions_of(plan.options)) {
-        if (addition.join_trials) addition.join_trials(plan, fits, axis, company);
-      }
+      for (const JoinTrials& join : joins(plan.options)) join(plan, fits, axis, company);
       if (plan_.addition().join_fits) plan_.addition().join_fits(plan, at_work(members), company);
       return run_fits(plan, fits, axis, company);
     });

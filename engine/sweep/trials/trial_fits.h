@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "train/fit.h"
 #include "trials/trial_end.h"
 
 namespace trainlab {
@@ -45,6 +46,8 @@ class TrialFits {
   void run_alone(const Member& task);
   void keep(const Member& member, Value summary, std::size_t members);
   void train_again(std::span<const Member> members, bool axis);
+  // The company that the additions to a fit have for trials.
+  const std::vector<JoinTrials>& joins(const Options& fit);
 
   const StudyPlan& plan_;
   const StageContext& context_;
@@ -54,6 +57,7 @@ class TrialFits {
   SpeedTotal& speed_;
   std::unique_ptr<Pruner> pruner_;
   Reports reports_;
+  std::vector<JoinTrials> joins_;
   double fit_flops_ = 0;  // that a fit of the present trials may use
   std::size_t open_ = 0;  // fits of the present trials that have not ended
 };
