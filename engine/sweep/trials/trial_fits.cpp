@@ -370,7 +370,7 @@ void TrialFits::train(std::span<const Member> members, bool axis) {
 void TrialFits::train_again(std::span<const Member> members, bool axis) {
   if (members.empty()) return;
   for (const auto& [trial, fit] : members) {
-    // Rows without a checkpoint are those of a training that was lost; this one is only made apart.
+    // Rows without a checkpoint are those of a training that was lost. This one begins anew because its stack is split.
     if (CheckpointFolder::newest_step(fit->folder / "checkpoints") == 0) fs::remove(fit->folder / "metrics.jsonl");
     trial->trial->pruned.reset();
     trial->trial->judged = 0;

@@ -11,6 +11,7 @@
 #include "support/fit_support.h"
 #include "support/overflowing_loss.h"
 #include "support/stand_in_device.h"
+#include "train/memory_prediction.h"
 #include "watch/health_watch.h"
 
 namespace trainlab::watch_test {
@@ -409,6 +410,15 @@ TEST_CASE("what no fix can remedy is told") {
     CHECK(kinds(summary) == "small_batch_statistics");
     CHECK(summary["fixes"].is_nil());
   }
+}
+
+TEST_CASE("the memory that is predicted for a stack has the samples of its watch") {
+  const Sick fit{.more = R"(, "epochs": 2)"};
+  const FitPlan watched = plan_fit(watched_fit(fit), test_settings());
+  const FitPlan plain = plan_fit(parse_options(text_of(fit)), test_settings());
+  const auto in_steps = [](const FitPlan& plan) { return predict_memory(plan, 4).memory.in_steps; };
+  // Of four members, float32: 1536 values of the first matrix and 240 of the second, at least 256 and 240 of them.
+  CHECK(in_steps(watched) - in_steps(plain) >= 4 * 4 * (256 + 240));
 }
 
 TEST_CASE("a watched fit computes the same as one that is not watched") {

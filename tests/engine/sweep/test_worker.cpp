@@ -422,6 +422,33 @@ TEST_CASE("no trial begins that would end too late by the trials of other proces
   CHECK(worker.study().study().trials().size() == 1);
 }
 
+TEST_CASE("what was measured of a trial that its process has lost counts for no other trial") {
+  prepare_devices();
+  prepare_arithmetic(1);
+  const TemporaryFolder folder;
+  const RunSettings settings = test_settings();
+  StageContext context = quiet_context(folder.path(), settings);
+  context.supervisor = "here:1";
+  const SweepPlan* planned = nullptr;
+  bool is_held = true;
+  const Events events{.validate = [&](std::int64_t) {
+    if (!std::exchange(is_held, false)) return;
+    const auto storage = find_home(*planned, context).place.open(waiting_of(context));
+    storage->open(planned->description(planned->study()));
+    storage->revoke_all_but("there:1");
+  }};
+  const SweepPlan plan(sweep(R"(, "trials": 1, "stack": false, "pruner": {"@": "pruner.median"})", events), settings);
+  planned = &plan;
+  std::string said;
+  context.say = [&said](const std::string& line) { said += line + "\n"; };
+  SpeedTotal speed(nullptr, {});
+  Worker worker(plan, context, speed, steady_seconds);
+  CHECK(worker.run() == Worker::End::complete);
+  CHECK_THAT(said, Catch::Contains("trial 0 is no longer leased to "));
+  // Of eight steps of 16 samples the attempt that was lost has left the checkpoint of the first.
+  CHECK(worker.study().stored(0).info["speed"]["samples"].integer() == 7 * 16);
+}
+
 TEST_CASE("the storage hears of a deadline that moves") {
   prepare_devices();
   prepare_arithmetic(1);
