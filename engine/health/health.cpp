@@ -1,7 +1,9 @@
 #include "health/health.h"
 
 #include <algorithm>
+#include <array>
 #include <memory>
+#include <optional>
 #include <set>
 
 #include "core/trace.h"
@@ -96,14 +98,8 @@ std::string missed(const FitPlan& plan) {
 void join_member(const FitPlan& plan, const std::shared_ptr<HealthWatch>& watch, FitMember& member) {
   member.observers.push_back(watch);
   Resumable part = watch->part();
-  // The verdicts on the trial whose checkpoint a clone begins with are about other parameters.
-  if (!member.context.clone_of.empty()) {
-    part.restore = [restore = part.restore](const Value& state, const NamedTensors& tensors) {
-      Value figures = state;
-      if (!state.is_nil()) figures.set("told", Value::List());
-      restore(figures, tensors);
-    };
-  }
+  // The verdicts and the figures of the trial whose checkpoint a clone begins with are about other parameters.
+  if (!member.context.clone_of.empty()) part.restore = {};
   member.parts.push_back(std::move(part));
   if (action_of(plan.options) == "stop") member.rules.push_back(std::make_shared<StopAtVerdict>(watch, std::nullopt));
   if (member.options.given("on") && member.options.child("on").given("health")) {
@@ -123,16 +119,37 @@ void join_loop(const FitPlan& plan, const std::shared_ptr<HealthWatch>& watch, F
 
 void join(const FitPlan& plan, FitMember& member, FitCompany& company) {
   const bool fixes = action_of(plan.options) == "fix";
-  const auto watch = std::make_shared<HealthWatch>(plan, run_facts(plan), member.context.say,
+  const auto watch = std::make_shared<HealthWatch>(plan, run_facts(plan, sample_facts(plan.data)), member.context.say,
                                                    fixes ? member.context.settings : nullptr);
   join_member(plan, watch, member);
   join_loop(plan, watch, company);
   if (fixes) member.rules.push_back(std::make_shared<StopAtVerdict>(watch, HealthKind::overfitting));
 }
 
+// The facts of the samples of the latest fits: reading samples takes longer than the training of a small trial, and
+// the trials of a study mostly share their data. The data itself is not kept.
+class LatestSamples {
+ public:
+  const SampleFacts& of(const DataParts& data) {
+    const std::array<std::shared_ptr<const void>, 4> parts{
+        data.train.data, data.train.rows, data.val ? data.val->data : nullptr, data.val ? data.val->rows : nullptr};
+    const auto is_same = [](const std::weak_ptr<const void>& known, const std::shared_ptr<const void>& part) {
+      return !known.owner_before(part) && !part.owner_before(known);
+    };
+    if (facts_ && std::ranges::equal(parts_, parts, is_same)) return *facts_;
+    std::ranges::copy(parts, parts_.begin());
+    return facts_.emplace(sample_facts(data));
+  }
+
+ private:
+  std::array<std::weak_ptr<const void>, 4> parts_;
+  std::optional<SampleFacts> facts_;
+};
+
 // The log says nothing of single trials: the summary of their stage counts the verdicts.
-void join_trials(const FitPlan& plan, std::span<FitMember> members, bool axis, FitCompany& company) {
-  RunFacts facts = run_facts(plan);
+void join_fits(const FitPlan& plan, const SampleFacts& samples, std::span<FitMember> members, bool axis,
+               FitCompany& company) {
+  RunFacts facts = run_facts(plan, samples);
   std::vector<std::shared_ptr<HealthWatch>> watches;
   for (FitMember& member : members) {
     if (!plan.step) facts.lr = learning_rate(member.options.child("optim"));
@@ -144,6 +161,17 @@ void join_trials(const FitPlan& plan, std::span<FitMember> members, bool axis, F
   const auto stack = std::make_shared<StackWatch>(plan, std::move(watches));
   company.observers.push_back(stack);
   company.passes.push_back(stack);
+}
+
+JoinTrials join_trials() {
+  return [latest = LatestSamples()](const FitPlan& plan, std::span<FitMember> members, bool axis,
+                                    FitCompany& company) mutable {
+    join_fits(plan, latest.of(plan.data), members, axis, company);
+  };
+}
+
+CompanyBytes bytes_of(const FitPlan& plan, std::size_t members) {
+  return members > 1 ? stacked_bytes(plan, members) : watched_bytes(plan);
 }
 
 }  // namespace
@@ -163,7 +191,7 @@ FitAddition health_addition() {
                         .function("function(run, verdict)")},
       .reads_gradients = true,
       .check = check,
-      .bytes = watched_bytes,
+      .bytes = bytes_of,
       .missed = missed,
       .join = join,
       .join_trials = join_trials};

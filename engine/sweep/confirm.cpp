@@ -202,7 +202,7 @@ void confirm(const SweepPlan& plan, const Worker& search, const StageContext& co
   const double of_training = std::max(longest, whole) / static_cast<double>(plan.terms().repeats);
   const ConfirmPlan confirming(plan, std::move(fits), of_training);
   const StageContext of_fits = context_of(context, search.used_seconds(), most_flops);
-  Worker worker(confirming, of_fits, search.clock());
+  Worker worker(confirming, of_fits, search.speed(), search.clock());
   const bool is_interrupted = worker.run() == Worker::End::interrupted;
   std::vector<Rated> all = rated(confirming, search.study(), worker.study(), of_fits.folder);
   sort(all, plan.objectives().front().maximize);
@@ -233,7 +233,8 @@ void help_to_confirm(const SweepPlan& plan, const StageContext& context) {
   if (chosen->fits.empty()) return;
   const ConfirmPlan confirming(plan, std::move(chosen->fits), 0);
   const StageContext of_fits = context_of(context, std::nullopt, chosen->most_flops);
-  Worker(confirming, of_fits, steady_seconds).run();
+  SpeedTotal speed(nullptr, {});  // the engine that owns the stage tells of such trainings
+  Worker(confirming, of_fits, speed, steady_seconds).run();
 }
 
 }  // namespace trainlab

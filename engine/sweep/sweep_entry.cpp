@@ -82,7 +82,9 @@ Value work_on(const StudyPlan& plan, const StageContext& context,
     };
   }
   if (plan.terms().trainings_at_end > 0) of_trials.most_flops *= 1 - plan.terms().share_at_end;
-  Worker worker(plan, of_trials, steady_seconds);
+  // The processes that help train such trials, too: the one that leads tells of them.
+  SpeedTotal speed_total(context.helps ? nullptr : context.say, words_while_training(context));
+  Worker worker(plan, of_trials, speed_total, steady_seconds);
   at_work = &worker;
   const Value::List resumes = context.helps ? Value::List() : resumed(context, worker.study());
   // Each worker has a trial at least.

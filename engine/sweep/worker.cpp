@@ -79,7 +79,7 @@ SharedStudy open_study(const StudyPlan& plan, const StageContext& context, const
           std::move(copy)};
 }
 
-Worker::Worker(const StudyPlan& plan, const StageContext& context, std::function<double()> seconds)
+Worker::Worker(const StudyPlan& plan, const StageContext& context, SpeedTotal& speed, std::function<double()> seconds)
     : plan_(plan),
       context_(context),
       home_(find_home(plan, context)),
@@ -87,7 +87,8 @@ Worker::Worker(const StudyPlan& plan, const StageContext& context, std::function
       study_(open_study(plan, context, home_)),
       keeper_(study_.storage()),
       plans_(plan, context, warnings_),
-      fits_(plan, context, study_, plans_, warnings_, [this] { reported(); }),
+      speed_(speed),
+      fits_(plan, context, study_, plans_, warnings_, speed, [this] { reported(); }),
       flops_(context.most_flops, plan.workers(), study_,
              [this](std::int64_t trial) { return planned_flops(plan_, study_, plans_, trial); }),
       progress_(plan, context, study_.study(), seconds, used_ ? used_->seconds() : 0),

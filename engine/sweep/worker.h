@@ -20,8 +20,9 @@ namespace trainlab {
 class Worker {
  public:
   // Opens the stage's study, or makes a new study. Error{usage} if the study has another space.
-  // `seconds`: the clock of its budget of time and of its lines about the progress.
-  Worker(const StudyPlan& plan, const StageContext& context, std::function<double()> seconds);
+  // `speed`: of all trainings of the stage, which may have several studies. `seconds`: the clock of its budget of time
+  // and of its lines about the progress.
+  Worker(const StudyPlan& plan, const StageContext& context, SpeedTotal& speed, std::function<double()> seconds);
 
   enum class End { complete, interrupted };
   // Raises Error{run} if more trials have failed than the stage allows, and errors that end the whole stage.
@@ -35,6 +36,7 @@ class Worker {
   // The time of the trials of all processes; those that this process has trained count by its own clock.
   const TrialSeconds& trial_seconds() const;
   const std::function<double()>& clock() const { return seconds_; }
+  SpeedTotal& speed() const { return speed_; }
 
  private:
   End work();
@@ -69,6 +71,7 @@ class Worker {
   LeaseKeeper keeper_;
   TrialWarnings warnings_;
   TrialPlans plans_;
+  SpeedTotal& speed_;
   TrialFits fits_;
   TrialFlops flops_;
   StudyProgress progress_;

@@ -18,8 +18,8 @@ CheckpointFolder checkpoints_of(const StageContext& context) {
 // Removes what the training has left after `step`; 0: all.
 void forget_after(const StageContext& context, std::int64_t step) {
   checkpoints_of(context).go_back(step);
-  const auto rows = context.folder / "metrics.jsonl";
-  if (step == 0 && std::filesystem::exists(rows)) truncate_file(rows, 0);
+  // Rows without a checkpoint are those of a training that was lost.
+  if (step == 0) std::filesystem::remove(context.folder / "metrics.jsonl");
 }
 
 // A process that was killed after it had recorded a fix may have left checkpoints with the fault.

@@ -10,14 +10,16 @@ from test_task_sweep import SLOW as SLOW_TASK
 from test_task_sweep import SWEEP as TASK_SWEEP
 from test_task_sweep import TASKS
 
-# A sweep of six trials, each of which waits for its transform for about two seconds.
+# A sweep of six trials and their confirmation by four trainings: each waits for its transform for more than a second.
 WAITS = """return lab.sweep {
   name = "s", space = { lr = lab.space.log(1e-3, 1e-1) }, metric = "val.loss", trials = 6,
+  confirm = { top = 2, seeds = 2 },
   build = function(hp)
     return lab.fit { name = "m", loss = "cross_entropy", epochs = 4, batch = 10, model = lab.nn.Linear(3),
       optim = lab.optim.SGD { lr = hp.lr },
       data = lab.data.blobs { samples = 60 }:split { val = 0.5 }:transform(function(batch)
-        for i = 1, 60000000 do end
+        local begin = os.clock()
+        repeat until os.clock() - begin > 0.1
         return batch
       end) }
   end }

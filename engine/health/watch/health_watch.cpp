@@ -215,15 +215,15 @@ void HealthWatch::take_loss(const StepFacts& facts) {
     return;
   }
   const double loss = host_number(facts.loss);
-  if (!std::isfinite(loss)) figures_.not_finite = find_origin(facts, names_);
-  add_loss(facts.step, loss);
+  add_loss(facts.step, loss, std::isfinite(loss) ? std::nullopt : std::optional(find_origin(facts, names_)));
 }
 
-void HealthWatch::add_loss(std::int64_t step, double loss) {
+void HealthWatch::add_loss(std::int64_t step, double loss, std::optional<NotFinite> origin) {
+  if (figures_.not_finite) return;
   if (std::isfinite(loss)) {
     figures_.losses.add(loss);
-  } else if (!figures_.not_finite) {
-    figures_.not_finite = not_finite_at(step);
+  } else {
+    figures_.not_finite = origin ? *std::move(origin) : not_finite_at(step);
   }
   if (figures_.not_finite || (step >= 16 && is_power_of_two(step))) look();
 }
@@ -277,11 +277,15 @@ void HealthWatch::look() {
     figures_.set_rate = set ? set->rate : unmeasured;
     figures_.set_at = set ? set->place : "";
   }
-  for (const std::string& line : take_back(told_, figures_)) say_(line);
+  for (const std::string& line : take_back(told_, figures_)) tell(line);
   for (const HealthVerdict& verdict : add_verdicts(told_, judge(figures_))) {
-    if (say_) say_(text_of(verdict));
+    tell(text_of(verdict));
     if (fixes_with_) unfixed_.push_back(verdict);
   }
+}
+
+void HealthWatch::tell(const std::string& line) const {
+  if (say_) say_(line);
 }
 
 }  // namespace trainlab

@@ -48,7 +48,8 @@ class HealthWatch final : public Observer, public LoopObserver, public GradientP
   // A StackWatch tells the members of a stack the steps that were done before the first, the loss of each step, finite
   // or not, and the figures of two steps. latest_rate(): the learning rate of the latest step that is measured.
   void begin(std::int64_t step);
-  void add_loss(std::int64_t step, double loss);
+  // `origin`: where a loss that is not finite came from, where that is known. Losses after that one say nothing.
+  void add_loss(std::int64_t step, double loss, std::optional<NotFinite> origin = std::nullopt);
   void add(const MeasuredStep& row) { figures_.add(row); }
   double latest_rate() const { return latest_rate_; }
   // Whether samples are read in this step: in the steps 0, 1, 2, 4, 8 … and in each 20th part of the run, where the
@@ -80,6 +81,7 @@ class HealthWatch final : public Observer, public LoopObserver, public GradientP
   void fetch();
   void stack_losses();
   void look();
+  void tell(const std::string& line) const;
 
   const FitPlan& plan_;
   std::function<void(const std::string&)> say_;

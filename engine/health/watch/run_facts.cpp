@@ -82,42 +82,45 @@ std::vector<std::size_t> sample_hashes(const Part& part) {
   return hashes;
 }
 
-void find_floor(const FitPlan& plan, const at::Tensor& labels, const std::vector<std::size_t>& hashes,
-                RunFacts& facts) {
-  const Part& train = plan.data.train;
+void find_floor(const FitPlan& plan, const at::Tensor& labels, const SampleFacts& samples, RunFacts& facts) {
   const bool reads_x_alone = plan.model && plan.model->columns() == std::vector<std::string>{"x"};
-  if (!labels.defined() || labels.numel() != train.size() || !reads_x_alone) return;
+  if (!labels.defined() || labels.numel() != plan.data.train.size() || !reads_x_alone) return;
   const std::int64_t* label = labels.const_data_ptr<std::int64_t>();
-  std::unordered_map<std::size_t, std::vector<std::int64_t>> by_sample;
-  for (std::size_t i = 0; i < hashes.size(); ++i) {
-    const std::int64_t one = label[spread(i, hashes.size(), train)];
-    if (one >= 0 && one < facts.classes) by_sample[hashes[i]].push_back(one);
-  }
   std::vector<std::vector<std::int64_t>> groups;
-  for (auto& [hash, all] : by_sample) {
+  for (const std::vector<std::int64_t>& places : samples.alike) {
+    std::vector<std::int64_t> all;
+    for (const std::int64_t place : places) {
+      if (label[place] >= 0 && label[place] < facts.classes) all.push_back(label[place]);
+    }
     if (all.size() > 1) groups.push_back(std::move(all));
   }
   std::ranges::sort(groups);  // the order of sums, and so their last digits, does not depend on the table
   facts.floor = label_floor(groups, facts.classes);
 }
 
-void compare_parts(const FitPlan& plan, const std::vector<std::size_t>& train, RunFacts& facts) {
-  if (!plan.data.val) return;
-  const std::vector<std::size_t> val = sample_hashes(*plan.data.val);
-  if (train.empty() || val.empty()) return;
-  std::unordered_map<std::size_t, std::int64_t> seen;
-  for (const std::size_t hash : train) ++seen[hash];
-  // Only copies of samples that are read are found, so the share found is scaled up.
-  const double read = static_cast<double>(train.size()) / static_cast<double>(plan.data.train.size());
-  const auto shared = std::ranges::count_if(val, [&](std::size_t hash) { return seen.contains(hash); });
-  const auto repeated = std::ranges::count_if(train, [&](std::size_t hash) { return seen[hash] > 3; });
-  facts.repeated = std::min(static_cast<double>(repeated) / static_cast<double>(train.size()) / read, 1.0);
-  facts.shared = shared < 3 ? 0 : std::min(static_cast<double>(shared) / static_cast<double>(val.size()) / read, 1.0);
-}
-
 }  // namespace
 
-RunFacts run_facts(const FitPlan& plan) {
+SampleFacts sample_facts(const DataParts& data) {
+  const std::vector<std::size_t> train = sample_hashes(data.train);
+  std::unordered_map<std::size_t, std::vector<std::int64_t>> places;
+  for (std::size_t i = 0; i < train.size(); ++i) places[train[i]].push_back(spread(i, train.size(), data.train));
+  SampleFacts facts;
+  const std::vector<std::size_t> val = data.val ? sample_hashes(*data.val) : std::vector<std::size_t>();
+  if (!train.empty() && !val.empty()) {
+    // Only copies of samples that are read are found, so the share found is scaled up.
+    const double read = static_cast<double>(train.size()) / static_cast<double>(data.train.size());
+    const auto shared = std::ranges::count_if(val, [&](std::size_t hash) { return places.contains(hash); });
+    const auto repeated = std::ranges::count_if(train, [&](std::size_t hash) { return places[hash].size() > 3; });
+    facts.repeated = std::min(static_cast<double>(repeated) / static_cast<double>(train.size()) / read, 1.0);
+    facts.shared = shared < 3 ? 0 : std::min(static_cast<double>(shared) / static_cast<double>(val.size()) / read, 1.0);
+  }
+  for (auto& [hash, all] : places) {
+    if (all.size() > 1) facts.alike.push_back(std::move(all));
+  }
+  return facts;
+}
+
+RunFacts run_facts(const FitPlan& plan, const SampleFacts& samples) {
   RunFacts facts{.total_steps = plan.length.total_steps, .batch = plan.loader.batch, .accumulate = plan.accumulate};
   if (!plan.step) {
     const Options optimizer = plan.options.child("optim");
@@ -129,10 +132,10 @@ RunFacts run_facts(const FitPlan& plan) {
   const KnownLoss loss = loss_of(plan);
   facts.is_never_negative = loss.is_never_negative;
   const at::Tensor labels = labels_of(plan);
-  const std::vector<std::size_t> hashes = sample_hashes(plan.data.train);
   count_labels(plan, loss, labels, facts);
-  if (is_plain_entropy(plan, loss)) find_floor(plan, labels, hashes, facts);
-  compare_parts(plan, hashes, facts);
+  if (is_plain_entropy(plan, loss)) find_floor(plan, labels, samples, facts);
+  facts.shared = samples.shared;
+  facts.repeated = samples.repeated;
   return facts;
 }
 

@@ -5,7 +5,9 @@
 #include <numeric>
 
 #include "core/statistics.h"
+#include "samples.h"
 #include "tensor/device.h"
+#include "tensor/dry_run.h"
 
 namespace trainlab {
 namespace {
@@ -13,6 +15,17 @@ namespace {
 constexpr std::int64_t most_stacked_values = 256;  // that are read of a matrix of each member
 
 }  // namespace
+
+CompanyBytes stacked_bytes(const FitPlan& plan, std::size_t members) {
+  if (!watches_steps(plan) || !plan.model) return {};
+  std::int64_t sample = 0;
+  for (const ParameterInfo& one : plan.model->parameters()) {
+    if (!one.trains || one.shape.size() < 2) continue;
+    const std::int64_t values = sampled_values(element_count(one.shape), most_stacked_values);
+    sample += block_bytes(static_cast<std::int64_t>(members * sizeof(float)) * values);
+  }
+  return {.in_step = sample, .in_pass = sample, .between = sample};
+}
 
 StackWatch::StackWatch(const FitPlan& plan, std::vector<std::shared_ptr<HealthWatch>> members)
     : members_(std::move(members)), is_synchronous_(device_at(plan.device).is_synchronous()) {

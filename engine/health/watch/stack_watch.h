@@ -11,6 +11,9 @@
 
 namespace trainlab {
 
+// The bytes of the samples of two steps.
+CompanyBytes stacked_bytes(const FitPlan& plan, std::size_t members);
+
 // On a device that computes behind the host it reads nothing: the watches see validations alone.
 class StackWatch final : public LoopObserver, public GradientPass {
  public:

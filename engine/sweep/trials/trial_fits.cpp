@@ -11,7 +11,6 @@
 #include "journal/checkpoint.h"
 #include "journal/disk_threads.h"
 #include "run/folder.h"
-#include "train/fit.h"
 #include "trials/trial_flops.h"
 #include "trials/trial_folder.h"
 #include "trials/trial_rows.h"
@@ -27,14 +26,13 @@ bool ended(const TrialFit& fit) { return is_finished(fit.summary) || fit.summary
 }  // namespace
 
 TrialFits::TrialFits(const StudyPlan& plan, const StageContext& context, SharedStudy& study, TrialPlans& plans,
-                     TrialWarnings& warnings, std::function<void()> reported)
+                     TrialWarnings& warnings, SpeedTotal& speed, std::function<void()> reported)
     : plan_(plan),
       context_(context),
       study_(study),
       plans_(plans),
       warnings_(warnings),
-      // The processes that help train such trials, too: the one that leads tells of them.
-      speed_(context.helps ? nullptr : context.say, words_while_training(context)),
+      speed_(speed),
       pruner_(plan.pruner()),
       reports_(plan, study, pruner_.get(), std::move(reported)) {}
 
@@ -304,6 +302,13 @@ void TrialFits::run_alone(const Member& task) {
   }
 }
 
+const std::vector<JoinTrials>& TrialFits::joins(const Options& fit) {
+  if (!joins_.empty()) return joins_;
+  for (const FitAddition& addition : additions_of(fit))
+    if (addition.join_trials) joins_.push_back(addition.join_trials());
+  return joins_;
+}
+
 void TrialFits::train(std::span<const Member> members, bool axis) {
   const bool resumed =
       std::ranges::any_of(members, [](const Member& m) { return fs::exists(m.second->folder / "metrics.jsonl"); });
@@ -324,9 +329,7 @@ void TrialFits::train(std::span<const Member> members, bool axis) {
     const std::vector<Value> summaries = with_torch_errors([&] {
       const FitPlan& plan = *plans_.of(*members.front().second);
       FitCompany company{.observers = {}, .passes = {}, .speed = &speed_};
-      for (const FitAddition& addition : additions_of(plan.options)) {
-        if (addition.join_trials) addition.join_trials(plan, fits, axis, company);
-      }
+      for (const JoinTrials& join : joins(plan.options)) join(plan, fits, axis, company);
       if (plan_.addition().join_fits) plan_.addition().join_fits(plan, at_work(members), company);
       return run_fits(plan, fits, axis, company);
     });
@@ -337,6 +340,7 @@ void TrialFits::train(std::span<const Member> members, bool axis) {
     });
     open_ -= members.size();
   } catch (const LeaseLost&) {
+    speed_.take();  // the measurement of a trial is told with its end, which is another process's to tell
     throw;
   } catch (const Error& error) {
     members.front().second->measured.add(speed_.take());
@@ -366,6 +370,8 @@ void TrialFits::train(std::span<const Member> members, bool axis) {
 void TrialFits::train_again(std::span<const Member> members, bool axis) {
   if (members.empty()) return;
   for (const auto& [trial, fit] : members) {
+    // Rows without a checkpoint are those of a training that was lost. This one begins anew because its stack is split.
+    if (CheckpointFolder::newest_step(fit->folder / "checkpoints") == 0) fs::remove(fit->folder / "metrics.jsonl");
     trial->trial->pruned.reset();
     trial->trial->judged = 0;
     for (const TrialFit& other : trial->fits) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "train/fit.h"
 #include "trials/trial_end.h"
 
 namespace trainlab {
@@ -16,9 +17,9 @@ namespace trainlab {
 // Used by the recipe's thread.
 class TrialFits {
  public:
-  // `reported` is called after each report of a trial.
+  // `speed`: of the stage. `reported` is called after each report of a trial.
   TrialFits(const StudyPlan& plan, const StageContext& context, SharedStudy& study, TrialPlans& plans,
-            TrialWarnings& warnings, std::function<void()> reported);
+            TrialWarnings& warnings, SpeedTotal& speed, std::function<void()> reported);
 
   // Writes the reports that wait to be written together. Raises as Reports::flush().
   void write_reports() { reports_.flush(); }
@@ -45,15 +46,18 @@ class TrialFits {
   void run_alone(const Member& task);
   void keep(const Member& member, Value summary, std::size_t members);
   void train_again(std::span<const Member> members, bool axis);
+  // The company that the additions to a fit have for trials.
+  const std::vector<JoinTrials>& joins(const Options& fit);
 
   const StudyPlan& plan_;
   const StageContext& context_;
   SharedStudy& study_;
   TrialPlans& plans_;
   TrialWarnings& warnings_;
-  SpeedTotal speed_;
+  SpeedTotal& speed_;
   std::unique_ptr<Pruner> pruner_;
   Reports reports_;
+  std::vector<JoinTrials> joins_;
   double fit_flops_ = 0;  // that a fit of the present trials may use
   std::size_t open_ = 0;  // fits of the present trials that have not ended
 };

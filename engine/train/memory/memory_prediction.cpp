@@ -148,13 +148,11 @@ std::int64_t bytes_of_averages(const FitPlan& plan) {
 
 std::int64_t bytes_of_best(const FitPlan& plan) { return plan.keep_best ? weight_bytes(plan) : 0; }
 
-// Fits that train side by side have no company.
 CompanyBytes company_bytes(const FitPlan& plan, std::size_t rows) {
   CompanyBytes all;
-  if (rows > 1) return all;
   for (const FitAddition& addition : additions_of(plan.options)) {
     if (!addition.bytes) continue;
-    const CompanyBytes one = addition.bytes(plan);
+    const CompanyBytes one = addition.bytes(plan, rows);
     all.in_step += one.in_step;
     all.in_pass += one.in_pass;
     all.between += one.between;

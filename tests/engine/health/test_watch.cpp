@@ -11,6 +11,8 @@
 #include "support/fit_support.h"
 #include "support/overflowing_loss.h"
 #include "support/stand_in_device.h"
+#include "train/memory_prediction.h"
+#include "watch/health_watch.h"
 
 namespace trainlab::watch_test {
 
@@ -33,15 +35,16 @@ struct Sick {
   std::string optim = R"({"@": "optim.SGD", "lr": 0.05, "momentum": 0.9})";
   std::string more = R"(, "epochs": 8)";
   int batch = 50;
+  std::string data = R"({"@": "data:split", "source": {"@": "data.digits"}, "train": 0.6, "val": 0.2, "seed": 7})";
   std::shared_ptr<Callable> loss = {};       // in place of the cross-entropy
   std::shared_ptr<Callable> on_health = {};  // the function on.health
 };
 
 std::string text_of(const Sick& sick) {
   return R"({"@": "fit", "name": "test",
-    "data": {"@": "data:split", "source": {"@": "data.digits"}, "train": 0.6, "val": 0.2, "seed": 7},
-    "model": {"@": "nn.Sequential", "layers": [{"@": "nn.Flatten"}, )" +
-         sick.layers + R"(, {"@": "nn.Linear", "out_features": 10}]}, "loss": )" +
+    "data": )" +
+         sick.data + R"(, "model": {"@": "nn.Sequential", "layers": [{"@": "nn.Flatten"}, )" + sick.layers +
+         R"(, {"@": "nn.Linear", "out_features": 10}]}, "loss": )" +
          (sick.loss ? R"({"@": "function", "index": 0})" : R"("cross_entropy")") + R"(, "on": )" +
          (sick.on_health ? R"({"health": {"@": "function", "index": 1}})" : "{}") + R"(, "batch": )" +
          std::to_string(sick.batch) + R"(, "optim": )" + sick.optim + sick.more + "}";
@@ -56,13 +59,14 @@ Options watched_fit(const Sick& sick) {
 }
 
 Value watch(const Sick& sick, std::vector<std::string>* said = nullptr, bool resumed = false,
-            const std::filesystem::path& folder = {}) {
+            const std::filesystem::path& folder = {}, const std::string& clone_of = "") {
   const TemporaryFolder temporary;
   const RunSettings settings = test_settings();
   const Options options = watched_fit(sick);
   const FitPlan plan = plan_fit(options, settings);
   FitMember member{.options = options,
                    .context = quiet_context(folder.empty() ? temporary.path() : folder, settings, resumed)};
+  member.context.clone_of = clone_of;
   if (said) member.context.say = [said](const std::string& line) { said->push_back(line); };
   FitCompany company;
   health_addition().join(plan, member, company);
@@ -79,12 +83,51 @@ Value fix(Sick sick, const std::filesystem::path& folder, const Value::List& fix
   const Options stage = watched_fit(sick);
   StageContext context = quiet_context(folder, settings, !fixes.empty());
   if (keep) context.keep_fixes = keep;
+  context.say_damage = [](const std::string& line) { FAIL("a fix is no damage: " << line); };
   return watched_registry().implementation<StageKind>(stage.entry()).prepare(stage, settings)(context);
+}
+
+// The validation loss of an epoch of 22 steps: it falls, rises, falls below its best, and rises again.
+double turning_at(std::int64_t epoch) {
+  const auto at = static_cast<double>(epoch);
+  return at < 8    ? 2 - 0.1 * at
+         : at < 16 ? 1.2 + 0.1 * (at - 8)
+         : at < 28 ? 2 - 0.14 * (at - 16)
+                   : 0.32 + 0.05 * (at - 28);
+}
+
+// The training loss is the cross-entropy.
+std::shared_ptr<Callable> turning_loss() {
+  return native([](Arguments arguments) -> Results {
+    const at::Tensor& out = object_at<TensorObject>(arguments, 0).tensor;
+    const at::Tensor y = object_at<BatchObject>(arguments, 1).columns.at("y");
+    const at::Tensor loss = out.log_softmax(-1).gather(1, y.unsqueeze(1)).neg().mean();
+    if (out.requires_grad()) return {std::make_shared<TensorObject>(loss)};
+    return {std::make_shared<TensorObject>(
+        at::full_like(loss, turning_at(object_at<RunHandle>(arguments, 2).step() / 22)))};
+  });
 }
 
 std::string kinds(const Value& summary) {
   std::string all;
   for (const Value& verdict : summary["health"].list()) all += (all.empty() ? "" : " ") + verdict["kind"].string();
+  return all;
+}
+
+// The fits as trials of a study, which train one after the other; the verdicts of each.
+std::vector<std::string> kinds_of_trials(std::initializer_list<Sick> trials) {
+  const JoinTrials join = health_addition().join_trials();
+  const RunSettings settings = test_settings();
+  std::vector<std::string> all;
+  for (const Sick& trial : trials) {
+    const TemporaryFolder folder;
+    const Options options = watched_fit(trial);
+    const FitPlan plan = plan_fit(options, settings);
+    FitMember member{.options = options, .context = quiet_context(folder.path(), settings)};
+    FitCompany company;
+    join(plan, {&member, 1}, false, company);
+    all.push_back(kinds(run_fits(plan, {&member, 1}, false, company).front()));
+  }
   return all;
 }
 
@@ -202,20 +245,7 @@ TEST_CASE("a rate that is far too high") {
 }
 
 TEST_CASE("on.health hears of overfitting that comes again after it was taken back, with and without a resume") {
-  constexpr std::int64_t steps = 22;  // of an epoch
-  // The validation loss falls, rises, falls below its best, and rises again; the training loss is the cross-entropy.
-  const auto turning = native([](Arguments arguments) -> Results {
-    const at::Tensor& out = object_at<TensorObject>(arguments, 0).tensor;
-    const at::Tensor y = object_at<BatchObject>(arguments, 1).columns.at("y");
-    const at::Tensor loss = out.log_softmax(-1).gather(1, y.unsqueeze(1)).neg().mean();
-    if (out.requires_grad()) return {std::make_shared<TensorObject>(loss)};
-    const auto epoch = static_cast<double>(object_at<RunHandle>(arguments, 2).step() / steps);
-    const double value = epoch < 8    ? 2 - 0.1 * epoch
-                         : epoch < 16 ? 1.2 + 0.1 * (epoch - 8)
-                         : epoch < 28 ? 2 - 0.14 * (epoch - 16)
-                                      : 0.32 + 0.05 * (epoch - 28);
-    return {std::make_shared<TensorObject>(at::full_like(loss, value))};
-  });
+  const std::shared_ptr<Callable> turning = turning_loss();
   const auto heard = [&](std::initializer_list<int> ends) {
     const TemporaryFolder folder;
     std::string all;
@@ -236,6 +266,57 @@ TEST_CASE("on.health hears of overfitting that comes again after it was taken ba
   INFO(whole);
   CHECK(std::ranges::count(whole, ';') == 2);
   CHECK(heard({14, 25, 27, 30, 50}) == whole);
+}
+
+TEST_CASE("overfitting of a trial is taken back without a word in the log") {
+  CHECK(kinds_of_trials({{.more = R"(, "epochs": 16)", .loss = turning_loss()}}).front() == "overfitting");
+  CHECK(kinds_of_trials({{.more = R"(, "epochs": 28)", .loss = turning_loss()}}).front().empty());
+}
+
+TEST_CASE("a member of a stack takes overfitting back without a word in the log") {
+  const Options options = watched_fit({.more = R"(, "epochs": 28)"});
+  const FitPlan plan = plan_fit(options, test_settings());
+  HealthWatch member(plan, {}, nullptr);
+  member.begin(0);
+  bool is_told = false;
+  for (std::int64_t epoch = 0; epoch < 28; ++epoch) {
+    const double loss = 2.0 / static_cast<double>(epoch + 1);
+    for (std::int64_t step = 22 * epoch; step < 22 * epoch + 22; ++step) member.add_loss(step, loss);
+    member.validated(
+        ValidationView{.step = 22 * epoch + 22, .metrics = {{"train.loss", loss}, {"val.loss", turning_at(epoch)}}});
+    is_told = is_told || !member.verdicts().empty();
+  }
+  CHECK(is_told);
+  CHECK(member.verdicts().empty());
+}
+
+TEST_CASE("losses after one that is not finite say nothing") {
+  const Options options = watched_fit({});
+  const FitPlan plan = plan_fit(options, test_settings());
+  HealthWatch member(plan, {}, nullptr);
+  member.begin(0);
+  for (std::int64_t step = 0; step < 30; ++step) member.add_loss(step, 2);
+  member.add_loss(30, std::nan(""));
+  const std::string then = to_json(*member.part().state());
+  for (std::int64_t step = 31; step < 80; ++step) member.add_loss(step, step % 2 == 0 ? 2 : std::nan(""));
+  CHECK(to_json(*member.part().state()) == then);
+}
+
+TEST_CASE("a trial of other data than the trial before is judged by its own") {
+  const Sick healthy;
+  const Sick leaking{.data =
+                         R"({"@": "data:append", "source": )" + healthy.data + R"(, "data": {"@": "data.digits"}})"};
+  CHECK(kinds_of_trials({healthy, leaking, healthy}) == std::vector<std::string>{"", "leakage", ""});
+}
+
+TEST_CASE("a clone is not judged by what its parent has shown at other parameters") {
+  const TemporaryFolder folder;
+  const std::string low = R"({"@": "optim.SGD", "lr": 0.00005, "momentum": 0.9})";
+  REQUIRE(kinds(watch({.optim = low, .more = R"(, "epochs": 8)"}, nullptr, false, folder.path())) == "rate_too_low");
+  const Sick clone{.more = R"(, "health": {"action": "stop"}, "epochs": 16)"};
+  const Value summary = watch(clone, nullptr, true, folder.path(), "trial 0");
+  CHECK(kinds(summary).empty());
+  CHECK(summary["status"] == Value("done"));
 }
 
 TEST_CASE("action stop ends the fit at a validation") {
@@ -329,6 +410,15 @@ TEST_CASE("what no fix can remedy is told") {
     CHECK(kinds(summary) == "small_batch_statistics");
     CHECK(summary["fixes"].is_nil());
   }
+}
+
+TEST_CASE("the memory that is predicted for a stack has the samples of its watch") {
+  const Sick fit{.more = R"(, "epochs": 2)"};
+  const FitPlan watched = plan_fit(watched_fit(fit), test_settings());
+  const FitPlan plain = plan_fit(parse_options(text_of(fit)), test_settings());
+  const auto in_steps = [](const FitPlan& plan) { return predict_memory(plan, 4).memory.in_steps; };
+  // Of four members, float32: 1536 values of the first matrix and 240 of the second, at least 256 and 240 of them.
+  CHECK(in_steps(watched) - in_steps(plain) >= 4 * 4 * (256 + 240));
 }
 
 TEST_CASE("a watched fit computes the same as one that is not watched") {

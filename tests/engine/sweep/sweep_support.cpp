@@ -89,7 +89,8 @@ std::string work(const Options& stage, const std::filesystem::path& folder,
   std::string said;
   context.supervisor = engine.supervisor;
   context.say = context.say_damage = [&](const std::string& line) { said += line + "\n"; };
-  Worker worker(plan, context, steady_seconds);
+  SpeedTotal speed(nullptr, {});
+  Worker worker(plan, context, speed, steady_seconds);
   worker.run();
   if (check) check(worker.study());
   return said;

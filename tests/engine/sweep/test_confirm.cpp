@@ -24,8 +24,8 @@ const std::string three = R"(, "stack": false, "confirm": {"top": 3, "seeds": 2}
 
 // The summary of a sweep in `folder`. `between` is called when the search has ended.
 Value searched(const Options& stage, const fs::path& folder, const std::function<void()>& between = {},
-               const std::function<double()>& clock = steady_seconds,
-               const std::function<double()>& seconds_left = {}) {
+               const std::function<double()>& clock = steady_seconds, const std::function<double()>& seconds_left = {},
+               SpeedTotal* total = nullptr) {
   prepare_devices();
   prepare_arithmetic(1);
   const RunSettings settings = test_settings();
@@ -33,7 +33,8 @@ Value searched(const Options& stage, const fs::path& folder, const std::function
   StageContext context = quiet_context(folder, settings);
   context.supervisor = "here:1";
   context.seconds_left = seconds_left;
-  Worker search(plan, context, clock);
+  SpeedTotal own(nullptr, {});
+  Worker search(plan, context, total ? *total : own, clock);
   search.run();
   Value summary = sweep_summary(plan, search.study(), search.stopped(), folder);
   if (between) between();
@@ -98,6 +99,17 @@ TEST_CASE("the best trials of a search are trained again on fresh seeds, and onl
     CHECK(fits.list()[i]["trial"] == Value(best[i % 3]));
     CHECK(fits.list()[i]["seed"] == Value(static_cast<std::int64_t>(i / 3 + 1)));
   }
+}
+
+TEST_CASE("the figures of speed that notes are about are those of the search and of its confirmation together") {
+  const TemporaryFolder folder;
+  SpeedTotal total([](const std::string&) {}, {});
+  const double at_begin = total.seconds_to_look();
+  double after_search = 0;
+  const auto between = [&] { after_search = total.seconds_to_look(); };
+  searched(sweep(R"(, "trials": 3)" + three), folder.path(), between, steady_seconds, {}, &total);
+  CHECK(after_search < at_begin);
+  CHECK(total.seconds_to_look() < after_search);
 }
 
 TEST_CASE("a trial that fails on a fresh seed is named after those that do not") {

@@ -123,7 +123,8 @@ TEST_CASE("a worker says how far its last stack has come") {
   watched = &sweep;
   prepare_devices();
   prepare_arithmetic(1);
-  Worker(sweep.plan, sweep.context, [&] { return sweep.now; }).run();
+  SpeedTotal speed(nullptr, {});
+  Worker(sweep.plan, sweep.context, speed, [&] { return sweep.now; }).run();
   const double end = sweep.now;
   std::vector<Line> alone;
   for (const Line& line : sweep.lines) {

@@ -70,6 +70,21 @@ TEST_CASE("a trial of a stack that raises fails alone, and the others end as if 
   });
 }
 
+TEST_CASE("trials of a stack that is split before its first checkpoint begin without a word of damage") {
+  const TemporaryFolder folder;
+  bool is_first = true;
+  const auto fail_once = [&is_first](std::int64_t) {
+    if (std::exchange(is_first, false)) throw run_error("the device was busy");
+  };
+  const auto check = [](const SharedStudy& study) {
+    CHECK(study.study().trials().count(TrialState::complete) == 4);
+    CHECK(study.stored(0).info["ran"] == Value("alone"));
+  };
+  const std::string said = work(sweep(R"(, "trials": 4, "stack": 8)", {.checkpoint = fail_once}), folder.path(), check);
+  CHECK_FALSE(is_first);
+  CHECK_THAT(said, !Catch::Contains("there is no checkpoint"));
+}
+
 TEST_CASE("the repeats of a trial end when all so far are worse than all of the best trial's") {
   const TemporaryFolder folder;
   work(sweep(R"(, "trials": 2, "seeds": 8, "stack": false, "enqueue": [{"lr": 0.5}, {"lr": 1e-6}])"), folder.path(),
@@ -321,7 +336,8 @@ TEST_CASE("the seconds of a process that was killed count in its budget of time"
     const SweepPlan plan(sweep(R"(, "time": "100 s", "stack": false)", events), settings);
     StageContext context = quiet_context(folder, settings);
     context.supervisor = supervisor;
-    Worker worker(plan, context, [&] { return now; });
+    SpeedTotal speed(nullptr, {});
+    Worker worker(plan, context, speed, [&] { return now; });
     CHECK(worker.run() == Worker::End::complete);
     CHECK(worker.stopped() == "its own time is used");
     CHECK(worker.study().study().trials().size() == 3);
@@ -346,7 +362,8 @@ TEST_CASE("a sweep ends in the time that its run gives it") {
     const SweepPlan plan(sweep(R"(, "trials": 9, "stack": false)" + more, events), settings);
     StageContext context = quiet_context(folder.path(), settings);
     context.seconds_left = [&now, until = now + seconds] { return until - now; };
-    Worker worker(plan, context, [&] { return now; });
+    SpeedTotal speed(nullptr, {});
+    Worker worker(plan, context, speed, [&] { return now; });
     CHECK(worker.run() == Worker::End::complete);
     CHECK(worker.stopped() == "the time budget is used");
     check(worker.study().study().trials());
@@ -396,12 +413,40 @@ TEST_CASE("no trial begins that would end too late by the trials of other proces
     before.end({{*lease, TrialState::complete, {1.0}, Value::Map{{"seconds", 40.0}}}});
   }
   context.seconds_left = [&now, until = now + 35] { return until - now; };
-  Worker worker(plan, context, [&] { return now; });
+  SpeedTotal speed(nullptr, {});
+  Worker worker(plan, context, speed, [&] { return now; });
   CHECK(worker.trial_seconds().longest == 40);
   CHECK(worker.trial_seconds().whole == 40);
   CHECK(worker.run() == Worker::End::complete);
   CHECK(worker.stopped() == "the time budget is used");
   CHECK(worker.study().study().trials().size() == 1);
+}
+
+TEST_CASE("what was measured of a trial that its process has lost counts for no other trial") {
+  prepare_devices();
+  prepare_arithmetic(1);
+  const TemporaryFolder folder;
+  const RunSettings settings = test_settings();
+  StageContext context = quiet_context(folder.path(), settings);
+  context.supervisor = "here:1";
+  const SweepPlan* planned = nullptr;
+  bool is_held = true;
+  const Events events{.validate = [&](std::int64_t) {
+    if (!std::exchange(is_held, false)) return;
+    const auto storage = find_home(*planned, context).place.open(waiting_of(context));
+    storage->open(planned->description(planned->study()));
+    storage->revoke_all_but("there:1");
+  }};
+  const SweepPlan plan(sweep(R"(, "trials": 1, "stack": false, "pruner": {"@": "pruner.median"})", events), settings);
+  planned = &plan;
+  std::string said;
+  context.say = [&said](const std::string& line) { said += line + "\n"; };
+  SpeedTotal speed(nullptr, {});
+  Worker worker(plan, context, speed, steady_seconds);
+  CHECK(worker.run() == Worker::End::complete);
+  CHECK_THAT(said, Catch::Contains("trial 0 is no longer leased to "));
+  // Of eight steps of 16 samples the attempt that was lost has left the checkpoint of the first.
+  CHECK(worker.study().stored(0).info["speed"]["samples"].integer() == 7 * 16);
 }
 
 TEST_CASE("the storage hears of a deadline that moves") {
@@ -434,7 +479,8 @@ TEST_CASE("the storage hears of a deadline that moves") {
   context.seconds_left = [&left] { return left; };
   at_work = &context;
   planned = &plan;
-  Worker worker(plan, context, steady_seconds);
+  SpeedTotal speed(nullptr, {});
+  Worker worker(plan, context, speed, steady_seconds);
   CHECK(worker.run() == Worker::End::complete);
   CHECK(over == std::vector<bool>{true, false});
 }

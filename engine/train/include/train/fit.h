@@ -66,6 +66,10 @@ struct CompanyBytes {
   std::int64_t between = 0;  // between two steps
 };
 
+// Company for fits that a sweep or an ensemble builds, those that train together; see run_fits().
+using JoinTrials =
+    std::function<void(const FitPlan& plan, std::span<FitMember> members, bool axis, FitCompany& company)>;
+
 // The additions of a room above `train` to each lab.fit: options, and company for the fit.
 struct FitAddition {
   std::vector<Option> options;
@@ -75,16 +79,16 @@ struct FitAddition {
   bool reads_gradients = false;
   // Raises Error{recipe} for options that do not fit the plan. May be null.
   std::function<void(const FitPlan& plan)> check = {};
-  // May be null: the company holds no tensors.
-  std::function<CompanyBytes(const FitPlan& plan)> bytes = {};
+  // For fits that train side by side, of them all. May be null: the company holds no tensors.
+  std::function<CompanyBytes(const FitPlan& plan, std::size_t members)> bytes = {};
   // A warning where the options of a fit that a sweep or an ensemble builds ask for something that is not done there;
   // empty where they do not. May be null.
   std::function<std::string(const FitPlan& plan)> missed = {};
   // Called after the plan was made, before a fit begins that is a stage by itself.
   std::function<void(const FitPlan& plan, FitMember& member, FitCompany& company)> join;
-  // The same for fits that a sweep or an ensemble builds, those that train together; see run_fits(). May be null.
-  std::function<void(const FitPlan& plan, std::span<FitMember> members, bool axis, FitCompany& company)> join_trials =
-      {};
+  // The same for the fits that a process trains of a sweep or an ensemble: called before the first of them. What it
+  // returns may keep what they share, and is called for one training after the other. May be null.
+  std::function<JoinTrials()> join_trials = {};
   // StageKind::publish() of a fit; returns a line, or an empty text. May be null.
   std::function<std::string(const Value& summary, const std::filesystem::path& run)> publish = {};
 };
