@@ -767,8 +767,8 @@ end }
         self.end(running, 143)
         self.assertEqual(self.snapshot_files(run), [])
         told = self.attach(run, code=2)
-        self.assert_said(told, "--attach: the run in runs/r/001 was left with status interrupted, and no process trains "
-                               "it now", "trainlab resume runs/r/001")
+        self.assert_said(told, "--attach: the run in runs/r/001 was left with status interrupted, and no process "
+                               "trains it now", "trainlab resume runs/r/001")
 
     def test_attached_to_a_run_that_trains_no_more(self):
         self.recipe(epochs="3", more='  on = { validate = function(run) error("oh") end },\n')

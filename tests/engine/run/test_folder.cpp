@@ -154,7 +154,7 @@ TEST_CASE("no run begins within another one") {
 
   // A file of this name may be another program's.
   write_atomic(base / "manifest.toml", "[package]\n");
-  CHECK(RunFolder::allocate(base, "digits").path() == base / "runs/digits/003");
+  CHECK(RunFolder::allocate(base, "digits").path() == base / "runs/digits/002");
 }
 
 TEST_CASE("folders that are refused") {
@@ -218,6 +218,7 @@ TEST_CASE("a run is found by its folder and by that of a stage") {
 TEST_CASE("the hint of a damaged file names the run in which the file lies") {
   const fs::path base = empty_folder("damaged");
   fs::create_directories(base / "my run/stages/search");
+  fs::create_directories(base / "my run/recipe");
   write_manifest(base / "my run", {});
   const std::string go_on =
       "put the file back from a copy, then go on: trainlab resume '" + (base / "my run").string() + "'";
