@@ -313,7 +313,7 @@ TEST_CASE("a clone is not judged by what its parent has shown at other parameter
   const TemporaryFolder folder;
   const std::string low = R"({"@": "optim.SGD", "lr": 0.00005, "momentum": 0.9})";
   REQUIRE(kinds(watch({.optim = low, .more = R"(, "epochs": 8)"}, nullptr, false, folder.path())) == "rate_too_low");
-  const Sick clone{.more = R"(, "health": {"action": "stop"}, "epochs": 16)"};
+  const Sick clone{.more = R"(, "health": {"action": "stop"}, "epochs": 10)"};
   const Value summary = watch(clone, nullptr, true, folder.path(), "trial 0");
   CHECK(kinds(summary).empty());
   CHECK(summary["status"] == Value("done"));
