@@ -417,7 +417,7 @@ TEST_CASE("the memory that is predicted for a stack has the samples of its watch
   const FitPlan watched = plan_fit(watched_fit(fit), test_settings());
   const FitPlan plain = plan_fit(parse_options(text_of(fit)), test_settings());
   const auto in_steps = [](const FitPlan& plan) { return predict_memory(plan, 4).memory.in_steps; };
-  // Of four members, float32: 1536 values of the first matrix and 240 of the second, at least 256 and 240 of them.
+  // Four members, float32: 1536 values of the first matrix and 240 of the second, at least 256 and 240 of them.
   CHECK(in_steps(watched) - in_steps(plain) >= 4 * 4 * (256 + 240));
 }
 

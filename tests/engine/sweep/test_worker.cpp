@@ -445,7 +445,7 @@ TEST_CASE("what was measured of a trial that its process has lost counts for no 
   Worker worker(plan, context, speed, steady_seconds);
   CHECK(worker.run() == Worker::End::complete);
   CHECK_THAT(said, Catch::Contains("trial 0 is no longer leased to "));
-  // Of eight steps of 16 samples the attempt that was lost has left the checkpoint of the first.
+  // The attempt that was lost has left the checkpoint of the first of eight steps, with 16 samples each.
   CHECK(worker.study().stored(0).info["speed"]["samples"].integer() == 7 * 16);
 }
 
