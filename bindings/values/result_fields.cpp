@@ -125,7 +125,7 @@ void of_trainings(Registry& registry) {
   registry.add(
       Entry("result.speed", "field",
             "Of a fit or a task: how fast it was and where its time went, in the process that ended it. Trials of a "
-            "stack have the figures of their stack. Of a sweep or an ensemble: of all its trainings, in all processes")
+            "stack have the figures of their stack. Of a sweep or an ensemble: of all its trainings, in all processes.")
           .with(Option("step_seconds", "`median` and `p95` of the seconds of a step, its wait for data included").any())
           .with(Option("shares",
                        "shares of the time: `training`, `input` (steps that wait for data), `evaluation` (on the "

@@ -94,7 +94,7 @@ std::string missed(const FitPlan& plan) {
   return "health.action = \"fix\" only tells in trials: a trial with a remedy would be one of other parameters";
 }
 
-// What concerns one fit, be it a stage or one of several trials.
+// The watch joins one fit, which is a stage by itself or one of several trials.
 void join_member(const FitPlan& plan, const std::shared_ptr<HealthWatch>& watch, FitMember& member) {
   member.observers.push_back(watch);
   Resumable part = watch->part();
@@ -110,7 +110,7 @@ void join_member(const FitPlan& plan, const std::shared_ptr<HealthWatch>& watch,
   }
 }
 
-// What concerns the loop of a fit that trains without others.
+// The watch joins the loop of a fit that trains without others.
 void join_loop(const FitPlan& plan, const std::shared_ptr<HealthWatch>& watch, FitCompany& company) {
   if (!watches_steps(plan)) return;
   company.observers.push_back(watch);

@@ -42,7 +42,7 @@ struct Rule {
   Finding (*find)(const HealthFigures&);
   Kinds symptoms;
   std::string_view own_name = {};  // of a rule whose kind has another rule too
-  // What the later course of the run says against a verdict of the rule; null where a verdict stays.
+  // Returns the reason for which the later course of the run refutes a verdict of the rule; null where a verdict stays.
   std::optional<std::string> (*refute)(const HealthVerdict&, const HealthFigures&) = nullptr;
 
   std::string_view name() const { return own_name.empty() ? name_of(kind) : own_name; }

@@ -128,7 +128,7 @@ std::vector<SpeedNote> speed_notes(const SpeedFigures& figures, const SpeedWords
     notes.push_back({SpeedNote::Cause::cores,
                      (others ? "other work has the cores: for " : "the run has more threads than cores: for ") +
                          whole_percent(without) + " of the time the training was ready to go on and waited for a core" +
-                         (others ? "" : "; fewer of them (--threads, loader.threads, workers) may be faster") +
+                         (others ? "" : std::string("; ") + fewer_threads) +
                          said_by("; what its steps wait for is said by: ", words.on_cores)});
   }
   return notes;

@@ -32,8 +32,8 @@ Finding find_noisy_gradients(const HealthFigures& figures);
 
 // Rules for the course of the run, in rules_course.cpp.
 Finding find_overfitting(const HealthFigures& figures);
-// What speaks against a verdict of overfitting: since then the validation loss has fallen below its best before, by
-// more than 2 standard errors, and the figures do not show overfitting now.
+// The reason for which a verdict of overfitting no longer holds: since then the validation loss has fallen below its
+// best before, by more than 2 standard errors, and the figures do not show overfitting now.
 std::optional<std::string> refute_overfitting(const HealthVerdict& verdict, const HealthFigures& figures);
 Finding find_underfitting(const HealthFigures& figures);
 Finding find_plateau(const HealthFigures& figures);

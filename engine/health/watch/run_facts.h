@@ -9,7 +9,7 @@
 
 namespace trainlab {
 
-// What the samples of a data set tell, whatever their labels.
+// Facts that the samples of a data set tell, whatever the run does with them.
 struct SampleFacts {
   // For each sample that was found more than once in the training part, its places there.
   std::vector<std::vector<std::int64_t>> alike = {};

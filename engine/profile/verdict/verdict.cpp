@@ -84,8 +84,7 @@ std::string wait_evidence(const Measures& m) {
   if (!reasons) return wait + "; who had the cores is unknown.";
   const std::string others = fmt::format("other work had {:.1f} of {:.0f} cores", m.core_use->others, m.cores);
   if (reasons->is_for_others()) return wait + ": " + others + ".";
-  return wait + ": the run's own threads compete for the cores (" + others +
-         "); fewer of them (--threads, loader.threads, workers) may be faster.";
+  return wait + ": the run's own threads compete for the cores (" + others + "); " + fewer_threads + ".";
 }
 
 struct Kind {

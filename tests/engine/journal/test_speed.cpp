@@ -12,10 +12,6 @@ namespace {
 
 double share(const Value& speed, const char* name) { return speed["shares"][name].number(); }
 
-}  // namespace
-
-namespace {
-
 SpeedMeter::CoreWait unknown() {
   return [] { return std::optional<double>(); };
 }
@@ -60,6 +56,19 @@ struct Listening {
   std::vector<std::string> notes;
   SpeedTotal total;
 };
+
+// Trainings of `steps` seconds each, one after the other, with pauses of as many seconds between them.
+void train(WaitingRun& run, Listening& heard, int trainings, int steps, int pause) {
+  int now = 0;
+  for (int training = 0; training < trainings; ++training) {
+    SpeedMeter meter = run.meter();
+    meter.begin(now, heard.total);
+    run.steps(meter, now, now + steps);
+    meter.end(now + steps, 0);
+    run.pass(pause);
+    now += steps + pause;
+  }
+}
 
 }  // namespace
 
@@ -185,12 +194,7 @@ TEST_CASE("threads of the run that compete for the cores are not called other wo
 TEST_CASE("who has the cores is found out over trainings that are each too short for it") {
   WaitingRun run(0.4, 0.5, 0.5);
   Listening heard(run);
-  for (int training = 0; training < 8; ++training) {
-    SpeedMeter meter = run.meter();
-    meter.begin(3 * training, heard.total);
-    run.steps(meter, 3 * training, 3 * training + 3);
-    meter.end(3 * training + 3, 0);
-  }
+  train(run, heard, 8, 3, 0);
   REQUIRE(heard.notes.size() == 1);
   CHECK(heard.notes.front().find("note: other work has the cores: for 40 %") == 0);
   CHECK(heard.total.take().for_others > 0);
@@ -199,15 +203,7 @@ TEST_CASE("who has the cores is found out over trainings that are each too short
 TEST_CASE("a wait for a core is a share of the trainings, without the pauses between them") {
   WaitingRun run(0.5, 0.7, 0.3);  // alone, its threads would wait for 0.29 of the time
   Listening heard(run);
-  int now = 0;
-  for (int training = 0; training < 4; ++training) {
-    SpeedMeter meter = run.meter();
-    meter.begin(now, heard.total);
-    run.steps(meter, now, now + 6);
-    meter.end(now + 6, 0);
-    run.pass(4);
-    now += 10;
-  }
+  train(run, heard, 4, 6, 4);
   REQUIRE(heard.notes.size() == 1);
   CHECK(heard.notes.front().find("note: the run has more threads than cores: for 50 %") == 0);
 }
@@ -215,15 +211,7 @@ TEST_CASE("a wait for a core is a share of the trainings, without the pauses bet
 TEST_CASE("nobody knows who has the cores in trainings that are short beside the pauses between them") {
   WaitingRun run(0.5, 0.7, 0.3);
   Listening heard(run);
-  int now = 0;
-  for (int training = 0; training < 4; ++training) {
-    SpeedMeter meter = run.meter();
-    meter.begin(now, heard.total);
-    run.steps(meter, now, now + 6);
-    meter.end(now + 6, 0);
-    run.pass(94);
-    now += 100;
-  }
+  train(run, heard, 4, 6, 94);
   CHECK(heard.notes.empty());
 }
 

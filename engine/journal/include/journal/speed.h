@@ -23,7 +23,7 @@ namespace trainlab {
 // where the kernel does not.
 std::optional<double> seconds_without_core();
 
-// What a note about trainings says beside its figures.
+// The commands that notes about trainings name beside their figures.
 struct SpeedWords {
   std::string on_input = {}, on_cores = {};  // the commands that tell the user more; empty: there is none
 };
@@ -31,12 +31,13 @@ struct SpeedWords {
 SpeedWords words_while_training(const StageContext& stage);
 SpeedWords words_at_end(const StageContext& stage);
 
-// What trainings have measured. Seconds of wall time add up over trainings, also over those that ran side by side.
+// The figures of one training, or of several. Seconds of wall time add up over trainings, also over those that ran side
+// by side.
 struct SpeedFigures {
   double wall = 0;                                                 // seconds
   double training = 0, input = 0, evaluation = 0, checkpoint = 0;  // seconds of these
   double without_core = 0;                                         // seconds; NaN where the system does not tell
-  // Those of `without_core` of which the reason was looked at: other work had the cores, or the run itself.
+  // The seconds of `without_core` whose reason is known: other work had the cores, or the run's own threads.
   double for_others = 0, for_own = 0;
   std::int64_t samples = 0;
   std::int64_t peak_memory = 0;  // bytes, the most of one process

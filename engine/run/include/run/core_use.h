@@ -35,6 +35,9 @@ struct WaitReasons {
   bool is_for_others() const { return for_others > for_own; }
 };
 
+// What to do where the run's own threads compete for the cores, for the end of a sentence that names these threads.
+constexpr const char* fewer_threads = "fewer of them (--threads, loader.threads, workers) may be faster";
+
 // Divides the share `waited` of the time in which a thread could run and had no core. A fair scheduler gives each of n
 // threads that could run on C cores C / n of a core, so that a thread waits for 1 - C / n of the time. If o of the n
 // are other work, it has the share o / n of the cores; so the run's own n - o threads alone would wait for

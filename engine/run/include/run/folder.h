@@ -69,8 +69,8 @@ std::optional<std::string> holder(const std::filesystem::path& run);
 // run, runs/NAME/latest (run/latest.h).
 void check_outside_runs(const std::filesystem::path& folder);
 
-// The run in whose folder a file or a folder lies, by the nearest manifest.toml above it that
-// has a folder recipe beside it; nullopt where there is none.
+// The run in whose folder a file or a folder lies, by the nearest manifest.toml above it that has a folder recipe
+// beside it; nullopt where there is none.
 std::optional<std::filesystem::path> run_around(const std::filesystem::path& path);
 
 // The Error{run} of a file in a run folder that does not hold what trainlab wrote there; `why` in words. The hint names
