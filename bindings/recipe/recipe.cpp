@@ -114,8 +114,13 @@ void Recipe::open(lua_State* L) {
   open_train(L);
 }
 
-void Recipe::collect_garbage() {
-  state_.enter([](lua_State* L) { lua_gc(L, LUA_GCCOLLECT, 0); });
+std::int64_t Recipe::collect_garbage() {
+  std::int64_t bytes = 0;
+  state_.enter([&](lua_State* L) {
+    lua_gc(L, LUA_GCCOLLECT, 0);
+    bytes = std::int64_t{1024} * lua_gc(L, LUA_GCCOUNT, 0) + lua_gc(L, LUA_GCCOUNTB, 0);
+  });
+  return bytes;
 }
 
 Recipe::Outcome Recipe::execute() {

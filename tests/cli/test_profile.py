@@ -90,6 +90,13 @@ class Profile(CliTest):
         return self.run_program("profile", "r.lua", "--seconds", "0.3", "--threads", "1", "--by", "layer", "--trace",
                                 "t.json").out
 
+    def check_categories(self, memory):
+        """The tensors add up to the peak, and all categories to what the process holds."""
+        categories = memory["categories"]
+        self.assertGreater(categories["lua"], 0)
+        self.assertEqual(sum(categories.values()), memory["resident"])
+        self.assertEqual(memory["resident"] - categories["lua"] - categories["program"], memory["peak"])
+
     def check_form(self, profile):
         self.assertEqual((profile["kind"], profile["status"]), ("profile", "done"))
         self.assertIn(profile["verdict"], VERDICTS)
@@ -112,7 +119,7 @@ class Profile(CliTest):
         memory = profile["memory"]
         self.assertGreater(profile["predicted"]["peak"], 0)
         self.assertGreater(memory["categories"]["weights"], 0)
-        self.assertEqual(sum(memory["categories"].values()) - memory["categories"]["program"], memory["peak"])
+        self.check_categories(memory)
         self.assertEqual(profile["pipeline"] is None, profile["shares"]["input"] < 0.05)
         machine, roofline = profile["machine"], profile["roofline"]
         if machine is None:
@@ -555,7 +562,7 @@ end }
         for name in ("predicted", "pipeline"):
             self.assertIsNone(profile[name])
         memory = profile["memory"]
-        self.assertEqual(sum(memory["categories"].values()) - memory["categories"]["program"], memory["peak"])
+        self.check_categories(memory)
         self.assertEqual(memory["counted_peak"], memory["peak"])
         weights, moments = memory["categories"]["weights"], memory["categories"]["optimizer"]
         parameters = 4 * (64 * 64 + 64 + 64 * 10 + 10)

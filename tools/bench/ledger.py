@@ -44,7 +44,7 @@ RECIPES = (
     ("seed_ensemble", []),
     ("two_stage", []),
 )
-OF_PROCESS = ("program",)  # categories that are no tensors
+OF_PROCESS = ("lua", "program")  # categories that are no tensors
 
 
 def told(command, recipe, arguments, more=()):

@@ -59,7 +59,7 @@ class Execution {
   const Parameters& parameters() const { return parameters_; }
   const Recipe& recipe() const { return recipe_; }
 
-  void collect_garbage() { recipe_.collect_garbage(); }
+  std::int64_t collect_garbage() { return recipe_.collect_garbage(); }
   // From now on nothing is shown of what the recipe prints: it has printed the same before.
   void mute() { is_muted_ = true; }
 

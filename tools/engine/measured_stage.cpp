@@ -22,7 +22,7 @@ ProfileOptions MeasuredStage::profile_options(double precision) {
   ProfileOptions options{.precision = precision,
                          .say = [this](const std::string& line) { run().say(line); },
                          .ran = [this] { mute(); },
-                         .collect = [this] { collect_garbage(); }};
+                         .collect = [this] { return collect_garbage(); }};
   if (request().has("seconds")) options.seconds = request().options["seconds"].number();
   return options;
 }

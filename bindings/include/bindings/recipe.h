@@ -4,6 +4,7 @@
 // folder or below, named from there: require "models.cnn" is models/cnn.lua.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -44,8 +45,9 @@ class Recipe {
   // Raises Error. Once.
   Outcome execute();
 
-  // Frees what the recipe and its functions have left behind for Lua to collect.
-  void collect_garbage();
+  // Frees what the recipe and its functions have left behind for Lua to collect. Returns the bytes that Lua's heap then
+  // holds; the memory of tensors is not among them.
+  std::int64_t collect_garbage();
 
   LuaState& state() { return state_; }
   const LuaState& state() const { return state_; }

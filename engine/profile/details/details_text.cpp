@@ -20,6 +20,14 @@ std::string layers_text(const LayerTable& table, DetailView view) {
                      table.rows.size());
 }
 
+// "temporaries at most: forward 12 KiB, backward 20 KiB".
+std::string temporaries_text(const MemoryLedger& ledger) {
+  std::vector<std::string> parts;
+  for (const MemoryLedger::Temporaries& one : ledger.temporaries)
+    parts.push_back(fmt::format("{} {}", phase_name(one.phase), bytes_text(static_cast<double>(one.bytes))));
+  return parts.empty() ? "" : fmt::format("{:<16} temporaries at most: {}\n", "", fmt::join(parts, ", "));
+}
+
 std::string peak_text(const RecordedMemory& memory, const std::optional<MemoryPrediction>& predicted) {
   const MemoryLedger& ledger = memory.ledger;
   std::string prediction;
@@ -28,10 +36,12 @@ std::string peak_text(const RecordedMemory& memory, const std::optional<MemoryPr
                              bytes_text(static_cast<double>(predicted->memory.step())),
                              predicted->is_least() ? "" : " and the samples of a fit's health");
   }
-  return fmt::format("{:<16} a step {} at its peak, in {}{};{} the process holds {}\n{:<16} {}\n", "memory",
-                     bytes_text(static_cast<double>(ledger.peak)), phase_name(ledger.phase),
+  return fmt::format("{:<16} a step {} at its peak, in {}{};{} the process holds {}, {} of it for Lua\n{:<16} {}\n",
+                     "memory", bytes_text(static_cast<double>(ledger.peak)), phase_name(ledger.phase),
                      ledger.layer.empty() ? "" : " of " + ledger.layer, prediction,
-                     bytes_text(static_cast<double>(memory.resident)), "", category_text(ledger, bytes_text));
+                     bytes_text(static_cast<double>(memory.resident)), bytes_text(static_cast<double>(memory.lua)), "",
+                     category_text(ledger, bytes_text)) +
+         temporaries_text(ledger);
 }
 
 // "45.1 GFLOP/s (12 % used)": a roof, and how much of the roof is used where that is known.

@@ -74,15 +74,16 @@ void measure_machine(Parts& parts, bool is_busy) {
   parts.measure("machine", [&] { parts.details.machine = calibrated_machine(calibration); });
 }
 
-void measure_fit(Parts& parts, FitPlan& plan, const Measures& measures, const std::function<void()>& collect) {
+void measure_fit(Parts& parts, FitPlan& plan, const Measures& measures, const std::function<std::int64_t()>& collect) {
   const bool is_cpu = plan.device.type() == at::kCPU;
   if (is_cpu) {
     parts.measure("layers",
                   [&] { take_layers(parts, measure_layers(plan, layer_steps(parts, plan.length.total_steps))); });
     parts.measure("memory", [&] {
       parts.details.predicted = predict_memory(plan);
-      if (collect) collect();  // the garbage of earlier runs is no part of a step
+      const std::int64_t lua = collect ? collect() : 0;  // the garbage of earlier runs is no part of a step
       parts.details.memory = record_memory(plan);
+      parts.details.memory->lua = lua;
     });
   } else {
     parts.miss("layers, memory and roofs", "they are measured on the CPU");
@@ -97,7 +98,7 @@ void measure_fit(Parts& parts, FitPlan& plan, const Measures& measures, const st
 }
 
 void measure_task(Parts& parts, const Profile& profile, const Options& stage, const RunSettings& settings,
-                  const std::function<void()>& collect) {
+                  const std::function<std::int64_t()>& collect) {
   if (measures_of(profile).shares.input >= notable) {
     parts.miss("pipeline",
                "the stages of the input are measured of a fit's data alone, and this is a task, whose "
@@ -110,8 +111,9 @@ void measure_task(Parts& parts, const Profile& profile, const Options& stage, co
     if (!type.empty()) parts.details.type = type;  // which only the loop's operators tell
   });
   parts.measure("memory", [&] {
-    if (collect) collect();
+    const std::int64_t lua = collect ? collect() : 0;
     parts.details.memory = record_task_memory(stage, settings);
+    parts.details.memory->lua = lua;
   });
   measure_machine(parts, judge(measures_of(profile)).bottleneck == Bottleneck::contention);
 }

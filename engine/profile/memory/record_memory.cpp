@@ -66,6 +66,7 @@ constexpr double most_filling = 0.2;
 Value RecordedMemory::to_value() const {
   Value all = ledger.to_value();
   Value categories = all["categories"];
+  categories.set("lua", lua);
   categories.set("program", program());
   all.set("categories", std::move(categories));
   all.set("counted_peak", counted_peak);

@@ -167,8 +167,24 @@ struct MemoryRecorder::Impl {
       ledger.phase = events[end - 1].phase;
       ledger.layer = paths[events[end - 1].layer];
     }
+    ledger.temporaries = temporaries();
     ledger.curve = thinned(points);
     return ledger;
+  }
+
+  std::vector<MemoryLedger::Temporaries> temporaries() const {
+    std::array<std::int64_t, phase_count> now = {}, most = {};
+    for (const Event& event : events) {
+      const Block& block = blocks[event.block];
+      if (block.kind != MemoryKind::temporaries) continue;
+      const auto phase = static_cast<std::size_t>(block.phase);
+      now[phase] += event.change;
+      most[phase] = std::max(most[phase], now[phase]);
+    }
+    std::vector<MemoryLedger::Temporaries> all;
+    for (std::size_t phase = 0; phase < phase_count; ++phase)
+      if (most[phase] > 0) all.push_back({static_cast<Phase>(phase), most[phase]});
+    return all;
   }
 
   // The curve with at most about `curve_points` points: the highest point of each of equal stretches, and the last.

@@ -1,6 +1,7 @@
 // The ledger of a training step adds up to what the allocator counts, and the prediction without values agrees with it.
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <map>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -186,6 +187,35 @@ TEST_CASE("what the forward pass of an earlier step has left is no activation of
     CHECK(last.layers[0].activations == last.of(MemoryKind::activations));
     CHECK(is_about(last.of(left) - ledgers.front().of(left), 2 * bytes));
   }
+}
+
+TEST_CASE("temporaries are told by the phase that makes them, the most at a time of each") {
+  count_tensor_memory();
+  prepare_arithmetic(1);
+  constexpr std::int64_t bytes = 1 << 20;
+  const auto temporary = [](std::int64_t times) { return at::ones({times * bytes}, at::kByte); };
+  MemoryRecorder recorder(tensor_memory());
+  const MemoryListening memory(recorder);
+  const Listening spans(recorder);
+  {
+    const Span step(Phase::step);
+    {
+      const Span forward(Phase::forward);
+      temporary(1);
+      const at::Tensor one = temporary(2);
+      temporary(1);  // three at a time
+    }
+    {
+      const Span backward(Phase::backward);
+      for (int i = 0; i < 4; ++i) temporary(1);  // one at a time
+    }
+  }
+  const std::vector<MemoryLedger::Temporaries> most = recorder.ledger().temporaries;
+  REQUIRE(most.size() == 2);
+  CHECK(most[0].phase == Phase::forward);
+  CHECK(most[0].bytes / bytes == 3);
+  CHECK(most[1].phase == Phase::backward);
+  CHECK(most[1].bytes / bytes == 1);
 }
 
 TEST_CASE("a step is recorded before the first validation, whose loader keeps buffers of its own") {

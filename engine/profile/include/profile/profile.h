@@ -31,7 +31,8 @@ struct ProfileOptions {
   std::function<void(const std::string&)> say = {};  // receives the lines that the stage has to say
   std::function<void()> ran = {};                    // called when the stage has run once, and may run again
   // Frees what the recipe's functions have left behind and Lua has not collected yet, before memory is measured.
-  std::function<void()> collect = {};
+  // Returns the bytes that Lua's heap then holds.
+  std::function<std::int64_t()> collect = {};
 };
 
 // The seconds for the steps of a stage that takes `length` seconds in all: 4 times as long, at least 2 s, and at most

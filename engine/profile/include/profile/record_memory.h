@@ -1,6 +1,7 @@
 // The measured memory of a fit or a task: some steps are run, and the memory of the last of these is reported by kind.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "run/stage.h"
@@ -13,13 +14,15 @@ struct RecordedMemory {
   MemoryLedger ledger;
   std::int64_t counted_peak = 0;  // the peak of the same step as the allocator itself counts it
   std::int64_t resident = 0;      // memory of the process after the step, as the operating system counts it
+  std::int64_t lua = 0;           // what Lua's heap held before the steps, without garbage; 0: not asked for
   std::int64_t steps = 0;         // steps that were run
 
-  // Bytes that the process holds beside tensors: code, buffers of libraries, and memory that the allocator keeps.
-  // Resident memory follows the peak of earlier steps, because the allocator gives little back between steps.
-  std::int64_t program() const { return resident > ledger.peak ? resident - ledger.peak : 0; }
-  // The ledger's value with the members `counted_peak` and `resident`, and with the category `program`. The categories
-  // sum to `resident` where the process holds at least the peak.
+  // Bytes that the process holds beside tensors and Lua's heap: code, buffers of libraries, and memory that the
+  // allocator keeps. Resident memory follows the peak of earlier steps, because the allocator gives little back between
+  // steps.
+  std::int64_t program() const { return std::max<std::int64_t>(resident - ledger.peak - lua, 0); }
+  // The ledger's value with the members `counted_peak` and `resident`, and with the categories `lua` and `program`. The
+  // categories sum to `resident` where the process holds at least the others.
   Value to_value() const;
 };
 

@@ -37,6 +37,14 @@ struct MemoryLedger {
   Phase phase{};
   std::string layer;
 
+  // The most temporaries at a time that were made in a phase; phases without any are missing. Not all are there at the
+  // peak, and each phase reaches its own most at another time.
+  struct Temporaries {
+    Phase phase;
+    std::int64_t bytes;
+  };
+  std::vector<Temporaries> temporaries;
+
   struct Layer {
     std::string path;  // "fit.model[2].Linear", "loss", or "output" for what the model makes outside of its layers
     std::int64_t activations = 0;
@@ -50,8 +58,8 @@ struct MemoryLedger {
   std::vector<Point> curve;  // over the step, at most some hundred points; the highest is the peak
 
   std::int64_t of(MemoryKind kind) const { return bytes[static_cast<std::size_t>(kind)]; }
-  // { peak, categories = { weights, … }, at = { phase, layer }, layers = { { path, activations }, … },
-  //   curve = { { seconds, bytes }, … } }
+  // { peak, categories = { weights, … }, at = { phase, layer }, temporaries = { { phase, bytes }, … },
+  //   layers = { { path, activations }, … }, curve = { { seconds, bytes }, … } }
   Value to_value() const;
 };
 
