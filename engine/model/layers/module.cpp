@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "core/function_error.h"
+#include "core/trace.h"
 #include "core/words.h"
 #include "init.h"
 #include "model/initial.h"
@@ -44,7 +45,7 @@ class Module final : public Layer {
     const at::Tensor in = pass.in_full(x).contiguous();  // recipes may call view
     std::optional<Autocast> region;
     if (c10::isReducedFloatingType(pass.compute)) region.emplace(in.device().type(), pass.compute);
-    at::Tensor y = call(self, in, key, path);
+    const at::Tensor y = called(self, in, key);
     if (y.dim() != static_cast<std::int64_t>(output.size()) + 1 || y.size(0) != x.size(0) ||
         !std::equal(output.begin(), output.end(), y.sizes().begin() + 1)) {
       throw recipe_error("expected forward(self, x) to give [" + std::to_string(x.size(0)) +
@@ -68,6 +69,12 @@ class Module final : public Layer {
   }
 
  private:
+  // The time of the function is the recipe's, unlike that of the engine's own layers.
+  at::Tensor called(const std::shared_ptr<ModuleObject>& self, const at::Tensor& x, Key key) const {
+    const Span span(Phase::callback, path);
+    return call(self, x, key, path);
+  }
+
   void declare(const Options& options, LayerContext& context) {
     if (!options.is_keyed("params")) {
       throw context.error("expected params by name, such as { weight = { 64, 32 } }, found " +

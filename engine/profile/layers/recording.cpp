@@ -132,7 +132,8 @@ void Recording::began(Phase phase, std::string_view name) {
   if (!is_step) charge();
   const bool is_again = !frames_.empty() && frames_.back().is_backward;
   RowSums* const begun = row_of(phase, name);
-  if (use_ == StepUse::counted && !is_again && phase != Phase::forward) ++begun->calls;
+  const bool is_inside = !frames_.empty() && frames_.back().row == begun;  // the function of a layer, in the layer
+  if (use_ == StepUse::counted && !is_again && !is_inside && phase != Phase::forward) ++begun->calls;
   push({.row = begun, .is_backward = is_again || phase == Phase::backward});
 }
 

@@ -13,6 +13,7 @@
 
 #include "core/files.h"
 #include "profile/beside.h"
+#include "profile/layers.h"
 #include "profile/profile.h"
 #include "profile/record_memory.h"
 #include "steps/measure.h"
@@ -114,10 +115,18 @@ TEST_CASE("profile: the time follows from the length of the whole stage, also wh
   CHECK(allowed(R"(, "steps": 60)") < 50);
 }
 
+namespace {
+
+void count_for_some_milliseconds() {
+  volatile double x = 0;
+  for (int i = 0; i < 20'000'000; ++i) x = x + 1;
+}
+
+}  // namespace
+
 TEST_CASE("profile: functions of the recipe are told apart from operators") {
   const auto counts = native([](std::span<const Argument>) {
-    volatile double x = 0;
-    for (int i = 0; i < 20'000'000; ++i) x = x + 1;
+    count_for_some_milliseconds();
     return std::vector<Argument>{};
   });
   const Profile profile = profiled(
@@ -135,16 +144,41 @@ std::string fit_with_own_loss(const std::string& more) {
   return json.replace(json.find(loss), loss.size(), R"("loss": {"@": "function", "index": 0})");
 }
 
-// A cross entropy that counts for some milliseconds.
+// A cross entropy.
 std::shared_ptr<Callable> slow_loss() {
   return native([loss = overflowing({})](std::span<const Argument> arguments) {
-    volatile double x = 0;
-    for (int i = 0; i < 20'000'000; ++i) x = x + 1;
+    count_for_some_milliseconds();
     return loss->call(arguments);
   });
 }
 
+// The forward pass of a layer that doubles its input.
+std::shared_ptr<Callable> slow_forward() {
+  return native([](std::span<const Argument> arguments) -> std::vector<Argument> {
+    count_for_some_milliseconds();
+    return {std::make_shared<TensorObject>(object_at<TensorObject>(arguments, 1).tensor.mul(2))};
+  });
+}
+
 }  // namespace
+
+TEST_CASE("profile: the forward pass of a layer of the recipe's own is a function of the recipe, in the layer's row") {
+  const std::string json = digits_fit_with_layers(
+      R"({"@": "nn.Flatten"}, {"@": "nn.Module", "forward": {"@": "function", "index": 0}},
+         {"@": "nn.Linear", "out_features": 10})",
+      R"(, "steps": 40)");
+  const Options fit = parse_options(json, {slow_forward()});
+  const Shares shares = shares_of(profiled(fit, 0.3));
+  CHECK(shares.recipe > shares.forward + shares.backward);
+  const LayerTable table = measure_layers(plan_fit(fit, cpu_settings()), {.first = 1, .count = 3});
+  const auto is_of_layer = [](const LayerCost& row) { return row.path.find("Module") != row.path.npos; };
+  REQUIRE(std::ranges::count_if(table.rows, is_of_layer) == 1);
+  const LayerCost& layer = *std::ranges::find_if(table.rows, is_of_layer);
+  CHECK(layer.path == "fit.model[2].Module");
+  CHECK(layer.calls == 1);
+  CHECK(layer.forward > 0.5 * table.step_seconds);
+  CHECK(layer.operators.front().name == "aten::mul");
+}
 
 TEST_CASE("profile: a loss of the recipe's own is a function of the recipe, and its tensors belong to the loss") {
   const Options fit = parse_options(fit_with_own_loss(R"(, "steps": 40)"), {slow_loss()});
