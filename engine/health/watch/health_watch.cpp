@@ -130,7 +130,6 @@ Resumable HealthWatch::part() {
               },
           .restore =
               [this](const Value& state, const NamedTensors&) {
-                if (state.is_nil()) return;  // a checkpoint of an earlier version
                 // The training before a fix says nothing about the training with the fix.
                 const std::int64_t fixes = state["fixes"].is_integer() ? state["fixes"].integer() : 0;
                 if (fixes != std::ssize(plan_.fixes)) return;
