@@ -50,6 +50,11 @@ class Writer {
   }
 
   void write_string(const std::string& text) {
+    const auto stands_for_itself = [](char c) { return c >= ' ' && c < 0x7f && c != '"' && c != '\\'; };
+    if (std::ranges::all_of(text, stands_for_itself)) {
+      out_.append(1, '"').append(text).append(1, '"');
+      return;
+    }
     try {
       out_ += nlohmann::json(text).dump();
     } catch (const nlohmann::json::type_error&) {

@@ -2,40 +2,85 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 namespace trainlab {
 namespace {
 
-// The members of a row of a table, in the order in which a row's list of numbers has them. A place whose member is null
-// holds a number in rows of earlier versions, and null since.
-using StepMember = double MeasuredStep::*;
-constexpr StepMember largest_update = nullptr;
-constexpr std::array measured_members{
-    &MeasuredStep::step,           &MeasuredStep::rate,         &MeasuredStep::least_update,
-    &MeasuredStep::median_update,  largest_update,              &MeasuredStep::gradient_norm,
-    &MeasuredStep::gradient_ratio, &MeasuredStep::slope_before, &MeasuredStep::slope_after,
-    &MeasuredStep::square,         &MeasuredStep::product,      &MeasuredStep::spread_ratio,
-    &MeasuredStep::top_share};
-constexpr std::array unit_members{&UnitFigures::dead_at_start, &UnitFigures::dead, &UnitFigures::saturated_at_start,
-                                  &UnitFigures::saturated};
-constexpr std::array norm_members{&BatchNormFigures::values};
-constexpr std::array evaluation_members{&MeasuredEvaluation::step, &MeasuredEvaluation::train_loss,
-                                        &MeasuredEvaluation::val_loss};
-constexpr std::array input_members{&InputFigures::mean, &InputFigures::deviation, &InputFigures::root_mean_square};
+// A number of a row, and its name in a checkpoint.
+template <class Row>
+struct Figure {
+  const char* name;
+  double Row::*number;
+};
+constexpr auto measured_columns =
+    std::to_array<Figure<MeasuredStep>>({{"step", &MeasuredStep::step},
+                                         {"rate", &MeasuredStep::rate},
+                                         {"least_update", &MeasuredStep::least_update},
+                                         {"median_update", &MeasuredStep::median_update},
+                                         {"gradient_norm", &MeasuredStep::gradient_norm},
+                                         {"gradient_ratio", &MeasuredStep::gradient_ratio},
+                                         {"slope_before", &MeasuredStep::slope_before},
+                                         {"slope_after", &MeasuredStep::slope_after},
+                                         {"square", &MeasuredStep::square},
+                                         {"product", &MeasuredStep::product},
+                                         {"spread_ratio", &MeasuredStep::spread_ratio},
+                                         {"top_share", &MeasuredStep::top_share}});
+constexpr auto evaluation_columns =
+    std::to_array<Figure<MeasuredEvaluation>>({{"step", &MeasuredEvaluation::step},
+                                               {"train_loss", &MeasuredEvaluation::train_loss},
+                                               {"val_loss", &MeasuredEvaluation::val_loss}});
+constexpr auto unit_columns =
+    std::to_array<Figure<UnitFigures>>({{"dead_at_start", &UnitFigures::dead_at_start},
+                                        {"dead", &UnitFigures::dead},
+                                        {"saturated_at_start", &UnitFigures::saturated_at_start},
+                                        {"saturated", &UnitFigures::saturated}});
+constexpr auto norm_columns = std::to_array<Figure<BatchNormFigures>>({{"values", &BatchNormFigures::values}});
+constexpr auto input_columns =
+    std::to_array<Figure<InputFigures>>({{"mean", &InputFigures::mean},
+                                         {"deviation", &InputFigures::deviation},
+                                         {"root_mean_square", &InputFigures::root_mean_square}});
 
-// Fills a row from a list of numbers. JSON has null for a number that is not finite, which becomes NaN.
+// Adds the numbers of a row that were measured.
 template <class Row, std::size_t n>
-Value::List list_of(const Row& row, const std::array<double Row::*, n>& members) {
-  Value::List list;
-  for (const auto member : members) list.push_back(member ? Value(row.*member) : Value());
-  return list;
+void add_numbers(Value::Map& map, const Row& row, const std::array<Figure<Row>, n>& columns) {
+  for (const auto& [name, number] : columns)
+    if (!std::isnan(row.*number)) map.emplace(name, row.*number);
 }
 
 template <class Row, std::size_t n>
-void read_list(Row& row, const Value& value, const std::array<double Row::*, n>& members) {
-  const Value::List& list = value.list();
-  for (std::size_t i = 0; i < n && i < list.size(); ++i) {
-    if (members[i]) row.*members[i] = list[i].is_number() ? list[i].number() : unmeasured;
+void read_numbers(Row& row, const Value& value, const std::array<Figure<Row>, n>& columns) {
+  for (const auto& [name, number] : columns)
+    if (const Value& one = value[name]; !one.is_nil()) row.*number = one.number();
+}
+
+// Many rows as a list of numbers for each column, in which a number that was not measured is nil. A column in which
+// none was measured is left out: in a stack these are most, and each trial writes them.
+template <class Row, std::size_t n>
+Value by_columns(const std::vector<Row>& rows, const std::array<Figure<Row>, n>& columns) {
+  Value::Map all;
+  for (const auto& [name, number] : columns) {
+    const auto is_measured = [&](const Row& row) { return !std::isnan(row.*number); };
+    if (std::ranges::none_of(rows, is_measured)) continue;
+    Value::List list;
+    list.reserve(rows.size());
+    for (const Row& row : rows) list.push_back(is_measured(row) ? Value(row.*number) : Value());
+    all.emplace(name, std::move(list));
+  }
+  return all;
+}
+
+template <class Row, std::size_t n>
+void read_columns(std::vector<Row>& rows, const Value& value, const std::array<Figure<Row>, n>& columns) {
+  rows.clear();
+  const Value::Map& all = value.map();
+  for (const auto& [name, number] : columns) {
+    const auto found = all.find(name);
+    if (found == all.end()) continue;
+    const Value::List& list = found->second.list();
+    rows.resize(list.size());
+    for (std::size_t i = 0; i < list.size(); ++i)
+      if (!list[i].is_nil()) rows[i].*number = list[i].number();
   }
 }
 
@@ -74,23 +119,26 @@ double HealthFigures::progress() const {
 }
 
 Value to_value(const HealthFigures& figures) {
-  Value::List measured, units, norms, evaluations;
-  for (const MeasuredStep& row : figures.measured) measured.emplace_back(list_of(row, measured_members));
+  Value::Map input{{"is_normalised", figures.input.is_normalised}};
+  add_numbers(input, figures.input, input_columns);
+  Value::List units, norms;
   for (const UnitFigures& unit : figures.units) {
-    units.emplace_back(Value::Map{{"path", unit.path}, {"kind", unit.kind}, {"figures", list_of(unit, unit_members)}});
+    Value::Map one{{"path", unit.path}, {"kind", unit.kind}};
+    add_numbers(one, unit, unit_columns);
+    units.emplace_back(std::move(one));
   }
-  for (const BatchNormFigures& norm : figures.norms)
-    norms.emplace_back(Value::Map{{"path", norm.path}, {"figures", list_of(norm, norm_members)}});
-  for (const MeasuredEvaluation& row : figures.evaluations) evaluations.emplace_back(list_of(row, evaluation_members));
-  Value value = Value::Map{{"losses", figures.losses.to_value()},
-                           {"input", list_of(figures.input, input_members)},
-                           {"is_normalised", figures.input.is_normalised},
-                           {"measured", std::move(measured)},
-                           {"units", std::move(units)},
-                           {"norms", std::move(norms)},
-                           {"evaluations", std::move(evaluations)},
-                           {"may_rate_fall", figures.may_rate_fall}};
-  if (figures.first_step != 0) value.set("first_step", figures.first_step);
+  for (const BatchNormFigures& norm : figures.norms) {
+    Value::Map one{{"path", norm.path}};
+    add_numbers(one, norm, norm_columns);
+    norms.emplace_back(std::move(one));
+  }
+  Value value = Value::Map{{"first_step", figures.first_step}, {"may_rate_fall", figures.may_rate_fall}};
+  value.set("losses", figures.losses.to_value());
+  value.set("input", std::move(input));
+  value.set("measured", by_columns(figures.measured, measured_columns));
+  value.set("units", std::move(units));
+  value.set("norms", std::move(norms));
+  value.set("evaluations", by_columns(figures.evaluations, evaluation_columns));
   if (figures.not_finite) {
     const NotFinite& one = *figures.not_finite;
     value.set("not_finite",
@@ -100,28 +148,23 @@ Value to_value(const HealthFigures& figures) {
 }
 
 void restore(HealthFigures& figures, const Value& value) {
+  figures.first_step = value["first_step"].integer();
+  figures.may_rate_fall = value["may_rate_fall"].boolean();
   figures.losses = LossCurve::of_value(value["losses"]);
-  figures.first_step = value["first_step"].is_integer() ? value["first_step"].integer() : 0;
-  read_list(figures.input, value["input"], input_members);
-  figures.input.is_normalised = value["is_normalised"].boolean();
-  const auto rows = [&]<class Row>(const char* name, std::vector<Row>& all, auto&& read) {
-    all.clear();
-    for (const Value& one : value[name].list()) read(all.emplace_back(), one);
-  };
-  rows("measured", figures.measured,
-       [](MeasuredStep& row, const Value& one) { read_list(row, one, measured_members); });
-  rows("evaluations", figures.evaluations,
-       [](MeasuredEvaluation& row, const Value& one) { read_list(row, one, evaluation_members); });
-  rows("units", figures.units, [](UnitFigures& unit, const Value& one) {
-    unit.path = one["path"].string();
-    unit.kind = one["kind"].string();
-    read_list(unit, one["figures"], unit_members);
-  });
-  rows("norms", figures.norms, [](BatchNormFigures& norm, const Value& one) {
-    norm.path = one["path"].string();
-    read_list(norm, one["figures"], norm_members);
-  });
-  figures.may_rate_fall = value["may_rate_fall"].is_boolean() && value["may_rate_fall"].boolean();
+  figures.input = {.is_normalised = value["input"]["is_normalised"].boolean()};
+  read_numbers(figures.input, value["input"], input_columns);
+  read_columns(figures.measured, value["measured"], measured_columns);
+  read_columns(figures.evaluations, value["evaluations"], evaluation_columns);
+  figures.units.clear();
+  for (const Value& one : value["units"].list()) {
+    figures.units.push_back({.path = one["path"].string(), .kind = one["kind"].string()});
+    read_numbers(figures.units.back(), one, unit_columns);
+  }
+  figures.norms.clear();
+  for (const Value& one : value["norms"].list()) {
+    figures.norms.push_back({.path = one["path"].string()});
+    read_numbers(figures.norms.back(), one, norm_columns);
+  }
   const Value& lost = value["not_finite"];
   figures.not_finite.reset();
   if (lost.is_map()) {

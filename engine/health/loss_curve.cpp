@@ -48,9 +48,7 @@ Value LossCurve::to_value() const {
 }
 
 LossCurve LossCurve::of_value(const Value& value) {
-  const auto number = [](const Value& one, double otherwise) { return one.is_number() ? one.number() : otherwise; };
   LossCurve curve;
-  if (!value["sums"].is_list()) return curve;  // a checkpoint of an earlier version
   const Value::List& recent = value["recent"].list();
   curve.recent_ = {.steps = recent.at(0).integer(), .sum = recent.at(1).number()};
   curve.steps_ = value["steps"].integer();
@@ -60,8 +58,8 @@ LossCurve LossCurve::of_value(const Value& value) {
   // The last block has what the full ones before it leave of all steps.
   const std::int64_t before_last = (std::ssize(curve.blocks_) - 1) * curve.block_steps_;
   if (!curve.blocks_.empty()) curve.blocks_.back().steps = curve.steps_ - before_last;
-  curve.first_ = number(value["first"], unmeasured);
-  curve.worst_ = number(value["worst"], curve.worst_);
+  curve.first_ = value["first"].number();
+  curve.worst_ = value["worst"].number();
   return curve;
 }
 

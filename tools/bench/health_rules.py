@@ -81,7 +81,8 @@ def read_facts(folder, options, summary):
         with open(path) as file:
             figures = json.load(file)["health"]["figures"]
     losses = block_means(figures["losses"]) if figures else []
-    units = [list(map(number, unit["figures"])) for unit in figures.get("units", [])]
+    units = [[number(unit.get(share)) for share in ("dead_at_start", "dead", "saturated_at_start", "saturated")]
+             for unit in figures.get("units", [])]
     return Facts(options, rows, accuracies, inputs, labels, steps, losses, units, summary["status"] != "failed")
 
 

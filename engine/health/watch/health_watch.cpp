@@ -21,11 +21,6 @@ constexpr std::int64_t most_values = 1024;  // most values that are read of a pa
 // Tensors of single losses that are kept until they become one tensor: each takes a block of its own on a device.
 constexpr std::size_t most_losses = 256;
 
-double host_number(const at::Tensor& loss) {
-  if (loss.scalar_type() == at::kFloat) return *loss.const_data_ptr<float>();
-  return loss.item<double>();
-}
-
 // Where the step cannot be repeated.
 NotFinite not_finite_at(std::int64_t step) {
   return {.step = step, .origin = "unknown", .path = "", .text = "the training loss is not finite"};
@@ -130,7 +125,6 @@ Resumable HealthWatch::part() {
               },
           .restore =
               [this](const Value& state, const NamedTensors&) {
-                if (state.is_nil()) return;  // a checkpoint of an earlier version
                 // The training before a fix says nothing about the training with the fix.
                 const std::int64_t fixes = state["fixes"].is_integer() ? state["fixes"].integer() : 0;
                 if (fixes != std::ssize(plan_.fixes)) return;

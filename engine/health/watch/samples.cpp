@@ -114,4 +114,9 @@ std::int64_t sampled_unit_values(at::IntArrayRef shape, std::int64_t axis) {
   return product;
 }
 
+double host_number(const at::Tensor& numbers, std::int64_t place) {
+  if (numbers.scalar_type() != at::kFloat) return numbers.flatten()[place].item<double>();
+  return numbers.const_data_ptr<float>()[numbers.dim() == 0 ? 0 : place * numbers.stride(0)];
+}
+
 }  // namespace trainlab

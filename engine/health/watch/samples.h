@@ -30,5 +30,8 @@ at::Tensor on_host(const at::Tensor& sample);
 inline std::span<const float> values_of(const at::Tensor& sample) {
   return {sample.const_data_ptr<float>(), static_cast<std::size_t>(sample.numel())};
 }
+// The number at `place` of a tensor on the host that has one axis or none. Of float32 it is read without a call of an
+// operator.
+double host_number(const at::Tensor& numbers, std::int64_t place = 0);
 
 }  // namespace trainlab

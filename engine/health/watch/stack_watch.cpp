@@ -86,9 +86,10 @@ void StackWatch::compare(const Sample& before, const Sample& after) {
 }
 
 void StackWatch::take_losses(const StepFacts& facts) {
-  const at::Tensor losses = facts.loss.detach().to(at::kDouble);
   for (std::size_t row = 0; row < facts.places.size(); ++row) {
-    if (facts.active[row]) members_[facts.places[row]]->add_loss(facts.step, losses.const_data_ptr<double>()[row]);
+    if (!facts.active[row]) continue;
+    const double loss = host_number(facts.loss, static_cast<std::int64_t>(row));
+    members_[facts.places[row]]->add_loss(facts.step, loss);
   }
 }
 

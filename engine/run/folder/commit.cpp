@@ -18,37 +18,25 @@ namespace {
 constexpr std::int64_t info_limit = std::int64_t{1} << 28;  // bytes of a .json that is believed
 
 // JSON has no NaN or infinity; in a checkpoint they must come back as they were.
-Value encoded(const Value& value) {
-  if (value.is_number() && !value.is_integer() && !std::isfinite(value.number())) {
-    return Value::Map{{"@number", number_text(value.number())}};
-  }
+void encode(Value& value) {
   if (value.is_list()) {
-    Value::List list;
-    for (const Value& element : value.list()) list.push_back(encoded(element));
-    return list;
+    for (Value& element : value.list()) encode(element);
+  } else if (value.is_map()) {
+    for (auto& [key, element] : value.map()) encode(element);
+  } else if (value.is_number() && !value.is_integer() && !std::isfinite(value.number())) {
+    value = Value::Map{{"@number", number_text(value.number())}};
   }
-  if (value.is_map()) {
-    Value::Map map;
-    for (const auto& [key, element] : value.map()) map.emplace(key, encoded(element));
-    return map;
-  }
-  return value;
 }
 
-Value decoded(const Value& value) {
+void decode(Value& value) {
   if (value.is_list()) {
-    Value::List list;
-    for (const Value& element : value.list()) list.push_back(decoded(element));
-    return list;
-  }
-  if (!value.is_map()) return value;
-  if (const Value& text = value["@number"]; text.is_string()) {
+    for (Value& element : value.list()) decode(element);
+  } else if (const Value& text = value["@number"]; text.is_string()) {
     constexpr double infinity = std::numeric_limits<double>::infinity();
-    return text.string() == "inf" ? infinity : text.string() == "-inf" ? -infinity : std::nan("");
+    value = text.string() == "inf" ? infinity : text.string() == "-inf" ? -infinity : std::nan("");
+  } else if (value.is_map()) {
+    for (auto& [key, element] : value.map()) decode(element);
   }
-  Value::Map map;
-  for (const auto& [key, element] : value.map()) map.emplace(key, decoded(element));
-  return map;
 }
 
 // A file that is gone is damage like any other here; a file that cannot be read now may be whole.
@@ -103,7 +91,7 @@ std::vector<fs::path> commits(const fs::path& folder) {
 
 Value sealed_commit(Value info) {
   info.set("commit_hash", Value());
-  info = encoded(info);
+  encode(info);
   info.set("commit_hash", fingerprint(info));
   return info;
 }
@@ -119,7 +107,8 @@ Value read_commit(const fs::path& path) {
   if (!info["step"].is_integer() || !info["file"].is_string() || !info["hash"].is_string()) {
     throw recipe_error(path.string() + ": step, file or hash is missing");
   }
-  return decoded(info);
+  decode(info);
+  return info;
 }
 
 fs::path kept_tensors(const fs::path& folder, const std::string& name) { return folder / (name + ".safetensors"); }

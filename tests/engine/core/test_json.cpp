@@ -65,6 +65,13 @@ TEST_CASE("JSON has keys in order, whole doubles with a point, and null for what
         "{\n  \"a\": [\n    1,\n    2\n  ],\n  \"b\": {}\n}");
 }
 
+TEST_CASE("text is escaped where JSON demands it, and stands as it is elsewhere") {
+  CHECK(to_json(Value("model[2].ReLU ~")) == R"("model[2].ReLU ~")");
+  CHECK(to_json(Value("a\"b\\c\nd\x01")) == R"("a\"b\\c\nd\u0001")");
+  CHECK(to_json(Value("\x7fä")) == "\"\x7fä\"");
+  CHECK(to_json(Value("")) == R"("")");
+}
+
 TEST_CASE("text that is not UTF-8 is refused, not changed") {
   CHECK(error_of([] { to_json(Value("a\xFFz")); }) == R"(text that is stored must be UTF-8, found "a\255z")");
   CHECK(error_of([] { to_json(Value::Map{{"\xED\xA0\x80", 1}}); }).find("UTF-8") != std::string::npos);

@@ -1,6 +1,7 @@
 // The figures of health: the curve of the loss, rows that become sparser, and the way into a checkpoint and back.
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <stdexcept>
 
 #include "health/figures.h"
 
@@ -63,15 +64,35 @@ TEST_CASE("figures come back from a checkpoint as they were") {
   CHECK(back.losses.steps() == 8);
 }
 
-TEST_CASE("a row of an earlier version, which has the largest update too, is read") {
-  Value stored = to_value(HealthFigures{});
-  stored.set("measured", Value::List{Value::List{4, 0.1, 0.001, 0.002, 0.003, 5, 6, 7, 8, 9, 10, 11, 0.5}});
+TEST_CASE("a checkpoint has no column of figures that were never measured") {
+  HealthFigures figures;
+  const auto names = [&] {
+    std::string all;
+    const Value stored = to_value(figures);
+    for (const auto& [name, list] : stored["measured"].map())
+      all += name + " " + std::to_string(list.list().size()) + "; ";
+    return all;
+  };
+  CHECK(names().empty());
+  for (int i = 0; i < 3; ++i) figures.add(MeasuredStep{.step = static_cast<double>(i), .median_update = 0.001});
+  CHECK(names() == "median_update 3; step 3; ");
+  figures.add(MeasuredStep{.step = 3, .square = 0.5});
+  CHECK(names() == "median_update 4; square 4; step 4; ");
+
   HealthFigures back;
-  restore(back, stored);
-  const MeasuredStep& row = back.measured.at(0);
-  CHECK(row.median_update == 0.002);
-  CHECK(row.gradient_norm == 5);
-  CHECK(row.top_share == 0.5);
+  restore(back, to_value(figures));
+  REQUIRE(back.measured.size() == 4);
+  CHECK(std::isnan(back.measured.at(0).square));
+  CHECK(back.measured.at(3).square == 0.5);
+  CHECK(std::isnan(back.measured.at(3).median_update));
+}
+
+TEST_CASE("figures in another form, as lists of rows, are refused") {
+  Value stored = to_value(HealthFigures{});
+  const std::string table = GENERATE("measured", "evaluations");
+  stored.set(table, Value::List{Value::List{4, 0.1, 0.001}});
+  HealthFigures back;
+  CHECK_THROWS_AS(restore(back, stored), std::logic_error);
 }
 
 TEST_CASE("a curve of losses goes on from a checkpoint as if it had not ended, in the middle of a block, too") {

@@ -42,4 +42,12 @@ TEST_CASE("a sample of an activation has the rows and units that its size tells"
   }
 }
 
+TEST_CASE("a number on the host is the one at its place, of any type and in memory of any order") {
+  const at::Tensor column = counted({4, 3}).select(1, 2);
+  CHECK(host_number(column, 3) == 11);
+  CHECK(host_number(column.to(at::kDouble), 3) == 11);
+  CHECK(host_number(column[1]) == 5);
+  CHECK(host_number(column[1].to(at::kBFloat16)) == 5);
+}
+
 }  // namespace trainlab::samples_test

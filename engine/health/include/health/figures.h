@@ -160,7 +160,7 @@ struct HealthFigures {
 };
 
 // The figures as a checkpoint keeps them, without `run` and the rate that was set, which the fit itself knows; and the
-// conversion back.
+// conversion back, which raises std::logic_error for figures in another form.
 Value to_value(const HealthFigures& figures);
 void restore(HealthFigures& figures, const Value& value);
 
