@@ -132,7 +132,7 @@ void Run::publish() {
 int Run::fail(const Error& error) {
   const Error cause = ended_ ? *ended_ : after_stages(error);
   log(cause.what());
-  if (told_by_summary_) {
+  if (told_by_summary_ && request_.keeps_run()) {
     try {
       channel_.send(Value::Map{{"type", "result"}, {"folder", folder_->string()}});
     } catch (const Error&) {
@@ -165,14 +165,13 @@ Error Run::repeatable(Error error) const {
 }
 
 Error Run::mendable(Error error, const std::string& what) const {
-  error = resumable(std::move(error), what);
-  error.hint(error.hint() + " --recipe MENDED.lua");
-  return error;
+  return resumable(std::move(error), what, " --recipe MENDED.lua");
 }
 
-Error Run::resumable(Error error, const std::string& what) const {
+Error Run::resumable(Error error, const std::string& what, const std::string& flags) const {
+  if (!request_.keeps_run()) return error;
   const std::string before = error.hint();
-  error.hint((before.empty() ? "" : before + "; ") + what + "trainlab resume " + shell_word(*folder_));
+  error.hint((before.empty() ? "" : before + "; ") + what + "trainlab resume " + shell_word(*folder_) + flags);
   return error;
 }
 

@@ -101,6 +101,7 @@ Value Run::help(const Options& stage) {
     context.settings = &settings;
     context.resumed = true;
     context.helps = true;
+    context.is_kept = request_.keeps_run();
     context.manifest = &manifest_;
     set_time_as_helper(record, context);
     context.most_flops = flops_left_for(stage, record);

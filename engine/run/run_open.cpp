@@ -13,9 +13,23 @@ namespace trainlab {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+std::map<std::string, std::string> hashes_of(const std::vector<std::pair<std::string, std::string>>& sources) {
+  std::map<std::string, std::string> hashes;
+  for (const auto& [path, text] : sources) hashes.insert_or_assign(path, hash_bytes(text));
+  return hashes;
+}
+
+}  // namespace
+
+std::map<std::string, std::string> Run::source_hashes() const {
+  return folder_ ? manifest_.sources : hashes_of(sources_);
+}
+
 bool Run::open() {
   if (sources_.empty()) throw std::logic_error("a stage before any source was loaded");
-  channel_.send(Value::Map{{"type", "open"}});
+  channel_.send(Value::Map{{"type", "open"}, {"recipe", request_.recipe.string()}});
   const std::optional<Value> answer = channel_.receive();
   if (!answer) throw run_error("trainlab has ended without giving its engine a run folder");
   if ((*answer)["type"] == Value("refused")) throw error_from((*answer)["error"]);
@@ -53,7 +67,7 @@ Manifest Run::present() const {
   manifest.recipe = sources_.front().first;
   manifest.recipe_folder = request_.recipe_folder;
   manifest.working_folder = request_.working_folder;
-  for (const auto& [path, text] : sources_) manifest.sources.insert_or_assign(path, hash_bytes(text));
+  manifest.sources = hashes_of(sources_);
   manifest.parameters = parameters_;
   manifest.settings = recorded_settings(request_.options);
   manifest.settings["device"] = environment_.device;

@@ -249,6 +249,7 @@ Checked Run::check(const Options& stage, const CheckedToo& too) const {
 }
 
 RunSettings Run::begin_trial_of(const Options& stage) const {
+  if (ended_) throw *ended_;
   const RunSettings settings = settings_for(stage);
   environment_.use_threads(settings.threads);
   return settings;
@@ -304,10 +305,13 @@ Value Run::run_kind(const Options& stage, const StageRecord& record, bool resume
     if (!why_inexact.empty()) return say_inexact("stage " + name + ": " + why_inexact);
     write_manifest(*folder_, manifest_);
   };
-  context.profile_run = "trainlab profile --attach " + shell_word(*folder_);
-  // A profile runs the recipe up to its first stage.
-  const bool is_first = !records_.empty() && record == records_.front();
-  context.profile_recipe = is_first ? "trainlab profile " + shell_word(request_.shown_recipe()) : context.profile_run;
+  context.is_kept = request_.keeps_run();
+  if (context.is_kept) {
+    context.profile_run = "trainlab profile --attach " + shell_word(*folder_);
+    // A profile of another stage would first run all stages before it.
+    const bool is_first = !records_.empty() && record == records_.front();
+    context.profile_recipe = is_first ? "trainlab profile " + shell_word(request_.shown_recipe()) : context.profile_run;
+  }
   context.seconds_before = seconds_before;
   context.most_flops = flops_left_for(stage, record);
   if (budget_ && budget_->terms().bounds_time()) {
@@ -316,10 +320,16 @@ Value Run::run_kind(const Options& stage, const StageRecord& record, bool resume
   }
   context.supervisor = holder_name(request_.supervisor);
   context.ask_for_workers = [this](int count) {
-    if (count > 1) channel_.send(Value::Map{{"type", "workers"}, {"count", count}});
+    if (count > 1) ask_for_engines(count);
   };
   if (!prepared) prepared = prepare(stage, settings);
   return perform(prepared, context);
+}
+
+void Run::ask_for_engines(int count) const { channel_.send(Value::Map{{"type", "workers"}, {"count", count}}); }
+
+void Run::end_help() {
+  if (folder_) ask_for_engines(1);
 }
 
 Value Run::complete(Value summary, const StageRecord& record, const Value& before, double seconds) const {

@@ -117,7 +117,7 @@ StudyHome find_home(const StudyPlan& plan, const StageContext& context) {
   const StudyPlace in_folder = StudyPlace::of_stage(context.folder);
   if (plan.terms().is_confirmation) return {.place = in_folder};
   const std::string& joined = context.settings->study;
-  const bool asks = !joined.empty() || storage_of(plan.options());
+  const bool asks = !joined.empty() || (context.is_kept && storage_of(plan.options()));
   Value kept = read_json(file);
   for (; kept.is_nil() && context.helps && asks && !in_folder.exists(); kept = read_json(file)) {
     require_no_stop();

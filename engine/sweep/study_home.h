@@ -16,9 +16,10 @@ struct StudyHome {
 };
 
 // The home that the stage has, or a new one where the stage begins: in the database of the option `storage`, of
-// --study, where this run joins the newest unfinished study, or of TRAINLAB_STORAGE. An engine that helps waits until
-// the engine that owns the stage has made it. Error{usage} when there is no study to join, Error{run} when the database
-// cannot be reached, Error{interrupted} when the process is asked to stop meanwhile.
+// --study, where this run joins the newest unfinished study, or of TRAINLAB_STORAGE. A stage that is not kept has its
+// study in its folder. An engine that helps waits until the engine that owns the stage has made it. Error{usage} when
+// there is no study to join, Error{run} when the database cannot be reached, Error{interrupted} when the process is
+// asked to stop meanwhile.
 StudyHome find_home(const StudyPlan& plan, const StageContext& context);
 
 // The further members of the description of a study in a database: what its run was begun with, and where the run lies.

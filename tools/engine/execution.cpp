@@ -131,6 +131,12 @@ std::shared_ptr<const Spec> Execution::with_set(const Spec& stage, bool returned
   return spec;
 }
 
+StageResult Execution::run_to_end(const std::shared_ptr<const Spec>& stage, bool returned) {
+  Value summary = run_.stage(Options(registry_, stage, ""), returned);
+  const std::string name = summary["name"].string();
+  return {std::move(summary), run_.stage_folder(name), stage};
+}
+
 Error Execution::no_stage(const std::string& done) const {
   const auto& [entry, at] = recipe_.state().latest_stage();
   const std::string made = "lab." + entry;

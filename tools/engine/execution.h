@@ -20,7 +20,7 @@ class Execution {
  public:
   enum class Purpose {
     describe,  // only the declarations of parameters are wanted, whose given values are ignored
-    check,     // stages are checked or measured, and none is run
+    check,     // stages are checked or measured, and none is run that counts
     predict,   // stages have the results of a run
     run,       // stages are run
   };
@@ -41,6 +41,8 @@ class Execution {
 
   // The stage with the values of --set; of the returned one all of --set must have been used by then.
   std::shared_ptr<const Spec> with_set(const Spec& stage, bool returned);
+  // Runs a stage, with the values of --set, to its end, or gives the result with which it has ended.
+  StageResult run_to_end(const std::shared_ptr<const Spec>& stage, bool returned);
   void check_set_used() const { set_.check_all_used(); }
 
   // The error of a recipe that returns no stage, where none was `done` ("run"). The usual cause is a stage that the

@@ -21,10 +21,12 @@ int execute(const trainlab::EngineStart& start) {
     note_crashes();
     // For tensors that are made outside of stages; a stage may have other threads.
     prepare_arithmetic(settled(start.request).threads);
+    // An engine that helps runs stages, whatever the command needs their results for.
+    const std::string name = start.request.helps ? "run" : start.request.command;
     for (const Command& command : all_commands()) {
-      if (start.request.command == command.name) return command.execute(start);
+      if (command.name == name) return command.execute(start);
     }
-    throw run_error("the engine knows no command \"" + start.request.command + "\"")
+    throw run_error("the engine knows no command \"" + name + "\"")
         .hint("`trainlab` and `trainlab-engine` must come from the same build: install both again");
   } catch (const std::exception& exception) {
     const Error error = engine_error(exception);

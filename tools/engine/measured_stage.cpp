@@ -1,6 +1,9 @@
 #include "measured_stage.h"
 
+#include <algorithm>
+
 #include "core/files.h"
+#include "core/words.h"
 #include "report/page.h"
 #include "run/applied.h"
 
@@ -9,7 +12,9 @@ namespace trainlab {
 Flag stage_flag() {
   return {.name = "stage",
           .type = text_type("NAME"),
-          .help = "the name that the first stage, which is measured, must have"};
+          .help =
+              "the stage to measure (default: the first that the recipe runs). The stages before it run whole first,\n"
+              "in a folder that is removed; their time comes on top"};
 }
 
 Flag seconds_flag(const std::string& what, const std::string& otherwise) {
@@ -57,32 +62,56 @@ int MeasuredStage::end_with(const std::vector<std::string>& failures) {
 }
 
 StageResult MeasuredStage::run_stage(const std::shared_ptr<const Spec>& stage) {
-  const Value& asked = request().options["stage"];
-  const std::string name = Options(registry(), stage, "").string("name");
-  if (!asked.is_nil() && asked != Value(name)) {
-    throw usage_error("--stage " + asked.string() + ": the recipe runs stage \"" + name +
-                      "\" first, and the rest of the recipe may need its result")
-        .hint(
-            "without --stage the first stage is measured; a later one can be while it trains: trainlab profile "
-            "--attach RUN");
+  const std::string name = stage_key(registry(), stage->value);
+  if (is_meant(name)) {
+    measure_stage(*stage, false);
+    throw ExecutionEnds();
   }
-  measure_stage(*stage, false);
-  throw ExecutionEnds();
+  const bool is_first = passed_.empty();
+  if (pass(name)) {
+    run().say("stage " + name + " runs " +
+              (is_first ? "first and whole, because stage " + request().options["stage"].string() +
+                              " may need its result; a stage that trains in a run can be measured there: trainlab "
+                              "profile --attach RUN"
+                        : "next"));
+  }
+  return run_to_end(with_set(*stage, false), false);
+}
+
+bool MeasuredStage::is_meant(const std::string& name) const {
+  const Value& asked = request().options["stage"];
+  return asked.is_nil() || asked == Value(name);
+}
+
+bool MeasuredStage::pass(const std::string& name) {
+  if (std::ranges::count(passed_, name) > 0) return false;
+  passed_.push_back(name);
+  return true;
+}
+
+Error MeasuredStage::no_such_stage() const {
+  const std::string& asked = request().options["stage"].string();
+  const std::string close = Registry::closest(asked, passed_);
+  return usage_error("--stage " + asked + ": " + shown_name() + " has no such stage, only \"" +
+                     joined(passed_, "\", \"") + "\"")
+      .hint(close.empty() ? "" : "did you mean " + close + "?");
 }
 
 int MeasuredStage::end(const Recipe::Outcome& outcome) {
-  const Value& asked = request().options["stage"];
   if (outcome.stage && !code_) {
-    const std::string name = Options(registry(), outcome.stage, "").string("name");
-    if (!asked.is_nil() && asked != Value(name)) {
-      throw usage_error("--stage " + asked.string() + ": the recipe has no such stage, only \"" + name + "\"");
+    const std::string name = stage_key(registry(), outcome.stage->value);
+    if (is_meant(name)) {
+      measure_stage(*outcome.stage, true);
+    } else {
+      pass(name);
     }
-    measure_stage(*outcome.stage, true);
   }
   if (code_) return *code_;
-  throw(outcome.ended ? usage_error(shown_name() + ": the recipe comes to a lab.study with a file before its first "
-                                                   "stage")
-                      : no_stage("measured"))
+  if (!passed_.empty() && !outcome.ended) throw no_such_stage();
+  throw(outcome.ended
+            ? usage_error(shown_name() + ": the recipe comes to a lab.study with a file before " +
+                          (passed_.empty() ? "its first stage" : "stage " + request().options["stage"].string()))
+            : no_stage("measured"))
       .hint("a stage is measured: lab.fit, lab.task, lab.sweep or lab.ensemble");
 }
 
@@ -90,8 +119,9 @@ void MeasuredStage::measure_stage(const Spec& given, bool returned) {
   const std::shared_ptr<const Spec> spec = with_set(given, returned);
   const Options stage(registry(), spec, "");
   try {
+    run().end_help();
     const RunSettings settings = run().begin_trial_of(stage);
-    WhatToMeasure what{.stage = stage, .whole = stage, .is_last = returned};
+    WhatToMeasure what{.stage = stage, .whole = stage, .is_last = returned, .is_first = passed_.empty()};
     const auto& kind = registry().implementation<StageKind>(stage.entry());
     if (kind.trainings) {
       StageTrainings trainings = kind.trainings(stage, settings);

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "execution.h"
 #include "profile/profile.h"
@@ -20,10 +21,11 @@ struct WhatToMeasure {
   bool validations_decide = false;  // StageTrainings::validations_decide
   int workers = 1;                  // processes that train side by side
   bool is_last = false;             // the recipe returns the stage
+  bool is_first = true;             // of the stages that the recipe runs
 };
 
-// Executes the recipe up to its first stage, which must have the name of --stage if that is given, measures this stage,
-// and ends.
+// Executes the recipe up to the stage of --stage, or else up to its first stage, measures this stage, and ends. The
+// stages before it run to their ends, in a run that is not kept.
 class MeasuredStage : public Execution {
  public:
   explicit MeasuredStage(const EngineStart& start) : Execution(start, Purpose::check) {}
@@ -53,9 +55,15 @@ class MeasuredStage : public Execution {
  private:
   StageResult run_stage(const std::shared_ptr<const Spec>& stage) final;
   int end(const Recipe::Outcome& outcome) final;
+  // Whether this stage is the one to measure, by its name.
+  bool is_meant(const std::string& name) const;
+  // Notes a stage that is not the one to measure; false where it is noted already.
+  bool pass(const std::string& name);
   void measure_stage(const Spec& given, bool returned);
+  Error no_such_stage() const;
 
-  std::optional<int> code_;  // once the stage is measured
+  std::vector<std::string> passed_;  // the names of other stages that the recipe has come to
+  std::optional<int> code_;          // once the stage is measured
 };
 
 // --stage, and --seconds, the longest time for `what`. `otherwise` says how the seconds without this flag may differ

@@ -8,10 +8,10 @@
 #include "profile/beside.h"
 #include "profile/layers.h"
 #include "run/run.h"
+#include "run/scratch_folder.h"
 #include "stage_profile.h"
 #include "steps/in_turns.h"
 #include "steps/repeat.h"
-#include "steps/scratch_folder.h"
 #include "tensor/types.h"
 
 namespace trainlab {

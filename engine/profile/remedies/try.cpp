@@ -174,6 +174,8 @@ class Trials {
         continue;
       }
       if (!is_threads) add_path(stage, one);
+      if (is_threads && !stage.is_first)
+        one.reason = "--threads is of all stages of a run, and those before this one were not profiled";
       if (stage.together > 1) {
         one.reason =
             fmt::format("the stage does {} trainings together, and one by itself was profiled", stage.together);

@@ -116,9 +116,10 @@ std::string flags_of(const AppliedChanges& changes) {
 
 }  // namespace
 
-TriedWith tried_with(const Request& request, std::span<const std::pair<std::string, std::string>> sources) {
+TriedWith tried_with(const Request& request, const std::map<std::string, std::string>& sources) {
   Value modules = Value::Map{};
-  for (const auto& [path, text] : sources.empty() ? sources : sources.subspan(1)) modules.set(path, hash_bytes(text));
+  for (const auto& [path, hash] : sources)
+    if (path != request.recipe.filename()) modules.set(path, hash);
   return {.recipe = hash_file(request.recipe),
           .sources = std::move(modules),
           .parameters = parameters_of(request),

@@ -8,6 +8,7 @@
 #include <array>
 #include <cmath>
 #include <csignal>
+#include <deque>
 #include <utility>
 #include <vector>
 
@@ -21,6 +22,7 @@
 #include "run/flag.h"
 #include "run/last_note.h"
 #include "run/manifest.h"
+#include "run/scratch_folder.h"
 #include "run/shell_word.h"
 #include "signals.h"
 #include "start_engine.h"
@@ -95,7 +97,7 @@ class Watch {
     end_spares();
     for (const Helper& helper : helpers_) ::kill(well ? -helper.pid : helper.pid, well ? SIGKILL : SIGTERM);
     while (!helpers_.empty()) watch();
-    if (held_) ending_.folder = held_->path();
+    if (held_ && scratch_.empty()) ending_.folder = held_->path();
     return outcome(ending_);
   }
 
@@ -140,7 +142,7 @@ class Watch {
     }
     ending_.stop_signals.push_back(signal);
     if (ending_.stop_signals.size() == 1) {
-      tell(std::string(request_.command == "run" ? "stopping at the next step, after a checkpoint" : "stopping") +
+      tell(std::string(request_.keeps_run() ? "stopping at the next step, after a checkpoint" : "stopping") +
            " (once more: stop at once)");
       deadline_ = steady_seconds() + grace();
       if (!ended_) ::kill(pid_, SIGTERM);
@@ -170,7 +172,7 @@ class Watch {
   // To load an engine takes longer than many a trial. So the engines that will probably be wanted load at the same time
   // as the first one, and then wait for a request. A run whose spare engines cannot be started does without them.
   void begin_spares() {
-    if (request_.command != "run" || request_.joins) return;
+    if (!request_.keeps_run() || request_.joins) return;
     try {
       for (int count = expected_workers(request_) - 1; count > 0; --count) spares_.push_back(start(""));
     } catch (const Error&) {
@@ -297,7 +299,7 @@ class Watch {
   void take_message(const Value& message) {
     const std::string& type = message["type"].string();
     if (type == "open") {
-      open();
+      open(message);
     } else if (type == "error") {
       ending_.error = error_from(message["error"]);
     } else if (type == "silent") {
@@ -314,9 +316,15 @@ class Watch {
     }
   }
 
-  void open() {
+  void open(const Value& message) {
     try {
-      if (!held_) {
+      if (!request_.keeps_run()) {
+        // Helpers execute the recipe that runs a stage now; a command may measure two.
+        request_.recipe = message["recipe"].string();
+        request_.recipe_folder = request_.recipe.parent_path();
+        ScratchFolder::remove_abandoned();
+        held_.emplace(RunFolder::open(scratch_.emplace_back().path()));
+      } else if (!held_) {
         held_.emplace(request_.has("out")
                           ? RunFolder::open(*request_.path("out"))
                           : RunFolder::allocate(request_.working_folder, request_.recipe.stem().string()));
@@ -349,10 +357,11 @@ class Watch {
     if (::write(STDERR_FILENO, text.data(), text.size()) < 0) return;  // nobody reads
   }
 
+  SignalQueue signals_;  // outlives the folders: no signal ends this process before they are gone
   const fs::path& engine_;
   Request request_;
+  std::deque<ScratchFolder> scratch_;  // of the runs of a command that keeps none
   std::optional<RunFolder> held_;
-  SignalQueue signals_;
   std::unique_ptr<Channel> channel_;
   bool channel_open_ = true;
   std::string text_;  // of messages of type text

@@ -614,6 +614,25 @@ TEST_CASE("changes of a trial stand below the option that builds it") {
   CHECK(asked.empty());
 }
 
+TEST_CASE("threads, which all stages of a run have, are tried for the first stage alone") {
+  const Options fit = parse_options(digits_fit(R"(, "steps": 40)"));
+  RunSettings settings = cpu_settings();
+  settings.threads = 2;
+  const Profile profile = profile_stage(fit, settings, {.seconds = 0.1});
+  StepVerdict verdict;
+  verdict.bottleneck = Bottleneck::launch;
+  const WithSet unasked = [](const Texts&) -> Options { throw recipe_error("there was no time to ask"); };
+  const auto reason = [&](bool is_first) {
+    const ProfileOptions no_time{.seconds = 0.05, .steps_share = 0.2};
+    const Remedy threads =
+        tried_remedies(profile, verdict, fit, settings, unasked, no_time, {.is_first = is_first}).all.front();
+    CHECK(threads.set == Texts{"--threads 1"});
+    return threads.reason;
+  };
+  CHECK(reason(true).starts_with("no time left"));
+  CHECK(reason(false) == "--threads is of all stages of a run, and those before this one were not profiled");
+}
+
 namespace {
 
 Remedy changing(const std::string& set) { return {.name = set, .set = {set}, .result = "changes the result"}; }

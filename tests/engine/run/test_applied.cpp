@@ -1,9 +1,9 @@
 // Changes that were tried with one recipe are refused for another one.
 #include <catch2/catch.hpp>
 
+#include <map>
 #include <optional>
-#include <utility>
-#include <vector>
+#include <string>
 
 #include "core/error.h"
 #include "core/files.h"
@@ -15,8 +15,6 @@ namespace trainlab::applied_test {
 using namespace test;
 
 namespace {
-
-using Sources = std::vector<std::pair<std::string, std::string>>;
 
 Request request_in(const TemporaryFolder& folder, const std::string& width, Value::List set = {}) {
   Request request;
@@ -35,7 +33,8 @@ TEST_CASE("changes are made in the recipe with which they were tried, and in no 
   write_atomic(folder.path() / "r.lua", "recipe");
   write_atomic(folder.path() / "lib" / "net.lua", "module");
   const Request tried = request_in(folder, "8", {"optim.lr=1"});
-  const Sources sources{{"r.lua", "recipe"}, {"lib/net.lua", "module"}};
+  const std::map<std::string, std::string> sources{{"r.lua", hash_bytes("recipe")},
+                                                   {"lib/net.lua", hash_bytes("module")}};
   write_changes(file, {.with = tried_with(tried, sources), .stage = "f", .set = {"batch=8"}, .threads = 1});
   const auto refused = [&](Request request) -> std::string {
     try {

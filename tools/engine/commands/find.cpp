@@ -108,7 +108,7 @@ class FindExecution final : public MeasuredStage {
       const auto failure = output_failure("--apply", [&] {
         write_changes(
             *request().path("apply"),
-            {.with = tried_with(request(), run().sources()), .stage = stage, .set = found.set, .threads = {}});
+            {.with = tried_with(request(), run().source_hashes()), .stage = stage, .set = found.set, .threads = {}});
       });
       if (failure) failures.push_back(*failure);
     }

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "command.h"
+#include "core/clock.h"
 #include "core/files.h"
 #include "core/trace_file.h"
 #include "core/words.h"
@@ -153,6 +154,7 @@ class ProfileExecution final : public BesideExecution {
     second.request.second = request().recipe;
     second.request.recipe = request().second;
     second.request.recipe_folder = request().second.parent_path();
+    second.request.begun = steady_seconds();  // a budget of the second recipe pays for its own stages
     return SecondExecution(second, first).execute();
   }
 
@@ -233,6 +235,7 @@ class ProfileExecution final : public BesideExecution {
                     .together = what.together,
                     .workers = what.workers,
                     .validations_decide = what.validations_decide,
+                    .is_first = what.is_first,
                     .predicted = found.details.predicted ? &*found.details.predicted : nullptr,
                     .sample_seconds = found.details.pipeline ? found.details.pipeline->sample_seconds() : std::nullopt,
                     .loader_needs = found.details.pipeline ? found.details.pipeline->needs() : LoaderNeeds()});
@@ -270,7 +273,7 @@ class ProfileExecution final : public BesideExecution {
                                                                 : "";
     write("apply", no_changes, [&](const std::filesystem::path& path) {
       AppliedChanges changes = changes_of(found.remedies.joined);
-      changes.with = tried_with(request(), run().sources());
+      changes.with = tried_with(request(), run().source_hashes());
       changes.stage = what.whole.string("name");
       write_changes(path, changes);
       if (!changes.is_none()) return;

@@ -19,10 +19,11 @@ constexpr const char* build_may_not_change =
     "functions in it: the trials that have ended would not be comparable with those to come; begin a new run with the "
     "mended recipe";
 
-// Executes a new run, continues a run, or helps with a run.
+// Executes a new run, continues a run, or helps with a run, be it one that another command needs for a while.
 class RunExecution final : public Execution {
  public:
-  explicit RunExecution(const EngineStart& start) : Execution(start, Purpose::run) {}
+  explicit RunExecution(const EngineStart& start)
+      : Execution(start, start.request.keeps_run() ? Purpose::run : Purpose::check) {}
 
   // For a run that goes on with an edited recipe: executes the recorded recipe up to the stage that is to continue, to
   // get its stages.
@@ -97,9 +98,7 @@ class RunExecution final : public Execution {
   StageResult perform(const Spec& given, bool returned) {
     const std::shared_ptr<const Spec> spec = with_set(given, returned);
     if (request().mends()) require_same(*spec);
-    Value summary = run().stage(Options(registry(), spec, ""), returned);
-    const std::string name = summary["name"].string();
-    return {std::move(summary), run().stage_folder(name), spec};
+    return run_to_end(spec, returned);
   }
 
   void require_same(const Spec& stage) {

@@ -123,6 +123,7 @@ struct StageOfTraining {
   std::int64_t together = 1;  // trainings that train as one group, of which one by itself was profiled
   int workers = 1;            // processes that train side by side, and share the cores
   bool validations_decide = false;  // whether trials end or go on for what their validations give
+  bool is_first = true;             // whether the recipe runs no stage before this one
   // The prediction of the memory that the profiled training takes; null: not known.
   const MemoryPrediction* predicted = nullptr;
   // Seconds of a core in which a sample is read from its file and made; nullopt where this was not measured.

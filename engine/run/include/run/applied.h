@@ -3,10 +3,9 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <optional>
-#include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "run/request.h"
@@ -24,8 +23,8 @@ struct TriedWith {
   Value threads = {};     // as after --threads; "auto" without this flag
 };
 
-// `sources`: path and text of the recipe and its modules, as Run::sources() has them.
-TriedWith tried_with(const Request& request, std::span<const std::pair<std::string, std::string>> sources);
+// `sources`: the hashes of the recipe and its modules, as Run::source_hashes() has them.
+TriedWith tried_with(const Request& request, const std::map<std::string, std::string>& sources);
 
 struct AppliedChanges {
   TriedWith with;

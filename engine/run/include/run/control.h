@@ -2,7 +2,8 @@
 // pair, each with a member "type". Both ends are here.
 //
 // engine → supervisor
-//   open    {}           a stage is about to begin: where does the run live? Asked once. Answered by
+//   open    {recipe}     a stage of this recipe is about to begin: where does the run live? Asked once for each recipe
+//                        that the engine executes. Answered by
 //                          opened  {folder, existed}    the folder, locked by the supervisor; existed: with a manifest
 //                          refused {error}              in use, finished, unwritable
 //   error   {error}      why the engine is going to end; error = {kind, message, file, line, path, hint, traceback}

@@ -62,6 +62,9 @@ struct Request {
   // The process that supervises. An engine whose parent is another one ends at once.
   std::int64_t supervisor = 0;
 
+  // Whether the command works on a run that stays. Any other command that runs stages does so in a folder that is
+  // removed with its process.
+  bool keeps_run() const { return command == "run"; }
   // `trainlab resume RUN --recipe FILE`: FILE is executed, and `recipe` is what it is compared with.
   bool mends() const { return has("recipe") && !helps; }
   // The recipe as a user names it: relative to the working folder where that is no longer. Of a continued run: the

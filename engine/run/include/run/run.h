@@ -83,14 +83,14 @@ class Run {
   // The text that `trainlab check` prints of a stage. Raises Error.
   Checked check(const Options& stage, const CheckedToo& too) const;
   // The settings with which the stage would run, for commands that try a stage. Arithmetic uses their threads from now
-  // on.
+  // on. Raises the error of a stage before it that did not end well.
   RunSettings begin_trial_of(const Options& stage) const;
 
   // A source that was loaded: the recipe first, then each module, by path relative to the recipe's folder, '/'
   // between. Kept in recipe/. Raises Error{usage} when a continued run had other text under this path.
   void source(const std::string& path, std::string_view text);
-  // Path and text of each source so far, the recipe first, of a run without a folder.
-  const std::vector<std::pair<std::string, std::string>>& sources() const { return sources_; }
+  // The hash of each source so far, by its path; the recipe is among them.
+  std::map<std::string, std::string> source_hashes() const;
   // With Request::mends: the sources so far, and those that come, take the place of the run's, which are kept in
   // recipe-before-N/. Called before the stage that goes on, when all stages are known to be the run's.
   void replace_recipe();
@@ -117,6 +117,9 @@ class Run {
   // Error{usage} when the folder is refused. After a stage that did not end well every call raises the same again: a
   // recipe cannot go on. NothingLeft in an engine that helps.
   Value stage(const Options& stage, bool returned);
+
+  // No other engine helps any more: the recipe goes on to a stage that this engine tries. Does not wait for their ends.
+  void end_help();
 
   // The folder of a stage whose summary stage() has returned.
   std::filesystem::path stage_folder(const std::string& name) const;
@@ -193,6 +196,7 @@ class Run {
   Value attempt(const Options& stage, const StageRecord& record, bool resumed, StageWork prepared);
   Value run_kind(const Options& stage, const StageRecord& record, bool resumed, StageWork prepared,
                  double seconds_before);
+  void ask_for_engines(int count) const;  // that work on the run, this one included
   Value complete(Value summary, const StageRecord& record, const Value& before, double seconds) const;
   void save_summary(const StageRecord& record, const Value& summary);
   void save_failure(const StageRecord& record, const std::string& status, const std::string& reason,
@@ -201,8 +205,8 @@ class Run {
   Error repeatable(Error error) const;
   // The error with the command that goes on with a mended recipe; `what` says what the command does.
   Error mendable(Error error, const std::string& what) const;
-  // The same for the recipe as it is.
-  Error resumable(Error error, const std::string& what) const;
+  // The same for the recipe as it is; `flags` follow the command. Of a run that is not kept, the error as it is.
+  Error resumable(Error error, const std::string& what, const std::string& flags = "") const;
   Error after_stages(const Error& error);
 
   std::filesystem::path folder_of(const StageRecord& record) const;

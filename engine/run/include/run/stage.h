@@ -53,6 +53,7 @@ struct StageContext {
   std::filesystem::path folder;  // exists; the stage's own (top of the run, or stages/NAME)
   const RunSettings* settings = nullptr;
   bool resumed = false;       // the folder holds an earlier attempt
+  bool is_kept = true;        // else the folder is removed after the run, and the stage leaves nothing elsewhere either
   double seconds_before = 0;  // of earlier attempts
   // Seconds until the stage must have ended, of the budget of time of its run; negative afterwards. Null without such a
   // budget. Called by the recipe's thread, and often: the run keeps account of the time that is used.

@@ -35,9 +35,10 @@ class Supervisor {
   static std::filesystem::path find_engine();
 
   // Runs one engine to its end. `held`: the run that is continued; without it a folder is opened when the engine asks
-  // (its option "out", or runs/NAME/NNN below request.working_folder), and gone again if no stage begins. The folder
-  // stays locked until this returns. Signals are blocked meanwhile: one call at a time, from the only thread. Raises
-  // Error{usage} when the engine cannot be started.
+  // (its option "out", or runs/NAME/NNN below request.working_folder), and gone again if no stage begins; of a command
+  // that keeps no run it is a ScratchFolder, and gone in any case. The folder stays locked until this returns. Signals
+  // are blocked meanwhile: one call at a time, from the only thread. Raises Error{usage} when the engine cannot be
+  // started.
   Outcome run(Request request, std::optional<RunFolder> held = std::nullopt);
 
  private:

@@ -1,4 +1,4 @@
-// The folder in which a stage runs while it is measured. Private to the room.
+// Folders of runs that are not kept: a stage that is measured runs in one, and so do the stages before it.
 #pragma once
 
 #include <filesystem>
