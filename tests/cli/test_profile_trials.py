@@ -356,7 +356,8 @@ class TooLittle(OfTrials):
         told = self.run_program("bench", "r.lua", "--seconds", "0.3", "--json", code=3)
         self.assert_said(told, "no step of stage f could be timed: it ends after ")
         told = self.run_program("profile", "r.lua", "--with", "batch=8", "--seconds", "0.3", code=3)
-        self.assert_said(told, "r.lua: no step of stage f could be timed: it ends after ", "hint: a length of two steps")
+        self.assert_said(told, "r.lua: no step of stage f could be timed: it ends after ",
+                         "hint: a length of two steps")
 
 
 @unittest.skipUnless(shutil.which("taskset"), "there is no taskset")
@@ -386,7 +387,7 @@ class Outside(OfTrials):
     def test_changes_of_other_parameters_or_modules(self):
         self.write("lib.lua", "return { lr = 0.01 }\n")
         trial = fit(optim="lab.optim.SGD { lr = lib.lr * hp.lr }", batch="size", epochs="1")
-        # Of trials that train together no changes are tried, so that the file is there soon.
+        # No changes of trials that train together are tried, so that the file is there soon.
         self.write("r.lua", "local lib, size = require('lib'), lab.param { 'size', 16, doc = 'of a batch' }\n" +
                    search(trial, "stack = 3,"))
         self.run_program("profile", "r.lua", "--size", "8", "--seconds", "1", "--threads", "1", "--apply", "c.toml")
@@ -411,7 +412,7 @@ class Outside(OfTrials):
 
     def test_interrupted_while_the_machine_is_measured(self):
         """What is known is printed, the ending is that of an interrupted program, and no half measurement is kept."""
-        # Of trials that train together no changes are tried: nothing that comes after the machine ends for the signal.
+        # No changes of trials that train together are tried: nothing after the machine ends for the signal.
         self.write("r.lua", search(fit(optim="lab.optim.SGD { lr = hp.lr }"), "stack = 3,"))
         cache = self.folder / "cache"
         running = Running(["env", f"XDG_CACHE_HOME={cache}", PROGRAM, "profile", "r.lua", "--seconds", "5",

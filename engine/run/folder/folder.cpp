@@ -80,7 +80,10 @@ fs::path find_run(const fs::path& folder) {
   if (!path.has_filename()) path = path.parent_path();  // "RUN/"
   if (const fs::path stage = stage_of_trial(path); !stage.empty()) path = stage;
   if (fs::exists(manifest_path(path), failed)) return path;
-  if (failed) throw usage_error("cannot look into the run folder " + path.string() + ": " + failed.message());
+  if (failed) {
+    throw usage_error("cannot look into the run folder " + path.string() + ": " + failed.message())
+        .hint("only who may read a run's folder, and enter the folders above, can ask for the run");
+  }
   const fs::path run = path.parent_path().parent_path();
   if (path.parent_path().filename() == "stages" && fs::exists(manifest_path(run), failed)) return run;
   if (!fs::exists(path, failed)) {
