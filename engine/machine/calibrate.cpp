@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <optional>
 #include <set>
 
 #include "core/clock.h"
@@ -20,6 +21,7 @@
 #include "core/statistics.h"
 #include "machine/machine.h"
 #include "machine_facts.h"
+#include "run/core_use.h"
 #include "run/run.h"
 #include "run/stage.h"
 #include "tensor/random.h"
@@ -153,6 +155,8 @@ Roofline calibrate_machine() {
   const ThreadsKept kept;
   const at::NoGradGuard no_gradients;
   Roofline machine = machine_facts();
+  const std::optional<CoreSeconds> cores_before = core_seconds();
+  const double began = steady_seconds();
   const Scheduled before = scheduled();
   measure_gemm(machine);
   measure_memory(machine);
@@ -160,6 +164,11 @@ Roofline calibrate_machine() {
   const Scheduled after = scheduled();
   const double ran = after.ran - before.ran, waited = after.waited - before.waited;
   machine.waited = ran > 0 ? waited / (ran + waited) : std::numeric_limits<double>::quiet_NaN();
+  const double seconds = steady_seconds() - began;
+  if (const std::optional<CoreSeconds> cores_after = core_seconds(); cores_before && cores_after) {
+    const CoreUse use = core_use(*cores_after - *cores_before, seconds);
+    machine.others = use.others / use.usable;
+  }
   return machine;
 }
 

@@ -16,7 +16,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double busy = 0.1;  // largest share of waiting for a core at which a measurement describes the machine
+// Largest share of waiting for a core at which a measurement describes the machine; where the wait is unknown, largest
+// share of the cores that other work may have had.
+constexpr double busy = 0.1;
+
+// Why the figures are those of a busy machine; empty: they are not, or nobody knows.
+std::string busy_reason(const Roofline& measured) {
+  if (measured.waited > busy)
+    return fmt::format("the machine was busy: threads waited for a core for {:.0f} % of the time",
+                       100 * measured.waited);
+  if (std::isnan(measured.waited) && measured.others > busy)
+    return fmt::format("the machine was busy: other work had {:.0f} % of the cores", 100 * measured.others);
+  return "";
+}
 
 void put(Value::Map& to, const char* name, const Quartiles& spread) {
   to.emplace(name, spread.median);
@@ -179,10 +191,8 @@ Roofline calibrated_machine(const Calibration& calibration) {
   const Value machine = calibration.fingerprint();
   if (std::optional<Roofline> known = stored(path, machine)) return *known;
   Roofline measured = calibration.measure();
-  measured.not_stored = measured.waited > busy
-                            ? fmt::format("the machine was busy: threads waited for a core for {:.0f} % of the time",
-                                          100 * measured.waited)
-                            : store_measurement(path, machine, measured.to_value());
+  measured.not_stored = busy_reason(measured);
+  if (measured.not_stored.empty()) measured.not_stored = store_measurement(path, machine, measured.to_value());
   return measured;
 }
 

@@ -76,7 +76,7 @@ Profile profile_of_task(const Measured& how, const StepLimits& limits) {
 Profile short_profile(FitPlan* plan, const Measured& how, const StepLimits& limits) {
   prepare_arithmetic(how.settings.threads);
   Profile profile = plan ? profile_of_fit(*plan, how, limits) : profile_of_task(how, limits);
-  if (profile.steps.steps == 0) throw run_error("no step could be timed");
+  check_timed(profile);
   return profile;
 }
 

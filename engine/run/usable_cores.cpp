@@ -33,10 +33,8 @@ namespace {
 // Cores' worth of time that the control group of a container grants, 0 where there is no limit.
 double quota_cores() {
   std::ifstream limit("/sys/fs/cgroup/cpu.max");  // version 2: "QUOTA PERIOD" or "max PERIOD"
-  std::string quota;
-  double period = 0;
-  if (limit >> quota >> period && quota != "max" && period > 0) return std::stod(quota) / period;
-  return 0;
+  double quota = 0, period = 0;
+  return limit >> quota >> period && period > 0 ? quota / period : 0;
 }
 
 }  // namespace

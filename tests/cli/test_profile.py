@@ -853,16 +853,31 @@ end }
 
     @unittest.skipIf(os.geteuid() == 0 and not shutil.which("setpriv"), "root may write everywhere")
     def test_attached_to_a_run_of_another_user(self):
-        """A run whose folder the user may read and not write. As root, the program gives up to write everywhere."""
-        before = ("setpriv", "--bounding-set=-dac_override") if os.geteuid() == 0 else ()
+        """A run whose folder the user may not write, or not even read. As root, the program gives up to do so."""
+        before = ("setpriv", "--bounding-set=-dac_override,-dac_read_search") if os.geteuid() == 0 else ()
         self.recipe(**{**SLOW, "epochs": "10000"})
         running = self.start("r.lua", "--threads", "1", "--quiet")
         run = self.run_folder()
         running.until_rows(run, 1)
         run.chmod(0o555)
         told = self.attach(run, code=2, before=before)
-        run.chmod(0o755)
         self.assert_said(told, "Permission denied", "only who may write into the run's folder can attach to the run")
+        run.chmod(0)
+        told = self.attach(run, code=2, before=before)
+        run.chmod(0o755)
+        self.assert_said(told, "cannot look into the run folder ", "runs/r/001: Permission denied")
+
+    def test_attached_to_a_run_whose_folder_goes(self):
+        self.recipe(**{**SLOW, "epochs": "10000"})
+        running = self.start("r.lua", "--threads", "1", "--quiet")
+        run = self.run_folder()
+        running.until_rows(run, 1)
+        for process in running.engines():
+            os.kill(process, signal.SIGSTOP)
+        asking = self.start("profile", "--attach", run, "--seconds", "50")
+        asking.until(lambda: "snapshot.request" in os.listdir(run), "it asked")
+        run.rename(self.folder / "elsewhere")
+        self.assert_said(self.end(asking, 3), "--attach: the folder runs/r/001 is gone: it was removed or renamed")
 
     def test_speed(self):
         self.recipe()

@@ -9,7 +9,7 @@ import shutil
 import signal
 import unittest
 
-from program import SLOW_INPUT, SOURCE, CliTest, fit, small_disk, small_sweep
+from program import PROGRAM, SLOW_INPUT, SOURCE, CliTest, Running, fit, small_disk, small_sweep
 
 # Seconds that are enough for remedies, on a busy machine too.
 WITH_REMEDIES = "60"
@@ -302,6 +302,14 @@ class TooLittle(OfTrials):
     def test_a_fit_of_one_step(self):
         self.check_unknown(fit(epochs="nil, steps = 1"), "layers, memory and roofs: no step could be timed")
 
+    def test_without_a_verdict_no_changes_replace_earlier_ones(self):
+        self.write("r.lua", fit(epochs="nil, steps = 1"))
+        earlier = self.changes_of() + '\nstage = "f"\nset = [ "batch=8" ]\n'
+        self.write("c.toml", earlier)
+        told = self.run_program("profile", "r.lua", "--seconds", "0.3", "--threads", "1", "--apply", "c.toml", code=3)
+        self.assert_said(told, "--apply: not written, because without a verdict no change is tried")
+        self.assertEqual((self.folder / "c.toml").read_text(), earlier)
+
     def test_tasks_without_steps(self):
         for body in ("", "for step in ctx:steps(0) do end"):
             self.check_unknown(f'return lab.task {{ name = "t", run = function(ctx) {body} end }}',
@@ -347,6 +355,9 @@ class TooLittle(OfTrials):
         self.write("r.lua", fit(epochs="nil, steps = 1"))
         told = self.run_program("bench", "r.lua", "--seconds", "0.3", "--json", code=3)
         self.assert_said(told, "no step of stage f could be timed: it ends after ")
+        told = self.run_program("profile", "r.lua", "--with", "batch=8", "--seconds", "0.3", code=3)
+        self.assert_said(told, "r.lua: no step of stage f could be timed: it ends after ",
+                         "hint: a length of two steps")
 
 
 @unittest.skipUnless(shutil.which("taskset"), "there is no taskset")
@@ -375,10 +386,11 @@ class Outside(OfTrials):
 
     def test_changes_of_other_parameters_or_modules(self):
         self.write("lib.lua", "return { lr = 0.01 }\n")
-        recipe = fit(optim="lab.optim.SGD { lr = require('lib').lr }",
-                     batch="lab.param { 'size', 16, doc = 'of a batch' }", epochs="nil, steps = 1")
-        self.write("r.lua", recipe)  # of too few steps for a verdict, and so without remedies
-        self.run_program("profile", "r.lua", "--size", "8", "--seconds", "0.2", "--threads", "1", "--apply", "c.toml")
+        trial = fit(optim="lab.optim.SGD { lr = lib.lr * hp.lr }", batch="size", epochs="1")
+        # No changes of trials that train together are tried, so that the file is there soon.
+        self.write("r.lua", "local lib, size = require('lib'), lab.param { 'size', 16, doc = 'of a batch' }\n" +
+                   search(trial, "stack = 3,"))
+        self.run_program("profile", "r.lua", "--size", "8", "--seconds", "1", "--threads", "1", "--apply", "c.toml")
         self.run_program("run", "r.lua", "--size", "8", "--apply", "c.toml")
         told = self.run_program("run", "r.lua", "--apply", "c.toml", code=2)
         self.assert_said(told, "c.toml: the changes were tried with --size 8, and this run has no --size")
@@ -397,6 +409,23 @@ class Outside(OfTrials):
         for text in ("fetch", "not measured: the rest: asked to stop"):
             self.assertIn(text, result.out)
         self.assertEqual(os.listdir(self.folder), ["r.lua"])
+
+    def test_interrupted_while_the_machine_is_measured(self):
+        """What is known is printed, the ending is that of an interrupted program, and no half measurement is kept."""
+        # No changes of trials that train together are tried: nothing after the machine ends for the signal.
+        self.write("r.lua", search(fit(optim="lab.optim.SGD { lr = hp.lr }"), "stack = 3,"))
+        cache = self.folder / "cache"
+        running = Running(["env", f"XDG_CACHE_HOME={cache}", PROGRAM, "profile", "r.lua", "--seconds", "5",
+                           "--threads", "1"], self.folder)
+        self.addCleanup(running.kill)
+        running.until(lambda: b"trying remedies" in running.err or b"measuring this machine" in running.err,
+                      "it measured the machine")
+        if b"contention: " in running.err:
+            self.skipTest("this machine is busy, so that a profile does not measure it")
+        running.send(signal.SIGINT)
+        result = self.end(running, 130)
+        self.assertIn("not measured: machine: asked to stop while the machine was measured", result.out)
+        self.assertFalse((cache / "trainlab" / "machine.json").exists())
 
     def test_an_error_after_the_steps_keeps_what_was_measured(self):
         """The recipe bears to be begun once; layers, the memory and the remedies begin it again."""

@@ -124,6 +124,8 @@ std::optional<Value> await_answer(const Asking& asking, const fs::path& run, con
     // Asked before the answer, which may be the stage's last words.
     const bool trains = holder(run) && !is_finished(read_summary(stage.folder)), is_asked = asking.is_there();
     if (Value answer = read_json(asking.answer_path()); !answer.is_nil()) return answer;
+    if (std::error_code failed; !fs::exists(stage.folder, failed))
+      throw run_error("--attach: the folder " + shown_path(stage.folder) + " is gone: it was removed or renamed");
     if (!trains) {
       throw run_error("--attach: the " + stage.kind + " \"" + stage.name + "\" has ended before it answered");
     }
@@ -135,8 +137,10 @@ std::optional<Value> await_answer(const Asking& asking, const fs::path& run, con
     if (waited > longest) {
       throw run_error("--attach: the run in " + shown_path(run) + " has not answered for " +
                       std::to_string(static_cast<int>(longest)) + " s")
-          .hint(what_answers(stage) +
-                "; --seconds N waits for 60 s and ten times N; a run of an earlier version of trainlab may not answer");
+          .hint(
+              what_answers(stage) +
+              ", and a process that is paused only when it goes on; --seconds N waits for 60 s and ten times N; a run "
+              "of an earlier version of trainlab may not answer");
     }
     if (!is_told && waited > 2 * seconds + patience) {
       is_told = true;

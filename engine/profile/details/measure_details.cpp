@@ -19,7 +19,10 @@ constexpr LayerSteps fewest_steps{.first = 2, .count = LayerSteps::few};
 class Parts {
  public:
   Parts(const Profile& profile, const ProfileOptions& options)
-      : step_seconds_(profile.steps.mean), begin_seconds_(profile.steps.begin_seconds), seconds_(options.seconds) {}
+      : step_seconds_(profile.steps.mean),
+        begin_seconds_(profile.steps.begin_seconds),
+        seconds_(options.seconds),
+        say_(options.say) {}
 
   // Runs the measurement of a part, or notes why the part is missing.
   void measure(const char* name, const std::function<void()>& work) {
@@ -29,6 +32,9 @@ class Parts {
     } catch (const Error& error) {
       miss(name, error.headline());
     }
+  }
+  void say(const std::string& text) const {
+    if (say_) say_(text);
   }
   void miss(const char* name, const std::string& reason) {
     details.missing.push_back(std::string(name) + ": " + reason);
@@ -49,6 +55,7 @@ class Parts {
 
  private:
   const double step_seconds_, begin_seconds_, seconds_;
+  const std::function<void(const std::string&)> say_;
 };
 
 // The steps of a stage of `total` steps, 0 if unknown, whose layers are measured. Counted and timed steps take longer
@@ -67,10 +74,11 @@ void take_layers(Parts& parts, LayerTable table) {
 }
 
 void measure_machine(Parts& parts, bool is_busy) {
-  Calibration calibration;
-  if (is_busy) {
-    calibration.measure = []() -> Roofline { throw run_error("the machine is busy now, and was not measured before"); };
-  }
+  const Calibration calibration{.measure = [&] {
+    if (is_busy) throw run_error("the machine is busy now, and was not measured before");
+    parts.say("measuring this machine once, for a few seconds");
+    return calibrate_machine();
+  }};
   parts.measure("machine", [&] { parts.details.machine = calibrated_machine(calibration); });
 }
 

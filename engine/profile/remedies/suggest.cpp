@@ -39,7 +39,7 @@ class Suggestions {
       add({.name = name, .set = {fmt::format("loader.threads={}", std::clamp(wanted, now + 1, most))}});
     }
   }
-  // On a machine whose cores others take.
+  // Where there are too few cores for all threads that could run.
   void fewer_loader_threads() {
     if (facts_.loader_threads > 1)
       add({.name = "half the loader threads", .set = {fmt::format("loader.threads={}", facts_.loader_threads / 2)}});
@@ -178,7 +178,10 @@ class Suggestions {
     add({.name = "checkpoints a tenth as often",
          .set = {fmt::format("checkpoint=\"{:.0f} steps\"", std::max(10.0, 10 * facts_.checkpoint_every))}});
   }
-  void add(Remedy one) { all.push_back(std::move(one)); }
+  // A verdict may suggest what suits the competition of the run's own threads as well.
+  void add(Remedy one) {
+    if (std::ranges::count(all, one.name, &Remedy::name) == 0) all.push_back(std::move(one));
+  }
 
   std::vector<Remedy> all;
 
@@ -191,6 +194,10 @@ class Suggestions {
 // Remedies that promise most and keep the result come first, because the time may not be enough for all.
 std::vector<Remedy> remedies_for(Bottleneck verdict, const FitFacts& facts) {
   Suggestions suggestions(facts);
+  if (facts.own_threads_compete || verdict == Bottleneck::contention) {
+    suggestions.fewer_threads();
+    suggestions.fewer_loader_threads();
+  }
   switch (verdict) {
     case Bottleneck::input:
       suggestions.loader_threads();
@@ -254,10 +261,6 @@ std::vector<Remedy> remedies_for(Bottleneck verdict, const FitFacts& facts) {
       suggestions.metrics();
       break;
     case Bottleneck::checkpoint: suggestions.checkpoint(); break;
-    case Bottleneck::contention:
-      suggestions.fewer_threads();
-      suggestions.fewer_loader_threads();
-      break;
     case Bottleneck::communication: suggestions.accumulate(); break;
     case Bottleneck::capacity:
       suggestions.add({.name = "the largest batch that fits", .set = {"batch=\"auto\""}});
@@ -266,6 +269,7 @@ std::vector<Remedy> remedies_for(Bottleneck verdict, const FitFacts& facts) {
       suggestions.add({.name = "the optimizer's state in a file", .set = {"memory.offload=\"optimizer\""}});
       suggestions.add({.name = "no loader threads", .set = {"loader.threads=0"}});
       break;
+    case Bottleneck::contention:
     case Bottleneck::none:
     case Bottleneck::unknown: break;
   }

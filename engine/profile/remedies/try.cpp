@@ -156,6 +156,7 @@ class Trials {
     FitFacts facts = fit_ ? facts_of(profile, fit_->plan, stage, settings_.threads)
                           : FitFacts{.samples = std::numeric_limits<std::int64_t>::max()};
     facts.threads = settings_.threads;
+    facts.own_threads_compete = verdict.own_threads_compete;
     facts.loader_needs = stage.loader_needs;
     facts.is_synchronous = profile.is_synchronous;
     facts.cores = std::max(1, static_cast<int>(profile.cores) / stage.workers);

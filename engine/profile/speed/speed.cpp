@@ -76,7 +76,11 @@ std::string speed_text(const Value& speed) {
       "{} {} a second ({} to {}{}), stage {}{}\n", rate_text(one.median), unit, rate_text(one.low), rate_text(one.high),
       speed["has_interval"].boolean() ? " with 95 % probability" : ", too few steps for an interval",
       speed["stage"].string(), trial);
-  if (!speed["is_precise"].boolean()) text += "the interval is wide: measure longer (--seconds), on a quiet machine\n";
+  if (!speed["has_interval"].boolean()) {
+    text += "more steps are needed: a longer stage, or more --seconds\n";
+  } else if (!speed["is_precise"].boolean()) {
+    text += "the interval is wide: measure longer (--seconds), on a quiet machine\n";
+  }
   return text;
 }
 

@@ -45,6 +45,7 @@ ThreadFigures since(const ThreadFigures& before) {
 
 void add(ThreadFigures& all, const ThreadFigures& more) {
   const bool is_first = all.seconds == 0;
+  all.pieces = is_first ? more.pieces : all.pieces + more.pieces;
   all.seconds += more.seconds;
   all.switches += more.switches;
   all.process_cpu += more.process_cpu;

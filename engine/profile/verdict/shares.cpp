@@ -1,5 +1,6 @@
 // Computes the parts of a step from the figures of a profile.
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "profile/profile.h"
@@ -14,6 +15,15 @@ constexpr std::size_t index_of(Phase phase) { return static_cast<std::size_t>(ph
 std::optional<double> run_queue(const ThreadFigures& thread) {
   if (!thread.waited || thread.seconds <= 0) return std::nullopt;
   return std::clamp(*thread.waited / thread.seconds, 0.0, 1.0);
+}
+
+// The use of the cores, where the time is long enough. The kernel counts in ticks of 10 ms, so that the seconds of each
+// piece of time are wrong by about a tick, and those of n pieces by about √n ticks: here by a fifth of a core at most.
+std::optional<CoreUse> known_core_use(const ThreadFigures& thread) {
+  constexpr double tick = 0.01, largest_error = 0.2;
+  if (!thread.cores || tick * std::sqrt(static_cast<double>(thread.pieces)) > largest_error * thread.seconds)
+    return std::nullopt;
+  return core_use(*thread.cores, thread.seconds);
 }
 
 // Estimated seconds of a step that the calls of operators in a phase take, at most `of`, a part of the phase. The time
@@ -123,7 +133,7 @@ Measures measures_of(const Profile& profile) {
   if (steps.thread.seconds > 0) {
     m.run_queue = run_queue(steps.thread);
     m.cores_busy = steps.thread.process_cpu / steps.thread.seconds;
-    if (const std::optional<CoreSeconds>& had = steps.thread.cores) m.core_use = core_use(*had, steps.thread.seconds);
+    m.core_use = known_core_use(steps.thread);
   }
   if (steps.counted > 0) {
     double calls = 0, seconds = 0;

@@ -77,12 +77,16 @@ bool is_contended(const Measures& m) {
   return reasons && reasons->for_others >= contended && reasons->is_for_others();
 }
 
+std::string others_text(const Measures& m) {
+  return fmt::format("other work had {:.1f} of {:.0f} cores", m.core_use->others, m.cores);
+}
+
 // A sentence on the wait for cores.
 std::string wait_evidence(const Measures& m) {
   const std::string wait = "The training thread could run and had no core " + percent(*m.run_queue) + " of the time";
   const std::optional<WaitReasons> reasons = wait_reasons(m);
   if (!reasons) return wait + "; who had the cores is unknown.";
-  const std::string others = fmt::format("other work had {:.1f} of {:.0f} cores", m.core_use->others, m.cores);
+  const std::string others = others_text(m);
   if (reasons->is_for_others()) return wait + ": " + others + ".";
   return wait + ": the run's own threads compete for the cores (" + others + "); " + fewer_threads + ".";
 }
@@ -134,7 +138,9 @@ int trust(const Measures& m, std::vector<std::string>& reasons) {
   if (!m.is_precise) doubt(1, "The time of a step is not known to 2 %: the interval is wider.");
   if (!m.is_steady) doubt(1, "The time of a step drifts, so that the shares are an average of different states.");
   if (!m.run_queue) {
-    doubt(1, "How long the training thread waited for a core is unknown on this system.");
+    const bool is_shared = m.core_use && m.core_use->others >= contended * m.core_use->usable;
+    doubt(is_shared ? 0 : 1, "How long the training thread waited for a core is unknown on this system" +
+                                 (is_shared ? "; " + others_text(m) : "") + ".");
   } else if (*m.run_queue >= quiet) {
     doubt(*m.run_queue >= 2 * quiet ? 0 : 1, wait_evidence(m));
   }
@@ -220,6 +226,8 @@ StepVerdict by_shares(const Measures& m) {
     verdict.evidence.emplace_back("No part of a step is large enough to be called a bottleneck.");
   }
   for (std::string& other : other_parts(m, verdict.bottleneck)) verdict.evidence.push_back(std::move(other));
+  const std::optional<WaitReasons> reasons = wait_reasons(m);
+  verdict.own_threads_compete = reasons && *m.run_queue >= quiet && !reasons->is_for_others();
   verdict.otherwise = verdict.bottleneck;
   verdict.confidence = words[static_cast<std::size_t>(trusted)];
   verdict.evidence.insert(verdict.evidence.end(), doubts.begin(), doubts.end());

@@ -7,6 +7,7 @@
 #include "core/files.h"
 #include "core/host.h"
 #include "core/words.h"
+#include "run/flag.h"
 #include "run/run.h"
 #include "run/shell_word.h"
 #include "run/toml_text.h"
@@ -44,7 +45,7 @@ std::string difference(const TriedWith& with, const Request& request) {
   if (with.sources.is_map()) {
     for (const auto& [path, hash] : with.sources.map()) {
       const std::filesystem::path file = request.recipe.parent_path() / path;
-      if (!std::filesystem::exists(file) || hash != Value(hash_file(file)))
+      if (!std::filesystem::is_regular_file(file) || hash != Value(hash_file(file)))
         return "another text of " + path + ", which the recipe loads";
     }
   }
@@ -92,10 +93,16 @@ AppliedChanges read_changes(const std::filesystem::path& file) {
     if (!one.is_string()) throw wrong("expected texts under set, found " + one.brief());
     changes.set.push_back(one.string());
   }
-  if (const Value& threads = read["threads"]; threads.is_integer()) {
+  if (const Value& threads = read["threads"]; !threads.is_nil()) {
+    const FlagType type = common_flag("threads").type;
+    if (!threads.is_integer() || threads.integer() < type.low.integer() || threads.integer() > type.high.integer())
+      throw wrong("expected a whole number from " + type.low.brief() + " to " + type.high.brief() +
+                  " under threads, found " + threads.brief());
     changes.threads = static_cast<int>(threads.integer());
-  } else if (!threads.is_nil()) {
-    throw wrong("expected a whole number under threads, found " + threads.brief());
+  }
+  if (const Value& with = read["with"]; with.is_list()) {
+    for (const Value& one : with.list())
+      if (!one.is_string()) throw wrong("expected texts under with, found " + one.brief());
   }
   changes.with.sources = read["sources"];
   changes.with.parameters = read["parameters"];

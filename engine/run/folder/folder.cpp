@@ -75,14 +75,18 @@ Value read_json(const fs::path& path) {
 }
 
 fs::path find_run(const fs::path& folder) {
-  std::error_code ignored;
+  std::error_code failed;
   fs::path path = with_latest(fs::absolute(folder).lexically_normal());
   if (!path.has_filename()) path = path.parent_path();  // "RUN/"
   if (const fs::path stage = stage_of_trial(path); !stage.empty()) path = stage;
-  if (fs::exists(manifest_path(path), ignored)) return path;
+  if (fs::exists(manifest_path(path), failed)) return path;
+  if (failed) {
+    throw usage_error("cannot look into the run folder " + path.string() + ": " + failed.message())
+        .hint("only who may read a run's folder, and enter the folders above, can ask for the run");
+  }
   const fs::path run = path.parent_path().parent_path();
-  if (path.parent_path().filename() == "stages" && fs::exists(manifest_path(run), ignored)) return run;
-  if (!fs::exists(path, ignored)) {
+  if (path.parent_path().filename() == "stages" && fs::exists(manifest_path(run), failed)) return run;
+  if (!fs::exists(path, failed)) {
     throw usage_error("there is no folder " + path.string()).hint("`trainlab list` shows the runs below this folder");
   }
   throw usage_error(path.string() + " is not a run folder: it has no manifest.toml")

@@ -136,8 +136,13 @@ TEST_CASE("a measurement of a busy machine is used and not kept; one that is int
   CHECK(busy.peak_bytes(4) == 20e9);
   CHECK_THAT(busy.not_stored, Catch::Contains("busy") && Catch::Contains("40 %"));
   CHECK_FALSE(fs::exists(machine.folder));
-  // What the system does not tell is no reason to measure each time.
+  // Where the system does not tell the wait, the cores that others had decide.
   machine.next.waited = std::numeric_limits<double>::quiet_NaN();
+  machine.next.others = 0.7;
+  CHECK_THAT(machine.get().not_stored, Catch::Contains("busy: other work had 70 % of the cores"));
+  CHECK_FALSE(fs::exists(machine.folder));
+  // What the system does not tell at all is no reason to measure each time.
+  machine.next.others = std::numeric_limits<double>::quiet_NaN();
   CHECK(machine.get().not_stored.empty());
   CHECK(fs::exists(machine.file));
 

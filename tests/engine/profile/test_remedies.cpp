@@ -103,6 +103,22 @@ TEST_CASE("where others take the cores, fewer threads of operators and of the lo
   CHECK(with_set(remedies, "loader.threads=0"));
 }
 
+TEST_CASE("where the run's own threads compete for the cores, fewer of them are tried first, whatever the verdict") {
+  FitFacts all = facts();
+  all.threads = all.cores = 2;
+  all.loader_threads = 4;
+  CHECK_FALSE(with_set(remedies_for(Bottleneck::input, all), "--threads 1"));
+  all.own_threads_compete = true;
+  for (const Bottleneck verdict : {Bottleneck::input, Bottleneck::compute, Bottleneck::launch, Bottleneck::none}) {
+    const std::vector<Remedy> remedies = remedies_for(verdict, all);
+    REQUIRE(remedies.size() >= 3);
+    CHECK(remedies[0].set == Texts{"--threads 1"});
+    CHECK(remedies[1].set == Texts{"loader.threads=2"});
+    CHECK(remedies[2].set == Texts{"loader.threads=0"});
+    CHECK(std::ranges::count(remedies, Texts{"--threads 1"}, &Remedy::set) == 1);
+  }
+}
+
 TEST_CASE("remedies that cannot be tried are named with the reason") {
   const auto reason = [](Bottleneck verdict, const std::string& name, const FitFacts& of) {
     const std::vector<Remedy> remedies = remedies_for(verdict, of);

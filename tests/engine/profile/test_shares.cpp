@@ -150,6 +150,18 @@ TEST_CASE("calls of operators are the launch gap, at most the phase in which the
   CHECK(parts(one)["launch_gap"] == Approx(0.1 + 0.3));
 }
 
+TEST_CASE("who had the cores is unknown after a time that the kernel's ticks cannot measure") {
+  Profile one = profile();
+  const auto is_known = [&](double seconds, std::int64_t pieces) {
+    one.steps.thread = {.seconds = seconds, .waited = 0.0, .cores = CoreSeconds{.run = seconds}, .pieces = pieces};
+    return measures_of(one).core_use.has_value();
+  };
+  CHECK(is_known(0.06, 1));
+  CHECK_FALSE(is_known(0.04, 1));
+  CHECK_FALSE(is_known(0.06, 12));
+  CHECK(is_known(1, 12));
+}
+
 TEST_CASE("operators that functions of the recipe call are no part of the recipe") {
   Profile one = profile();
   one.steps.counted = 8;

@@ -69,6 +69,9 @@ TEST_CASE("the speed of another machine is not judged") {
 TEST_CASE("a speed without an interval is not judged") {
   Value few = speed(10, 0.01);
   few.set("has_interval", false);
+  few.set("is_precise", false);
+  CHECK_THAT(speed_text(few), Catch::EndsWith(", too few steps for an interval), stage f\n"
+                                              "more steps are needed: a longer stage, or more --seconds\n"));
   CHECK_FALSE(compared(few, speed(100, 0.01)).is_slower);
   CHECK(compared(few, speed(100, 0.01)).text.find("too few steps were timed now") != std::string::npos);
   CHECK(compared(speed(100, 0.01), few).text.find("too few steps were timed then") != std::string::npos);

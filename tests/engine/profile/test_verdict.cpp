@@ -148,6 +148,7 @@ TEST_CASE("threads of the process that compete for the cores are no contention")
   CHECK(judge(m).confidence == "low");
   CHECK(says(judge(m), "had no core 60 % of the time: the run's own threads compete for the cores"));
   CHECK(says(judge(m), "fewer of them (--threads, loader.threads, workers) may be faster"));
+  CHECK(judge(m).own_threads_compete);
   // Another process beside them that has as much as one of five threads.
   m.run_queue = 1 - 2.0 / 6;
   m.core_use = cores(2 * 5.0 / 6, 2 * 1.0 / 6);
@@ -161,6 +162,19 @@ TEST_CASE("threads of the process that compete for the cores are no contention")
   m.run_queue = 1 - 2.0 / 12;
   m.core_use = cores(2 * 3.0 / 12, 2 * 9.0 / 12);
   CHECK(name(m) == "contention");
+  CHECK_FALSE(judge(m).own_threads_compete);
+  CHECK_FALSE(judge(quiet()).own_threads_compete);
+}
+
+TEST_CASE("where the wait for a core is unknown, other work that has many cores lowers the confidence") {
+  Measures m = with(&Shares::input, 0.5);
+  m.run_queue.reset();
+  CHECK(judge(m).confidence == "medium");
+  CHECK(says(judge(m), "waited for a core is unknown on this system."));
+  m.core_use = cores(0.6, 1.4);
+  CHECK(name(m) == "input");
+  CHECK(judge(m).confidence == "low");
+  CHECK(says(judge(m), "waited for a core is unknown on this system; other work had 1.4 of 2 cores."));
 }
 
 TEST_CASE("where nobody knows who has the cores, it is not said that others have them") {

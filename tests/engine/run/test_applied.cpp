@@ -81,6 +81,31 @@ TEST_CASE("changes are made in the recipe with which they were tried, and in no 
         with + "another text of lib/net.lua, which the recipe loads");
 }
 
+TEST_CASE("a file of changes whose members have other kinds or values is refused with what was expected") {
+  const TemporaryFolder folder;
+  const std::filesystem::path file = folder.path() / "c.toml";
+  write_atomic(folder.path() / "r.lua", "recipe");
+  const Request tried = request_in(folder, "8");
+  const auto refused = [&](const std::string& member) -> std::string {
+    write_atomic(file, "recipe = \"" + hash_file(tried.recipe) + "\"\nstage = \"f\"\nset = []\n" + member + "\n");
+    Request request = tried;
+    try {
+      apply_changes(file, request);
+    } catch (const Error& error) {
+      CHECK(error.kind() == ErrorKind::usage);
+      return error.headline();
+    }
+    return "";
+  };
+  const std::string expected = "--apply " + file.string() + ": expected ";
+  for (const std::string threads : {"-3", "0", "100000", "99999999999", "1.5", "true"})
+    CHECK(refused("threads = " + threads) ==
+          expected + "a whole number from 1 to 4096 under threads, found " + threads);
+  CHECK(refused("with = [ 3 ]") == expected + "texts under with, found 3");
+  CHECK(refused("[sources]\n\"..\" = \"0\"") ==
+        "--apply " + file.string() + ": the changes were tried with another text of .., which the recipe loads");
+}
+
 TEST_CASE("changes that were tried with other threads than the run has are made, with a warning") {
   const TemporaryFolder folder;
   const std::filesystem::path file = folder.path() / "c.toml";

@@ -178,9 +178,9 @@ class ProfileExecution final : public BesideExecution {
       look_closer(what, settings, options, found);
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::interrupted) throw;
-      found.is_interrupted = true;
       found.missing.push_back("the rest: " + error.message());
     }
+    found.is_interrupted = stop_requested();  // also where a part of the details has ended for it
     found.details.missing.insert(found.details.missing.end(), found.missing.begin(), found.missing.end());
     return tell(what, found);
   }
@@ -268,7 +268,9 @@ class ProfileExecution final : public BesideExecution {
     };
     write("trace", found.timeline ? "" : "no step was recorded",
           [&](const std::filesystem::path& path) { found.timeline->write(path); });
+    const bool has_verdict = judge(found.measures).bottleneck != Bottleneck::unknown;
     const std::string no_changes = !found.has_remedies          ? "the remedies were not tried"
+                                   : !has_verdict               ? "without a verdict no change is tried"
                                    : found.remedies.had_no_time ? "no time was left for the remedies"
                                                                 : "";
     write("apply", no_changes, [&](const std::filesystem::path& path) {

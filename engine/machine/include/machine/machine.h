@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,9 @@ struct Roofline {
   // The share of the time of the measurement in which threads of the process were ready but had no core; NaN where the
   // system does not state it.
   double waited = 0;
+  // The share of the cores that other work had during the measurement; NaN where the system does not state it. Not
+  // stored.
+  double others = std::numeric_limits<double>::quiet_NaN();
   // Why the measurement was not stored; empty if it was stored, or was read from the store.
   std::string not_stored;
 

@@ -39,7 +39,8 @@ struct FitFacts {
   // Time of a matrix product relative to one in float32, on the CPU alone: in bfloat16, for a fit in float32; and in
   // the type of the fit, for one in 16 bits.
   std::optional<double> bfloat16_time = {}, own_time = {};
-  int threads = 1;  // threads that operators use
+  bool own_threads_compete = false;  // StepVerdict::own_threads_compete
+  int threads = 1;                   // threads that operators use
   int cores = 1;
   bool is_synchronous = true;  // whether the device does what it is asked at once, as the CPU does
 };

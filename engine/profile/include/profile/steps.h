@@ -28,6 +28,7 @@ struct ThreadFigures {
   std::int64_t switches = 0;          // involuntary context switches
   double process_cpu = 0;             // seconds of all threads of the process
   std::optional<CoreSeconds> cores = {};  // unknown on some systems
+  std::int64_t pieces = 1;                // of time that the figures are of: one between two readings
 };
 
 // Validations or checkpoints, which come between steps: their number, and the seconds that each took on average.

@@ -85,6 +85,8 @@ struct StepVerdict {
   std::string confidence = {};                 // "high", "medium", "low"; "none" without a verdict
   std::string plain = {};                      // the words that people use: "I/O-bound", …
   std::vector<std::string> evidence = {};      // whole sentences
+  // Whether the training thread waits for a core more than is usual, and the run's own threads are the main reason.
+  bool own_threads_compete = false;
 };
 
 // A pure function of the measures.
