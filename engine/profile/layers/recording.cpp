@@ -18,10 +18,11 @@ constexpr std::string_view own_step = "own step";
 
 }  // namespace
 
-std::optional<double> TimedSteps::overhead(double plain) const {
+std::optional<double> TimedSteps::overhead(double plain, double reading) const {
   if (std::ssize(seconds) < LayerSteps::few) return std::nullopt;
-  const double longer = upper_median(seconds) / plain - 1;
-  return longer >= 0 ? std::optional(longer) : std::nullopt;
+  const double longer = upper_median(seconds) - plain;
+  const double most = reading * static_cast<double>(readings) / static_cast<double>(seconds.size());
+  return longer >= 0 && longer <= most ? std::optional(longer / plain) : std::nullopt;
 }
 
 Recording::Recording(const LayerSteps& steps) : steps_(steps), made_at_(steady_seconds()), cold_(steps.first) {}
@@ -76,9 +77,11 @@ void Recording::charge() {
     ++to.readings;
   };
   if (use_ == StepUse::operators) {
+    ++operator_steps_.readings;
     add(frame.row->in_operator_steps);
     if (frame.sums) add(frame.sums->time);
   } else {
+    ++row_steps_.readings;
     add(frame.is_backward ? frame.row->backward : frame.row->forward);
   }
   last_ = now;

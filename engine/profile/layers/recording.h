@@ -53,13 +53,15 @@ enum class StepUse { none, counted, rows, operators, plain };
 struct TimedSteps {
   std::vector<double> seconds = {};  // of each
   std::uint64_t ticks = 0;           // of all together
+  std::uint64_t readings = 0;        // of the clock, in all together
 
   void add(double one, std::uint64_t of_one) {
     seconds.push_back(one);
     ticks += of_one;
   }
-  // How much longer such a step takes than a plain one of `plain` seconds: see LayerTable::overhead.
-  std::optional<double> overhead(double plain) const;
+  // How much longer such a step takes than a plain one of `plain` seconds, where a reading of the clock takes at most
+  // `reading` seconds: see LayerTable::overhead.
+  std::optional<double> overhead(double plain, double reading) const;
 };
 
 struct RowSums {
