@@ -3,6 +3,7 @@
 #include <functional>
 #include <iterator>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -51,7 +52,7 @@ void add_own_flops(const Layer& layer, std::map<std::string, Flops>& all) {
   all[layer.path] = own;
 }
 
-// The seconds of a tick, and those that a reading of the clock adds to a step, as parts of a step of one use.
+// The seconds of a tick, and those that a reading of the clock adds to a step of one use.
 struct Clock {
   double tick = 0, reading = 0;
 
@@ -60,13 +61,12 @@ struct Clock {
   }
 };
 
-// The clock of the steps of one use, of which a step is taken to have the median length. The time by which that step is
-// longer than a plain one is that of the readings of the clock, in equal parts, where they can take as long.
-Clock clock_of(const TimedSteps& steps, const std::optional<double>& overhead) {
-  const double median = upper_median(steps.seconds);
-  Clock clock{.tick = median / static_cast<double>(steps.ticks)};
-  if (overhead) clock.reading = (median - median / (1 + *overhead)) / static_cast<double>(steps.readings);
-  return clock;
+// The clock of the steps of one use. The time by which the median step is longer than a plain one of `plain` seconds is
+// that of the readings of the clock, in equal parts, where they can take as long.
+Clock clock_of(const TimedSteps& steps, double plain, const std::optional<double>& overhead) {
+  const double all = std::accumulate(steps.seconds.begin(), steps.seconds.end(), 0.0);
+  const double readings = static_cast<double>(steps.readings) / static_cast<double>(steps.seconds.size());
+  return {.tick = all / static_cast<double>(steps.ticks), .reading = overhead ? *overhead * plain / readings : 0};
 }
 
 // Divides the row's seconds among its operators in the proportion of their times in the operator steps.
@@ -110,20 +110,22 @@ LayerTable table_of(const Recording& recording, const ReadingCost& most, const s
   table.step_seconds = upper_median(recording.plain());
   table.overhead = recording.row_steps().overhead(table.step_seconds, most.in_row_steps);
   table.operator_overhead = recording.operator_steps().overhead(table.step_seconds, most.in_operator_steps);
-  const Clock rows = clock_of(recording.row_steps(), table.overhead);
-  const Clock operators = clock_of(recording.operator_steps(), table.operator_overhead);
+  const Clock rows = clock_of(recording.row_steps(), table.step_seconds, table.overhead);
+  const Clock operators = clock_of(recording.operator_steps(), table.step_seconds, table.operator_overhead);
   // Readings of the clock are left out in equal parts. A row that would be shorter than nothing takes no time. What
   // else makes the rows longer or shorter than a plain step comes from the machine, and no row has more of it than its
   // part of the step.
+  const std::vector<PassTicks> ticks = recording.middle_ticks();
   double left = 0;
-  for (const auto& row : recording.rows()) left += rows.seconds(row->forward) + rows.seconds(row->backward);
+  for (const PassTicks& row : ticks) left += rows.seconds(row.forward) + rows.seconds(row.backward);
   const double scale = left > 0 ? table.step_seconds / left : 1;
 
-  for (const auto& row : recording.rows()) {
+  for (std::size_t i = 0; i < ticks.size(); ++i) {
+    const auto& row = recording.rows()[i];
     LayerCost cost{.path = row->path,
                    .is_layer = row->is_layer,
-                   .forward = scale * rows.seconds(row->forward),
-                   .backward = scale * rows.seconds(row->backward),
+                   .forward = scale * rows.seconds(ticks[i].forward),
+                   .backward = scale * rows.seconds(ticks[i].backward),
                    .calls = static_cast<double>(row->calls) / counted,
                    .operators = {}};
     cost.operators = costs_of(*row, cost.seconds(), operators, counted);

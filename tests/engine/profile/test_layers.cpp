@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <functional>
+#include <map>
 #include <string>
 
 #include "core/argument_table.h"
+#include "core/clock.h"
 #include "data/batch_object.h"
 #include "layers/recording.h"
 #include "model/module_object.h"
@@ -368,6 +370,29 @@ TEST_CASE("time ends a measurement that has what it needs, and any after longer"
   CHECK(steps.is_enough(3, 1.1));
   CHECK_FALSE(steps.is_enough(2, 5));
   CHECK(steps.is_enough(0, 5.1));
+}
+
+TEST_CASE("a single step that waits long has no part in the rows") {
+  const auto wait = [](double seconds) {
+    for (const double end = steady_seconds() + seconds; steady_seconds() < end;) continue;
+  };
+  Recording recording({.first = 0, .count = 3});
+  recording.run_began();
+  for (int step = 0; !recording.is_done(); ++step) {
+    recording.began(Phase::step, {});
+    recording.began(Phase::fetch, {});
+    if (step < uses_of_steps) wait(0.05);  // the first step of each use
+    recording.ended(Phase::fetch, {});
+    recording.began(Phase::loss, {});
+    wait(0.001);
+    recording.ended(Phase::loss, {});
+    recording.ended(Phase::step, {});
+  }
+  REQUIRE(recording.row_steps().seconds.size() == 3);
+  const std::vector<PassTicks> ticks = recording.middle_ticks();
+  std::map<std::string, std::uint64_t> of_row;
+  for (std::size_t i = 0; i < ticks.size(); ++i) of_row[recording.rows()[i]->path] = ticks[i].forward.ticks;
+  CHECK(of_row.at("loss") > of_row.at("fetch"));
 }
 
 TEST_CASE("each step of a short training meets all uses in turn") {
