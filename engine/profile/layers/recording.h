@@ -70,7 +70,7 @@ struct TimedSteps {
   std::optional<double> overhead(double plain, double reading) const;
 };
 
-// Of the forward and the backward pass of a row.
+// The ticks of a row in both passes.
 struct PassTicks {
   Ticks forward, backward;
 };
