@@ -84,10 +84,9 @@ double seconds_for(double length, double most) { return std::min(most, std::max(
 
 void check_timed(const Profile& profile) {
   if (profile.steps.steps > 0 && profile.steps.step.low > 0) return;
-  const bool has_steps = profile.steps.cold > 0;
+  const bool has_steps = profile.no_steps.empty();
   throw run_error("no step of stage " + profile.stage + " could be timed: " +
-                  (has_steps ? "it ends after its first step, which no run is judged by"
-                             : "it has no pass through a loop of ctx:batches or ctx:steps"))
+                  (has_steps ? "it ends after its first step, which no run is judged by" : profile.no_steps))
       .hint(has_steps ? "a length of two steps at least" : "");
 }
 
@@ -121,6 +120,10 @@ Profile profile_stage(const Options& stage, const RunSettings& settings, const P
     } else {
       limits.wait = wait_for(parse_device(settings.device));
       profile = profile_of_task(how, limits);
+    }
+    if (profile.steps.steps == 0 && profile.steps.cold == 0) {
+      profile.no_steps = profile.kind == "fit" ? "it ends before its first step"
+                                               : "it has no pass through a loop of ctx:batches or ctx:steps";
     }
     profile.call_seconds = call_seconds;
     profile.allowed = profile.steps.allowed / options.steps_share;

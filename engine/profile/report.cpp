@@ -68,7 +68,9 @@ std::string profile_text(const Profile& profile, const Measures& measures) {
   text += "\n" + profile.kind + " " + profile.stage + "  " + profile.where + "\n";
   if (steps.steps == 0) return text;
 
-  text += fmt::format("{:<16} {} in the median ({} to {}{})\n", "step", time_text(steps.step.median),
+  const std::string over_blocks =
+      steps.step.median < steps.block ? " over blocks of " + time_text(steps.block) : std::string();
+  text += fmt::format("{:<16} {}, the median{} ({} to {}{})\n", "step", time_text(steps.step.median), over_blocks,
                       time_text(steps.step.low), time_text(steps.step.high),
                       steps.has_interval ? " with 95 % probability" : ", too few for an interval");
   if (const auto speed = samples_per_second(profile)) {

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "core/trace.h"
 #include "data/data_hashes.h"
 #include "fit_handle.h"
 #include "metric_values.h"
@@ -238,6 +239,8 @@ std::optional<Checkpoint> Member::gather(const Position& position) {
 
 void Member::write_saves(const Position& position) {
   if (!record_.is_kept()) saves_.clear();
+  if (saves_.empty()) return;
+  const Span span(Phase::callback, "run:save");
   for (const std::string& name : saves_) {
     Value info;
     info.set("step", position.step);

@@ -289,18 +289,25 @@ class Attached(OfTrials):
 class TooLittle(OfTrials):
     """Stages that give no evidence get no verdict, and those of no cost get one of what there is."""
 
-    def check_unknown(self, recipe, *missing):
+    def check_unknown(self, recipe, evidence, *missing):
         self.write("r.lua", recipe)
         profile = self.profile("r.lua", "--threads", "1")
         self.assertEqual((profile["verdict"], profile["confidence"], profile["steps"]), ("unknown", "none", 0))
-        self.assertEqual((profile["evidence"], profile["remedies"]),
-                         (["Only 0 steps could be timed: at least 3 are needed.",
-                           "A longer training has more steps, and more --seconds time more of them."], []))
+        self.assertEqual((profile["evidence"], profile["remedies"]), (evidence, []))
         for text in missing:
             self.assertTrue(any(text in one for one in profile["missing"]), profile["missing"])
 
     def test_a_fit_of_one_step(self):
-        self.check_unknown(fit(epochs="nil, steps = 1"), "layers, memory and roofs: no step could be timed")
+        self.check_unknown(fit(epochs="nil, steps = 1"),
+                           ["Only 0 steps could be timed: at least 3 are needed.",
+                            "A longer training has more steps, and more --seconds time more of them."],
+                           "layers, memory and roofs: no step could be timed")
+
+    def test_a_fit_that_is_stopped_before_its_first_step(self):
+        self.check_unknown(fit(more="  on = { start = function(run) run:stop('enough') end },\n"),
+                           ["No step could be timed: it ends before its first step."])
+        told = self.run_program("bench", "r.lua", "--seconds", "0.3", code=3)
+        self.assert_said(told, "no step of stage f could be timed: it ends before its first step")
 
     def test_without_a_verdict_no_changes_replace_earlier_ones(self):
         self.write("r.lua", fit(epochs="nil, steps = 1"))
@@ -313,6 +320,7 @@ class TooLittle(OfTrials):
     def test_tasks_without_steps(self):
         for body in ("", "for step in ctx:steps(0) do end"):
             self.check_unknown(f'return lab.task {{ name = "t", run = function(ctx) {body} end }}',
+                               ["No step could be timed: it has no pass through a loop of ctx:batches or ctx:steps."],
                                "roofs: no pass through a loop of ctx:batches or ctx:steps could be timed")
 
     def test_a_task_of_few_steps_is_run_again_until_they_are_timed(self):

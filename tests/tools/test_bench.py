@@ -119,8 +119,8 @@ class Ledger(unittest.TestCase):
         profile = {"memory": {"categories": {"weights": 60, "script": 30, "program": 500}, "peak": 90,
                               "counted_peak": 100},
                    "layers": [{"forward": 1, "backward": 2}, {"forward": 3, "backward": 0}],
-                   "layer_steps": {"step_seconds": 6, "plain_seconds": 5}, "step_seconds": {"median": 4}}
-        self.assertEqual(ledger.ratios_of(profile), {"categories": 0.9, "plain": 1.2, "layers": 1.5})
+                   "step_seconds": {"median": 4}}
+        self.assertEqual(ledger.ratios_of(profile), {"categories": 0.9, "layers": 1.5})
 
 
 if __name__ == "__main__":

@@ -8,11 +8,9 @@ is a task, on one thread:
 - predicted: the peak of `trainlab check` over that of a whole short training, which the allocator counts; of a sweep or
   an ensemble, the predicted peak of a step over the counted one, of the trial that `trainlab profile` measures;
 - categories: the sum of the categories over the peak of the same step that the allocator itself counts;
-- plain: the time of all rows of the table of layers over that of the steps between them that are not timed inside.
-  Where the cost of the timing is known, it is left out of the rows, and the ratio is 1 by construction;
-- layers: the time of all rows over the median step of the profile, which was measured before and in other runs of the
-  stage, by another clock and with all functions of the recipe. This ratio judges the table. Other work on the machine
-  spoils it: "busy" is the share of the profile's time in which the thread had no core.
+- layers: the time of all rows of the table of layers over the median step of the profile, which was measured before and
+  in other runs of the stage, by another clock and with all functions of the recipe. This ratio judges the table. Other
+  work on the machine spoils it: "busy" is the share of the profile's time in which the thread had no core.
 
 The memory of a fit with a `step` of its own, or of a task, cannot be predicted: both have no first ratio here.
 """
@@ -63,10 +61,10 @@ def peaks(profile, recipe, arguments):
 
 def ratios_of(profile):
     """The ratios that the profile itself tells: the sum of the parts over the whole that something else measures."""
-    memory, steps = profile["memory"], profile["layer_steps"]
+    memory = profile["memory"]
     categories = sum(count for kind, count in memory["categories"].items() if kind not in OF_PROCESS)
     layers = sum(row["forward"] + row["backward"] for row in profile["layers"])
-    return {"categories": categories / memory["counted_peak"], "plain": layers / steps["plain_seconds"],
+    return {"categories": categories / memory["counted_peak"],
             "layers": layers / profile["step_seconds"]["median"]}
 
 
@@ -75,9 +73,9 @@ def main():
     parser.add_argument("--data", default=os.path.join(ROOT, "..", "shared", "data"))
     parser.add_argument("--only", choices=sorted({name for name, _ in RECIPES}), help="this recipe alone")
     options = parser.parse_args()
-    ratios = {"predicted": [], "categories": [], "plain": [], "layers": []}
+    ratios = {"predicted": [], "categories": [], "layers": []}
     heads = ("recipe", "predicted", "measured", "ratio", "categories over the counted peak", "steps of each use",
-             "layers over a plain step", "layers over the profile's step", "busy")
+             "layers over the profile's step", "busy")
     print("| " + " | ".join(heads) + " |\n|" + " --- |" * len(heads))
     for name, given in RECIPES:
         if options.only not in (None, name):
@@ -94,7 +92,7 @@ def main():
         figures = f"{both[0] / 1e6:.2f} MB | {both[1] / 1e6:.2f} MB | {found['predicted']:.3f}" if both else "- | - | -"
         busy = profile["cores"]["run_queue"]
         print(f"| {shown} | {figures} | {found['categories']:.4f} | {profile['layer_steps']['steps']} | "
-              f"{found['plain']:.3f} | {found['layers']:.3f} | {'?' if busy is None else f'{100 * busy:.0f} %'} |",
+              f"{found['layers']:.3f} | {'?' if busy is None else f'{100 * busy:.0f} %'} |",
               flush=True)
     for kind, off in ratios.items():
         if off:

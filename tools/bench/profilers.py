@@ -120,7 +120,7 @@ def compare(name, model, options):
             f"{1e6 * statistics.median(one['plain_seconds'] for one in peer):.0f} µs",
             f"{100 * (statistics.median(one['ratio'] for one in peer) - 1):.0f} %",
             f"{statistics.median(one['table_seconds'] for one in peer):.2f} s",
-            f"{1e6 * statistics.median(one['layer_steps']['plain_seconds'] for one in ours):.0f} µs",
+            f"{1e6 * statistics.median(one['layer_steps']['step_seconds'] for one in ours):.0f} µs",
             *(cost(one["layer_steps"][kind] for one in ours) for kind in ("overhead", "operator_overhead")))
 
 

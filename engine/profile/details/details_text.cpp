@@ -36,12 +36,12 @@ std::string peak_text(const RecordedMemory& memory, const std::optional<MemoryPr
                              bytes_text(static_cast<double>(predicted->memory.step())),
                              predicted->is_least() ? "" : " and the samples of a fit's health");
   }
-  return fmt::format("{:<16} a step {} at its peak, in {}{};{} the process holds {}, {} of it for Lua\n{:<16} {}\n",
-                     "memory", bytes_text(static_cast<double>(ledger.peak)), phase_name(ledger.phase),
+  const std::string categories = category_text(ledger, bytes_text);
+  return fmt::format("{:<16} a step {} at its peak, in {}{};{} the process holds {}, {} of it for Lua\n", "memory",
+                     bytes_text(static_cast<double>(ledger.peak)), phase_name(ledger.phase),
                      ledger.layer.empty() ? "" : " of " + ledger.layer, prediction,
-                     bytes_text(static_cast<double>(memory.resident)), bytes_text(static_cast<double>(memory.lua)), "",
-                     category_text(ledger, bytes_text)) +
-         temporaries_text(ledger);
+                     bytes_text(static_cast<double>(memory.resident)), bytes_text(static_cast<double>(memory.lua))) +
+         (categories.empty() ? "" : fmt::format("{:<16} {}\n", "", categories)) + temporaries_text(ledger);
 }
 
 // "45.1 GFLOP/s (12 % used)": a roof, and how much of the roof is used where that is known.

@@ -13,6 +13,13 @@ namespace {
 
 Value rate_of(double amount, double seconds) { return seconds > 0 ? Value(amount / seconds) : Value(); }
 
+// The unit of the times of a table: a step of less than a millisecond has rows of few microseconds.
+struct TableUnit {
+  const char* name;
+  double per_second;
+};
+TableUnit unit_of(double step) { return step < 1e-3 ? TableUnit{"µs", 1e6} : TableUnit{"ms", 1e3}; }
+
 // The number with three digits, or with all before the point: 0.0123, 1.23, 1234.
 std::string shown(double x) { return x == 0 ? "-" : figure_text(x, 3); }
 
@@ -27,21 +34,21 @@ std::size_t widest(const auto& rows, auto name) {
 // Lines of a table of operators whose first column is `width` wide; `step` in seconds.
 class OperatorLines {
  public:
-  OperatorLines(std::size_t width, double step) : width_(width), step_(step) {
-    text_ = fmt::format("{:<{}} {:>9} {:>6} {:>8} {:>9} {:>9}\n", "operator", width_, "ms", "%", "calls", "GFLOP/s",
-                        "GB/s");
+  OperatorLines(std::size_t width, double step) : width_(width), step_(step), unit_(unit_of(step)) {
+    text_ = fmt::format("{:<{}} {:>9} {:>6} {:>8} {:>9} {:>9}\n", "operator", width_, unit_.name, "%", "calls",
+                        "GFLOP/s", "GB/s");
   }
 
   void add(const std::string& name, const OperatorCost& cost) {
-    text_ += fmt::format("{:<{}} {:>9.3f} {:>6.1f} {:>8} {:>9} {:>9}\n", name, width_, 1e3 * cost.seconds,
+    text_ += fmt::format("{:<{}} {:>9.3f} {:>6.1f} {:>8} {:>9} {:>9}\n", name, width_, unit_.per_second * cost.seconds,
                          100 * cost.seconds / step_, shown(cost.calls), shown_rate(cost.flops, cost.seconds),
                          shown_rate(cost.bytes, cost.seconds));
   }
 
   // A layer with its operators, the slowest first; those of less than a hundredth of the step share a line.
   void add(const LayerCost& row) {
-    text_ +=
-        fmt::format("{:<{}} {:>9.3f} {:>6.1f}\n", row.path, width_, 1e3 * row.seconds(), 100 * row.seconds() / step_);
+    text_ += fmt::format("{:<{}} {:>9.3f} {:>6.1f}\n", row.path, width_, unit_.per_second * row.seconds(),
+                         100 * row.seconds() / step_);
     std::vector<OperatorCost> all = row.operators;
     std::ranges::stable_sort(all, std::greater<>(), &OperatorCost::seconds);
     OperatorCost rest;
@@ -64,6 +71,7 @@ class OperatorLines {
  private:
   std::size_t width_;
   double step_;
+  TableUnit unit_;
   std::string text_;
 };
 
@@ -122,9 +130,11 @@ Value LayerTable::to_value() const {
                                 {"activations", row.activations ? Value(*row.activations) : Value()},
                                 {"operators", std::move(operators)}});
   }
-  return Value::Map{{"layers", std::move(layers)},         {"steps", steps},
-                    {"step_seconds", step_seconds},        {"plain_seconds", plain_seconds},
-                    {"overhead", number_or_nil(overhead)}, {"operator_overhead", number_or_nil(operator_overhead)}};
+  return Value::Map{{"layers", std::move(layers)},
+                    {"steps", steps},
+                    {"step_seconds", step_seconds},
+                    {"overhead", number_or_nil(overhead)},
+                    {"operator_overhead", number_or_nil(operator_overhead)}};
 }
 
 std::string LayerTable::text(LayerView view) const {
@@ -137,18 +147,22 @@ std::string LayerTable::text(LayerView view) const {
     return lines.take();
   }
   const std::size_t width = widest(rows, &LayerCost::path);
-  std::string text = fmt::format("{:<{}} {:>10} {:>11} {:>6} {:>8} {:>9} {:>9} {:>7} {:>9}\n", "layer", width,
-                                 "forward ms", "backward ms", "%", "MFLOP", "GFLOP/s", "GB/s", "% roof", "kept");
+  const TableUnit unit = unit_of(step_seconds);
+  const std::string named(unit.name);
+  std::string text =
+      fmt::format("{:<{}} {:>10} {:>11} {:>6} {:>8} {:>9} {:>9} {:>7} {:>9}\n", "layer", width, "forward " + named,
+                  "backward " + named, "%", "MFLOP", "GFLOP/s", "GB/s", "% roof", "kept");
   for (const LayerCost& row : rows) {
     const std::int64_t kept = row.activations.value_or(0);
     text +=
         fmt::format("{:<{}} {:>10.3f} {:>11.3f} {:>6.1f} {:>8} {:>9} {:>9} {:>7} {:>9}\n", row.path, width,
-                    1e3 * row.forward, 1e3 * row.backward, 100 * row.seconds() / step_seconds, shown(row.flops / 1e6),
-                    shown_rate(row.flops, row.seconds()), shown_rate(row.bytes, row.seconds()),
+                    unit.per_second * row.forward, unit.per_second * row.backward, 100 * row.seconds() / step_seconds,
+                    shown(row.flops / 1e6), shown_rate(row.flops, row.seconds()), shown_rate(row.bytes, row.seconds()),
                     row.roof_share ? fmt::format("{:.0f}", 100 * *row.roof_share) : "-",
                     kept > 0 ? bytes_text(static_cast<double>(kept)) : "-");
   }
-  return text + fmt::format("a step of {:.3f} ms, the median of {}; ", 1e3 * step_seconds, steps) +
+  return text +
+         fmt::format("a step of {:.3f} {}, the median of {}; ", unit.per_second * step_seconds, unit.name, steps) +
          (overhead ? fmt::format("the timing took {:.1f} % more time, which is left out\n", 100 * *overhead)
                    : "the cost of the timing is not known\n");
 }

@@ -3,6 +3,7 @@
 #include <functional>
 #include <iterator>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -10,6 +11,7 @@
 #include "core/statistics.h"
 #include "few_steps.h"
 #include "profile/layers.h"
+#include "reading_cost.h"
 #include "recording.h"
 #include "run/run.h"
 #include "steps/measure.h"
@@ -50,7 +52,7 @@ void add_own_flops(const Layer& layer, std::map<std::string, Flops>& all) {
   all[layer.path] = own;
 }
 
-// The seconds of a tick, and those that a reading of the clock adds to a step, as parts of a step of one use.
+// The seconds of a tick, and those that a reading of the clock adds to a step of one use.
 struct Clock {
   double tick = 0, reading = 0;
 
@@ -59,13 +61,12 @@ struct Clock {
   }
 };
 
-// The clock of the steps of one use, of which a step is taken to have the median length. The time by which that step is
-// longer than a plain one is that of its `readings` of the clock, in equal parts.
-Clock clock_of(const TimedSteps& steps, double plain, std::uint64_t readings) {
-  const double median = upper_median(steps.seconds), overhead = steps.overhead(plain).value_or(0);
-  Clock clock{.tick = median / static_cast<double>(steps.ticks)};
-  if (readings > 0) clock.reading = (median - median / (1 + overhead)) / static_cast<double>(readings);
-  return clock;
+// The clock of the steps of one use. The time by which the median step is longer than a plain one of `plain` seconds is
+// that of the readings of the clock, in equal parts, where they can take as long.
+Clock clock_of(const TimedSteps& steps, double plain, const std::optional<double>& overhead) {
+  const double all = std::accumulate(steps.seconds.begin(), steps.seconds.end(), 0.0);
+  const double readings = static_cast<double>(steps.readings) / static_cast<double>(steps.seconds.size());
+  return {.tick = all / static_cast<double>(steps.ticks), .reading = overhead ? *overhead * plain / readings : 0};
 }
 
 // Divides the row's seconds among its operators in the proportion of their times in the operator steps.
@@ -101,37 +102,34 @@ std::map<std::string, double> stated_flops(const FitPlan& plan, const Recording&
 }
 
 // `stated`: FLOPs of a call of a layer, by path; see LayerCost::flops.
-LayerTable table_of(const Recording& recording, const std::map<std::string, double>& stated) {
+LayerTable table_of(const Recording& recording, const ReadingCost& most, const std::map<std::string, double>& stated) {
   LayerTable table;
   if (const std::optional<at::ScalarType> type = recording.type()) table.type = dtype_name(*type);
   table.steps = std::ssize(recording.row_steps().seconds);
   const auto counted = static_cast<double>(recording.counted().size());
-  table.plain_seconds = upper_median(recording.plain());
-  table.overhead = recording.row_steps().overhead(table.plain_seconds);
-  table.operator_overhead = recording.operator_steps().overhead(table.plain_seconds);
-  std::uint64_t of_rows = 0, of_operators = 0;
-  for (const auto& row : recording.rows()) {
-    of_rows += row->forward.readings + row->backward.readings;
-    of_operators += row->in_operator_steps.readings;
-  }
-  const Clock rows = clock_of(recording.row_steps(), table.plain_seconds, of_rows);
-  const Clock operators = clock_of(recording.operator_steps(), table.plain_seconds, of_operators);
-  // Readings of the clock are left out in equal parts. A row that would be shorter than nothing takes no time, and what
-  // it has not given is taken from all rows.
+  table.step_seconds = upper_median(recording.plain());
+  table.overhead = recording.row_steps().overhead(table.step_seconds, most.in_row_steps);
+  table.operator_overhead = recording.operator_steps().overhead(table.step_seconds, most.in_operator_steps);
+  const Clock rows = clock_of(recording.row_steps(), table.step_seconds, table.overhead);
+  const Clock operators = clock_of(recording.operator_steps(), table.step_seconds, table.operator_overhead);
+  // Readings of the clock are left out in equal parts. A row that would be shorter than nothing takes no time. What
+  // else makes the rows longer or shorter than a plain step comes from the machine, and no row has more of it than its
+  // part of the step.
+  const std::vector<PassTicks> ticks = recording.middle_ticks();
   double left = 0;
-  for (const auto& row : recording.rows()) left += rows.seconds(row->forward) + rows.seconds(row->backward);
-  const double scale = table.overhead && left > 0 ? table.plain_seconds / left : 1;
+  for (const PassTicks& row : ticks) left += rows.seconds(row.forward) + rows.seconds(row.backward);
+  const double scale = left > 0 ? table.step_seconds / left : 1;
 
-  for (const auto& row : recording.rows()) {
+  for (std::size_t i = 0; i < ticks.size(); ++i) {
+    const auto& row = recording.rows()[i];
     LayerCost cost{.path = row->path,
                    .is_layer = row->is_layer,
-                   .forward = scale * rows.seconds(row->forward),
-                   .backward = scale * rows.seconds(row->backward),
+                   .forward = scale * rows.seconds(ticks[i].forward),
+                   .backward = scale * rows.seconds(ticks[i].backward),
                    .calls = static_cast<double>(row->calls) / counted,
                    .operators = {}};
     cost.operators = costs_of(*row, cost.seconds(), operators, counted);
     for (const OperatorCost& one : cost.operators) cost.bytes += one.bytes;
-    table.step_seconds += cost.seconds();
     const auto known = stated.find(row->path);
     cost.flops = known == stated.end() ? std::nan("") : known->second * cost.calls;
     if (std::isnan(cost.flops)) cost.flops = cost.operator_flops();
@@ -180,16 +178,19 @@ LayerTable measure_layers(const FitPlan& plan, const LayerSteps& steps) {
                       ", whose operators run behind the host, which measures the time")
         .hint("--device cpu");
   }
+  const ReadingCost most = most_of_a_reading();
   Recording recording(steps);
   return measured_table(
       "fit", recording, [&] { run_few_steps(plan, 0, [&] { return recording.is_done(); }); },
-      [&] { return table_of(recording, stated_flops(plan, recording)); });
+      [&] { return table_of(recording, most, stated_flops(plan, recording)); });
 }
 
 LayerTable measure_task_layers(const Options& stage, const RunSettings& settings, const LayerSteps& steps) {
+  const ReadingCost most = most_of_a_reading();
   Recording recording(steps);
   return measured_table(
-      "task", recording, [&] { run_task_steps(stage, settings, recording); }, [&] { return table_of(recording, {}); });
+      "task", recording, [&] { run_task_steps(stage, settings, recording); },
+      [&] { return table_of(recording, most, {}); });
 }
 
 }  // namespace trainlab

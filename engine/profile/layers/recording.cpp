@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <numeric>
+#include <utility>
 
 #include "core/clock.h"
 #include "core/statistics.h"
@@ -18,10 +20,11 @@ constexpr std::string_view own_step = "own step";
 
 }  // namespace
 
-std::optional<double> TimedSteps::overhead(double plain) const {
+std::optional<double> TimedSteps::overhead(double plain, double reading) const {
   if (std::ssize(seconds) < LayerSteps::few) return std::nullopt;
-  const double longer = upper_median(seconds) / plain - 1;
-  return longer >= 0 ? std::optional(longer) : std::nullopt;
+  const double longer = upper_median(seconds) - plain;
+  const double most = reading * static_cast<double>(readings) / static_cast<double>(seconds.size());
+  return longer >= 0 && longer <= most ? std::optional(longer / plain) : std::nullopt;
 }
 
 Recording::Recording(const LayerSteps& steps) : steps_(steps), made_at_(steady_seconds()), cold_(steps.first) {}
@@ -76,9 +79,11 @@ void Recording::charge() {
     ++to.readings;
   };
   if (use_ == StepUse::operators) {
+    ++operator_steps_.readings;
     add(frame.row->in_operator_steps);
     if (frame.sums) add(frame.sums->time);
   } else {
+    ++row_steps_.readings;
     add(frame.is_backward ? frame.row->backward : frame.row->forward);
   }
   last_ = now;
@@ -146,7 +151,12 @@ void Recording::ended(Phase phase, std::string_view) noexcept {
   if (phase != Phase::step) return;
   const double seconds = steady_seconds() - step_began_;
   hearing_.reset();
-  if (use_ == StepUse::rows) row_steps_.add(seconds, last_ - ticks_began_);
+  if (use_ == StepUse::rows) {
+    row_steps_.add(seconds, last_ - ticks_began_);
+    std::vector<PassTicks>& of_step = ticks_of_steps_.emplace_back();
+    for (const auto& row : rows_)
+      of_step.push_back({.forward = std::exchange(row->forward, {}), .backward = std::exchange(row->backward, {})});
+  }
   if (use_ == StepUse::operators) operator_steps_.add(seconds, last_ - ticks_began_);
   if (use_ == StepUse::plain) plain_.push_back(seconds);
   if (use_ == StepUse::counted) counted_.push_back(step_);
@@ -154,6 +164,22 @@ void Recording::ended(Phase phase, std::string_view) noexcept {
   use_ = StepUse::none;
   ++step_;
   is_done_ = steps_.is_enough(fewest(), steady_seconds() - made_at_);
+}
+
+std::vector<PassTicks> Recording::middle_ticks() const {
+  std::vector<std::size_t> by_length(ticks_of_steps_.size());
+  std::iota(by_length.begin(), by_length.end(), std::size_t{0});
+  std::ranges::stable_sort(by_length, {}, [this](std::size_t step) { return row_steps_.seconds[step]; });
+  const std::size_t left_out = by_length.size() / 3;
+  std::vector<PassTicks> sums(rows_.size());
+  for (std::size_t i = left_out; i < by_length.size() - left_out; ++i) {
+    const std::vector<PassTicks>& of_step = ticks_of_steps_[by_length[i]];
+    for (std::size_t row = 0; row < of_step.size(); ++row) {
+      sums[row].forward += of_step[row].forward;
+      sums[row].backward += of_step[row].backward;
+    }
+  }
+  return sums;
 }
 
 void Recording::step_began() {

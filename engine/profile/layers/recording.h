@@ -37,6 +37,12 @@ namespace trainlab {
 // Sums over steps of one use: ticks of the clock, and how often the clock was read in this time.
 struct Ticks {
   std::uint64_t ticks = 0, readings = 0;
+
+  Ticks& operator+=(const Ticks& more) {
+    ticks += more.ticks;
+    readings += more.readings;
+    return *this;
+  }
 };
 
 // All members but the ticks are sums over the counted steps.
@@ -53,19 +59,26 @@ enum class StepUse { none, counted, rows, operators, plain };
 struct TimedSteps {
   std::vector<double> seconds = {};  // of each
   std::uint64_t ticks = 0;           // of all together
+  std::uint64_t readings = 0;        // of the clock, in all together
 
   void add(double one, std::uint64_t of_one) {
     seconds.push_back(one);
     ticks += of_one;
   }
-  // How much longer such a step takes than a plain one of `plain` seconds: see LayerTable::overhead.
-  std::optional<double> overhead(double plain) const;
+  // How much longer such a step takes than a plain one of `plain` seconds, where a reading of the clock takes at most
+  // `reading` seconds: see LayerTable::overhead.
+  std::optional<double> overhead(double plain, double reading) const;
+};
+
+// The ticks of a row in both passes.
+struct PassTicks {
+  Ticks forward, backward;
 };
 
 struct RowSums {
   std::string path;
   bool is_layer = false;
-  Ticks forward, backward;  // in row steps, without the rows inside
+  Ticks forward, backward;  // in the row step that is running, without the rows inside
   Ticks in_operator_steps;  // forward and backward, without the rows inside
   std::int64_t calls = 0;   // spans that began outside of a backward pass
   std::map<std::string, OperatorSums, std::less<>> operators;
@@ -109,6 +122,9 @@ class Recording final : public TraceListener, public TaskStepListener, public Op
   // The type of the numbers of the products that have most of the FLOPs; nullopt where there were none.
   std::optional<at::ScalarType> type() const;
   const TimedSteps& row_steps() const { return row_steps_; }
+  // The ticks of each row in the third of the row steps whose lengths lie in the middle, in the order of rows(). Single
+  // steps that wait long, for batches say, would take most of a sum over all steps, which a median step does not.
+  std::vector<PassTicks> middle_ticks() const;
   const TimedSteps& operator_steps() const { return operator_steps_; }
   // The seconds of each plain step.
   const std::vector<double>& plain() const { return plain_; }
@@ -175,6 +191,7 @@ class Recording final : public TraceListener, public TaskStepListener, public Op
   std::vector<std::int64_t> counted_;
   std::map<at::ScalarType, double> flops_;  // of the products, by the type of what they give
   TimedSteps row_steps_, operator_steps_;
+  std::vector<std::vector<PassTicks>> ticks_of_steps_;  // of each row step, of the rows that there were until then
   std::vector<double> plain_;
 };
 

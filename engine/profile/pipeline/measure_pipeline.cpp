@@ -17,7 +17,8 @@ namespace {
 
 constexpr std::int64_t fewest_batches = 2;
 constexpr std::int64_t files_read = 512;
-constexpr std::int64_t cold_steps = 3;  // steps that touch memory and code for the first time
+// Steps that touch memory and code for the first time, and wait for a loader that has nothing ready yet.
+constexpr std::int64_t cold_steps = 3;
 
 bool in_loader(InputStage stage) { return stage != InputStage::transform && stage != InputStage::wait; }
 
@@ -74,13 +75,18 @@ std::vector<FilePlace> places_of(const Part& part) {
   return places;
 }
 
-// Measures the seconds of steps on one thread, and the seconds of fetching batches within these steps.
+// Measures the seconds of steps on one thread, and the seconds of fetching batches within these steps. What the
+// recorder hears of the loader during cold steps is forgotten.
 class StepSeconds final : public TraceListener {
  public:
+  explicit StepSeconds(PipelineRecorder& loader) : loader_(loader) {}
+
   void began(Phase phase, std::string_view) override { at(phase) -= steady_seconds(); }
   void ended(Phase phase, std::string_view) noexcept override {
     at(phase) += steady_seconds();
-    if (phase == Phase::step && ++steps_ == cold_steps) step_ = fetch_ = 0;
+    if (phase != Phase::step || ++steps_ != cold_steps) return;
+    step_ = fetch_ = 0;
+    loader_.forget();
   }
 
   // The seconds of a step without fetching. The fetch includes a transform of the recipe's own.
@@ -98,6 +104,7 @@ class StepSeconds final : public TraceListener {
     return phase == Phase::fetch && !is_validating_ ? fetch_ : others_;
   }
 
+  PipelineRecorder& loader_;
   double step_ = 0, fetch_ = 0, others_ = 0;
   bool is_validating_ = false;
   std::int64_t steps_ = 0;
@@ -170,7 +177,7 @@ PipelineTable drain_pipeline(const Part& part, LoaderOptions options, const Pipe
 
 PipelineTable measure_pipeline(FitPlan& plan, const PipelineWork& work) {
   PipelineRecorder recorder(steady_seconds);
-  StepSeconds clock;
+  StepSeconds clock(recorder);
   {
     const ListeningToLoader loader(plan, recorder);
     const Listening listening(clock);
@@ -183,7 +190,7 @@ PipelineTable measure_pipeline(FitPlan& plan, const PipelineWork& work) {
   table.files = files;
   table.fill = recorder.fill();
   for (const StageCost& one : recorder.stages()) {
-    if (one.stage == InputStage::wait) table.wait_seconds = one.seconds / (cold_steps + clock.warm_steps());
+    if (one.stage == InputStage::wait && clock.warm_steps() > 0) table.wait_seconds = one.seconds / clock.warm_steps();
   }
   table.step_seconds = clock.without_fetch();
   table.step_samples = plan.step_samples();

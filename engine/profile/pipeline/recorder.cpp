@@ -39,6 +39,13 @@ void PipelineRecorder::taking(std::int64_t ready, std::int64_t capacity) noexcep
   fill_.push_back({.seconds = clock_(), .ready = ready, .capacity = capacity});
 }
 
+void PipelineRecorder::forget() noexcept {
+  const std::lock_guard lock(mutex_);
+  for (auto& [stage, cost] : stages_) cost = {.stage = stage};
+  samples_.clear();
+  fill_.clear();
+}
+
 std::vector<StageCost> PipelineRecorder::stages() const {
   const std::lock_guard lock(mutex_);
   std::vector<StageCost> all;

@@ -153,6 +153,7 @@ StepFigures measure_fit(FitPlan& plan, const Measured& how, const StepLimits& li
     figures.validation = how.known->validation;
     figures.validation_metrics = how.known->validation_metrics;
     figures.commit = how.known->commit;
+    figures.commit_functions = how.known->commit_functions;
     return figures;
   }
   const bool validates = plan.data.val && plan.measures();
@@ -173,7 +174,10 @@ StepFigures measure_fit(FitPlan& plan, const Measured& how, const StepLimits& li
     figures.validation = more.validation;
     figures.validation_metrics = more.validation_metrics;
   }
-  if (figures.commit.count < enough_times) figures.commit = more.commit;
+  if (figures.commit.count < enough_times) {
+    figures.commit = more.commit;
+    figures.commit_functions = more.commit_functions;
+  }
   return figures;
 }
 

@@ -83,7 +83,8 @@ void StepCollector::charge() {
   }
   const double seconds = now - std::exchange(last_, now);
   if (apart_ > 0) {
-    if (phase_ == Phase::metrics) apart_metrics_ += seconds;
+    const bool is_checkpoint = open_[apart_ - 1] == Phase::commit;
+    if (phase_ == (is_checkpoint ? Phase::callback : Phase::metrics)) apart_inside_ += seconds;
   } else if (in_step_) {
     step_[place(phase_)] += seconds;
   } else {
@@ -136,7 +137,7 @@ void StepCollector::began(Phase phase, std::string_view name) {
     apart_ = open_.size();
     apart_counts_ = name != "test";
     apart_began_ = last_;
-    apart_metrics_ = 0;
+    apart_inside_ = 0;
   }
   settle_phase();
 }
@@ -148,10 +149,13 @@ void StepCollector::ended(Phase phase, std::string_view) noexcept {
     Total& all = phase == Phase::commit ? commits_ : validations_;
     ++all.count;
     all.seconds += last_ - apart_began_;
-    if (phase == Phase::commit) ++commits_since_;
+    if (phase == Phase::commit) {
+      ++commits_since_;
+      commit_functions_ += apart_inside_;
+    }
     if (phase == Phase::validate) {
       validated_since_ = true;
-      validation_metrics_ += apart_metrics_;
+      validation_metrics_ += apart_inside_;
     }
   }
   open_.pop_back();
@@ -257,6 +261,7 @@ StepFigures StepCollector::figures() {
   std::vector<double> means = block_means(block, limits_.cycle);
   if (means.empty()) means = block_means(block, 1);
   figures.step = median_interval(means);
+  figures.block = block;
   figures.mean = mean_of(sum(timed_), timed_steps_);
   for (std::size_t i = 0; i < phase_count; ++i) {
     figures.self[i] = mean_of(timed_[i], timed_steps_);
@@ -288,6 +293,7 @@ StepFigures StepCollector::figures() {
   figures.validation = occasional(validations_);
   figures.validation_metrics = mean_of(validation_metrics_, validations_.count);
   figures.commit = occasional(commits_);
+  figures.commit_functions = mean_of(commit_functions_, commits_.count);
   figures.commits_timed = timed_commits_;
   figures.thread = thread_;
   return figures;

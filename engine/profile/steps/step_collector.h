@@ -93,8 +93,9 @@ class StepCollector final : public TraceListener, public TaskStepListener {
   bool in_step_ = false;
   std::size_t apart_ = 0;      // open_.size() when the outermost validation or commit under way had begun, else 0
   bool apart_counts_ = false;  // whether this validation or commit recurs; the evaluation of the test part does not
-  double apart_began_ = 0, apart_metrics_ = 0;
-  PhaseSeconds step_{};  // seconds of the step under way
+  double apart_began_ = 0;
+  double apart_inside_ = 0;  // seconds of its metrics, or of the functions of the recipe in a checkpoint
+  PhaseSeconds step_{};      // seconds of the step under way
   PhaseSeconds step_asking_{}, step_waiting_{};
   double callbacks_ = 0, between_ = 0;  // seconds since the previous step
   bool validated_since_ = false;
@@ -110,6 +111,7 @@ class StepCollector final : public TraceListener, public TaskStepListener {
   double unchecked_ = 0;          // seconds of steps since the interval was last computed
   Total validations_, commits_;
   double validation_metrics_ = 0;                       // seconds of all validations
+  double commit_functions_ = 0;                         // seconds of all checkpoints
   std::int64_t commits_since_ = 0, timed_commits_ = 0;  // since the previous step; between timed steps
   bool thread_runs_ = false;  // whether thread_before_ has the figures from which the present ones count
   ThreadFigures thread_before_, thread_;

@@ -110,11 +110,16 @@ Shares shares_of(const Profile& profile) {
   shares.recipe = functions - operators + steps.callbacks;
   shares.synchronisation = all(Phase::read);
   const double validation = profile.validation.per_step();
-  const double of_metrics =
-      profile.validation.seconds > 0 ? std::min(1.0, steps.validation_metrics / profile.validation.seconds) : 0;
+  const auto part = [](double inside, const Rhythm& whole) {
+    return whole.seconds > 0 ? std::min(1.0, inside / whole.seconds) : 0;
+  };
+  const double of_metrics = part(steps.validation_metrics, profile.validation);
   shares.metrics = validation * of_metrics + all(Phase::metrics);
   shares.evaluation = validation * (1 - of_metrics);
-  shares.checkpoint = profile.checkpoint.per_step();
+  const double checkpoint = profile.checkpoint.per_step();
+  const double of_functions = part(steps.commit_functions, profile.checkpoint);
+  shares.recipe += checkpoint * of_functions;
+  shares.checkpoint = checkpoint * (1 - of_functions);
   shares.other = all(Phase::step) + steps.between;
   return divided(shares, profile.wall());
 }
@@ -124,6 +129,7 @@ Measures measures_of(const Profile& profile) {
   Measures m;
   m.steps = steps.steps;
   m.no_room = profile.no_room;
+  m.no_steps = profile.no_steps;
   m.is_precise = steps.is_precise;
   m.is_steady = steps.is_steady();
   m.is_synchronous = profile.is_synchronous;

@@ -37,7 +37,7 @@ constexpr std::array<Rule, 9> rules{{
     {Bottleneck::host, 0.05, 0.15, "CPU-bound", "functions of the recipe and the loop itself run on the host"},
     {Bottleneck::communication, 0.05, 0.10, "bound by communication", "processes exchange gradients"},
     {Bottleneck::checkpoint, 0.05, 0.15, "bound by checkpoints", "checkpoints are written"},
-    {Bottleneck::evaluation, 0.10, 0.30, "bound by validation", "the validation part is measured"},
+    {Bottleneck::evaluation, 0.10, 0.30, "bound by validation", "the validation part is measured, with its metrics"},
     {Bottleneck::optimizer, 0.15, 0.30, "bound by the optimizer", "weights are updated"},
 }};
 
@@ -274,6 +274,9 @@ StepVerdict judge(const Measures& m) {
             .confidence = "high",
             .plain = "does not fit",
             .evidence = m.no_room};
+  }
+  if (!m.no_steps.empty()) {
+    return {.confidence = "none", .plain = "no steps", .evidence = {"No step could be timed: " + m.no_steps + "."}};
   }
   if (m.steps < least_steps) {
     return {.confidence = "none",

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/function_error.h"
+#include "core/trace.h"
 #include "optim/optimizer.h"
 
 namespace trainlab {
@@ -14,6 +15,7 @@ class FunctionRule : public StopRule {
       : function_(std::move(function)), run_(std::move(run)), key_(key) {}
 
   std::optional<std::string> validated(const Progress& progress) override {
+    const Span span(Phase::callback, "stop");
     function_->rekey(key_.fold(static_cast<std::uint64_t>(progress.step)));
     const std::vector<Argument> arguments{std::static_pointer_cast<Object>(run_)};
     const std::vector<Argument> results = function_->call(arguments);

@@ -218,6 +218,25 @@ TEST_CASE("details: the utilization of the machine's FLOP/s is of the whole step
   CHECK_FALSE(contains(details_text(Profile(), {}, DetailView::heaviest), "MFU"));  // without a step
 }
 
+TEST_CASE("details: a step that holds no tensor has no line of categories") {
+  ProfileDetails details;
+  details.memory.emplace();
+  const std::string text = details_text(Profile(), details, DetailView::heaviest);
+  CHECK(text.starts_with("memory "));
+  CHECK(text.find('\n') + 1 == text.size());
+}
+
+TEST_CASE("details: the median of a step says over what it is") {
+  Profile profile = passes();
+  profile.steps.step = {.median = 218e-6, .low = 217e-6, .high = 219e-6};
+  profile.steps.has_interval = true;
+  profile.steps.block = 0.05;
+  const auto text = [&] { return profile_text(profile, measures_of(profile)); };
+  CHECK(contains(text(), "step             218 µs, the median over blocks of 50 ms (217 µs to 219 µs with 95 % "));
+  profile.steps.step = {.median = 0.2, .low = 0.1, .high = 0.3};  // a block has one step
+  CHECK(contains(text(), "step             200 ms, the median (100 ms to 300 ms with 95 % probability)\n"));
+}
+
 TEST_CASE("details: large figures have no exponents") {
   ProfileDetails details = under_roofs();
   details.machine->gemm[0].flops_per_second.median = 2e12;

@@ -202,13 +202,37 @@ TEST_CASE("augmentation and the recipe's transforms are stages; the queue is loo
   CHECK(table.step_samples == plan.step_samples());
   CHECK(table.step_seconds > 0);
   CHECK(table.threads_needed() >= 1);
-  // Three steps warm up, and one ends the measurement. Batches of validations are not in it.
-  CHECK(table.fill.size() == 13);
+  // One step ends the measurement. Those that wait for the loader to start, and batches of validations, are not in it.
+  CHECK(table.fill.size() == 10);
   for (const QueueFill& one : table.fill) {
     CHECK(one.ready >= 0);
     CHECK(one.ready <= one.capacity);
   }
-  CHECK(table.to_value()["pipeline"]["queue"]["fill"].list().size() == 13);
+  CHECK(table.to_value()["pipeline"]["queue"]["fill"].list().size() == 10);
+}
+
+TEST_CASE("what is forgotten is in no figure") {
+  PipelineRecorder recorder(thread_clock);
+  const auto wait = [&](double seconds, std::int64_t ready) {
+    recorder.taking(ready, 255);
+    recorder.began(InputStage::wait);
+    thread_seconds += seconds;
+    recorder.ended(InputStage::wait, 32);
+    recorder.sample_began(7);
+    recorder.sample_ended(7);
+  };
+  wait(50, 0);  // for the loader to start
+  recorder.forget();
+  wait(1, 200);
+  wait(2, 210);
+  REQUIRE(recorder.stages().size() == 1);
+  CHECK(recorder.stages().front().stage == InputStage::wait);
+  CHECK(recorder.stages().front().seconds == 3);
+  CHECK(recorder.stages().front().samples == 64);
+  CHECK(recorder.samples().size() == 2);
+  REQUIRE(recorder.fill().size() == 2);
+  CHECK(recorder.fill().front().ready == 200);
+  CHECK(recorder.fill().front().seconds == 0);
 }
 
 TEST_CASE("images: files are read and decoded, named when they are slow, and read from storage") {

@@ -133,6 +133,9 @@ TEST_CASE("profile: functions of the recipe are told apart from operators") {
       parse_options(digits_fit(R"(, "steps": 40, "on": {"step": {"@": "function", "index": 0}})"), {counts}), 0.3);
   const Shares shares = shares_of(profile);
   CHECK(shares.recipe > shares.forward + shares.backward);  // some milliseconds against some microseconds
+  const Options stops = parse_options(
+      digits_fit(R"(, "steps": 40, "validate": "1 steps", "stop": [{"@": "function", "index": 0}])"), {counts});
+  CHECK(shares_of(profiled(stops, 0.3)).recipe > 0.5);
 }
 
 namespace {

@@ -130,6 +130,11 @@ TEST_CASE("validations and checkpoints count in proportion") {
   CHECK(found["metrics"] == Approx(0.05));
   CHECK(found["checkpoint"] == Approx(0.3));
   CHECK(found["backward"] == Approx(0.15));
+  one.steps.commit_functions = 8;
+  found = parts(one);
+  CHECK(total(one) == Approx(1));
+  CHECK(found["checkpoint"] == Approx(0.1));
+  CHECK(found["recipe"] == Approx((0.5 + 4) / 20));
   one.checkpoint.every.reset();
   CHECK(parts(one)["checkpoint"] == 0);
 }

@@ -85,7 +85,11 @@ TEST_CASE("what comes between steps is no part of them") {
       work(Phase::metrics, 2);
     }
     work(Phase::callback, 7, "validate");
-    work(Phase::commit, 11);
+    {
+      const Span checkpoint(Phase::commit);
+      pass(8);
+      work(Phase::callback, 3, "checkpoint");
+    }
     pass(0.5);
   }
   work(Phase::validate, 1000, "test");
@@ -96,6 +100,7 @@ TEST_CASE("what comes between steps is no part of them") {
   CHECK(figures.validation_metrics == Approx(2));       // of each
   CHECK(figures.commit.count == 4);
   CHECK(figures.commit.seconds == Approx(11));
+  CHECK(figures.commit_functions == Approx(3));
   CHECK(figures.commits_timed == 3);
   // The time after the last step belongs to a step that did not come.
   CHECK(figures.callbacks == Approx(7 * 3.0 / 4));

@@ -95,6 +95,13 @@ TEST_CASE("without enough steps there is no verdict") {
   const StepVerdict verdict = judge(m);
   CHECK(verdict.bottleneck == Bottleneck::unknown);
   CHECK(verdict.confidence == "none");
+  CHECK(says(verdict, "A longer training has more steps"));
+  m.steps = 0;
+  m.no_steps = "it ends before its first step";
+  CHECK(judge(m).bottleneck == Bottleneck::unknown);
+  CHECK(judge(m).confidence == "none");
+  CHECK(judge(m).evidence == std::vector<std::string>{"No step could be timed: it ends before its first step."});
+  m.no_steps.clear();
   m.steps = 3;
   CHECK(name(m) == "input");
 }
@@ -135,7 +142,7 @@ TEST_CASE("cores that other work has are the verdict before all others") {
   CHECK(says(judge(m), "Apart from that the verdict would be input: 50 % of a step"));
   CHECK(says(judge(m), "had no core 30 % of the time: other work had 0.7 of 2 cores."));
   m.shares.evaluation = 0.2;
-  CHECK(says(judge(m), "Also 20 % of a step: the validation part is measured."));
+  CHECK(says(judge(m), "Also 20 % of a step: the validation part is measured, with its metrics."));
 }
 
 TEST_CASE("threads of the process that compete for the cores are no contention") {

@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "core/trace.h"
+#include "objects/run_handle.h"
 #include "support/fit_support.h"
+#include "support/overflowing_loss.h"
 #include "support/stand_in_device.h"
 
 namespace trainlab::trace_test {
@@ -66,6 +68,28 @@ TEST_CASE("a listener hears the phases of a fit nested and in order") {
   CHECK(notes.heard(" loss"));
   CHECK(notes.heard("commit"));
   CHECK(notes.heard("validate test"));
+}
+
+TEST_CASE("functions of the recipe between steps have spans, and so have the files that they ask for") {
+  const TemporaryFolder temporary;
+  Notes notes;
+  const auto saves = native([](std::span<const Argument> arguments) {
+    object_at<RunHandle>(arguments, 0).save("weights");
+    return std::vector<Argument>{};
+  });
+  const auto nothing = native([](std::span<const Argument>) { return std::vector<Argument>{}; });
+  const Options fit = parse_options(digits_fit(R"(, "steps": 2, "validate": "1 steps", "checkpoint": "1 steps",
+      "on": {"step": {"@": "function", "index": 0}, "checkpoint": {"@": "function", "index": 1}},
+      "stop": [{"@": "function", "index": 1}])"),
+                                    {saves, nothing});
+  {
+    const Listening listening(notes);
+    run_one(fit, temporary.path());
+  }
+  CHECK(notes.is_complete());
+  CHECK(std::ranges::count(notes.lines, " callback run:save") == 2);
+  CHECK(std::ranges::count(notes.lines, "callback stop") == 2);
+  CHECK(std::ranges::count(notes.lines, " callback checkpoint") == std::ranges::count(notes.lines, "commit"));
 }
 
 TEST_CASE("evaluations that an optimizer asks for are inside its phase") {

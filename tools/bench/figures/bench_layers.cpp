@@ -3,9 +3,9 @@
 //
 //   bench_layers MNIST-FOLDER TEXT-FILE [TABLES]
 //
-// A line {"fit", "step_ms", "overhead", "counters", "sum"} for each fit: a plain step, how much longer a step takes
-// whose rows are timed (null where that is not known), how much longer one takes whose phases are counted, and the sum
-// of the rows as a part of a plain step. With a third word the tables too.
+// A line {"fit", "step_ms", "overhead", "counters"} for each fit: a plain step, how much longer a step takes whose rows
+// are timed (null where that is not known), and how much longer one takes whose phases are counted. With a third word
+// the tables too.
 #include <time.h>
 
 #include <algorithm>
@@ -125,12 +125,9 @@ int main(int argc, char** argv) {
   for (const auto& [name, spec] : fits) {
     const FitPlan plan = plan_fit(test::parse_options(spec), settings);
     const LayerTable table = measure_layers(plan, {.first = 20, .count = 200});
-    double sum = 0;
-    for (const LayerCost& row : table.rows) sum += row.seconds();
-    std::printf("{\"fit\": \"%s\", \"step_ms\": %.3f, \"overhead\": %s, \"counters\": %.4f, \"sum\": %.4f}\n",
-                name.c_str(), 1e3 * table.plain_seconds,
-                table.overhead ? std::to_string(*table.overhead).c_str() : "null",
-                cost_of_counters(plan, table.plain_seconds), sum / table.plain_seconds);
+    std::printf("{\"fit\": \"%s\", \"step_ms\": %.3f, \"overhead\": %s, \"counters\": %.4f}\n", name.c_str(),
+                1e3 * table.step_seconds, table.overhead ? std::to_string(*table.overhead).c_str() : "null",
+                cost_of_counters(plan, table.step_seconds));
     if (argc > 3) {
       for (const LayerView view : {LayerView::layers, LayerView::operators})
         std::printf("%s\n", table.text(view).c_str());

@@ -21,7 +21,8 @@ enum class Phase : std::uint8_t {
   validate,   // an evaluation; the span's name is that of the part, "val" or "test"
   commit,     // the writing of checkpoints
   callback,   // a function of the recipe: "start", … of the option `on`, "own step", "transform" of the data, "loss",
-              // or the path of the layer whose forward pass it is
+              // "stop", or the path of the layer whose forward pass it is; "run:save", the files that a function asks
+              // for
   metrics,    // the metrics of an evaluation
   read,       // a value of a tensor that the recipe reads, for which a device is waited for
 };

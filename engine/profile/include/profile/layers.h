@@ -13,10 +13,10 @@
 
 namespace trainlab {
 
-// All figures are those of one training step. Seconds are those of a timed step of the median length, without the time
-// that the timing itself adds, where this is known. How a row's seconds are divided among its operators comes from as
-// many other steps, because timing each operator takes time. Calls, bytes and operations are means over as many further
-// steps, because looking at tensors takes time too.
+// All figures are those of one training step. Seconds are the row's part of a timed step, without the time that the
+// timing itself adds, where this is known, in a step of the median length that is not timed. How a row's seconds are
+// divided among its operators comes from as many other steps, because timing each operator takes time. Calls, bytes and
+// operations are means over as many further steps, because looking at tensors takes time too.
 struct OperatorCost {
   std::string name;    // "aten::addmm"
   double seconds = 0;  // time without the operators that this operator calls
@@ -55,13 +55,13 @@ enum class LayerView { layers, operators };
 
 struct LayerTable {
   std::vector<LayerCost> rows;  // in the order of the step, a layer before the layers inside
-  std::string type = {};     // of the numbers of the products that have most of the FLOPs: "float32"; empty without any
-  std::int64_t steps = 0;    // steps whose rows were timed
-  double step_seconds = 0;   // the sum of the rows: a step without the time that the timing adds, where this is known
-  double plain_seconds = 0;  // median of the steps between them that are not measured inside
+  std::string type = {};   // of the numbers of the products that have most of the FLOPs: "float32"; empty without any
+  std::int64_t steps = 0;  // steps whose rows were timed
+  // The median of the steps between them that are not timed, the plain ones: the sum of the rows.
+  double step_seconds = 0;
   // How much longer a step whose rows are timed takes than a plain one: 0.1 is a tenth. From the two medians; nullopt
   // where they do not tell it: with fewer than three such steps, or where a busy machine has made the plain steps the
-  // longer ones.
+  // longer ones, or the timed steps longer than all readings of the clock can.
   std::optional<double> overhead = {};
   std::optional<double> operator_overhead = {};  // the same of a step whose operators are timed
   std::string cut_short = {};  // why a further run of a short stage added no steps: the text of its error
@@ -69,7 +69,7 @@ struct LayerTable {
   // Operators of all rows by name, the longest first.
   std::vector<OperatorCost> operators() const;
   // { layers = { { path, forward, backward, flops, bytes, calls, flops_per_second, bytes_per_second, roof_share,
-  // activations, operators = { { name, seconds, calls, bytes, flops }, … } }, … }, steps, step_seconds, plain_seconds,
+  // activations, operators = { { name, seconds, calls, bytes, flops }, … } }, … }, steps, step_seconds,
   // overhead, operator_overhead }. A rate is nil where a row has no time, and what is not known is nil.
   Value to_value() const;
   // A table of only the `count` rows that take most seconds, the longest first.

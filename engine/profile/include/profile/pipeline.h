@@ -46,6 +46,8 @@ class PipelineRecorder final : public InputListener {
   void sample_began(std::int64_t row) noexcept override;
   void sample_ended(std::int64_t row) noexcept override;
   void taking(std::int64_t ready, std::int64_t capacity) noexcept override;
+  // Begins anew: what was told before is left out of all figures.
+  void forget() noexcept;
 
   // The stages that took place, in the order of the enum.
   std::vector<StageCost> stages() const;
@@ -115,8 +117,9 @@ struct PipelineTable {
   std::optional<FilesOfData> files = {};
   std::optional<StorageSpeed> storage = {};
 
-  // Figures from steps of the fit itself: the seconds of a step without the fetching of its batches, and the seconds
-  // that a step waits for its batches. NaN where no step was taken.
+  // Figures from steps of the fit itself, without the first ones, which wait for the loader to start: the seconds of a
+  // step without the fetching of its batches, and the seconds that a step waits for its batches. NaN where no step was
+  // taken.
   double step_seconds = unknown, wait_seconds = unknown;
   double step_samples = 0;  // the mean over an epoch
   std::vector<QueueFill> fill;

@@ -65,6 +65,7 @@ struct Profile {
   }
   bool is_synchronous = true;
   std::vector<std::string> no_room = {};  // Measures::no_room
+  std::string no_steps = {};              // Measures::no_steps
   double cores = 1;                       // cores that the process may use
   double allowed = 0;                     // seconds that the whole profile may take
   std::optional<DataParts> data = {};     // of a fit: its opened data, which other plans of the fit share

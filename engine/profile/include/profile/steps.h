@@ -41,6 +41,7 @@ struct StepFigures {
   // Seconds of a step without the validations and checkpoints between steps. The median is over blocks of consecutive
   // steps, because a loader hands out batches in chunks.
   MedianInterval step;
+  double block = 0;             // the shortest duration of such a block, in seconds; a longer step is a block by itself
   double mean = 0;              // mean seconds of a step
   PhaseSeconds self{};          // the seconds of `mean` by phase, without phases inside the phase; the sum is `mean`
   double callbacks = 0;         // seconds of the recipe's functions between two steps
@@ -56,6 +57,7 @@ struct StepFigures {
   Occasional validation;
   double validation_metrics = 0;   // seconds that a validation spends on its metrics
   Occasional commit;               // checkpoints
+  double commit_functions = 0;     // seconds that a checkpoint spends in the recipe's on.checkpoint
   std::int64_t commits_timed = 0;  // checkpoints between the timed steps
 
   ThreadFigures thread;

@@ -24,9 +24,9 @@ struct Shares {
   double recipe = 0;           // functions of the recipe, transforms among them, without the operators that they call
   double synchronisation = 0;  // the recipe reads values of tensors
   double launch_gap = 0;       // the calls of operators, without the arithmetic; an estimate
-  double checkpoint = 0;
-  double evaluation = 0;  // validations without their metrics
-  double other = 0;       // the loop itself
+  double checkpoint = 0;       // without functions of the recipe
+  double evaluation = 0;       // validations without their metrics
+  double other = 0;            // the loop itself
 };
 
 // The parts in the order above, with their names in JSON.
@@ -37,6 +37,7 @@ struct Measures {
   std::int64_t steps = 0;  // timed steps; with fewer than 3 there is no verdict
   // Why memory is not enough for the training, in sentences; empty: it is enough.
   std::vector<std::string> no_room = {};
+  std::string no_steps = {};   // why the stage takes no step; empty: it takes some
   bool is_precise = false;     // the interval of a step is narrow
   bool is_steady = true;       // the time of a step does not drift
   bool is_synchronous = true;  // the device does what it is asked at once; else the host's clock tells the host's time
