@@ -5,8 +5,8 @@
 
 #include "core/clock.h"
 #include "run/run.h"
+#include "run/scratch_folder.h"
 #include "stage_profile.h"
-#include "steps/scratch_folder.h"
 #include "tensor/device.h"
 #include "tensor/types.h"
 

@@ -11,7 +11,7 @@
 #include "stage_profile.h"
 #include "steps/in_turns.h"
 #include "steps/repeat.h"
-#include "steps/scratch_folder.h"
+#include "run/scratch_folder.h"
 #include "tensor/types.h"
 
 namespace trainlab {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "profile/profile.h"
-#include "scratch_folder.h"
+#include "run/scratch_folder.h"
 #include "step_collector.h"
 #include "task/task.h"
 #include "train/fit_plan.h"

@@ -1,4 +1,4 @@
-#include "scratch_folder.h"
+#include "run/scratch_folder.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-// The folder in which a stage runs while it is measured. Private to the room.
+// The folder in which a stage runs while it is measured.
 #pragma once
 
 #include <filesystem>
