@@ -137,7 +137,7 @@ TEST_CASE("two fits are measured in turns: pairs, parts of a step, layers by the
 
 TEST_CASE("two stages whose measurement is stopped have what is known by then, if that are enough pairs") {
   const RunSettings settings = cpu_settings();
-  const Options fit = parse_options(digits_fit(R"(, "steps": 60)"));
+  const Options fit = parse_options(digits_fit(R"(, "steps": 1000000)"));  // so long that each short run is one of it
   const auto stopped_in = [&](int run) {  // a run of A: the first is before the pairs, and each pair has another one
     int runs = 0;
     const auto ran = [&] {
