@@ -740,9 +740,7 @@ end }
         return [name for name in os.listdir(run) if name.startswith("snapshot")]
 
     def test_a_killed_measurement_leaves_no_folder(self):
-        self.write("r.lua", fit(data="lab.data.digits():split { train = 0.8, val = 0.2, seed = 7 }", model=(
-            "nn.Sequential { nn.Flatten(), nn.Linear(10) }"), epochs="10", on=(
-                '{ step = function() print("it never returns") while true do end end }')))
+        self.recipe(more='  on = { step = function() print("it never returns") while true do end end },\n')
         os.mkdir(self.folder / "own")
         with unittest.mock.patch.dict(os.environ, TMPDIR=str(self.folder / "own")):
             measuring = self.start("bench", "r.lua", "--grace", "0.1 s", "--threads", "1")
