@@ -27,7 +27,7 @@ std::string said_by(const std::string& text, const std::string& command) {
   return command.empty() ? "" : text + command;
 }
 
-// Of the steps' wait for data, the recipe's own transforms take the larger part.
+// Whether the recipe's own transforms take the larger part of the steps' wait for data.
 bool waits_for_recipe(const SpeedFigures& figures) { return figures.transform > figures.input / 2; }
 
 double share_without_core(const SpeedFigures& figures) {
