@@ -113,7 +113,7 @@ class Speed(CliTest):
         command = "what its steps wait for is said by: trainlab profile r.lua\n"
         self.assertRegex(result.err, told + r"\d+ % of the training time, most of it in the recipe's own functions "
                                             r"\(data:transform\), which run on the thread that trains; " + command)
-        self.assertRegex(result.out, r"\(\d+ % data:transform, ")
+        self.assertRegex(result.out, r"\d+ % data:transform\b")
         self.assertIn(command, result.out)
         self.assertIn(command, self.run_program("report", "run").out)
         self.run_program("report", "run", "--html", "page.html")
