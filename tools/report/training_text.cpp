@@ -13,12 +13,9 @@
 namespace trainlab::report {
 
 std::string shares_text(const Value& speed) {
-  static const std::map<std::string_view, const char*> words = {{"training", "training"},
-                                                                {"input", "waiting for data"},
-                                                                {"transform", "data:transform"},
-                                                                {"evaluation", "evaluation"},
-                                                                {"checkpoint", "checkpoints"},
-                                                                {"other", "other work"}};
+  static const std::map<std::string_view, const char*> words = {
+      {"training", "training"},     {"input", "waiting for data"}, {"transform", "data:transform"},
+      {"evaluation", "evaluation"}, {"checkpoint", "checkpoints"}, {"other", "other work"}};
   Value shares = speed["shares"];
   // The recipe's own transforms are a part of the input in which nothing is waited for.
   if (const Value& transform = speed["transform"]; transform.is_number() && shares["input"].is_number()) {
