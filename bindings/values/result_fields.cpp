@@ -132,6 +132,10 @@ void of_trainings(Registry& registry) {
                        "validation and test parts), `checkpoint`, and `other`; together they are 1")
                     .any())
           .with(Option("samples_per_second", "of the steps; nil where a task's loops have no samples").number())
+          .with(Option("transform",
+                       "share of the time that data:transform took on the thread that trains, a part of shares.input; "
+                       "nil where it is unknown")
+                    .number())
           .with(Option("without_core",
                        "share of the time in which the training was ready to go on and had no core; nil "
                        "where the system does not tell")

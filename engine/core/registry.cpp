@@ -295,6 +295,9 @@ std::string Registry::closest(std::string_view word, const std::vector<std::stri
   }
   if (!best.empty() || word.size() < 3) return best;
   for (const std::string& name : names) {
+    if (const std::string one = lower(name); std::ranges::is_permutation(one, wanted)) return name;
+  }
+  for (const std::string& name : names) {
     if (lower(name).starts_with(wanted) && (best.empty() || name.size() < best.size())) best = name;
   }
   return best;

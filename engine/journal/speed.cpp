@@ -27,6 +27,9 @@ std::string said_by(const std::string& text, const std::string& command) {
   return command.empty() ? "" : text + command;
 }
 
+// Whether the recipe's own transforms take the larger part of the steps' wait for data.
+bool waits_for_recipe(const SpeedFigures& figures) { return figures.transform > figures.input / 2; }
+
 double share_without_core(const SpeedFigures& figures) {
   return figures.wall > 0 ? figures.without_core / figures.wall : std::nan("");
 }
@@ -36,6 +39,7 @@ constexpr std::array seconds_by_name{
     std::pair("wall", &SpeedFigures::wall),
     std::pair("training", &SpeedFigures::training),
     std::pair("input", &SpeedFigures::input),
+    std::pair("transform", &SpeedFigures::transform),
     std::pair("evaluation", &SpeedFigures::evaluation),
     std::pair("checkpoint", &SpeedFigures::checkpoint),
     std::pair("without_core", &SpeedFigures::without_core),
@@ -81,6 +85,7 @@ Value SpeedFigures::to_value(const SpeedWords& words) const {
   speed.set("shares", std::move(shares));
   const bool has_rate = samples > 0 && stepping > 0;
   speed.set("samples_per_second", has_rate ? Value(static_cast<double>(samples) / stepping) : Value());
+  speed.set("transform", wall > 0 ? finite_or_nil(transform / wall) : Value());
   speed.set("without_core", finite_or_nil(share_without_core(*this)));
   speed.set("peak_memory", peak_memory);
   Value::List notes;
@@ -118,9 +123,14 @@ std::vector<SpeedNote> speed_notes(const SpeedFigures& figures, const SpeedWords
   if (figures.wall < first_look) return notes;
   const double waiting = figures.input / (figures.input + figures.training), without = share_without_core(figures);
   if (waiting > told_share) {
-    notes.push_back({SpeedNote::Cause::input, "waiting for data takes " + whole_percent(waiting) +
-                                                  " of the training time" +
-                                                  said_by("; what limits the input is said by: ", words.on_input)});
+    const std::string share = whole_percent(waiting) + " of the training time";
+    notes.push_back(
+        {SpeedNote::Cause::input,
+         waits_for_recipe(figures)
+             ? "getting the data takes " + share +
+                   ", most of it in the recipe's own functions (data:transform), which run on the thread that trains" +
+                   said_by("; what its steps wait for is said by: ", words.on_input)
+             : "waiting for data takes " + share + said_by("; what limits the input is said by: ", words.on_input)});
   }
   const bool others = figures.for_others > figures.for_own;
   const double known = figures.for_others + figures.for_own, reason = others ? figures.for_others : figures.for_own;

@@ -106,6 +106,14 @@ std::string profile_text(const Profile& profile, const Measures& measures) {
   return text;
 }
 
+Value cores_value(const Profile& profile, const Measures& measures) {
+  return Value::Map{{"busy", number_or_nil(measures.cores_busy)},
+                    {"usable", profile.cores},
+                    {"others", measures.core_use ? Value(measures.core_use->others) : Value()},
+                    {"run_queue", number_or_nil(measures.run_queue)},
+                    {"switches", profile.steps.thread.switches}};
+}
+
 Value profile_value(const Profile& profile, const Measures& measures) {
   const StepFigures& steps = profile.steps;
   const StepVerdict verdict = judge(measures);
@@ -146,11 +154,7 @@ Value profile_value(const Profile& profile, const Measures& measures) {
                                {"seconds", number_or_nil(measures.operator_seconds)},
                                {"call_seconds", profile.call_seconds}}},
       {"flops_per_second", number_or_nil(measures.flops)},
-      {"cores", Value::Map{{"busy", number_or_nil(measures.cores_busy)},
-                           {"usable", profile.cores},
-                           {"others", measures.core_use ? Value(measures.core_use->others) : Value()},
-                           {"run_queue", number_or_nil(measures.run_queue)},
-                           {"switches", steps.thread.switches}}},
+      {"cores", cores_value(profile, measures)},
   };
 }
 

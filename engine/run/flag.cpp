@@ -163,12 +163,29 @@ FlagType whole_type(std::string operand, std::int64_t low, std::int64_t high) {
           .high = high};
 }
 
+namespace {
+
+// The hint for a text that is a time, where the operand S stands for a number of seconds; else empty.
+std::string without_unit(const std::string& operand, const std::string& flag, const std::string& text) {
+  if (operand != "S") return "";
+  try {
+    const Duration time = parse_duration(text);
+    if (time.unit == Unit::seconds)
+      return "write a number of seconds, without a unit: " + flag + " " + number_text(time.amount);
+  } catch (const Error&) {
+    // Any other text gets the message alone.
+  }
+  return "";
+}
+
+}  // namespace
+
 FlagType number_type(std::string operand, double low, double high, const std::string& range) {
-  return {.operand = std::move(operand),
-          .read = [low, high, range](const std::string& flag, const std::string& text) -> Value {
+  return {.operand = operand,
+          .read = [low, high, range, operand](const std::string& flag, const std::string& text) -> Value {
             double number = 0;
             if (read_number(text, number) && number >= low && number <= high) return number;
-            throw misfit(flag, "a number " + range, text);
+            throw misfit(flag, "a number " + range, text).hint(without_unit(operand, flag, text));
           },
           .kind = "number",
           .low = low,

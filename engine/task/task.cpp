@@ -174,10 +174,10 @@ void TaskContext::replace_state(ScriptState saved) {
 
 // --------------------------------------------------------------------------------------------------------------- rows
 
-void TaskContext::stepped(double begun, double fetched, std::int64_t samples) {
+void TaskContext::stepped(double begun, double fetched, std::int64_t samples, double transforming) {
   const double now = steady_seconds();
   longest_step_ = std::max(longest_step_, now - begun);
-  speed_.stepped(begun, fetched, now, samples);
+  speed_.stepped(begun, fetched, now, samples, transforming);
 }
 
 void TaskContext::end_row() {

@@ -152,7 +152,9 @@ void TaskLoop::restore(const NamedTensors& tensors, const std::string& prefix) c
 
 void TaskLoop::end_step(TaskContext& task) {
   const bool is_of_training = trains(task);
-  if (is_of_training) task.stepped(begun_, fetched_, batch_ ? batch_->size : 0);
+  if (is_of_training) {
+    task.stepped(begun_, fetched_, batch_ ? batch_->size : 0, loader_ ? loader_->take_transform_seconds() : 0);
+  }
   ++done_;
   if (number_ == 0) task.uncounted_step();
   task.end_row();

@@ -248,7 +248,7 @@ void FitLoop::train_step() {
     of_one(*members_[m], [&] { members_[m]->stepped(position_, rates_[m]); });
   }
   for (const auto& observer : company_.observers) observer->stepped(position_.step);
-  speed_.stepped(begin, fetched, steady_seconds(), position_.samples() - samples);
+  speed_.stepped(begin, fetched, steady_seconds(), position_.samples() - samples, loader_->take_transform_seconds());
 }
 
 void FitLoop::tell_micro_batch() {

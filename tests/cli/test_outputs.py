@@ -25,6 +25,10 @@ def limited(kilobytes):
     return ["bash", "-c", f'ulimit -f {kilobytes} && exec "$@"', "bash"]
 
 
+# Words before a command that close its standard output.
+CLOSED = ["bash", "-c", 'exec "$@" >&-', "bash"]
+
+
 class Outputs(CliTest):
     def setUp(self):
         super().setUp()
@@ -71,6 +75,21 @@ class Outputs(CliTest):
                     if file == "no/p":
                         self.assertEqual(self.run_program(*command, file, "--json", code=2).json()["status"], "failed")
                     self.assertEqual(sorted(self.folder.rglob("*")), before)
+
+    def test_a_closed_standard_output_is_an_error_as_a_full_disk_is(self):
+        full = ["bash", "-c", 'exec "$@" > /dev/full', "bash"]
+        for command in (("--version",), ("help",), ("check", "r.lua"), ("list",), ("r.lua", "--quiet"),
+                        ("bench", "r.lua", "--seconds", "0.2"), ("profile", "r.lua", "--seconds", "0.2")):
+            for before in (CLOSED, full):
+                with self.subTest(command, before=before):
+                    result = self.run_program(*command, code=3, before=before)
+                    self.assert_said(result, "trainlab: cannot write to standard output\n")
+
+    def test_a_file_is_whole_where_standard_output_is_closed(self):
+        self.train("--quiet", "--out", "a")
+        self.run_program("report", "a", "--html", "open.html")
+        self.run_program("report", "a", "--html", "closed.html", code=3, before=CLOSED)
+        self.assertEqual((self.folder / "closed.html").read_text(), (self.folder / "open.html").read_text())
 
     def test_a_full_disk_takes_no_result_along(self):
         for command, text, kind in self.pages():

@@ -10,6 +10,7 @@ import shutil
 import signal
 import tempfile
 import unittest
+import unittest.mock
 
 from browser import BROWSER, NODE, shown_by_scripts, told_in_browser
 from program import SLOW, SLOW_INPUT, SLOW_TRANSFORM, SOURCE, CliTest, fit, small_sweep, tensors
@@ -736,6 +737,17 @@ end }
     def snapshot_files(self, run):
         return [name for name in os.listdir(run) if name.startswith("snapshot")]
 
+    def test_a_killed_measurement_leaves_no_folder(self):
+        self.recipe(more='  on = { step = function() print("it never returns") while true do end end },\n')
+        os.mkdir(self.folder / "own")
+        with unittest.mock.patch.dict(os.environ, TMPDIR=str(self.folder / "own")):
+            measuring = self.start("bench", "r.lua", "--grace", "0.1 s", "--threads", "1")
+        measuring.until_said("it never returns")
+        self.assertEqual(len(os.listdir(self.folder / "own")), 1)
+        measuring.send(signal.SIGTERM)
+        self.end(measuring, 143)
+        self.assertEqual(os.listdir(self.folder / "own"), [])
+
     def test_attached_to_a_run_that_trains(self):
         self.recipe(**{**SLOW, "epochs": "10000"})
         running = self.start("r.lua", "--threads", "1", "--quiet")
@@ -888,16 +900,29 @@ end }
             self.assertTrue(0 < speed[unit]["low"] <= speed[unit]["median"] <= speed[unit]["high"], speed)
         self.assertIn("samples a second", self.run_program(*arguments).out)
 
-        def against(factor, code, **more):
+        self.assertEqual(sorted(speed["cores"]), ["busy", "others", "run_queue", "switches", "usable"])
+        speed["cores"]["others"] = 0.0  # as on a quiet machine
+
+        def against(factor, **more):
+            """The comparison with `factor` times the speed. The exit code is 1 if the stage is slower."""
             before = {**speed, **more}
             for unit in ("samples_per_second", "steps_per_second"):
                 before[unit] = {name: factor * value for name, value in speed[unit].items()}
             self.write("before.json", json.dumps(before))
-            return self.run_program(*arguments, "--against", "before.json", "--json", code=code).json()["against"]
+            result = self.start(*arguments, "--against", "before.json", "--json").end()
+            self.check_rules(result)
+            comparison = result.json()["against"]
+            self.assertEqual(result.code, 1 if comparison["is_slower"] else 0, result)
+            return comparison
 
-        self.assertTrue(against(1000, 1)["is_slower"])
-        self.assertFalse(against(0.001, 0)["is_slower"])
-        other = against(1000, 0, machine={**speed["machine"], "processor": "another"})
+        slow = against(1000)
+        # A speed is not judged if other work had the cores meanwhile, other tests for example.
+        self.assertNotEqual(slow["is_slower"], "not judged: other work had " in slow["text"], slow)
+        self.assertFalse(against(0.001)["is_slower"])
+        taken = against(1000, cores={**speed["cores"], "busy": 0.4, "others": speed["cores"]["usable"] - 0.4})
+        self.assertFalse(taken["is_slower"])
+        self.assertIn(" cores then", taken["text"])
+        other = against(1000, machine={**speed["machine"], "processor": "another"})
         self.assertFalse(other["is_slower"])
         self.assertIn("not judged: processor", other["text"])
         self.write("before.json", json.dumps({**speed, "stage": "g"}))
@@ -916,6 +941,10 @@ end }
     def test_seconds(self):
         self.recipe()
         self.assert_said(self.run_program("profile", "r.lua", "--seconds", "0", code=2), "--seconds: expected")
+        for text, seconds in (("5 s", "5"), ("0.5 min", "30")):
+            self.assert_said(self.run_program("profile", "r.lua", "--seconds", text, code=2),
+                             f'--seconds: expected a number from 0.1 to 86400, found "{text}"\n',
+                             f"hint: write a number of seconds, without a unit: --seconds {seconds}\n")
 
 
 if __name__ == "__main__":

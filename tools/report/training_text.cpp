@@ -13,14 +13,18 @@
 namespace trainlab::report {
 
 std::string shares_text(const Value& speed) {
-  static const std::map<std::string_view, const char*> words = {{"training", "training"},
-                                                                {"input", "waiting for data"},
-                                                                {"evaluation", "evaluation"},
-                                                                {"checkpoint", "checkpoints"},
-                                                                {"other", "other work"}};
+  static const std::map<std::string_view, const char*> words = {
+      {"training", "training"},     {"input", "waiting for data"}, {"transform", "data:transform"},
+      {"evaluation", "evaluation"}, {"checkpoint", "checkpoints"}, {"other", "other work"}};
+  Value shares = speed["shares"];
+  // The recipe's own transforms are a part of the input in which nothing is waited for.
+  if (const Value& transform = speed["transform"]; transform.is_number() && shares["input"].is_number()) {
+    shares.set("input", shares["input"].number() - transform.number());
+    shares.set("transform", transform);
+  }
   std::vector<std::pair<int, const char*>> shown;
   for (const auto& [name, word] : words) {
-    const Value& share = speed["shares"][name];
+    const Value& share = shares[name];
     if (!share.is_number()) continue;
     const int percent = static_cast<int>(std::lround(100 * share.number()));
     if (percent > 0) shown.emplace_back(percent, word);

@@ -22,16 +22,13 @@ using namespace trainlab;
 using namespace trainlab::cli;
 
 // Opens the descriptors 0 to 2 if they are closed. Otherwise a file that is opened later would get one of these
-// numbers, and the output that is meant for the terminal.
+// numbers, and the output that is meant for the terminal. What is written to a closed standard output is lost, so that
+// writing there is an error as before.
 void take_standard_descriptors() {
-  while (true) {
-    const int fd = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-    if (fd < 0) return;
-    if (fd > STDERR_FILENO) {
-      ::close(fd);
-      return;
-    }
-    ::fcntl(fd, F_SETFD, 0);
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
+    if (::fcntl(fd, F_GETFD) >= 0) continue;
+    const int mode = fd == STDOUT_FILENO ? O_RDONLY : O_RDWR;
+    if (::open("/dev/null", mode) < 0) return;  // opens the lowest free number, which is `fd`
   }
 }
 

@@ -11,6 +11,7 @@
 
 #include "chunks.h"
 #include "core/ahead.h"
+#include "core/clock.h"
 #include "core/input_trace.h"
 #include "core/trace.h"
 #include "transform.h"
@@ -54,6 +55,7 @@ struct Loader::Impl {
   std::vector<Batch> current;
   std::size_t at = 0;
   std::int64_t next_chunk = 0;
+  double transform_seconds = 0;
   std::size_t skip = 0;  // batches of the next chunk that lie before the place of seek()
 };
 
@@ -102,8 +104,13 @@ Batch Loader::next() {
   if (impl.part.transforms.empty()) return batch;
   const InputSpan input(InputStage::transform, batch.size);
   const Span function(Phase::callback, "transform");
-  return transformed(impl.part, std::move(batch), impl.key);
+  const double begin = steady_seconds();
+  batch = transformed(impl.part, std::move(batch), impl.key);
+  impl.transform_seconds += steady_seconds() - begin;
+  return batch;
 }
+
+double Loader::take_transform_seconds() { return std::exchange(impl_->transform_seconds, 0); }
 
 Batch gather(const Part& part, std::span<const std::int64_t> rows, at::ScalarType float_type) {
   std::vector<std::int64_t> samples;

@@ -170,8 +170,9 @@ void Snapshots::go_on(std::int64_t step, bool is_last) {
   Recording& now = *recording_;
   // Another listener has begun within this step: the recording goes on with a later one.
   if (trace::listener != now.listener()) return;
+  look_whether_wanted();
   if (now.listener()) {
-    if (!now.has_enough() && !is_last) {
+    if (now.is_wanted && !now.has_enough() && !is_last) {
       if (!subject_.has_step_spans) now.step_began();
       return;
     }
@@ -179,6 +180,7 @@ void Snapshots::go_on(std::int64_t step, bool is_last) {
     // The span of this step has yet to tell its end to the listener, which therefore lives until the next step.
     if (!is_last) return;
   }
+  if (!now.is_wanted) return drop();
   if (now.timing) {
     now.steps = now.timing->steps.figures();
     now.timing.reset();
@@ -193,12 +195,32 @@ void Snapshots::go_on(std::int64_t step, bool is_last) {
   recording_.reset();
 }
 
+bool Snapshots::is_asked() const {
+  if (recording_->take) return true;
+  try {
+    const std::optional<SnapshotRequest> present = snapshot_request(subject_.stage);
+    return present && present->id == recording_->request.id;
+  } catch (const Error&) {
+    return false;  // the file cannot be read any more
+  }
+}
+
+void Snapshots::look_whether_wanted() {
+  const double now = steady_seconds();
+  if (now < next_look_) return;
+  next_look_ = now + look_every;
+  recording_->is_wanted = is_asked();
+}
+
+void Snapshots::drop() noexcept {
+  withdraw_snapshot_request(subject_.stage, recording_->request.id);  // where a process was killed while it waited
+  recording_.reset();
+  next_look_ = 0;  // another process may have asked since
+}
+
 void Snapshots::answer(std::int64_t step) {
   const SnapshotRequest& request = recording_->request;
-  if (!recording_->take) {
-    const std::optional<SnapshotRequest> present = snapshot_request(subject_.stage);
-    if (!present || present->id != request.id) return give_up();  // nobody waits any more
-  }
+  if (!is_asked()) return drop();
   Value found;
   try {
     found = with_torch_errors([&] { return answer_of(step); });

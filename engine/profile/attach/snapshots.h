@@ -103,6 +103,7 @@ class Snapshots {
     std::optional<Timing> timing;
     StepFigures steps = {};  // once they are timed
     std::optional<Tracing> tracing = {};
+    bool is_wanted = true;  // whether somebody waited for the answer when the training last looked
 
     // Adds to `past` what has ended since, where a trace is wanted.
     void add_past();
@@ -119,6 +120,12 @@ class Snapshots {
   void begin(SnapshotRequest request);
   // Goes on with the recording; with the last step of the training, ends it.
   void go_on(std::int64_t step, bool is_last);
+  // Whether somebody waits for the answer of the recording.
+  bool is_asked() const;
+  // Asks this once a second.
+  void look_whether_wanted();
+  // Ends a recording for which nobody waits any more, and looks for the next request with the next step.
+  void drop() noexcept;
   void answer(std::int64_t step);
   Value answer_of(std::int64_t step);  // of what the recording has; writes the trace
   // Ends a recording without an answer, and lets another training of the stage answer.

@@ -7,6 +7,7 @@
 
 #include "core/number_or_nil.h"
 #include "profile/beside.h"
+#include "taken_cores.h"
 #include "time_text.h"
 
 namespace trainlab {
@@ -131,6 +132,8 @@ std::string beside_text(const StagesBeside& stages) {
                         speed->median, speed->low, speed->high, stages.a.samples / stages.a.step.median,
                         stages.b.samples / stages.b.step.median);
   }
+  if (const std::string taken = taken_cores(stages.cores); !taken.empty())
+    text += fmt::format("{:<16} other work had {} meanwhile: both stages alone are faster\n", "cores", taken);
   text += fmt::format("{:<16} {} pairs of short runs; 95 % intervals\n", "measured", stages.pairs);
 
   std::vector<PartBeside> parts = stages.parts;
@@ -164,6 +167,7 @@ Value beside_value(const StagesBeside& stages) {
                     {"pairs", static_cast<std::int64_t>(stages.pairs)},
                     {"parts", to_value(stages.parts, "name")},
                     {"layers", to_value(stages.layers, "path")},
+                    {"cores", stages.cores},
                     {"missing", Value::List(stages.missing.begin(), stages.missing.end())}};
 }
 

@@ -12,6 +12,7 @@
 #include "stage_profile.h"
 #include "steps/in_turns.h"
 #include "steps/repeat.h"
+#include "steps/thread_load.h"
 #include "tensor/types.h"
 
 namespace trainlab {
@@ -152,6 +153,8 @@ class Differences {
 // `begin`: seconds from the beginnings of both runs to their first steps.
 void measure_layers_beside(StagesBeside& result, Side& a, Side& b, double begin, const ProfileOptions& options) {
   const auto miss = [&](const std::string& why) { result.missing.push_back("layers: " + why); };
+  constexpr const char* stopped = "asked to stop before they were measured";
+  if (stop_requested()) return miss(stopped);
   if (!a.is_on_cpu() || !b.is_on_cpu()) return miss("they are measured on the CPU");
   const double both = result.a.step.median + result.b.step.median;
   const double seconds = options.seconds / (2 * layer_rounds) - begin;
@@ -169,7 +172,7 @@ void measure_layers_beside(StagesBeside& result, Side& a, Side& b, double begin,
     for (const Side* side : {&a, &b})
       if (!side->cut_short().empty()) result.missing.push_back("more steps of the layers: " + side->cut_short());
   } catch (const Error& error) {
-    miss(stop_requested() ? "asked to stop before they were measured" : error.headline());
+    miss(stop_requested() ? stopped : error.headline());
   }
 }
 
@@ -207,19 +210,28 @@ StagesBeside measure_beside(const StageBeside& given_a, const StageBeside& given
   std::vector<double> steps_a, steps_b, ratios;
   const double samples_a = first_a.samples, samples_b = first_b.samples;
   Differences differences(samples_of_a_over_b(samples_a, samples_b));
-  in_turns(
-      rounds, [&] { return measured(a); }, [&] { return measured(b); },
-      [&](const Profile& of_a, const Profile& of_b) {
-        steps_a.push_back(of_a.wall());
-        steps_b.push_back(of_b.wall());
-        ratios.push_back(of_b.wall() / of_a.wall());
-        differences.add(seconds_of(of_a), seconds_of(of_b));
-      });
+  Profile all = first_a;  // whose threads are those of all pairs
+  all.steps.thread = {};
+  try {
+    in_turns(
+        rounds, [&] { return measured(a); }, [&] { return measured(b); },
+        [&](const Profile& of_a, const Profile& of_b) {
+          steps_a.push_back(of_a.wall());
+          steps_b.push_back(of_b.wall());
+          ratios.push_back(of_b.wall() / of_a.wall());
+          differences.add(seconds_of(of_a), seconds_of(of_b));
+          add(all.steps.thread, of_a.steps.thread);
+          add(all.steps.thread, of_b.steps.thread);
+        });
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::interrupted || ratios.size() < least_for_interval) throw;
+  }
   StagesBeside result{.a = a.described(std::move(steps_a), samples_a),
                       .b = b.described(std::move(steps_b), samples_b),
                       .pairs = ratios.size(),
                       .ratio = median_interval(std::move(ratios)),
-                      .parts = differences.parts()};
+                      .parts = differences.parts(),
+                      .cores = cores_value(all, measures_of(all))};
   measure_layers_beside(result, a, b, first_a.steps.begin_seconds + first_b.steps.begin_seconds, options);
   prepare_arithmetic(given_a.settings.threads);
   return result;

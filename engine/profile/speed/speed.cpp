@@ -8,6 +8,7 @@
 #include "core/file_of_flag.h"
 #include "core/host.h"
 #include "run/version.h"
+#include "taken_cores.h"
 
 namespace trainlab {
 
@@ -64,6 +65,7 @@ Value speed_value(const Profile& profile, const Options& stage, const RunSetting
                              {"cores", profile.cores},
                              {"device", settings.device},
                              {"threads", settings.threads}}},
+      {"cores", cores_value(profile, measures_of(profile))},
       {"trainlab", std::string(version())},
   };
 }
@@ -76,6 +78,8 @@ std::string speed_text(const Value& speed) {
       "{} {} a second ({} to {}{}), stage {}{}\n", rate_text(one.median), unit, rate_text(one.low), rate_text(one.high),
       speed["has_interval"].boolean() ? " with 95 % probability" : ", too few steps for an interval",
       speed["stage"].string(), trial);
+  if (const std::string taken = taken_cores(speed["cores"]); !taken.empty())
+    text += "other work had " + taken + " meanwhile: the stage alone is faster\n";
   if (!speed["has_interval"].boolean()) {
     text += "more steps are needed: a longer stage, or more --seconds\n";
   } else if (!speed["is_precise"].boolean()) {
@@ -123,6 +127,12 @@ Comparison compare_speed(const Value& now, const Value& before, double tolerance
     if ((*one)["has_interval"] == Value(true)) continue;
     is_comparable = false;
     result.text += "\nnot judged: too few steps were timed " + std::string(one == &now ? "now" : "then");
+  }
+  for (const Value* one : {&now, &before}) {
+    const std::string taken = taken_cores((*one)["cores"]);
+    if (taken.empty()) continue;
+    is_comparable = false;
+    result.text += "\nnot judged: other work had " + taken + (one == &now ? " now" : " then");
   }
   if (now["options"] != before["options"])
     result.text += "\nthe options of the stage differ from those of the earlier measurement";

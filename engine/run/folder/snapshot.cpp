@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/host.h"
 
 namespace trainlab {
 
@@ -24,11 +25,18 @@ bool is_id(const std::string& text) {
          std::ranges::all_of(text, [](unsigned char c) { return std::isalnum(c) != 0; });
 }
 
-std::optional<SnapshotRequest> request_from(const Value& value) {
+// The request with the process that asks.
+struct StoredRequest {
+  SnapshotRequest request;
+  std::string asker = {};
+};
+
+std::optional<StoredRequest> request_from(const Value& value) {
   if (!value["id"].is_string() || !is_id(value["id"].string()) || !value["seconds"].is_number()) return std::nullopt;
-  return SnapshotRequest{.id = value["id"].string(),
-                         .seconds = std::clamp(value["seconds"].number(), least_seconds, most_seconds),
-                         .has_trace = value["trace"] == Value(true)};
+  return StoredRequest{.request = {.id = value["id"].string(),
+                                   .seconds = std::clamp(value["seconds"].number(), least_seconds, most_seconds),
+                                   .has_trace = value["trace"] == Value(true)},
+                       .asker = value["asker"].is_string() ? value["asker"].string() : ""};
 }
 
 }  // namespace
@@ -91,11 +99,15 @@ void ask_for_snapshot(const fs::path& stage, const SnapshotRequest& request) {
   const Alone alone(stage);
   const std::optional<SnapshotRequest> other = snapshot_request(stage);
   if (other && age(snapshot_request_path(stage)) <= longest_wait(other->seconds)) throw is_measured_already();
-  const Value value = Value::Map{{"id", request.id}, {"seconds", request.seconds}, {"trace", request.has_trace}};
+  const Value value = Value::Map{
+      {"id", request.id}, {"seconds", request.seconds}, {"trace", request.has_trace}, {"asker", this_process()}};
   write_atomic(snapshot_request_path(stage), to_json(value) + "\n");
 }
 
-std::optional<SnapshotRequest> snapshot_request(const fs::path& stage) {
+namespace {
+
+// The request in the stage's folder, also that of a process which is there no more.
+std::optional<StoredRequest> stored_request(const fs::path& stage) {
   const fs::path path = snapshot_request_path(stage);
   std::error_code ignored;
   if (!fs::exists(path, ignored)) return std::nullopt;
@@ -105,6 +117,13 @@ std::optional<SnapshotRequest> snapshot_request(const fs::path& stage) {
   } catch (const Error&) {
     return std::nullopt;  // the file is not of trainlab
   }
+}
+
+}  // namespace
+
+std::optional<SnapshotRequest> snapshot_request(const fs::path& stage) {
+  const std::optional<StoredRequest> stored = stored_request(stage);
+  return stored && !has_died(stored->asker) ? std::optional(stored->request) : std::nullopt;
 }
 
 bool take_snapshot_request(const fs::path& stage, const std::string& id) {
@@ -122,7 +141,7 @@ void give_back_snapshot_request(const fs::path& stage, const std::string& id) no
 namespace {
 
 void remove_request(const fs::path& stage, const std::string& id) {
-  if (const auto present = snapshot_request(stage); present && present->id == id)
+  if (const auto present = stored_request(stage); present && present->request.id == id)
     remove_file(snapshot_request_path(stage));
 }
 

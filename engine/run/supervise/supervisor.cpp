@@ -94,6 +94,7 @@ class Watch {
     ending_.note = note_.read();
     // All is done, and helpers have nothing left to do; or they save what they have under way.
     const bool well = ending_.status.si_code == CLD_EXITED && ending_.status.si_status == 0;
+    if (!well) ScratchFolder::remove_abandoned();  // the engine may have been killed while it measured
     end_spares();
     for (const Helper& helper : helpers_) ::kill(well ? -helper.pid : helper.pid, well ? SIGKILL : SIGTERM);
     while (!helpers_.empty()) watch();

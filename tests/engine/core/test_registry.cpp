@@ -119,6 +119,7 @@ TEST_CASE("the closest name is found within a third of the word") {
   CHECK(Registry::closest("lt", names) == "lr");
   CHECK(Registry::closest("weigth_decay", names) == "weight_decay");  // neighbours swapped
   CHECK(Registry::closest("weightdecay", names) == "weight_decay");
+  CHECK(Registry::closest("wadma", names) == "AdamW");  // the same letters
   CHECK(Registry::closest("adamw", names) == "AdamW");
   CHECK(Registry::closest("sgd", names) == "SGD");
   CHECK(Registry::closest("Adam", names) == "AdamW");

@@ -431,7 +431,10 @@ TEST_CASE("transforms: in the order of batches, keyed by their place") {
   CHECK(std::set<std::uint64_t>(seeds.begin(), seeds.end()).size() == seeds.size());
   Loader loader(part, {.batch = 5}, {Key(5)}, false);
   loader.seek(1, 5);
+  CHECK(loader.take_transform_seconds() == 0);
   loader.next();
+  CHECK(loader.take_transform_seconds() > 0);
+  CHECK(loader.take_transform_seconds() == 0);
   CHECK(function->seeds.back() == seeds[4]);
 
   function->spoils = true;

@@ -141,6 +141,27 @@ TEST_CASE("waiting for data is told once, when a fifth of some seconds of traini
   CHECK(heard.notes.size() == 1);
 }
 
+TEST_CASE("the recipe's own transforms are told where they are most of what steps take to get data") {
+  const auto note_for = [](double transforming) {
+    Listening heard({.on_input = "trainlab profile r.lua"});
+    SpeedMeter meter(unknown());
+    meter.begin(0, heard.total);
+    for (int step = 0; step < 6; ++step) meter.stepped(step, step + 0.5, step + 1, 1, transforming);
+    const Value speed = meter.figures(6, 0).to_value();
+    CHECK(share(speed, "input") == Approx(0.5));
+    CHECK(speed["transform"].number() == Approx(transforming));
+    REQUIRE(heard.notes.size() == 1);
+    return heard.notes.front();
+  };
+  CHECK(note_for(0.4) ==
+        "note: getting the data takes 50 % of the training time, most of it in the recipe's own functions "
+        "(data:transform), which run on the thread that trains; what its steps wait for is said by: trainlab profile "
+        "r.lua");
+  CHECK(note_for(0.1) ==
+        "note: waiting for data takes 50 % of the training time; what limits the input is said by: trainlab profile "
+        "r.lua");
+}
+
 TEST_CASE("nothing is told of a run that waits little") {
   Listening heard;
   SpeedMeter meter([] { return std::optional(0.0); });

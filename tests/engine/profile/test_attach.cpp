@@ -227,6 +227,23 @@ TEST_CASE("a training that finds nobody waiting after its recording leaves nothi
   CHECK(snapshot_files(folder.path()).empty());
 }
 
+TEST_CASE("a training whose request is taken back while it records takes the next one") {
+  const TemporaryFolder folder;
+  // Steps without spans are never counted, so that the recording alone would not end.
+  Snapshots snapshots({.stage = folder.path()});
+  ask_for_snapshot(folder.path(), {.id = "a1", .seconds = 1e4, .has_trace = true});
+  snapshots.stepped(1);
+  REQUIRE(snapshot_files(folder.path()) == "snapshot-a1.taken snapshot.request ");
+  withdraw_snapshot_request(folder.path(), "a1");
+  ask_for_snapshot(folder.path(), {.id = "b2"});
+  const double longest = steady_seconds() + 60;
+  for (std::int64_t step = 2; !fs::exists(folder.path() / "snapshot-b2.taken"); ++step) {
+    REQUIRE(steady_seconds() < longest);
+    snapshots.stepped(step);
+  }
+  CHECK(snapshot_files(folder.path()) == "snapshot-b2.taken snapshot.request ");
+}
+
 TEST_CASE("a training that has found a request taken answers once it is given back") {
   const TemporaryFolder folder;
   ask_for_snapshot(folder.path(), {.id = "a1", .seconds = 0.02});

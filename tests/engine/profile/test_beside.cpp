@@ -135,6 +135,37 @@ TEST_CASE("two fits are measured in turns: pairs, parts of a step, layers by the
   CHECK(std::ranges::any_of(stages.layers, [](const PartBeside& row) { return row.name.ends_with(".Linear"); }));
 }
 
+TEST_CASE("two stages whose measurement is stopped have what is known by then, if that are enough pairs") {
+  const RunSettings settings = cpu_settings();
+  const Options fit = parse_options(digits_fit(R"(, "steps": 1000000)"));  // so long that each short run is one of it
+  const auto stopped_in = [&](int run) {  // a run of A: the first is before the pairs, and each pair has another one
+    int runs = 0;
+    const auto ran = [&] {
+      if (++runs == run) request_stop();
+    };
+    return measure_beside({.stage = fit, .settings = settings, .recipe = "a.lua", .ran = ran},
+                          {.stage = fit, .settings = settings, .recipe = "b.lua"}, {.seconds = 1.6});
+  };
+  const StagesBeside stages = stopped_in(1 + 7);
+  clear_stop_request();
+  CHECK(stages.pairs == 6);
+  CHECK(stages.ratio.median > 0);
+  CHECK(stages.cores["usable"].number() > 0);
+  CHECK(stages.layers.empty());
+  CHECK(stages.missing == std::vector<std::string>{"layers: asked to stop before they were measured"});
+  CHECK_THROWS_WITH(stopped_in(1 + 3), Catch::Contains("asked to stop"));
+  clear_stop_request();
+}
+
+TEST_CASE("two stages that had to share the cores with other work say so") {
+  StagesBeside stages = with_ratio(0.99, 1, 1.01);
+  const auto cores = [](double others) { return Value::Map{{"busy", 1.0}, {"others", others}, {"usable", 2}}; };
+  stages.cores = cores(1);
+  CHECK_THAT(beside_text(stages), Catch::Contains("\ncores            other work had 1.0 of 2 cores meanwhile: "));
+  stages.cores = cores(0.1);
+  CHECK_THAT(beside_text(stages), !Catch::Contains("other work"));
+}
+
 TEST_CASE("an error of one of two stages says whose it is") {
   const RunSettings settings = cpu_settings();
   const Options good = parse_options(digits_fit(R"(, "steps": 60)"));

@@ -77,6 +77,26 @@ TEST_CASE("a speed without an interval is not judged") {
   CHECK(compared(speed(100, 0.01), few).text.find("too few steps were timed then") != std::string::npos);
 }
 
+TEST_CASE("a speed that was measured while other work had the cores is not judged") {
+  const auto beside = [](double busy, double others) {
+    Value one = speed(10, 0.01);
+    one.set("cores", Value::Map{{"busy", busy}, {"others", others}, {"usable", 2}});
+    return one;
+  };
+  const Comparison now = compared(beside(0.4, 1.6), speed(100, 0.01));
+  CHECK_FALSE(now.is_slower);
+  CHECK_THAT(now.text, Catch::EndsWith("\nnot judged: other work had 1.6 of 2 cores now\n"));
+  CHECK_THAT(compared(speed(1, 0.01), beside(0.4, 1.6)).text,
+             Catch::EndsWith("\nnot judged: other work had 1.6 of 2 cores then\n"));
+  CHECK_THAT(speed_text(beside(0.4, 1.6)), Catch::EndsWith("\nother work had 1.6 of 2 cores meanwhile: the stage alone "
+                                                           "is faster\n"));
+  CHECK(compared(beside(1, 0.8), speed(100, 0.01)).is_slower);     // a core was free
+  CHECK(compared(beside(1.9, 0.05), speed(100, 0.01)).is_slower);  // what is usual on a quiet machine
+  Value unknown = speed(10, 0.01);
+  unknown.set("cores", Value::Map{{"busy", 2.0}, {"others", Value()}, {"usable", 2}});
+  CHECK(compared(unknown, speed(100, 0.01)).is_slower);
+}
+
 TEST_CASE("what is no speed, or of another stage, is refused") {
   CHECK(error_of([] {
           compared(speed(1, 0.1), Value::Map{{"kind", "profile"}});

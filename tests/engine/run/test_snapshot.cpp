@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/host.h"
 #include "support/temporary_folder.h"
 
 namespace trainlab::snapshot_test {
@@ -109,6 +110,33 @@ TEST_CASE("a process that was killed while it asked or waited blocks no other fo
   make_old(asking, 20);
   ask_for_snapshot(stage, {.id = "c3"});
   withdraw_snapshot_request(stage, "c3");
+  CHECK(fs::is_empty(stage));
+}
+
+TEST_CASE("the request of a process that this machine knows to be gone is none, and is replaced at once") {
+  const TemporaryFolder temporary;
+  const fs::path& stage = temporary.path();
+  const std::string own = this_process();
+  const std::string gone = own.substr(0, own.rfind(':') + 1) + "2147483647";  // above all numbers of processes
+  const auto left_by = [&](const std::string& asker) {
+    write_atomic(snapshot_request_path(stage),
+                 to_json(Value::Map{{"id", "a1"}, {"seconds", 5.0}, {"trace", false}, {"asker", asker}}));
+  };
+  for (const std::string& asker : {own, std::string("elsewhere/1:2147483647")}) {
+    INFO(asker);
+    left_by(asker);
+    CHECK(snapshot_request(stage));
+    CHECK_THROWS_WITH(ask_for_snapshot(stage, {.id = "b2"}), Catch::Contains("another process measures this run"));
+  }
+  left_by(gone);
+  CHECK_FALSE(snapshot_request(stage));
+  ask_for_snapshot(stage, {.id = "b2"});
+  REQUIRE(snapshot_request(stage));
+  CHECK(snapshot_request(stage)->id == "b2");
+  withdraw_snapshot_request(stage, "b2");
+
+  left_by(gone);
+  withdraw_snapshot_request(stage, "a1");  // by the process that trains, which finds nobody waiting
   CHECK(fs::is_empty(stage));
 }
 

@@ -67,6 +67,8 @@ TEST_CASE("a summary in a few lines") {
         {"kind":"dead_units","step":8,"confidence":"high","evidence":"97 % are 0","remedy":"biases of 0"}]})",
                               "summary")),
       Contains("  health dead_units (high confidence, after 8 steps): 97 % are 0\n         remedy: biases of 0\n"));
+  CHECK(shares_text(parse_json(R"({"shares":{"training":0.1,"input":0.9,"other":0},"transform":0.85})", "speed")) ==
+        "85 % data:transform, 10 % training, 5 % waiting for data");
   // The best validation is not that of the weights that were kept.
   CHECK_THAT(summary_text(parse_json(R"({"name":"f","kind":"fit","status":"done","reason":"",
       "best":{"metric":"train.loss","value":0.5,"epoch":2,"step":46},"metrics":{"train.loss":0.75}})",

@@ -3,9 +3,14 @@
 
 // What took 1 % of the time of the trainings or more, the most first.
 function timeWentTo(speed) {
-  const words = {training: 'training', input: 'waiting for data', evaluation: 'evaluation', checkpoint: 'checkpoints',
-                 other: 'other work'};
-  return Object.entries(speed?.shares ?? {})
+  const words = {training: 'training', input: 'waiting for data', transform: 'data:transform', evaluation: 'evaluation',
+                 checkpoint: 'checkpoints', other: 'other work'};
+  const shares = {...speed?.shares};
+  if (speed?.transform) {  // a part of the input in which nothing is waited for
+    shares.input -= speed.transform;
+    shares.transform = speed.transform;
+  }
+  return Object.entries(shares)
       .map(([name, share]) => [words[name], Math.round(100 * share)])
       .filter(([, percent]) => percent > 0)
       .sort((a, b) => b[1] - a[1])

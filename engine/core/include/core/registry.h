@@ -191,7 +191,7 @@ class Registry {
   Value to_value() const;
   static Registry from_value(const Value& table);
 
-  // The closest of `names` within a third of the word's length, else the shortest that begins with it; or empty.
+  // The closest name within a third of the word's length, else an anagram, else the shortest beginning with it; or "".
   static std::string closest(std::string_view word, const std::vector<std::string>& names);
 
  private:

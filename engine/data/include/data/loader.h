@@ -59,6 +59,8 @@ class Loader {
   // without end. Errors of workers are raised here, at each call until seek(). The views stay valid as long as they are
   // held.
   Batch next();
+  // The seconds that the part's transforms took within next() since the last call of this function.
+  double take_transform_seconds();
 
  private:
   struct Impl;

@@ -36,7 +36,9 @@ SpeedWords words_at_end(const StageContext& stage);
 struct SpeedFigures {
   double wall = 0;                                                 // seconds
   double training = 0, input = 0, evaluation = 0, checkpoint = 0;  // seconds of these
-  double without_core = 0;                                         // seconds; NaN where the system does not tell
+  // Seconds of `input` in the recipe's own transforms; NaN where a process of an earlier version has not told them.
+  double transform = 0;
+  double without_core = 0;  // seconds; NaN where the system does not tell
   // The seconds of `without_core` whose reason is known: other work had the cores, or the run's own threads.
   double for_others = 0, for_own = 0;
   std::int64_t samples = 0;
@@ -108,11 +110,13 @@ class SpeedMeter {
   // The loop begins, and with it the wall time of which shares are told. `total` lives until end().
   void begin(double now, SpeedTotal& total);
   // A training step that began at `begin` waited for its batches until `fetched` and ended at `end`. `samples`: those
-  // that it was trained on, 0 where a step has none. May tell a note.
-  void stepped(double begin, double fetched, double end, std::int64_t samples) {
+  // that it was trained on, 0 where a step has none. `transforming`: seconds of the wait in transforms of the recipe.
+  // May tell a note.
+  void stepped(double begin, double fetched, double end, std::int64_t samples, double transforming = 0) {
     figures_.samples += samples;
     figures_.training += end - fetched;
     figures_.input += fetched - begin;
+    figures_.transform += transforming;
     figures_.steps.count(end - begin);
     recent_work().add({.begin = begin, .fetched = fetched, .end = end, .samples = samples});
     if (end >= next_look_) look(end);

@@ -50,6 +50,7 @@ struct StagesBeside {
   MedianInterval ratio = {};              // time of B's step divided by the time of A's
   std::vector<PartBeside> parts = {};     // the parts of a step as in Shares, without the estimated launch gap
   std::vector<PartBeside> layers = {};    // from further steps; in A's order, then rows that only B has
+  Value cores = {};                       // cores_value() of the short runs
   std::vector<std::string> missing = {};  // "layers: they are measured on the CPU"
 
   bool differ_in_samples() const { return samples_of_a_over_b(a.samples, b.samples).has_value(); }
@@ -65,7 +66,8 @@ struct StagesBeside {
 
 // Runs both stages for about `options.seconds` together, and for as long again for validations, checkpoints and
 // layers. Raises the errors of the stages, with the recipe's name, and Error{usage} where a step is too long for the
-// seconds. To be called on the recipes' thread.
+// seconds. Asked to stop, it gives what it has measured where that are pairs enough for an interval, and raises
+// Error{interrupted} otherwise. To be called on the recipes' thread.
 StagesBeside measure_beside(const StageBeside& a, const StageBeside& b, const ProfileOptions& options);
 
 // The part that explains best why B is slower, or why B is faster: the one with the largest judged difference in this

@@ -90,5 +90,7 @@ Measures measures_of(const Profile& profile);
 std::string profile_text(const Profile& profile, const Measures& measures);
 // The same as data: the members that docs/profiling.md lists.
 Value profile_value(const Profile& profile, const Measures& measures);
+// Its member `cores`: who had the cores while steps were timed.
+Value cores_value(const Profile& profile, const Measures& measures);
 
 }  // namespace trainlab

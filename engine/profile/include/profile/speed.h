@@ -24,8 +24,9 @@ struct Comparison {
   Value value() const;
 };
 
-// `tolerance`: 0.03 for 3 %. Speeds from two machines, or with different numbers of threads, are not judged, and the
-// text says so. Raises Error{usage} that names `file` if `before` is no speed, or is the speed of another stage.
+// `tolerance`: 0.03 for 3 %. Speeds from two machines, with different numbers of threads, or of a stage that had to
+// share the cores with other work, are not judged, and the text says so. Raises Error{usage} that names `file` if
+// `before` is no speed, or is the speed of another stage.
 Comparison compare_speed(const Value& now, const Value& before, double tolerance, const std::string& file);
 
 }  // namespace trainlab

@@ -26,14 +26,15 @@ std::filesystem::path snapshot_trace_path(const std::filesystem::path& stage, co
 double longest_wait(double seconds_of_request);
 
 // For the process that asks: writes the request. Raises Error{run} where another one asks or waits for its answer, and
-// as write_atomic does. Of two that ask at once only one gets through. A request that is older than the longest wait
-// was left behind by a process that was killed, and is replaced.
+// as write_atomic does. Of two that ask at once only one gets through. A request that a killed process has left behind
+// is replaced: at once where this machine knows that process, else when the request is older than the longest wait.
 void ask_for_snapshot(const std::filesystem::path& stage, const SnapshotRequest& request);
 // Removes the request, unless another process has asked since then, with its answer and trace. For a process that
 // trains and cannot write its answer too: a request that is gone without an answer gets none.
 void withdraw_snapshot_request(const std::filesystem::path& stage, const std::string& id) noexcept;
 
-// For the process that trains: the request, which stays; nullopt where there is none, and where the file is no request.
+// For the process that trains: the request, which stays; nullopt where there is none, where the file is no request, and
+// where the process that asked is known to be there no more.
 // Raises Error where the file cannot be read.
 std::optional<SnapshotRequest> snapshot_request(const std::filesystem::path& stage);
 // True for the one process of those that work on the stage which answers this request. Raises Error{run}.

@@ -201,7 +201,7 @@ class TaskContext : public Object, public std::enable_shared_from_this<TaskConte
   // Whether the run's budget of time leaves no room for another step and a checkpoint.
   bool is_out_of_time() const;
   // Measures a step of a loop (see SpeedMeter::stepped).
-  void stepped(double begun, double fetched, std::int64_t samples);
+  void stepped(double begun, double fetched, std::int64_t samples, double transforming);
   // Tells the judges that the step is over.
   void passed();
   void end_row();
