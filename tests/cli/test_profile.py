@@ -524,6 +524,19 @@ class Profile(CliTest):
         self.assertIn("augment and map instead of transform", remedies)
         self.assertNotIn("more loader threads", remedies)
 
+    def test_rarer_validations_where_the_function_at_validations_takes_the_time(self):
+        """A quarter of the calls takes a quarter of the time, and no step is faster: the gain is below 4."""
+        self.recipe(more="  on = { validate = function() local s = 0; for i = 1, 2e7 do s = s + i % 7 end end },\n")
+        profile = self.profile("r.lua", seconds="20")
+        self.assertEqual(profile["otherwise"], "host", profile["evidence"])
+        rarer = profile["remedies"][0]
+        self.assertEqual(rarer["name"], "validations a quarter as often")
+        if str(rarer["reason"]).startswith("no time left"):
+            self.skipTest("this machine is too busy for the remedies of the verdict")
+        self.assertIn("when on.validate is called", rarer["result"])
+        self.assertGreater(rarer["ratio"]["median"], 1)
+        self.assertLess(rarer["ratio"]["median"], 4)
+
     def test_the_machine_is_measured_once(self):
         self.recipe()
         first, second = (self.profile("r.lua")["machine"] for _ in range(2))

@@ -28,13 +28,13 @@ std::string decided_by_validations(const FitPlan& plan, const StageOfTraining& s
   return listed(all, "and");
 }
 
-// FitFacts::calls_at_validations. The time between steps belongs to on.validate where no other function is called
-// there.
-bool calls_at_validations(const Profile& profile, const FitPlan& plan) {
+// FitFacts::validate_call. The time between steps belongs to on.validate where no other function is called there.
+std::optional<double> validate_call(const Profile& profile, const FitPlan& plan) {
   constexpr double notable = 0.15;  // as for the verdict `host`
-  if (!plan.options.given("on") || profile.steps.callbacks < notable * profile.wall()) return false;
+  if (!plan.options.given("on") || profile.steps.callbacks < notable * profile.wall()) return std::nullopt;
   const Options on = plan.options.child("on");
-  return on.given("validate") && !on.given("step") && !on.given("epoch");
+  if (!on.given("validate") || on.given("step") || on.given("epoch")) return std::nullopt;
+  return profile.steps.callbacks * static_cast<double>(plan.validate_every);
 }
 
 bool decodes_files(const Part& part) {
@@ -67,7 +67,7 @@ FitFacts facts_of(const Profile& profile, const FitPlan& plan, const StageOfTrai
           .prefetch = plan.loader.prefetch,
           .validate_every = plan.validate_every,
           .decided_by_validations = decided_by_validations(plan, stage),
-          .calls_at_validations = calls_at_validations(profile, plan),
+          .validate_call = validate_call(profile, plan),
           .checkpoint_every = profile.checkpoint.every.value_or(0),
           .has_metrics = !plan.metrics.empty(),
           .has_transforms = !plan.data.train.transforms.empty(),
@@ -86,14 +86,6 @@ FitFacts facts_of(const Profile& profile, const FitPlan& plan, const StageOfTrai
           .own_time = plan.device.is_cpu() && plan.precision.is_mixed()
                           ? std::optional(relative_product_time(plan.precision.compute))
                           : std::nullopt};
-}
-
-double least_run(const Profile& profile, const FitFacts& facts) {
-  if (!facts.calls_at_validations) return 0;
-  constexpr double times = 3;
-  const auto every = static_cast<double>(facts.validate_every);
-  const double calls = profile.steps.callbacks * every;
-  return times * (calls + rarer_validations * every * (profile.wall() - profile.steps.callbacks));
 }
 
 }  // namespace trainlab

@@ -61,8 +61,10 @@ class FitSide final : public Side {
       : fit_(std::move(fit)), say_(std::move(say)), limits_(limits), known_(limits.known) {}
 
   double speed() override {
-    const Profile profile = profile_of_variant(fit_, limits_.steps, say_, known_ ? &*known_ : nullptr);
+    Profile profile = profile_of_variant(fit_, limits_.steps, say_, known_ ? &*known_ : nullptr);
     if (!known_ && !limits_.measures_all) known_ = profile.steps;
+    if (limits_.validate_call)
+      profile.steps.callbacks = *limits_.validate_call / static_cast<double>(fit_.plan.validate_every);
     return samples_per_second(fit_, profile);
   }
   TrainedSteps trained() override {

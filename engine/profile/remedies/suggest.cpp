@@ -7,7 +7,6 @@
 #include <iterator>
 
 #include "core/words.h"
-#include "facts.h"
 #include "profile/remedies.h"
 
 namespace trainlab {
@@ -167,7 +166,7 @@ class Suggestions {
   void validate() {
     const std::string& decided = facts_.decided_by_validations;
     add({.name = "validations a quarter as often",
-         .set = {fmt::format("validate=\"{} steps\"", rarer_validations * facts_.validate_every)},
+         .set = {fmt::format("validate=\"{} steps\"", 4 * facts_.validate_every)},
          .same_weights = decided.empty() ? "" : "may change the result: fewer validations decide " + decided});
   }
   void metrics() {
@@ -214,7 +213,7 @@ std::vector<Remedy> remedies_for(Bottleneck verdict, const FitFacts& facts) {
                   "t:item() stands in functions of the recipe; run:log takes a tensor and reads it later"));
       break;
     case Bottleneck::host:
-      if (facts.calls_at_validations) suggestions.validate();
+      if (facts.validate_call) suggestions.validate();
       suggestions.batch(2);
       suggestions.accumulate();
       if (facts.has_transforms) {

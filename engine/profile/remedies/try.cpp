@@ -49,8 +49,8 @@ RunLimits run_limits(const Profile& profile, const StepVerdict& verdict, double 
   return limits;
 }
 
-// The seconds in which a change of a stage of so many fits is tried, by the figures of one fit: short runs with and
-// without the change, each of which begins the stage anew, and the steps whose weights are compared.
+// The seconds in which a change is tried with which `fits` train together, by the figures of one fit: short runs with
+// and without the change, each of which begins the stage anew, and the steps whose weights are compared.
 double expected_seconds(const Profile& profile, const RunLimits& limits, std::int64_t fits = 1) {
   constexpr double measured = 3;  // validations and checkpoints, in steps of their own
   const double begin = profile.steps.begin_seconds, checkpoint = static_cast<double>(fits) * profile.checkpoint.seconds;
@@ -89,7 +89,7 @@ class Trials {
     facts.is_synchronous = profile.is_synchronous;
     facts.cores = std::max(1, static_cast<int>(profile.cores) / stage.workers);
     sample_seconds_ = stage.sample_seconds;
-    shortest_run_ = least_run(profile, facts);
+    validate_call_ = facts.validate_call;
     std::vector<Remedy> remedies = remedies_for(verdict.bottleneck, facts);
     if (verdict.bottleneck == Bottleneck::contention)
       remedies = in_turn(remedies_for(verdict.otherwise, facts), std::move(remedies));
@@ -104,12 +104,10 @@ class Trials {
     return remedies;
   }
 
-  // The seconds of the shortest run that says something.
-  double shortest_run() const { return shortest_run_; }
-
   // Each change has a first round before any has more of them, because a rough ratio of each says more than a precise
   // one of the first.
-  void try_all(TriedRemedies& tried, const Profile& profile, const RunLimits& limits) {
+  void try_all(TriedRemedies& tried, const Profile& profile, RunLimits limits) {
+    limits.validate_call = validate_call_;
     TrialTime time(options_);
     std::vector<Trial> trials = begin(tried);
     for (Trial& one : trials) one.expected = expected(*one.remedy, profile, limits);
@@ -329,7 +327,7 @@ class Trials {
   const Say say_;
   std::optional<Variant> fit_;            // unless the training is a task
   std::optional<double> sample_seconds_;  // StageOfTraining::sample_seconds
-  double shortest_run_ = 0;
+  std::optional<double> validate_call_;   // FitFacts::validate_call
 };
 
 }  // namespace
@@ -349,8 +347,7 @@ void try_remedies(TriedRemedies& tried, const Profile& profile, const StepVerdic
     if (to_try == 0) return;
     const double left = options.began + options.seconds - steady_seconds();
     const double share = left / static_cast<double>(runs * (to_try + 1));
-    const double seconds = std::max(
-        {std::clamp(share, least_seconds, most_seconds), least_steps * profile.steps.mean, trials.shortest_run()});
+    const double seconds = std::max(std::clamp(share, least_seconds, most_seconds), least_steps * profile.steps.mean);
     trials.try_all(tried, profile, run_limits(profile, verdict, seconds));
   });
 }

@@ -289,7 +289,7 @@ TEST_CASE("each change has a first round before any has more of them") {
 TEST_CASE("rarer validations are a remedy where the function at validations takes the time") {
   FitFacts all = facts();
   CHECK_FALSE(with_set(remedies_for(Bottleneck::host, all), "validate=\"40 steps\""));
-  all.calls_at_validations = true;
+  all.validate_call = 0.1;
   all.decided_by_validations = "when on.validate is called";
   const std::vector<Remedy> remedies = remedies_for(Bottleneck::host, all);
   CHECK(remedies.front().set == Texts{"validate=\"40 steps\""});

@@ -25,8 +25,9 @@ struct FitFacts {
   // The decisions that hang on the validations, so that fewer may change the result: "which weights are kept"; empty:
   // there is none.
   std::string decided_by_validations = {};
-  bool calls_at_validations = false;  // whether on.validate takes a notable part of the time
-  double checkpoint_every = 0;        // steps from one checkpoint to the next, by the rule of the fit
+  // Seconds of a call of on.validate, where the calls take a notable part of the time.
+  std::optional<double> validate_call = {};
+  double checkpoint_every = 0;  // steps from one checkpoint to the next, by the rule of the fit
   bool has_metrics = false, has_transforms = false, is_double = false;
   bool drops_last = false;     // whether an epoch leaves out its last samples, which are others with another batch
   bool decodes_files = false;  // whether samples are read from files of images, again in each epoch
