@@ -525,6 +525,19 @@ class Profile(CliTest):
         self.assertIn("augment and map instead of transform", remedies)
         self.assertNotIn("more loader threads", remedies)
 
+    def test_rarer_validations_where_the_function_at_validations_takes_the_time(self):
+        """A quarter of the calls takes a quarter of the time, and no step is faster: the gain is below 4."""
+        self.recipe(more="  on = { validate = function() local s = 0; for i = 1, 2e7 do s = s + i % 7 end end },\n")
+        profile = self.profile("r.lua", seconds="20")
+        self.assertEqual(profile["otherwise"], "host", profile["evidence"])
+        rarer = profile["remedies"][0]
+        self.assertEqual(rarer["name"], "validations a quarter as often")
+        if str(rarer["reason"]).startswith("no time left"):
+            self.skipTest("this machine is too busy for the remedies of the verdict")
+        self.assertIn("when on.validate is called", rarer["result"])
+        self.assertGreater(rarer["ratio"]["median"], 1)
+        self.assertLess(rarer["ratio"]["median"], 4)
+
     def test_the_machine_is_measured_once(self):
         self.recipe()
         first, second = (self.profile("r.lua")["machine"] for _ in range(2))
@@ -699,9 +712,12 @@ end }
                     self.assertRegex(row[-1], f"^{remedy['result']}; val.accuracy .* instead of .*: ")
 
     def test_quality_where_no_change_was_tried(self):
+        """If the seconds were over, the line says which would have been enough, as the changes themselves do."""
         self.recipe(data="lab.data.blobs { samples = 120 }:split { val = 0.5 }")
-        self.assertIn("quality: no change that changes the result was tried",
-                      self.profile("r.lua", "--quality", "1 s")["missing"])
+        profile = self.profile("r.lua", "--quality", "1 s")
+        late = {one["reason"] for one in profile["remedies"] if str(one["reason"]).startswith("no time left ")}
+        why = "".join(", and for some changes " + one.replace("time left", "time was left") for one in late)
+        self.assertIn("quality: no change that changes the result was tried" + why, profile["missing"])
 
     def test_a_step_counts_with_its_mean_number_of_samples(self):
         # Each epoch has a step of 60 samples and one of 40.

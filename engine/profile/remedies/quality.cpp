@@ -1,4 +1,6 @@
 // The price of remedies that change the result: trainings of the same time with and without each.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -109,11 +111,16 @@ std::string quality_metric(const FitPlan& plan) {
       .hint("data:split { train = 0.9, val = 0.1 }");
 }
 
-void judge_remedies(std::vector<Remedy>& remedies, const Profile& profile, const Options& stage,
-                    const RunSettings& settings, const WithSet& with_set, double seconds,
-                    const std::function<void(const std::string&)>& say) {
+void judge_remedies(TriedRemedies& tried, const Profile& profile, const Options& stage, const RunSettings& settings,
+                    const WithSet& with_set, double seconds, const std::function<void(const std::string&)>& say) {
   const auto is_asked = [](const Remedy& one) { return one.changes_result() && !one.set.empty(); };
-  if (std::ranges::none_of(remedies, is_asked)) return;
+  if (std::ranges::none_of(tried.all, is_asked)) {
+    throw run_error("no change that changes the result was tried" +
+                    (tried.enough_seconds
+                         ? fmt::format(", and for some changes no time was left (--seconds {:.0f} tries all)",
+                                       *tried.enough_seconds)
+                         : ""));
+  }
   with_torch_errors([&] {
     const Variant base = variant_of(stage, settings, profile.shared_data());
     const std::string metric = quality_metric(base.plan);
@@ -121,7 +128,7 @@ void judge_remedies(std::vector<Remedy>& remedies, const Profile& profile, const
                               .minimize = base.plan.minimize(metric),
                               .seconds = training_seconds(base.plan, profile, seconds)};
     const EqualTimes trainings(base, with_set, asked, say);
-    for (Remedy& remedy : remedies) {
+    for (Remedy& remedy : tried.all) {
       if (!is_asked(remedy)) continue;
       try {
         remedy.quality = with_torch_errors([&] { return trainings.judge(remedy); });

@@ -87,8 +87,13 @@ std::string words_of(const std::vector<std::string>& set, const std::string& bet
 std::string remedies_text(const TriedRemedies& remedies) {
   if (remedies.all.empty()) return "";
   std::string text = "\nremedies (speed with to speed without, 95 % interval)\n";
+  std::size_t names = 34, words = 30;  // widths of the columns, wider where a text is longer
   for (const Remedy& one : remedies.all) {
-    text += fmt::format("  {:<34} {:<30} ", one.name, some_words_of(one.set));
+    names = std::max(names, one.name.size());
+    words = std::max(words, some_words_of(one.set).size());
+  }
+  for (const Remedy& one : remedies.all) {
+    text += fmt::format("  {:<{}} {:<{}} ", one.name, names, some_words_of(one.set), words);
     if (one.has_ratio()) {
       const std::string few = one.has_interval() ? "" : fmt::format(" in {} pairs", one.pairs);
       text += fmt::format("{}, {}{}\n", ratio_text(one.ratio, few), one.result, bytes_text(one.bytes));

@@ -17,8 +17,7 @@ namespace trainlab {
 
 namespace {
 
-constexpr std::int64_t compared = 5;  // steps after which weights are compared
-constexpr double rounding = 1e-5;     // largest difference, relative to the largest weight of a tensor
+constexpr double rounding = 1e-5;  // largest difference, relative to the largest weight of a tensor
 
 // Ends a fit after a checkpoint.
 class EndsAtCheckpoint final : public LoopObserver {
@@ -33,7 +32,7 @@ class EndsAfterSteps final : public Observer, public RowJudge {
   bool wants_step(std::int64_t) override { return true; }
   void stepped(const StepView& view) override { steps_ = view.step; }
   std::optional<std::string> over() override {
-    if (steps_ < compared && ++passes_ < 20 * compared) return std::nullopt;
+    if (steps_ < compared_steps && ++passes_ < 20 * compared_steps) return std::nullopt;
     return "its steps are compared";
   }
 
@@ -62,15 +61,17 @@ class FitSide final : public Side {
       : fit_(std::move(fit)), say_(std::move(say)), limits_(limits), known_(limits.known) {}
 
   double speed() override {
-    const Profile profile = profile_of_variant(fit_, limits_.steps, say_, known_ ? &*known_ : nullptr);
+    Profile profile = profile_of_variant(fit_, limits_.steps, say_, known_ ? &*known_ : nullptr);
     if (!known_ && !limits_.measures_all) known_ = profile.steps;
+    if (limits_.validate_call)
+      profile.steps.callbacks = *limits_.validate_call / static_cast<double>(fit_.plan.validate_every);
     return samples_per_second(fit_, profile);
   }
   TrainedSteps trained() override {
     prepare_arithmetic(fit_.settings.threads);
     const OwnRhythm own(fit_.plan);
     const OwnBudget budget(fit_);
-    fit_.plan.checkpoint = {.steps = compared, .seconds = {}};
+    fit_.plan.checkpoint = {.steps = compared_steps, .seconds = {}};
     const ScratchFolder folder;
     const Measured how{.stage = fit_.stage, .settings = fit_.settings, .say = say_, .beside = fit_.beside};
     const auto train = [&] { run_measured_fit(fit_.plan, how, folder, std::make_shared<EndsAtCheckpoint>()); };

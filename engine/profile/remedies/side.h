@@ -15,6 +15,9 @@
 
 namespace trainlab {
 
+// Steps after which weights are compared.
+inline constexpr std::int64_t compared_steps = 5;
+
 using Say = std::function<void(const std::string&)>;
 
 // The result of some steps, or of a whole training that is shorter.
@@ -29,7 +32,7 @@ class Side {
   virtual ~Side() = default;
   // Samples a second in a short run; of a task, passes through its loops. Error where no step could be timed.
   virtual double speed() = 0;
-  // Trains five steps.
+  // Trains `compared_steps` steps.
   virtual TrainedSteps trained() = 0;
 };
 
@@ -40,6 +43,8 @@ struct RunLimits {
   // measures its own, or each run where `measures_all` is set.
   std::optional<StepFigures> known = {};
   bool measures_all = false;
+  // FitFacts::validate_call, which holds with all changes: short runs have few calls, or none.
+  std::optional<double> validate_call = {};
 };
 
 std::unique_ptr<Side> side_of_fit(Variant fit, Say say, const RunLimits& limits);

@@ -126,15 +126,15 @@ class Suggestions {
   }
   void threads(int count) {
     if (count == facts_.threads) {
-      add({.name = "other threads of operators",
-           .reason = fmt::format("operators use {} of {}", count, counted(facts_.cores, "core"))});
+      add_of_any({.name = "other threads of operators",
+                  .reason = fmt::format("operators use {} of {}", count, counted(facts_.cores, "core"))});
     } else {
-      add({.name = counted(count, "thread") + " of operators", .set = {fmt::format("--threads {}", count)}});
+      add_of_any({.name = counted(count, "thread") + " of operators", .set = {fmt::format("--threads {}", count)}});
     }
   }
   void graphs() {
-    add(in_code("graphs of whole steps", facts_.is_synchronous
-                                             ? "they save launches of a GPU's kernels, and this trains on the CPU"
+    add_of_any(in_code("graphs of whole steps",
+                       facts_.is_synchronous ? "they save launches of a GPU's kernels, and this trains on the CPU"
                                              : "each kernel is launched by itself"));
   }
   void fewer_steps() {
@@ -159,7 +159,7 @@ class Suggestions {
     add({.name = name, .reason = fmt::format("on this machine they take {:.2f} times as long", *facts_.bfloat16_time)});
   }
   void accumulate() {
-    add({.name = "an optimizer step for twice as many samples",
+    add({.name = "twice as many batches in a step",
          .set = {fmt::format("accumulate={}", 2 * facts_.accumulate)},
          .always_changes = true});
   }
@@ -178,8 +178,13 @@ class Suggestions {
     add({.name = "checkpoints a tenth as often",
          .set = {fmt::format("checkpoint=\"{:.0f} steps\"", std::max(10.0, 10 * facts_.checkpoint_every))}});
   }
-  // A verdict may suggest what suits the competition of the run's own threads as well.
+  // A change of a fit's options, or of a fit that is known: a task has neither.
   void add(Remedy one) {
+    if (!facts_.is_task) add_of_any(std::move(one));
+  }
+  // A change that a task's loop may have too. A verdict may suggest what suits the competition of the run's own threads
+  // as well.
+  void add_of_any(Remedy one) {
     if (std::ranges::count(all, one.name, &Remedy::name) == 0) all.push_back(std::move(one));
   }
 
@@ -206,20 +211,23 @@ std::vector<Remedy> remedies_for(Bottleneck verdict, const FitFacts& facts) {
       break;
     case Bottleneck::transfer:
       suggestions.batch(2);
-      suggestions.add(in_code("pinned transfers", "batches are copied from pinned memory already, beside the steps"));
+      suggestions.add_of_any(
+          in_code("pinned transfers", "batches are copied from pinned memory already, beside the steps"));
       break;
     case Bottleneck::synchronisation:
-      suggestions.add(in_code("fewer reads of tensors",
-                              "t:item() stands in functions of the recipe; run:log takes a tensor and reads it later"));
+      suggestions.add_of_any(
+          in_code("fewer reads of tensors",
+                  "t:item() stands in functions of the recipe; run:log takes a tensor and reads it later"));
       break;
     case Bottleneck::host:
+      if (facts.validate_call) suggestions.validate();
       suggestions.batch(2);
       suggestions.accumulate();
       if (facts.has_transforms) {
         suggestions.add(in_code("augment and map instead of transform",
                                 "a transform runs on the training thread, entries of the data on the loader's"));
       }
-      suggestions.add(in_code("less work in functions", "functions are code of the recipe"));
+      suggestions.add_of_any(in_code("less work in functions", "functions are code of the recipe"));
       break;
     case Bottleneck::launch:
       suggestions.threads(1);
@@ -252,8 +260,8 @@ std::vector<Remedy> remedies_for(Bottleneck verdict, const FitFacts& facts) {
       suggestions.batch(2);
       suggestions.accumulate();
       suggestions.fewer_features();
-      suggestions.add(in_code("a fused optimizer",
-                              "elementwise updates are one pass over a tensor already; others need whole matrices"));
+      suggestions.add_of_any(in_code(
+          "a fused optimizer", "elementwise updates are one pass over a tensor already; others need whole matrices"));
       break;
     case Bottleneck::evaluation:
       suggestions.threads(facts.cores);
@@ -278,6 +286,19 @@ std::vector<Remedy> remedies_for(Bottleneck verdict, const FitFacts& facts) {
     suggestions.recompute();
   }
   return std::move(suggestions.all);
+}
+
+std::vector<Remedy> in_turn(std::vector<Remedy> first, std::vector<Remedy> second) {
+  std::vector<Remedy> all;
+  const auto add = [&](std::vector<Remedy>& some, std::size_t place) {
+    if (place < some.size() && std::ranges::count(all, some[place].name, &Remedy::name) == 0)
+      all.push_back(std::move(some[place]));
+  };
+  for (std::size_t place = 0; place < std::max(first.size(), second.size()); ++place) {
+    add(first, place);
+    add(second, place);
+  }
+  return all;
 }
 
 JoinedRemedies join_remedies(const std::vector<Remedy>& remedies, const RatioOfChanges& ratio) {

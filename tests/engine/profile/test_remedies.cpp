@@ -5,6 +5,7 @@
 #include <ATen/ops/ones.h>
 
 #include <algorithm>
+#include <set>
 #include <span>
 
 #include "profile/remedies.h"
@@ -221,6 +222,116 @@ TEST_CASE("remedies for which no time is left are named with the time that would
   }
 }
 
+namespace {
+
+// A profile of made-up times: for its first parts and for the trials it takes what a machine of a kind gives.
+struct MadeUp {
+  double fixed, part;    // seconds of the first parts, and the part of the profile's seconds that they take
+  double trial, longer;  // seconds of a trial, and how much longer it is under a long limit
+  std::int64_t changes;
+
+  double before(double seconds) const { return fixed + part * seconds; }
+  double trial_in(double seconds) const {
+    const double share = (seconds - before(seconds)) / static_cast<double>(12 * (changes + 1));
+    return trial + longer * std::clamp((share - 0.1) / 0.2, 0.0, 1.0);
+  }
+  std::int64_t tried(double seconds) const {
+    const double left = (seconds - before(seconds)) / trial_in(seconds);
+    return std::clamp<std::int64_t>(static_cast<std::int64_t>(left), 0, changes);
+  }
+  double promised(double seconds) const {
+    const double one = trial_in(seconds), all = static_cast<double>(changes);
+    const auto done = static_cast<double>(tried(seconds));
+    return enough_seconds({.seconds = seconds,
+                           .before = before(seconds),
+                           .tried = done * one,
+                           .missing = (all - done) * one + all * (trial + longer - one)});
+  }
+};
+
+}  // namespace
+
+TEST_CASE("the seconds that are promised to be enough are enough, and not many more than needed") {
+  for (const double fixed : {0.2, 1.0, 3.0}) {
+    for (const double part : {0.05, 0.3, 0.5}) {
+      for (const double trial : {0.3, 1.0, 6.0}) {
+        for (const std::int64_t changes : {1, 4, 9}) {
+          const MadeUp made_up{fixed, part, trial, trial < 1 ? 0.8 : 0.1, changes};
+          const double whole = (fixed + static_cast<double>(changes) * (trial + made_up.longer)) / (1 - part);
+          double needed = 1;
+          while (made_up.tried(needed) < changes) needed += 0.5;
+          for (double seconds = 2; seconds < needed; seconds += 1) {
+            INFO(fixed << " " << part << " " << trial << " " << changes << " in " << seconds);
+            const double promised = made_up.promised(seconds);
+            CHECK(promised > seconds);
+            CHECK(made_up.tried(promised) == changes);
+            CHECK(promised <= 2.5 * whole + 5);
+          }
+        }
+      }
+    }
+  }
+  // A number that a person would type.
+  CHECK(enough_seconds({.seconds = 5, .before = 1, .tried = 2, .missing = 2}) == 7);
+  CHECK(enough_seconds({.seconds = 10, .before = 3, .tried = 6, .missing = 7}) == 25);
+  CHECK(enough_seconds({.seconds = 30, .before = 20, .tried = 0, .missing = 300}) == 780);
+  CHECK(enough_seconds({.seconds = 0.5, .before = 2, .tried = 0, .missing = 0}) == 4);
+  // A trial that was disturbed, and took 2 s longer, moves the promise by little.
+  CHECK(enough_seconds({.seconds = 25, .before = 5, .tried = 18, .missing = 4}) == 35);
+  CHECK(enough_seconds({.seconds = 25, .before = 5, .tried = 20, .missing = 4}) == 40);
+}
+
+TEST_CASE("each change has a first round before any has more of them") {
+  const Options fit = parse_options(digits_fit(R"(, "steps": 40, "keep": "last")"));
+  const RunSettings settings = cpu_settings();
+  const Profile profile = profile_stage(fit, settings, {.seconds = 0.1});
+  StepVerdict verdict;
+  verdict.bottleneck = Bottleneck::host;
+  std::vector<Texts> asked;
+  const WithSet stopped = [&](const Texts& set) {
+    asked.push_back(set);
+    if (asked.size() == 3) throw Error(ErrorKind::interrupted, "asked to stop where a change has further rounds");
+    return fit;
+  };
+  TriedRemedies tried;
+  CHECK_THROWS_AS(try_remedies(tried, profile, verdict, fit, settings, stopped, long_time()), Error);
+  REQUIRE(asked.size() == 3);
+  CHECK(asked[0] == Texts{"batch=128"});
+  CHECK(asked[1] == Texts{"accumulate=2"});
+  CHECK((asked[2] == asked[0] || asked[2] == asked[1]));
+  CHECK(tried.all[0].pairs == 2);
+  CHECK(tried.all[1].pairs == 2);
+  CHECK(tried.all[0].result == "changes the result");
+  CHECK_FALSE(tried.enough_seconds);
+}
+
+TEST_CASE("rarer validations are a remedy where the function at validations takes the time") {
+  FitFacts all = facts();
+  CHECK_FALSE(with_set(remedies_for(Bottleneck::host, all), "validate=\"40 steps\""));
+  all.validate_call = 0.1;
+  all.decided_by_validations = "when on.validate is called";
+  const std::vector<Remedy> remedies = remedies_for(Bottleneck::host, all);
+  CHECK(remedies.front().set == Texts{"validate=\"40 steps\""});
+  CHECK(remedies.front().same_weights == "may change the result: fewer validations decide when on.validate is called");
+}
+
+TEST_CASE("columns of the text are as wide as their longest words") {
+  TriedRemedies tried{.all = {Remedy{.name = "short", .reason = "one"},
+                              Remedy{.name = "ReLU in place of GELU, SiLU and Tanh in each of the layers",
+                                     .set = {"memory.recompute=\"every 30\"", "batch=1"},
+                                     .reason = "two"}}};
+  const std::string text = remedies_text(tried);
+  std::set<std::size_t> columns;
+  std::size_t line = text.find("  short");
+  for (const char* reason : {"not tried: one", "not tried: two"}) {
+    const std::size_t place = text.find(reason);
+    REQUIRE(place != std::string::npos);
+    columns.insert(place - line);
+    line = text.find('\n', place) + 1;
+  }
+  CHECK(columns.size() == 1);
+}
+
 TEST_CASE("remedies that were tried stay where the rest is interrupted") {
   const Options fit = parse_options(digits_fit(R"(, "steps": 40, "keep": "last")"));
   const RunSettings settings = cpu_settings();
@@ -350,7 +461,7 @@ TEST_CASE("a remedy that cannot be tried has a reason") {
   CHECK(no_more(4, 0) == "without loader threads no batch is made ahead");
   all.samples = 100;
   for (const Remedy& one : remedies_for(Bottleneck::optimizer, all))
-    if (one.name.find("batch") != std::string::npos) CHECK(one.reason == "the training part has 100 samples");
+    if (one.name.starts_with("a batch ")) CHECK(one.reason == "the training part has 100 samples");
   all.threads = 4;
   CHECK_FALSE(remedies_for(Bottleneck::compute, all).front().is_tried());
   CHECK_FALSE(remedies_for(Bottleneck::synchronisation, all).front().is_tried());
@@ -585,14 +696,28 @@ TEST_CASE("of a task other threads are tried, and what its loops save is compare
     CHECK(threads->ratio.low > 0);
     CHECK(threads->keeps_result() == saves);
     CHECK(threads->result.starts_with(saves ? "same " : "not compared: "));
-    REQUIRE(remedies.size() == 5);
-    for (const Remedy& one : remedies)
-      if (&one != threads && one.name != "graphs of whole steps")
-        CHECK(one.reason == "a task's loop is code, which no option changes");
+    REQUIRE(remedies.size() == 2);  // no stack and no batch, which are options of a fit
+    CHECK(remedies.back().name == "graphs of whole steps");
   }
 }
 
-TEST_CASE("where other work takes the cores, remedies for the rest of a step are suggested too") {
+TEST_CASE("of a task, changes of a fit's options are left out") {
+  FitFacts task{.threads = 1, .cores = 4, .is_task = true};
+  const auto names = [&](Bottleneck verdict) {
+    Texts all;
+    for (const Remedy& one : remedies_for(verdict, task)) all.push_back(one.name);
+    return all;
+  };
+  CHECK(names(Bottleneck::input).empty());
+  CHECK(names(Bottleneck::evaluation) == Texts{"4 threads of operators"});
+  CHECK(names(Bottleneck::host) == Texts{"less work in functions"});
+  CHECK(names(Bottleneck::optimizer) == Texts{"4 threads of operators", "a fused optimizer"});
+  CHECK(names(Bottleneck::contention) == Texts{"other threads of operators"});
+  CHECK(names(Bottleneck::compute) == Texts{"4 threads of operators"});
+  CHECK(names(Bottleneck::checkpoint).empty());
+}
+
+TEST_CASE("where other work takes the cores, remedies for the rest of a step are suggested in turn, and first") {
   const Options fit = parse_options(digits_fit(R"(, "steps": 40)"));
   RunSettings settings = cpu_settings();
   settings.threads = 2;
@@ -603,8 +728,13 @@ TEST_CASE("where other work takes the cores, remedies for the rest of a step are
   std::vector<std::string> names;
   for (const Remedy& one : tried_remedies(profile, verdict, fit, settings, {}, {}, {.together = 8}).all)
     names.push_back(one.name);
-  CHECK(names == Texts{"1 thread of operators", "no loader threads", "32 repeats or trials in one stack",
+  CHECK(names == Texts{"1 thread of operators", "32 repeats or trials in one stack", "no loader threads",
                        "a batch 2 times as large", "a batch 4 times as large", "graphs of whole steps"});
+  verdict.otherwise = Bottleneck::checkpoint;
+  names.clear();
+  for (const Remedy& one : tried_remedies(profile, verdict, fit, settings, {}, {}, {.together = 8}).all)
+    names.push_back(one.name);
+  CHECK(names == Texts{"checkpoints a tenth as often", "1 thread of operators", "no loader threads"});
 }
 
 TEST_CASE("changes of a trial stand below the option that builds it") {
@@ -675,8 +805,10 @@ Options digits_with(const std::vector<std::string>& texts) {
 TEST_CASE("remedies that change the result are judged by trainings of the same time with the same seeds") {
   const RunSettings settings = cpu_settings();
   const Profile profile = profile_stage(digits_with({}), settings, {.seconds = 0.1});
-  std::vector<Remedy> remedies{changing("optim.lr=1e-9"), changing("optim.lr=1e30"), changing("units=4"),
-                               changing("optim.lr=0.01"), changing("optim.lr=0.01")};
+  TriedRemedies tried{.all = {changing("optim.lr=1e-9"), changing("optim.lr=1e30"), changing("units=4"),
+                              changing("optim.lr=0.01"), changing("optim.lr=0.01")},
+                      .joined = {.set = {"optim.lr=0.01", "--threads 1"}, .ratio = {3, 2, 4}}};
+  std::vector<Remedy>& remedies = tried.all;
   remedies[3].result = "same to rounding";
   remedies[4].reason = "the fit refuses it";
   std::vector<std::vector<std::string>> trained;
@@ -684,7 +816,7 @@ TEST_CASE("remedies that change the result are judged by trainings of the same t
     trained.push_back(texts);
     return digits_with(texts);
   };
-  judge_remedies(remedies, profile, digits_with({}), settings, with_set, 6, [](const std::string&) {});
+  judge_remedies(tried, profile, digits_with({}), settings, with_set, 6, [](const std::string&) {});
 
   REQUIRE(remedies[0].quality);
   const RemedyQuality& slow = *remedies[0].quality;
@@ -709,7 +841,6 @@ TEST_CASE("remedies that change the result are judged by trainings of the same t
   CHECK_FALSE(remedies[3].quality);
   CHECK_FALSE(remedies[4].quality);
 
-  const TriedRemedies tried{.all = remedies, .joined = {.set = {"optim.lr=0.01", "--threads 1"}, .ratio = {3, 2, 4}}};
   const std::string text = remedies_text(tried);
   CHECK(text.ends_with("\n  to apply: --set optim.lr=0.01 --threads 1 3.00 (2.00 to 4.00)\n"));
   CHECK(text.find("    quality: val.loss ") != std::string::npos);
@@ -725,6 +856,21 @@ TEST_CASE("remedies that change the result are judged by trainings of the same t
   CHECK(list.list()[0]["quality"]["difference"]["low"].number() > 0);
   CHECK(list.list()[2]["quality"]["verdict"].is_nil());
   CHECK(list.list()[3]["quality"].is_nil());
+}
+
+TEST_CASE(
+    "where no change that changes the result was tried, the quality says so, and with which seconds it would be") {
+  const RunSettings settings = cpu_settings();
+  const auto error = [&](TriedRemedies tried) {
+    return error_of([&] { judge_remedies(tried, {}, digits_with({}), settings, {}, 1, [](const std::string&) {}); });
+  };
+  Remedy keeps = changing("loader.threads=0");
+  keeps.result = "same bytes";
+  Remedy missing = changing("batch=128");
+  missing.reason = "no time left (--seconds 20 tries all)";
+  CHECK(error({.all = {keeps}}) == "no change that changes the result was tried");
+  CHECK(error({.all = {keeps, missing}, .enough_seconds = 20}) ==
+        "no change that changes the result was tried, and for some changes no time was left (--seconds 20 tries all)");
 }
 
 TEST_CASE("remedies are judged by the metric that the fit monitors, and need a validation part") {

@@ -243,10 +243,8 @@ class ProfileExecution final : public BesideExecution {
     });
     if (request().has("quality") && found.profile.no_room.empty()) {
       part("quality", [&] {
-        judge_remedies(found.remedies.all, found.profile, stage, settings, with_set,
-                       request().options["quality"].number(), options.say);
-        if (std::ranges::none_of(found.remedies.all, [](const Remedy& one) { return one.quality.has_value(); }))
-          throw run_error("no change that changes the result was tried");
+        judge_remedies(found.remedies, found.profile, stage, settings, with_set, request().options["quality"].number(),
+                       options.say);
       });
     }
   }

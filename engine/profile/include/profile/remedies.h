@@ -25,6 +25,8 @@ struct FitFacts {
   // The decisions that hang on the validations, so that fewer may change the result: "which weights are kept"; empty:
   // there is none.
   std::string decided_by_validations = {};
+  // Seconds of a call of on.validate, where the calls take a notable part of the time.
+  std::optional<double> validate_call = {};
   double checkpoint_every = 0;  // steps from one checkpoint to the next, by the rule of the fit
   bool has_metrics = false, has_transforms = false, is_double = false;
   bool drops_last = false;     // whether an epoch leaves out its last samples, which are others with another batch
@@ -42,6 +44,7 @@ struct FitFacts {
   bool own_threads_compete = false;  // StepVerdict::own_threads_compete
   int threads = 1;                   // threads that operators use
   int cores = 1;
+  bool is_task = false;        // whether it is a task's loop, of which only the threads and the device are known
   bool is_synchronous = true;  // whether the device does what it is asked at once, as the CPU does
 };
 
@@ -111,12 +114,28 @@ struct JoinedRemedies {
 struct TriedRemedies {
   std::vector<Remedy> all = {};
   bool had_no_time = false;  // whether some could have been tried, and for none of them time was left
+  // ProfileOptions::seconds with which all would be tried, where time was left for some of them only.
+  std::optional<double> enough_seconds = {};
   JoinedRemedies joined = {};
 };
 
 // The changes that suit a verdict and the facts, none of them tried yet. A remedy that cannot be tried has its
-// `reason`. Pure.
+// `reason`; of a task, whose loop is code, the changes of a fit's options are left out. Pure.
 std::vector<Remedy> remedies_for(Bottleneck verdict, const FitFacts& facts);
+// The remedies of both in turn, beginning with `first`, each name once. Pure.
+std::vector<Remedy> in_turn(std::vector<Remedy> first, std::vector<Remedy> second);
+
+// The seconds of a profile whose time was over before all changes were tried.
+struct TrialTimes {
+  double seconds = 0;  // ProfileOptions::seconds
+  double before = 0;   // until the first trial
+  double tried = 0;    // of the trials
+  double missing = 0;  // that further trials would have taken
+};
+
+// The seconds with which a profile has time to try all changes: a multiple of 5, 10 or 60 where they are many, and
+// rather too much than too little. The time before the trials may grow with the seconds. Pure.
+double enough_seconds(const TrialTimes& times);
 
 // The stage of a recipe whose training was profiled: that training itself, or a sweep or an ensemble.
 struct StageOfTraining {
@@ -142,11 +161,12 @@ using RatioOfChanges = std::function<std::optional<MedianInterval>(const std::ve
 JoinedRemedies join_remedies(const std::vector<Remedy>& remedies, const RatioOfChanges& ratio);
 
 // Tries the remedies for a profiled fit or task, until the seconds of the options are over: short runs with and without
-// each in turn (A B B A …), and five steps of both, whose weights are compared; of a change that decides something
-// later these weights say too little. The options' steps_share is less than 1. A remedy that the stage refuses is not
-// tried, and the refusal is its reason; so are those for which no time is left. Of a task, whose loop is code, other
-// numbers of threads alone can be tried. Of a fit that memory does not hold (Profile::no_room), five steps are taken
-// with each remedy. Fills `tried`, which is empty before: what it has stays where Error{interrupted} is raised.
+// each in turn (A B B A), and five steps of both, whose weights are compared; of a change that decides something later
+// these weights say too little. Each remedy has a first round before further rounds follow, for an interval: those that
+// may be applied come first, then those that are chosen together, then the others. A remedy that the stage refuses is
+// not tried, and the refusal is its reason; so are those for which no time is left. Of a task, whose loop is code,
+// other numbers of threads alone can be tried. Of a fit that memory does not hold (Profile::no_room), five steps are
+// taken with each remedy. Fills `tried`, which is empty before: what it has stays where Error{interrupted} is raised.
 void try_remedies(TriedRemedies& tried, const Profile& profile, const StepVerdict& verdict, const Options& training,
                   const RunSettings& settings, const WithSet& with_set, const ProfileOptions& options,
                   const StageOfTraining& stage = {});
@@ -159,10 +179,9 @@ std::string quality_metric(const FitPlan& plan);
 // trainings of a remedy take about `seconds` in all: five pairs with the seeds 1 to 5, in which both fits train for the
 // same time, without `epochs` or `steps`, so that schedules reach their end with the time. No training takes longer
 // than the profiled fit itself, unless that takes less than a second. A remedy whose trainings raise an error gets its
-// reason.
-void judge_remedies(std::vector<Remedy>& remedies, const Profile& profile, const Options& stage,
-                    const RunSettings& settings, const WithSet& with_set, double seconds,
-                    const std::function<void(const std::string&)>& say);
+// reason. Error{run} where no remedy that changes the result was tried.
+void judge_remedies(TriedRemedies& tried, const Profile& profile, const Options& stage, const RunSettings& settings,
+                    const WithSet& with_set, double seconds, const std::function<void(const std::string&)>& say);
 
 std::string remedies_text(const TriedRemedies& remedies);
 // The members `remedies` and `applied` of docs/profiling.md.
