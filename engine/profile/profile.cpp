@@ -23,6 +23,15 @@ void set_names(Profile& profile, const Options& stage) {
   profile.cores = usable_cores();
 }
 
+// The profile of a stage that was measured from its beginning, with the reason where there was no step.
+Profile with_reason_of_no_steps(Profile profile) {
+  if (profile.steps.steps == 0 && profile.steps.cold == 0) {
+    profile.no_steps = profile.kind == "fit" ? "it ends before its first step"
+                                             : "it has no pass through a loop of ctx:batches or ctx:steps";
+  }
+  return profile;
+}
+
 }  // namespace
 
 std::function<void()> wait_for(at::Device place) {
@@ -51,7 +60,7 @@ Profile profile_of_steps(const FitPlan& plan, StepFigures measured) {
 }
 
 Profile profile_of_fit(FitPlan& plan, const Measured& how, const StepLimits& limits) {
-  return profile_of_steps(plan, measure_fit(plan, how, limits));
+  return with_reason_of_no_steps(profile_of_steps(plan, measure_fit(plan, how, limits)));
 }
 
 // A task decides in its own loops when to write checkpoints, so how often they come is counted while steps are timed.
@@ -70,7 +79,7 @@ Profile profile_of_task_steps(const Options& task, const std::string& device, St
 }
 
 Profile profile_of_task(const Measured& how, const StepLimits& limits) {
-  return profile_of_task_steps(how.stage, how.settings.device, measure_task(how, limits));
+  return with_reason_of_no_steps(profile_of_task_steps(how.stage, how.settings.device, measure_task(how, limits)));
 }
 
 Profile short_profile(FitPlan* plan, const Measured& how, const StepLimits& limits) {
@@ -120,10 +129,6 @@ Profile profile_stage(const Options& stage, const RunSettings& settings, const P
     } else {
       limits.wait = wait_for(parse_device(settings.device));
       profile = profile_of_task(how, limits);
-    }
-    if (profile.steps.steps == 0 && profile.steps.cold == 0) {
-      profile.no_steps = profile.kind == "fit" ? "it ends before its first step"
-                                               : "it has no pass through a loop of ctx:batches or ctx:steps";
     }
     profile.call_seconds = call_seconds;
     profile.allowed = profile.steps.allowed / options.steps_share;

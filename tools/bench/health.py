@@ -185,7 +185,8 @@ def print_rules(runs):
 
     for tool in health_rules.TOOLS:
         for rule in sorted({rule for one in runs for rule in one["alarms"][tool]}):
-            print(f"| {tool} | {rule} | {share(well, tool, rule)} | {share(ill, tool, rule)} |")
+            mark = " *" if rule in health_rules.ADVICE else ""
+            print(f"| {tool} | {rule}{mark} | {share(well, tool, rule)} | {share(ill, tool, rule)} |")
 
 
 def print_totals(runs):

@@ -125,6 +125,9 @@ Resumable HealthWatch::part() {
               },
           .restore =
               [this](const Value& state, const NamedTensors&) {
+                // A checkpoint of an earlier version has no figures, or in another form: the training is judged from
+                // here on.
+                if (!state["figures"]["measured"].is_map()) return;
                 // The training before a fix says nothing about the training with the fix.
                 const std::int64_t fixes = state["fixes"].is_integer() ? state["fixes"].integer() : 0;
                 if (fixes != std::ssize(plan_.fixes)) return;

@@ -162,9 +162,10 @@ std::string LayerTable::text(LayerView view) const {
                     kept > 0 ? bytes_text(static_cast<double>(kept)) : "-");
   }
   return text +
-         fmt::format("a step of {:.3f} {}, the median of {}; ", unit.per_second * step_seconds, unit.name, steps) +
-         (overhead ? fmt::format("the timing took {:.1f} % more time, which is left out\n", 100 * *overhead)
-                   : "the cost of the timing is not known\n");
+         fmt::format("a step of {:.3f} {} in the median, untimed; the timing of {} others ",
+                     unit.per_second * step_seconds, unit.name, steps) +
+         (overhead ? fmt::format("took {:.1f} % more time, which is left out\n", 100 * *overhead)
+                   : "took a time that is not known\n");
 }
 
 }  // namespace trainlab

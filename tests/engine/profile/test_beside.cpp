@@ -7,6 +7,7 @@
 #include "profile/beside.h"
 #include "steps/in_turns.h"
 #include "support/fit_support.h"
+#include "support/overflowing_loss.h"
 
 namespace trainlab::beside_test {
 
@@ -103,6 +104,20 @@ TEST_CASE("where steps have other numbers of samples, the time for a sample deci
   CHECK(stages.verdict() == "slower");
   CHECK_FALSE(stages.differ_in_samples());
   CHECK_FALSE(stages.speed());
+}
+
+TEST_CASE("a side that takes no step is told with the reason") {
+  const auto stops = native([](std::span<const Argument> arguments) -> std::vector<Argument> {
+    object_at<RunHandle>(arguments, 0).stop("enough");
+    return {};
+  });
+  const RunSettings settings = cpu_settings();
+  const Options a = parse_options(digits_fit(R"(, "steps": 60)"));
+  const Options b =
+      parse_options(digits_fit(R"(, "steps": 60, "on": {"start": {"@": "function", "index": 0}})"), {stops});
+  CHECK_THROWS_WITH(measure_beside({.stage = a, .settings = settings, .recipe = "a.lua"},
+                                   {.stage = b, .settings = settings, .recipe = "b.lua"}, {.seconds = 1}),
+                    Catch::Contains("it ends before its first step"));
 }
 
 TEST_CASE("two fits are measured in turns: pairs, parts of a step, layers by their paths") {

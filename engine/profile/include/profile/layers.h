@@ -13,10 +13,10 @@
 
 namespace trainlab {
 
-// All figures are those of one training step. Seconds are the row's part of a timed step, without the time that the
-// timing itself adds, where this is known, in a step of the median length that is not timed. How a row's seconds are
-// divided among its operators comes from as many other steps, because timing each operator takes time. Calls, bytes and
-// operations are means over as many further steps, because looking at tensors takes time too.
+// All figures are those of one training step. A row has its part of the time of the timed steps, without the time of
+// the timing where this is known, scaled so that all rows add up to the median step that is not timed. How a row's
+// seconds are divided among its operators comes from as many other steps, because timing each operator takes time.
+// Calls, bytes and operations are means over as many further steps, because looking at tensors takes time too.
 struct OperatorCost {
   std::string name;    // "aten::addmm"
   double seconds = 0;  // time without the operators that this operator calls
