@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "facts.h"
 #include "journal/checkpoint.h"
 #include "tensor/memory.h"
 #include "tensor/types.h"
@@ -63,8 +64,8 @@ class FitSide final : public Side {
   double speed() override {
     Profile profile = profile_of_variant(fit_, limits_.steps, say_, known_ ? &*known_ : nullptr);
     if (!known_ && !limits_.measures_all) known_ = profile.steps;
-    if (limits_.validate_call)
-      profile.steps.callbacks = *limits_.validate_call / static_cast<double>(fit_.plan.validate_every);
+    // A short run has few validations, or none, so that what follows them counts in proportion, too.
+    if (calls_at_validations_alone(fit_.plan)) profile.steps.callbacks = functions_at_validations(profile).per_step();
     return samples_per_second(fit_, profile);
   }
   TrainedSteps trained() override {

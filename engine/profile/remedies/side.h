@@ -43,8 +43,6 @@ struct RunLimits {
   // measures its own, or each run where `measures_all` is set.
   std::optional<StepFigures> known = {};
   bool measures_all = false;
-  // FitFacts::validate_call, which holds with all changes: short runs have few calls, or none.
-  std::optional<double> validate_call = {};
 };
 
 std::unique_ptr<Side> side_of_fit(Variant fit, Say say, const RunLimits& limits);

@@ -44,7 +44,8 @@ RunLimits run_limits(const Profile& profile, const StepVerdict& verdict, double 
   RunLimits limits{.steps = {.seconds = seconds, .precision = 0, .counted = 0}};
   const auto waits_for = [&](Bottleneck one) { return verdict.bottleneck == one || verdict.otherwise == one; };
   limits.measures_all = waits_for(Bottleneck::evaluation) || waits_for(Bottleneck::checkpoint);
-  const double apart = profile.validation.per_step() + profile.checkpoint.per_step();
+  const double apart =
+      profile.validation.per_step() + functions_at_validations(profile).per_step() + profile.checkpoint.per_step();
   if (!limits.measures_all && apart <= small_part * profile.wall()) limits.known = profile.steps;
   return limits;
 }
@@ -54,7 +55,8 @@ RunLimits run_limits(const Profile& profile, const StepVerdict& verdict, double 
 double expected_seconds(const Profile& profile, const RunLimits& limits, std::int64_t fits = 1) {
   constexpr double measured = 3;  // validations and checkpoints, in steps of their own
   const double begin = profile.steps.begin_seconds, checkpoint = static_cast<double>(fits) * profile.checkpoint.seconds;
-  const double apart = begin + measured * (static_cast<double>(fits) * profile.validation.seconds + checkpoint);
+  const double validation = profile.validation.seconds + functions_at_validations(profile).seconds;
+  const double apart = begin + measured * (static_cast<double>(fits) * validation + checkpoint);
   const double times = limits.measures_all ? runs_of_round : limits.known && fits == 1 ? 0 : 1;
   return runs_of_round * (begin + limits.steps.seconds) + times * apart + begin + compared_steps * profile.steps.mean +
          checkpoint;
@@ -90,7 +92,6 @@ class Trials {
     facts.is_synchronous = profile.is_synchronous;
     facts.cores = std::max(1, static_cast<int>(profile.cores) / stage.workers);
     sample_seconds_ = stage.sample_seconds;
-    validate_call_ = facts.validate_call;
     std::vector<Remedy> remedies = remedies_for(verdict.bottleneck, facts);
     if (verdict.bottleneck == Bottleneck::contention)
       remedies = in_turn(remedies_for(verdict.otherwise, facts), std::move(remedies));
@@ -110,8 +111,7 @@ class Trials {
 
   // Each change has a first round before any has more of them, because a rough ratio of each says more than a precise
   // one of the first.
-  void try_all(TriedRemedies& tried, const Profile& profile, RunLimits limits) {
-    limits.validate_call = validate_call_;
+  void try_all(TriedRemedies& tried, const Profile& profile, const RunLimits& limits) {
     TrialTime time(options_);
     std::vector<Trial> trials = begin(tried);
     for (Trial& one : trials) one.expected = expected(*one.remedy, profile, limits);
@@ -331,7 +331,6 @@ class Trials {
   const Say say_;
   std::optional<Variant> fit_;            // unless the training is a task
   std::optional<double> sample_seconds_;  // StageOfTraining::sample_seconds
-  std::optional<double> validate_call_;   // FitFacts::validate_call
 };
 
 }  // namespace

@@ -308,11 +308,67 @@ TEST_CASE("each change has a first round before any has more of them") {
 TEST_CASE("rarer validations are a remedy where the function at validations takes the time") {
   FitFacts all = facts();
   CHECK_FALSE(with_set(remedies_for(Bottleneck::host, all), "validate=\"40 steps\""));
-  all.validate_call = 0.1;
+  all.functions_at_validations = true;
   all.decided_by_validations = "when on.validate is called";
   const std::vector<Remedy> remedies = remedies_for(Bottleneck::host, all);
   CHECK(remedies.front().set == Texts{"validate=\"40 steps\""});
   CHECK(remedies.front().same_weights == "may change the result: fewer validations decide when on.validate is called");
+}
+
+TEST_CASE("rarer checkpoints are a remedy where the function at checkpoints takes the time") {
+  FitFacts all = facts();
+  all.calls_at_checkpoints = true;
+  const std::string set = "checkpoint=\"200 steps\"";
+  CHECK_FALSE(with_set(remedies_for(Bottleneck::host, all), set));
+  all.functions_at_checkpoints = true;
+  const std::vector<Remedy> remedies = remedies_for(Bottleneck::host, all);
+  CHECK(remedies.front().set == Texts{set});
+  CHECK(remedies.front().same_weights ==
+        "may change the result: fewer checkpoints decide when on.checkpoint is called");
+}
+
+TEST_CASE("functions that follow validations are known by what the fit calls, and by their part of the time") {
+  const auto function = native([](std::span<const Argument>) -> std::vector<Argument> { return {}; });
+  const std::string one = R"({"@": "function", "index": 0})", other = R"({"@": "function", "index": 1})";
+  const auto validates_rarer = [&](const std::string& more, double seconds) {
+    const Options fit =
+        parse_options(digits_fit(R"(, "steps": 40, "validate": "2 steps")" + more), {function, function});
+    Profile profile;
+    profile.kind = "fit";
+    profile.steps.mean = 1;
+    profile.steps.callbacks = seconds / 2;
+    profile.steps.validation_functions = seconds;
+    profile.validation.every = 2;
+    StepVerdict verdict;
+    verdict.bottleneck = Bottleneck::host;
+    return tried_remedies(profile, verdict, fit, cpu_settings(), {}, {}, {.together = 8}).all.front().name ==
+           "validations a quarter as often";
+  };
+  CHECK(validates_rarer(R"(, "on": {"validate": )" + one + "}", 4));
+  CHECK_FALSE(validates_rarer(R"(, "on": {"validate": )" + one + "}", 0.1));
+  CHECK(validates_rarer(R"(, "stop": )" + one, 4));
+  CHECK(validates_rarer(R"(, "stop": [{"@": "stop.patience"}, )" + one + "]", 4));
+  CHECK_FALSE(validates_rarer(R"(, "stop": [{"@": "stop.patience"}])", 4));
+  CHECK_FALSE(validates_rarer(R"(, "stop": )" + one + R"(, "on": {"step": )" + other + "}", 4));
+  CHECK_FALSE(validates_rarer(R"(, "on": {"epoch": )" + one + R"(, "validate": )" + other + "}", 4));
+}
+
+TEST_CASE("the time of a function at checkpoints is that of rarer checkpoints") {
+  const auto function = native([](std::span<const Argument>) -> std::vector<Argument> { return {}; });
+  const Options fit =
+      parse_options(digits_fit(R"(, "steps": 40, "on": {"checkpoint": {"@": "function", "index": 0}})"), {function});
+  Profile profile;
+  profile.kind = "fit";
+  profile.steps.mean = 1;
+  profile.checkpoint = {.seconds = 5, .every = 10};
+  StepVerdict verdict;
+  verdict.bottleneck = Bottleneck::host;
+  const auto first = [&](double seconds) {
+    profile.steps.commit_functions = seconds;
+    return tried_remedies(profile, verdict, fit, cpu_settings(), {}, {}, {.together = 8}).all.front().name;
+  };
+  CHECK(first(4) == "checkpoints a tenth as often");
+  CHECK(first(1) == "a batch 2 times as large");
 }
 
 TEST_CASE("columns of the text are as wide as their longest words") {
@@ -440,6 +496,31 @@ TEST_CASE("small steps are tried with fits of other seeds in one group") {
   CHECK(stack.keeps_result());
   CHECK(tried(R"(, "memory": {"chunk_loss": true})").reason ==
         "the last layer and the loss of a fit with chunk_loss take no member axis");
+}
+
+TEST_CASE("each fit of a stack calls its own function at a validation") {
+  // A function that takes many times as long as all else: a stack of such fits saves next to nothing.
+  const at::Tensor square = at::ones({512, 512});
+  const auto function = native([&](std::span<const Argument>) -> std::vector<Argument> {
+    for (int i = 0; i < 4; ++i) at::mm(square, square);
+    return {};
+  });
+  const Options fit = parse_options(
+      digits_fit(
+          R"(, "steps": 40, "keep": "last", "validate": "1 steps", "on": {"validate": {"@": "function", "index": 0}})"),
+      {function});
+  const RunSettings settings = cpu_settings();
+  const Profile profile = profile_stage(fit, settings, {.seconds = 0.5});
+  StepVerdict verdict;
+  verdict.bottleneck = Bottleneck::launch;
+  const WithSet refused = [](const Texts&) -> Options { throw recipe_error("no such option"); };
+  const std::vector<Remedy> all = tried_remedies(profile, verdict, fit, settings, refused, long_time()).all;
+  const auto stack = std::ranges::find_if(all, [](const Remedy& one) { return one.stack > 0; });
+  REQUIRE(stack != all.end());
+  CHECK(stack->reason == "");
+  CHECK(stack->stack > 4);
+  CHECK(stack->ratio.median > 0);
+  CHECK(stack->ratio.median < 3);
 }
 
 TEST_CASE("a remedy that cannot be tried has a reason") {

@@ -25,9 +25,11 @@ struct FitFacts {
   // The decisions that hang on the validations, so that fewer may change the result: "which weights are kept"; empty:
   // there is none.
   std::string decided_by_validations = {};
-  // Seconds of a call of on.validate, where the calls take a notable part of the time.
-  std::optional<double> validate_call = {};
-  double checkpoint_every = 0;  // steps from one checkpoint to the next, by the rule of the fit
+  // Whether on.validate and functions in `stop` take a notable part of the time, and what they write (run:save).
+  bool functions_at_validations = false;
+  double checkpoint_every = 0;            // steps from one checkpoint to the next, by the rule of the fit
+  bool calls_at_checkpoints = false;      // whether the fit has on.checkpoint
+  bool functions_at_checkpoints = false;  // whether that function takes a notable part of the time
   bool has_metrics = false, has_transforms = false, is_double = false;
   bool drops_last = false;     // whether an epoch leaves out its last samples, which are others with another batch
   bool decodes_files = false;  // whether samples are read from files of images, again in each epoch
