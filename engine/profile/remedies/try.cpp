@@ -129,7 +129,8 @@ class Trials {
     const TrainedSteps without = base->trained();
     std::vector<Trial> missing, begun;
     for (Trial& one : trials) {
-      if (!time.has(begun.empty() ? 0 : one.expected)) {
+      // For the first one there was time before the unchanged training took some of it.
+      if (!time.has(&one == &trials.front() ? 0 : one.expected)) {
         missing.push_back(std::move(one));
         continue;
       }
@@ -271,27 +272,29 @@ class Trials {
       const ScratchFolder folder;
       const std::unique_ptr<Side> other = side_of(remedy, folder.path() / "images", limits, time);
       const TrainedSteps with = other->trained();
-      add_rounds(trial, base, *other, remedy.packs ? rounds : 1, time);
+      add_rounds(trial, base, *other, 1, time);
       remedy.result = remedy.always_changes ? "changes the result" : compared_weights(without.weights, with.weights);
       if (without.peak && with.peak) remedy.bytes = *without.peak - *with.peak;
       if (remedy.has_same_weights() && !remedy.same_weights.empty()) remedy.result = remedy.same_weights;
+      if (remedy.packs) remedy.ended_by = reason_against([&] { add_rounds(trial, base, *other, rounds, time); });
     });
   }
 
-  // The rounds that give the ratio its interval.
+  // The rounds that give the ratio its interval. An error leaves the pairs that there are.
   void try_further(Trial& trial, Side& base, const RunLimits& limits, const TrialTime& time) const {
     if (trial.remedy->packs || !time.has(trial.expected)) return;
-    trial.remedy->reason =
+    trial.remedy->ended_by =
         reason_against([&] { add_rounds(trial, base, *side_of(*trial.remedy, {}, limits, time), rounds, time); });
   }
 
   // Up to `most` rounds in all, until the change has lost, or no time is left.
   static void add_rounds(Trial& trial, Side& without, Side& with, std::int64_t most, const TrialTime& time) {
     while (std::ssize(trial.ratios) < pairs_of_round * most && !trial.has_lost() &&
-           (trial.ratios.empty() || time.left() > 0))
+           (trial.ratios.empty() || time.left() > 0)) {
       add_round(trial.ratios, without, with);
-    trial.remedy->ratio = median_interval(trial.ratios);
-    trial.remedy->pairs = std::ssize(trial.ratios);
+      trial.remedy->ratio = median_interval(trial.ratios);
+      trial.remedy->pairs = std::ssize(trial.ratios);
+    }
   }
 
   static void add_round(std::vector<double>& ratios, Side& without, Side& with) {

@@ -388,6 +388,49 @@ TEST_CASE("columns of the text are as wide as their longest words") {
   CHECK(columns.size() == 1);
 }
 
+TEST_CASE("an error in further rounds leaves the ratio of the first round, which is not applied") {
+  const Options fit = parse_options(digits_fit(R"(, "steps": 40, "keep": "last")"));
+  const RunSettings settings = cpu_settings();
+  const Profile profile = profile_stage(fit, settings, {.seconds = 0.1});
+  StepVerdict verdict;
+  verdict.bottleneck = Bottleneck::transfer;
+  int asked = 0;
+  const WithSet once = [&](const Texts&) {
+    if (++asked > 1) throw run_error("the disk is full");
+    return fit;
+  };
+  const TriedRemedies tried = tried_remedies(profile, verdict, fit, settings, once, long_time());
+  CHECK(asked == 2);
+  const Remedy& batch = tried.all.front();
+  CHECK(batch.reason == "");
+  CHECK(batch.ended_by == "the disk is full");
+  CHECK(batch.has_ratio());
+  CHECK(batch.pairs == 2);
+  CHECK(batch.changes_result());
+  CHECK_FALSE(batch.wins());
+  CHECK(tried.joined.set.empty());
+  CHECK(remedies_text(tried).find(" in 2 pairs), changes the result; no more pairs: the disk is full\n") !=
+        std::string::npos);
+  const Value value = remedies_value(tried)["remedies"];
+  CHECK(value.list()[0]["tried"] == Value(true));
+  CHECK(value.list()[0]["reason"] == Value("the disk is full"));
+}
+
+TEST_CASE("a change that takes longer than there is time is not begun where those before it were refused") {
+  const Options fit = parse_options(digits_fit(R"(, "steps": 40, "keep": "last")"));
+  const RunSettings settings = cpu_settings();
+  Profile profile = profile_stage(fit, settings, {.seconds = 0.1});
+  profile.validation.seconds = 100;  // of each fit of a group
+  StepVerdict verdict;
+  verdict.bottleneck = Bottleneck::launch;
+  const WithSet refused = [](const Texts&) -> Options { throw recipe_error("no such option"); };
+  const TriedRemedies tried = tried_remedies(profile, verdict, fit, settings, refused, long_time());
+  CHECK(with_set(tried.all, "batch=128")->reason == "no such option");
+  const auto stack = std::ranges::find_if(tried.all, [](const Remedy& one) { return one.stack > 0; });
+  REQUIRE(stack != tried.all.end());
+  CHECK(stack->reason.starts_with("no time left (--seconds "));
+}
+
 TEST_CASE("remedies that were tried stay where the rest is interrupted") {
   const Options fit = parse_options(digits_fit(R"(, "steps": 40, "keep": "last")"));
   const RunSettings settings = cpu_settings();
@@ -923,7 +966,9 @@ TEST_CASE("remedies that change the result are judged by trainings of the same t
   CHECK_FALSE(remedies[4].quality);
 
   const std::string text = remedies_text(tried);
-  CHECK(text.ends_with("\n  to apply: --set optim.lr=0.01 --threads 1 3.00 (2.00 to 4.00)\n"));
+  CHECK(
+      text.ends_with("\n  to apply: --set optim.lr=0.01 --threads 1 3.00 (2.00 to 4.00); "
+                     "later stages would have these threads, too\n"));
   CHECK(text.find("    quality: val.loss ") != std::string::npos);
   CHECK(text.find(", worse; 5 pairs, 600 ms each\n") != std::string::npos);
   CHECK(text.find("; 5 failed with the change, 0 without\n") != std::string::npos);

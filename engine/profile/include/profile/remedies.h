@@ -71,8 +71,10 @@ struct Remedy {
   // The changes as the command line takes them: "loader.threads=2" for --set, or "--threads 2"; empty: no option.
   std::vector<std::string> set = {};
   std::string reason = {};  // why the remedy was not tried; empty: it was tried
-  std::int64_t stack = 0;   // fits with seeds of their own that train in one group; 0: the fit trains by itself
-  bool packs = false;       // the images of the data are decoded once, into a packed file
+  // Of a remedy that was tried: the error that ended its pairs, of which there are too few to apply it; empty: none.
+  std::string ended_by = {};
+  std::int64_t stack = 0;  // fits with seeds of their own that train in one group; 0: the fit trains by itself
+  bool packs = false;      // the images of the data are decoded once, into a packed file
   // Whether the change makes another model, another number of samples in a step or numbers of another precision. Such a
   // change is one of the result even where the weights of a few steps do not show it.
   bool always_changes = false;
