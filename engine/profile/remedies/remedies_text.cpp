@@ -117,7 +117,6 @@ std::string remedies_text(const TriedRemedies& remedies) {
 Value remedies_value(const TriedRemedies& remedies) {
   Value::List list;
   for (const Remedy& one : remedies.all) {
-    const std::string& why = one.is_tried() ? one.ended_by : one.reason;
     list.push_back(Value::Map{{"name", one.name},
                               {"set", Value::List(one.set.begin(), one.set.end())},
                               {"tried", one.is_tried()},
@@ -126,7 +125,8 @@ Value remedies_value(const TriedRemedies& remedies) {
                               {"bytes", one.bytes ? Value(*one.bytes) : Value()},
                               {"result", one.is_tried() ? Value(one.result) : Value()},
                               {"quality", one.quality ? quality_value(*one.quality) : Value()},
-                              {"reason", why.empty() ? Value() : Value(why)}});
+                              {"reason", one.is_tried() ? Value() : Value(one.reason)},
+                              {"ended_by", one.ended_by.empty() ? Value() : Value(one.ended_by)}});
   }
   const JoinedRemedies& joined = remedies.joined;
   Value applied;

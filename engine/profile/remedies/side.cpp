@@ -65,7 +65,10 @@ class FitSide final : public Side {
     Profile profile = profile_of_variant(fit_, limits_.steps, say_, known_ ? &*known_ : nullptr);
     if (!known_ && !limits_.measures_all) known_ = profile.steps;
     // A short run has few validations, or none, so that what follows them counts in proportion, too.
-    if (calls_at_validations_alone(fit_.plan)) profile.steps.callbacks = functions_at_validations(profile).per_step();
+    if (calls_at_validations_alone(fit_.plan)) {
+      if (limits_.validation_functions) profile.steps.validation_functions = *limits_.validation_functions;
+      profile.steps.callbacks = functions_at_validations(profile).per_step();
+    }
     return samples_per_second(fit_, profile);
   }
   TrainedSteps trained() override {

@@ -43,6 +43,9 @@ struct RunLimits {
   // measures its own, or each run where `measures_all` is set.
   std::optional<StepFigures> known = {};
   bool measures_all = false;
+  // Seconds of the recipe's functions at a validation, where the change cannot touch them; else a side measures its
+  // own.
+  std::optional<double> validation_functions = {};
 };
 
 std::unique_ptr<Side> side_of_fit(Variant fit, Say say, const RunLimits& limits);

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <memory>
@@ -41,7 +42,8 @@ bool is_vague_gain(const MedianInterval& ratio) {
 }
 
 RunLimits run_limits(const Profile& profile, const StepVerdict& verdict, double seconds) {
-  RunLimits limits{.steps = {.seconds = seconds, .precision = 0, .counted = 0}};
+  RunLimits limits{.steps = {.seconds = seconds, .precision = 0, .counted = 0},
+                   .validation_functions = profile.steps.validation_functions};
   const auto waits_for = [&](Bottleneck one) { return verdict.bottleneck == one || verdict.otherwise == one; };
   limits.measures_all = waits_for(Bottleneck::evaluation) || waits_for(Bottleneck::checkpoint);
   const double apart =
@@ -91,6 +93,7 @@ class Trials {
     facts.loader_needs = stage.loader_needs;
     facts.is_synchronous = profile.is_synchronous;
     facts.cores = std::max(1, static_cast<int>(profile.cores) / stage.workers);
+    path_ = stage.path;
     sample_seconds_ = stage.sample_seconds;
     std::vector<Remedy> remedies = remedies_for(verdict.bottleneck, facts);
     if (verdict.bottleneck == Bottleneck::contention)
@@ -222,7 +225,16 @@ class Trials {
     }
   }
 
-  std::unique_ptr<Side> side(const std::vector<std::string>& changes, const RunLimits& limits) const {
+  // Whether the recipe's functions at validations may take another time with the change: they may compute with the
+  // model, which has other threads, another precision or other layers then.
+  bool may_touch_functions(const std::string& change) const {
+    return std::ranges::none_of(std::array{"validate=", "checkpoint=", "loader."},
+                                [&](const char* option) { return change.starts_with(path_ + option); });
+  }
+
+  std::unique_ptr<Side> side(const std::vector<std::string>& changes, RunLimits limits) const {
+    if (std::ranges::any_of(changes, [&](const std::string& one) { return may_touch_functions(one); }))
+      limits.validation_functions.reset();
     if (fit_) return side_of_fit(with_changes(changes, *fit_, with_set_), say_, limits);
     RunSettings settings = settings_;
     for (const std::string& change : changes) settings.threads = threads_of(change).value_or(settings.threads);
@@ -240,8 +252,8 @@ class Trials {
     return static_cast<double>(fit_->plan.data.train.data->size) * *sample_seconds_ / usable_cores();
   }
 
-  std::unique_ptr<Side> packed(const std::filesystem::path& file, const RunLimits& limits,
-                               const TrialTime& time) const {
+  std::unique_ptr<Side> packed(const std::filesystem::path& file, RunLimits limits, const TrialTime& time) const {
+    limits.validation_functions.reset();  // which may read images
     const std::optional<double> seconds = seconds_to_pack();
     if (!seconds || *seconds > time.left() / 2) {
       throw run_error("making the file takes " +
@@ -251,9 +263,10 @@ class Trials {
     return side_of_fit(with_packed_images(*fit_, file), say_, limits);
   }
 
-  // A group has validations and checkpoints of its own: one for each fit.
+  // A group has validations and checkpoints of its own, and calls of functions: one for each fit.
   std::unique_ptr<Side> group(std::int64_t count, RunLimits limits) const {
     limits.known.reset();
+    limits.validation_functions.reset();
     return side_of_fit(in_group(*fit_, count), say_, limits);
   }
 
@@ -332,6 +345,7 @@ class Trials {
   const WithSet& with_set_;
   const ProfileOptions& options_;
   const Say say_;
+  std::string path_;                      // StageOfTraining::path
   std::optional<Variant> fit_;            // unless the training is a task
   std::optional<double> sample_seconds_;  // StageOfTraining::sample_seconds
 };

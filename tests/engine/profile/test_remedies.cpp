@@ -413,7 +413,7 @@ TEST_CASE("an error in further rounds leaves the ratio of the first round, which
         std::string::npos);
   const Value value = remedies_value(tried)["remedies"];
   CHECK(value.list()[0]["tried"] == Value(true));
-  CHECK(value.list()[0]["reason"] == Value("the disk is full"));
+  CHECK(value.list()[0]["ended_by"] == Value("the disk is full"));
 }
 
 TEST_CASE("a change that takes longer than there is time is not begun where those before it were refused") {
@@ -429,6 +429,31 @@ TEST_CASE("a change that takes longer than there is time is not begun where thos
   const auto stack = std::ranges::find_if(tried.all, [](const Remedy& one) { return one.stack > 0; });
   REQUIRE(stack != tried.all.end());
   CHECK(stack->reason.starts_with("no time left (--seconds "));
+}
+
+TEST_CASE("functions at validations are measured again with a change that may touch them") {
+  const at::Tensor square = at::ones({512, 512});
+  const auto slow = native([&](std::span<const Argument>) -> std::vector<Argument> {
+    for (int i = 0; i < 4; ++i) at::mm(square, square);
+    return {};
+  });
+  const auto quick = native([](std::span<const Argument>) -> std::vector<Argument> { return {}; });
+  const auto fit = [&](const std::string& index) {
+    return parse_options(digits_fit(R"(, "steps": 40, "keep": "last", "validate": "1 steps", "on": {"validate":)"
+                                    R"( {"@": "function", "index": )" +
+                                    index + "}}"),
+                         {slow, quick});
+  };
+  const RunSettings settings = cpu_settings();
+  const Profile profile = profile_stage(fit("0"), settings, {.seconds = 0.5});
+  StepVerdict verdict;
+  verdict.bottleneck = Bottleneck::host;
+  const WithSet quicker = [&](const Texts&) { return fit("1"); };
+  const std::vector<Remedy> all = tried_remedies(profile, verdict, fit("0"), settings, quicker, long_time()).all;
+  REQUIRE(with_set(all, "validate=\"4 steps\""));
+  CHECK(with_set(all, "validate=\"4 steps\"")->ratio.median < 1.5);  // the function takes what it took in the profile
+  REQUIRE(with_set(all, "batch=128"));
+  CHECK(with_set(all, "batch=128")->ratio.median > 2);
 }
 
 TEST_CASE("remedies that were tried stay where the rest is interrupted") {

@@ -71,7 +71,7 @@ struct Remedy {
   // The changes as the command line takes them: "loader.threads=2" for --set, or "--threads 2"; empty: no option.
   std::vector<std::string> set = {};
   std::string reason = {};  // why the remedy was not tried; empty: it was tried
-  // Of a remedy that was tried: the error that ended its pairs, of which there are too few to apply it; empty: none.
+  // The error that ended the pairs of a remedy that was tried, so that they are too few to apply it; empty: none.
   std::string ended_by = {};
   std::int64_t stack = 0;  // fits with seeds of their own that train in one group; 0: the fit trains by itself
   bool packs = false;      // the images of the data are decoded once, into a packed file
