@@ -5,6 +5,8 @@
 #include <ATen/ops/item.h>
 #include <ATen/ops/max.h>
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 #include <filesystem>
 #include <utility>
@@ -112,6 +114,15 @@ class TaskSide final : public Side {
   const StepLimits limits_;
 };
 
+// Whether the recipe's functions at validations may take another time with the change: a stack calls those of all its
+// fits, and functions may compute with the data, or with a model of other threads, precision or layers.
+bool may_touch_functions(const Remedy& remedy, const std::string& path) {
+  constexpr std::array others{"validate=", "checkpoint=", "loader.", "batch=", "accumulate="};
+  return remedy.stack > 0 || remedy.packs || std::ranges::any_of(remedy.set, [&](const std::string& change) {
+           return std::ranges::none_of(others, [&](const char* one) { return change.starts_with(path + one); });
+         });
+}
+
 bool same_bytes(const at::Tensor& a, const at::Tensor& b) {
   return a.sizes() == b.sizes() && a.scalar_type() == b.scalar_type() &&
          std::memcmp(a.contiguous().const_data_ptr(), b.contiguous().const_data_ptr(), a.nbytes()) == 0;
@@ -124,6 +135,14 @@ bool same_to_rounding(const at::Tensor& a, const at::Tensor& b) {
 }
 
 }  // namespace
+
+RunLimits limits_with(const Remedy& remedy, const std::string& path, RunLimits limits) {
+  if (!limits.validation_functions || !may_touch_functions(remedy, path)) return limits;
+  limits.validation_functions.reset();
+  limits.known.reset();
+  limits.measures_all = true;
+  return limits;
+}
 
 std::unique_ptr<Side> side_of_fit(Variant fit, Say say, const RunLimits& limits) {
   return std::make_unique<FitSide>(std::move(fit), std::move(say), limits);

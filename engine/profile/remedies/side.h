@@ -9,6 +9,7 @@
 #include <string>
 
 #include "core/registry.h"
+#include "profile/remedies.h"
 #include "steps/step_collector.h"
 #include "tensor/named_tensors.h"
 #include "variant.h"
@@ -43,10 +44,14 @@ struct RunLimits {
   // measures its own, or each run where `measures_all` is set.
   std::optional<StepFigures> known = {};
   bool measures_all = false;
-  // Seconds of the recipe's functions at a validation, where the change cannot touch them; else a side measures its
-  // own.
+  // Seconds of the recipe's functions at a validation, which hold with all changes that cannot touch the functions.
+  // Without them a side measures its own.
   std::optional<double> validation_functions = {};
 };
+
+// The limits with and without a change of options below `path`. Where the change may touch functions whose seconds are
+// given, each run measures them.
+RunLimits limits_with(const Remedy& remedy, const std::string& path, RunLimits limits);
 
 std::unique_ptr<Side> side_of_fit(Variant fit, Say say, const RunLimits& limits);
 std::unique_ptr<Side> side_of_task(Options task, RunSettings settings, Say say, const RunLimits& limits);

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <functional>
 #include <memory>
@@ -42,8 +41,7 @@ bool is_vague_gain(const MedianInterval& ratio) {
 }
 
 RunLimits run_limits(const Profile& profile, const StepVerdict& verdict, double seconds) {
-  RunLimits limits{.steps = {.seconds = seconds, .precision = 0, .counted = 0},
-                   .validation_functions = profile.steps.validation_functions};
+  RunLimits limits{.steps = {.seconds = seconds, .precision = 0, .counted = 0}};
   const auto waits_for = [&](Bottleneck one) { return verdict.bottleneck == one || verdict.otherwise == one; };
   limits.measures_all = waits_for(Bottleneck::evaluation) || waits_for(Bottleneck::checkpoint);
   const double apart =
@@ -94,6 +92,7 @@ class Trials {
     facts.is_synchronous = profile.is_synchronous;
     facts.cores = std::max(1, static_cast<int>(profile.cores) / stage.workers);
     path_ = stage.path;
+    functions_take_time_ = facts.functions_at_validations;
     sample_seconds_ = stage.sample_seconds;
     std::vector<Remedy> remedies = remedies_for(verdict.bottleneck, facts);
     if (verdict.bottleneck == Bottleneck::contention)
@@ -114,10 +113,11 @@ class Trials {
 
   // Each change has a first round before any has more of them, because a rough ratio of each says more than a precise
   // one of the first.
-  void try_all(TriedRemedies& tried, const Profile& profile, const RunLimits& limits) {
+  void try_all(TriedRemedies& tried, const Profile& profile, RunLimits limits) {
     TrialTime time(options_);
     std::vector<Trial> trials = begin(tried);
-    for (Trial& one : trials) one.expected = expected(*one.remedy, profile, limits);
+    if (functions_take_time_) limits.validation_functions = profile.steps.validation_functions;
+    for (Trial& one : trials) one.expected = expected(*one.remedy, profile, limits_of(*one.remedy, limits));
     // What takes a multiple of the time, and is no option that could be applied, has to wait.
     std::ranges::stable_partition(trials, [](const Trial& one) { return !one.remedy->set.empty(); });
     // The short runs are longer under a longer limit.
@@ -225,16 +225,11 @@ class Trials {
     }
   }
 
-  // Whether the recipe's functions at validations may take another time with the change: they may compute with the
-  // model, which has other threads, another precision or other layers then.
-  bool may_touch_functions(const std::string& change) const {
-    return std::ranges::none_of(std::array{"validate=", "checkpoint=", "loader."},
-                                [&](const char* option) { return change.starts_with(path_ + option); });
+  RunLimits limits_of(const Remedy& remedy, const RunLimits& limits) const {
+    return limits_with(remedy, path_, limits);
   }
 
-  std::unique_ptr<Side> side(const std::vector<std::string>& changes, RunLimits limits) const {
-    if (std::ranges::any_of(changes, [&](const std::string& one) { return may_touch_functions(one); }))
-      limits.validation_functions.reset();
+  std::unique_ptr<Side> side(const std::vector<std::string>& changes, const RunLimits& limits) const {
     if (fit_) return side_of_fit(with_changes(changes, *fit_, with_set_), say_, limits);
     RunSettings settings = settings_;
     for (const std::string& change : changes) settings.threads = threads_of(change).value_or(settings.threads);
@@ -252,8 +247,8 @@ class Trials {
     return static_cast<double>(fit_->plan.data.train.data->size) * *sample_seconds_ / usable_cores();
   }
 
-  std::unique_ptr<Side> packed(const std::filesystem::path& file, RunLimits limits, const TrialTime& time) const {
-    limits.validation_functions.reset();  // which may read images
+  std::unique_ptr<Side> packed(const std::filesystem::path& file, const RunLimits& limits,
+                               const TrialTime& time) const {
     const std::optional<double> seconds = seconds_to_pack();
     if (!seconds || *seconds > time.left() / 2) {
       throw run_error("making the file takes " +
@@ -263,10 +258,9 @@ class Trials {
     return side_of_fit(with_packed_images(*fit_, file), say_, limits);
   }
 
-  // A group has validations and checkpoints of its own, and calls of functions: one for each fit.
+  // A group has validations and checkpoints of its own: one for each fit.
   std::unique_ptr<Side> group(std::int64_t count, RunLimits limits) const {
     limits.known.reset();
-    limits.validation_functions.reset();
     return side_of_fit(in_group(*fit_, count), say_, limits);
   }
 
@@ -277,27 +271,38 @@ class Trials {
     return remedy.stack > 0 ? group(remedy.stack, limits) : side(remedy.set, limits);
   }
 
+  // The training without a change whose runs have other limits with the change; null: they have the usual ones.
+  std::unique_ptr<Side> own_base(const RunLimits& own, const RunLimits& usual) const {
+    return own.validation_functions == usual.validation_functions ? nullptr : side({}, own);
+  }
+
   // The first round of a change, and the comparison of the weights. A packed file is made once, for all rounds.
   void try_first(Trial& trial, Side& base, const TrainedSteps& without, const RunLimits& limits,
                  const TrialTime& time) const {
     Remedy& remedy = *trial.remedy;
     remedy.reason = reason_against([&] {
       const ScratchFolder folder;
-      const std::unique_ptr<Side> other = side_of(remedy, folder.path() / "images", limits, time);
+      const RunLimits own = limits_of(remedy, limits);
+      const std::unique_ptr<Side> other = side_of(remedy, folder.path() / "images", own, time);
+      const std::unique_ptr<Side> own_without = own_base(own, limits);
+      Side& unchanged = own_without ? *own_without : base;
       const TrainedSteps with = other->trained();
-      add_rounds(trial, base, *other, 1, time);
+      add_rounds(trial, unchanged, *other, 1, time);
       remedy.result = remedy.always_changes ? "changes the result" : compared_weights(without.weights, with.weights);
       if (without.peak && with.peak) remedy.bytes = *without.peak - *with.peak;
       if (remedy.has_same_weights() && !remedy.same_weights.empty()) remedy.result = remedy.same_weights;
-      if (remedy.packs) remedy.ended_by = reason_against([&] { add_rounds(trial, base, *other, rounds, time); });
+      if (remedy.packs) remedy.ended_by = reason_against([&] { add_rounds(trial, unchanged, *other, rounds, time); });
     });
   }
 
   // The rounds that give the ratio its interval. An error leaves the pairs that there are.
   void try_further(Trial& trial, Side& base, const RunLimits& limits, const TrialTime& time) const {
     if (trial.remedy->packs || !time.has(trial.expected)) return;
-    trial.remedy->ended_by =
-        reason_against([&] { add_rounds(trial, base, *side_of(*trial.remedy, {}, limits, time), rounds, time); });
+    trial.remedy->ended_by = reason_against([&] {
+      const RunLimits own = limits_of(*trial.remedy, limits);
+      const std::unique_ptr<Side> own_without = own_base(own, limits);
+      add_rounds(trial, own_without ? *own_without : base, *side_of(*trial.remedy, {}, own, time), rounds, time);
+    });
   }
 
   // Up to `most` rounds in all, until the change has lost, or no time is left.
@@ -323,12 +328,13 @@ class Trials {
       std::optional<MedianInterval> ratio;
       if (!time.has(expected)) return ratio;
       reason_against([&] {
-        const std::unique_ptr<Side> other = side(with, limits);
+        const RunLimits own = limits_of({.set = with}, limits);
+        const std::unique_ptr<Side> other = side(with, own);
         if (!compared_weights(weights, other->trained().weights).starts_with("same ")) return;
         // What is measured beside the unchanged training is the promise of the file: further rounds follow while the
         // gain is not known well.
         const std::int64_t most = without.empty() ? most_rounds : rounds;
-        const std::unique_ptr<Side> base = side(without, limits);
+        const std::unique_ptr<Side> base = side(without, own);
         std::vector<double> ratios;
         for (std::int64_t round = 0; round < most && time.left() > 0; ++round) {
           if (round >= rounds && !is_vague_gain(median_interval(ratios))) break;
@@ -346,6 +352,7 @@ class Trials {
   const ProfileOptions& options_;
   const Say say_;
   std::string path_;                      // StageOfTraining::path
+  bool functions_take_time_ = false;      // FitFacts::functions_at_validations
   std::optional<Variant> fit_;            // unless the training is a task
   std::optional<double> sample_seconds_;  // StageOfTraining::sample_seconds
 };
