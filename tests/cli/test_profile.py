@@ -659,8 +659,8 @@ end }
 
     def test_remedies(self):
         for remedy in self.once(self.of_remedies)["remedies"]:
-            self.assertEqual(sorted(remedy),
-                             ["bytes", "name", "pairs", "quality", "ratio", "reason", "result", "set", "tried"])
+            self.assertEqual(set(remedy), {"bytes", "ended_by", "name", "pairs", "quality", "ratio", "reason", "result",
+                                           "set", "tried"})
             self.assertEqual(remedy["tried"], remedy["reason"] is None, remedy)
             self.assertEqual(remedy["tried"], remedy["ratio"] is not None, remedy)
             self.assertEqual(remedy["tried"], remedy["pairs"] is not None, remedy)

@@ -15,6 +15,10 @@ namespace {
 
 constexpr std::int64_t few_fits = 8;  // of a stack where none of the sizes is known to save time
 
+bool calls(const FitPlan& plan, const char* callback) {
+  return plan.options.given("on") && plan.options.child("on").given(callback);
+}
+
 // FitFacts::decided_by_validations.
 std::string decided_by_validations(const FitPlan& plan, const StageOfTraining& stage) {
   const Options& fit = plan.options;
@@ -24,17 +28,19 @@ std::string decided_by_validations(const FitPlan& plan, const StageOfTraining& s
   if (stage.validations_decide) all.push_back("which trials go on");
   if (fit.given("schedule") && follows_validations(fit.registry(), fit.get("schedule")))
     all.push_back("when the rate falls");
-  if (fit.given("on") && fit.child("on").given("validate")) all.push_back("when on.validate is called");
+  if (calls(plan, "validate")) all.push_back("when on.validate is called");
   return listed(all, "and");
 }
 
-// FitFacts::validate_call. The time between steps belongs to on.validate where no other function is called there.
-std::optional<double> validate_call(const Profile& profile, const FitPlan& plan) {
+bool has_stop_function(const FitPlan& plan) {
+  return std::ranges::any_of(plan.options.elements("stop"),
+                             [](const Options::Element& element) { return element.function != nullptr; });
+}
+
+// Whether the functions take a notable part of the time.
+bool is_notable(const Rhythm& functions, const Profile& profile) {
   constexpr double notable = 0.15;  // as for the verdict `host`
-  if (!plan.options.given("on") || profile.steps.callbacks < notable * profile.wall()) return std::nullopt;
-  const Options on = plan.options.child("on");
-  if (!on.given("validate") || on.given("step") || on.given("epoch")) return std::nullopt;
-  return profile.steps.callbacks * static_cast<double>(plan.validate_every);
+  return functions.per_step() >= notable * profile.wall();
 }
 
 bool decodes_files(const Part& part) {
@@ -57,8 +63,18 @@ bool keeps_much(const FitPlan& plan, const MemoryPrediction* predicted) {
 
 }  // namespace
 
+bool calls_at_validations_alone(const FitPlan& plan) {
+  const bool has_any = calls(plan, "validate") || has_stop_function(plan);
+  return plan.data.val && plan.measures() && has_any && !calls(plan, "step") && !calls(plan, "epoch");
+}
+
+Rhythm functions_at_validations(const Profile& profile) {
+  return {.seconds = profile.steps.validation_functions, .every = profile.validation.every};
+}
+
 FitFacts facts_of(const Profile& profile, const FitPlan& plan, const StageOfTraining& stage, int threads) {
   const Options& fit = plan.options;
+  const Rhythm functions_at_checkpoints{.seconds = profile.steps.commit_functions, .every = profile.checkpoint.every};
   const std::int64_t stack = plan.step ? 1 : stack_size(plan, threads);
   return {.batch = plan.loader.batch,
           .accumulate = plan.accumulate,
@@ -67,8 +83,11 @@ FitFacts facts_of(const Profile& profile, const FitPlan& plan, const StageOfTrai
           .prefetch = plan.loader.prefetch,
           .validate_every = plan.validate_every,
           .decided_by_validations = decided_by_validations(plan, stage),
-          .validate_call = validate_call(profile, plan),
+          .functions_at_validations =
+              calls_at_validations_alone(plan) && is_notable(functions_at_validations(profile), profile),
           .checkpoint_every = profile.checkpoint.every.value_or(0),
+          .calls_at_checkpoints = calls(plan, "checkpoint"),
+          .functions_at_checkpoints = calls(plan, "checkpoint") && is_notable(functions_at_checkpoints, profile),
           .has_metrics = !plan.metrics.empty(),
           .has_transforms = !plan.data.train.transforms.empty(),
           .is_double = plan.precision.weights == at::kDouble,

@@ -96,7 +96,8 @@ std::string remedies_text(const TriedRemedies& remedies) {
     text += fmt::format("  {:<{}} {:<{}} ", one.name, names, some_words_of(one.set), words);
     if (one.has_ratio()) {
       const std::string few = one.has_interval() ? "" : fmt::format(" in {} pairs", one.pairs);
-      text += fmt::format("{}, {}{}\n", ratio_text(one.ratio, few), one.result, bytes_text(one.bytes));
+      text += fmt::format("{}, {}{}", ratio_text(one.ratio, few), one.result, bytes_text(one.bytes));
+      text += one.ended_by.empty() ? "\n" : "; no more pairs: " + one.ended_by + "\n";
     } else if (one.is_tried()) {
       text += one.result + "\n";
     } else {
@@ -106,7 +107,11 @@ std::string remedies_text(const TriedRemedies& remedies) {
   }
   const JoinedRemedies& together = remedies.joined;
   if (together.set.empty() || together.ratio.median == 0) return text;
-  return text + "  to apply: " + words_of(together.set) + " " + ratio_text(together.ratio) + "\n";
+  // The threads are those of the whole run. Whether further stages follow is known when the recipe has run.
+  const bool has_threads =
+      std::ranges::any_of(together.set, [](const std::string& one) { return threads_of(one).has_value(); });
+  return text + "  to apply: " + words_of(together.set) + " " + ratio_text(together.ratio) +
+         (has_threads ? "; later stages would have these threads, too" : "") + "\n";
 }
 
 Value remedies_value(const TriedRemedies& remedies) {
@@ -120,7 +125,8 @@ Value remedies_value(const TriedRemedies& remedies) {
                               {"bytes", one.bytes ? Value(*one.bytes) : Value()},
                               {"result", one.is_tried() ? Value(one.result) : Value()},
                               {"quality", one.quality ? quality_value(*one.quality) : Value()},
-                              {"reason", one.is_tried() ? Value() : Value(one.reason)}});
+                              {"reason", one.is_tried() ? Value() : Value(one.reason)},
+                              {"ended_by", one.ended_by.empty() ? Value() : Value(one.ended_by)}});
   }
   const JoinedRemedies& joined = remedies.joined;
   Value applied;

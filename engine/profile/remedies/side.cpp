@@ -5,10 +5,13 @@
 #include <ATen/ops/item.h>
 #include <ATen/ops/max.h>
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 #include <filesystem>
 #include <utility>
 
+#include "facts.h"
 #include "journal/checkpoint.h"
 #include "tensor/memory.h"
 #include "tensor/types.h"
@@ -63,8 +66,11 @@ class FitSide final : public Side {
   double speed() override {
     Profile profile = profile_of_variant(fit_, limits_.steps, say_, known_ ? &*known_ : nullptr);
     if (!known_ && !limits_.measures_all) known_ = profile.steps;
-    if (limits_.validate_call)
-      profile.steps.callbacks = *limits_.validate_call / static_cast<double>(fit_.plan.validate_every);
+    // A short run has few validations, or none, so that what follows them counts in proportion, too.
+    if (calls_at_validations_alone(fit_.plan)) {
+      if (limits_.validation_functions) profile.steps.validation_functions = *limits_.validation_functions;
+      profile.steps.callbacks = functions_at_validations(profile).per_step();
+    }
     return samples_per_second(fit_, profile);
   }
   TrainedSteps trained() override {
@@ -108,6 +114,15 @@ class TaskSide final : public Side {
   const StepLimits limits_;
 };
 
+// Whether the recipe's functions at validations may take another time with the change: a stack calls those of all its
+// fits, and functions may compute with the data, or with a model of other threads, precision or layers.
+bool may_touch_functions(const Remedy& remedy, const std::string& path) {
+  constexpr std::array others{"validate=", "checkpoint=", "loader.", "batch=", "accumulate="};
+  return remedy.stack > 0 || remedy.packs || std::ranges::any_of(remedy.set, [&](const std::string& change) {
+           return std::ranges::none_of(others, [&](const char* one) { return change.starts_with(path + one); });
+         });
+}
+
 bool same_bytes(const at::Tensor& a, const at::Tensor& b) {
   return a.sizes() == b.sizes() && a.scalar_type() == b.scalar_type() &&
          std::memcmp(a.contiguous().const_data_ptr(), b.contiguous().const_data_ptr(), a.nbytes()) == 0;
@@ -120,6 +135,14 @@ bool same_to_rounding(const at::Tensor& a, const at::Tensor& b) {
 }
 
 }  // namespace
+
+RunLimits limits_with(const Remedy& remedy, const std::string& path, RunLimits limits) {
+  if (!limits.validation_functions || !may_touch_functions(remedy, path)) return limits;
+  limits.validation_functions.reset();
+  limits.known.reset();
+  limits.measures_all = true;
+  return limits;
+}
 
 std::unique_ptr<Side> side_of_fit(Variant fit, Say say, const RunLimits& limits) {
   return std::make_unique<FitSide>(std::move(fit), std::move(say), limits);

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "core/registry.h"
+#include "profile/remedies.h"
 #include "steps/step_collector.h"
 #include "tensor/named_tensors.h"
 #include "variant.h"
@@ -43,9 +44,14 @@ struct RunLimits {
   // measures its own, or each run where `measures_all` is set.
   std::optional<StepFigures> known = {};
   bool measures_all = false;
-  // FitFacts::validate_call, which holds with all changes: short runs have few calls, or none.
-  std::optional<double> validate_call = {};
+  // Seconds of the recipe's functions at a validation, which hold with all changes that cannot touch the functions.
+  // Without them a side measures its own.
+  std::optional<double> validation_functions = {};
 };
+
+// The limits with and without a change of options below `path`. Where the change may touch functions whose seconds are
+// given, each run measures them.
+RunLimits limits_with(const Remedy& remedy, const std::string& path, RunLimits limits);
 
 std::unique_ptr<Side> side_of_fit(Variant fit, Say say, const RunLimits& limits);
 std::unique_ptr<Side> side_of_task(Options task, RunSettings settings, Say say, const RunLimits& limits);

@@ -176,7 +176,10 @@ class Suggestions {
   }
   void checkpoint() {
     add({.name = "checkpoints a tenth as often",
-         .set = {fmt::format("checkpoint=\"{:.0f} steps\"", std::max(10.0, 10 * facts_.checkpoint_every))}});
+         .set = {fmt::format("checkpoint=\"{:.0f} steps\"", std::max(10.0, 10 * facts_.checkpoint_every))},
+         .same_weights = facts_.calls_at_checkpoints
+                             ? "may change the result: fewer checkpoints decide when on.checkpoint is called"
+                             : ""});
   }
   // A change of a fit's options, or of a fit that is known: a task has neither.
   void add(Remedy one) {
@@ -220,7 +223,8 @@ std::vector<Remedy> remedies_for(Bottleneck verdict, const FitFacts& facts) {
                   "t:item() stands in functions of the recipe; run:log takes a tensor and reads it later"));
       break;
     case Bottleneck::host:
-      if (facts.validate_call) suggestions.validate();
+      if (facts.functions_at_validations) suggestions.validate();
+      if (facts.functions_at_checkpoints) suggestions.checkpoint();
       suggestions.batch(2);
       suggestions.accumulate();
       if (facts.has_transforms) {

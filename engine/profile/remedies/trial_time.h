@@ -21,7 +21,7 @@ class TrialTime {
   // A trial took `seconds`, and was expected to take `expected`.
   void took(double seconds, double expected) { paces_.push_back(seconds / expected); }
 
-  // The seconds with which all would have been tried, where trials were not for which `missing` seconds are expected.
+  // The seconds that try all changes. `missing`: the seconds that the untried ones are expected to take.
   // `longer`: the seconds that all trials may take beyond that, because short runs are longer under a longer limit.
   double enough(double missing, double longer) const {
     return enough_seconds({.seconds = options_.seconds,

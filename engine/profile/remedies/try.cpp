@@ -44,7 +44,8 @@ RunLimits run_limits(const Profile& profile, const StepVerdict& verdict, double 
   RunLimits limits{.steps = {.seconds = seconds, .precision = 0, .counted = 0}};
   const auto waits_for = [&](Bottleneck one) { return verdict.bottleneck == one || verdict.otherwise == one; };
   limits.measures_all = waits_for(Bottleneck::evaluation) || waits_for(Bottleneck::checkpoint);
-  const double apart = profile.validation.per_step() + profile.checkpoint.per_step();
+  const double apart =
+      profile.validation.per_step() + functions_at_validations(profile).per_step() + profile.checkpoint.per_step();
   if (!limits.measures_all && apart <= small_part * profile.wall()) limits.known = profile.steps;
   return limits;
 }
@@ -54,7 +55,8 @@ RunLimits run_limits(const Profile& profile, const StepVerdict& verdict, double 
 double expected_seconds(const Profile& profile, const RunLimits& limits, std::int64_t fits = 1) {
   constexpr double measured = 3;  // validations and checkpoints, in steps of their own
   const double begin = profile.steps.begin_seconds, checkpoint = static_cast<double>(fits) * profile.checkpoint.seconds;
-  const double apart = begin + measured * (static_cast<double>(fits) * profile.validation.seconds + checkpoint);
+  const double validation = profile.validation.seconds + functions_at_validations(profile).seconds;
+  const double apart = begin + measured * (static_cast<double>(fits) * validation + checkpoint);
   const double times = limits.measures_all ? runs_of_round : limits.known && fits == 1 ? 0 : 1;
   return runs_of_round * (begin + limits.steps.seconds) + times * apart + begin + compared_steps * profile.steps.mean +
          checkpoint;
@@ -89,8 +91,9 @@ class Trials {
     facts.loader_needs = stage.loader_needs;
     facts.is_synchronous = profile.is_synchronous;
     facts.cores = std::max(1, static_cast<int>(profile.cores) / stage.workers);
+    path_ = stage.path;
+    functions_take_time_ = facts.functions_at_validations;
     sample_seconds_ = stage.sample_seconds;
-    validate_call_ = facts.validate_call;
     std::vector<Remedy> remedies = remedies_for(verdict.bottleneck, facts);
     if (verdict.bottleneck == Bottleneck::contention)
       remedies = in_turn(remedies_for(verdict.otherwise, facts), std::move(remedies));
@@ -111,10 +114,10 @@ class Trials {
   // Each change has a first round before any has more of them, because a rough ratio of each says more than a precise
   // one of the first.
   void try_all(TriedRemedies& tried, const Profile& profile, RunLimits limits) {
-    limits.validate_call = validate_call_;
     TrialTime time(options_);
     std::vector<Trial> trials = begin(tried);
-    for (Trial& one : trials) one.expected = expected(*one.remedy, profile, limits);
+    if (functions_take_time_) limits.validation_functions = profile.steps.validation_functions;
+    for (Trial& one : trials) one.expected = expected(*one.remedy, profile, limits_of(*one.remedy, limits));
     // What takes a multiple of the time, and is no option that could be applied, has to wait.
     std::ranges::stable_partition(trials, [](const Trial& one) { return !one.remedy->set.empty(); });
     // The short runs are longer under a longer limit.
@@ -129,7 +132,8 @@ class Trials {
     const TrainedSteps without = base->trained();
     std::vector<Trial> missing, begun;
     for (Trial& one : trials) {
-      if (!time.has(begun.empty() ? 0 : one.expected)) {
+      // For the first one there was time before the unchanged training took some of it.
+      if (!time.has(&one == &trials.front() ? 0 : one.expected)) {
         missing.push_back(std::move(one));
         continue;
       }
@@ -221,6 +225,10 @@ class Trials {
     }
   }
 
+  RunLimits limits_of(const Remedy& remedy, const RunLimits& limits) const {
+    return limits_with(remedy, path_, limits);
+  }
+
   std::unique_ptr<Side> side(const std::vector<std::string>& changes, const RunLimits& limits) const {
     if (fit_) return side_of_fit(with_changes(changes, *fit_, with_set_), say_, limits);
     RunSettings settings = settings_;
@@ -263,35 +271,48 @@ class Trials {
     return remedy.stack > 0 ? group(remedy.stack, limits) : side(remedy.set, limits);
   }
 
+  // The training without a change whose runs have other limits with the change; null: they have the usual ones.
+  std::unique_ptr<Side> own_base(const RunLimits& own, const RunLimits& usual) const {
+    return own.validation_functions == usual.validation_functions ? nullptr : side({}, own);
+  }
+
   // The first round of a change, and the comparison of the weights. A packed file is made once, for all rounds.
   void try_first(Trial& trial, Side& base, const TrainedSteps& without, const RunLimits& limits,
                  const TrialTime& time) const {
     Remedy& remedy = *trial.remedy;
     remedy.reason = reason_against([&] {
       const ScratchFolder folder;
-      const std::unique_ptr<Side> other = side_of(remedy, folder.path() / "images", limits, time);
+      const RunLimits own = limits_of(remedy, limits);
+      const std::unique_ptr<Side> other = side_of(remedy, folder.path() / "images", own, time);
+      const std::unique_ptr<Side> own_without = own_base(own, limits);
+      Side& unchanged = own_without ? *own_without : base;
       const TrainedSteps with = other->trained();
-      add_rounds(trial, base, *other, remedy.packs ? rounds : 1, time);
+      add_rounds(trial, unchanged, *other, 1, time);
       remedy.result = remedy.always_changes ? "changes the result" : compared_weights(without.weights, with.weights);
       if (without.peak && with.peak) remedy.bytes = *without.peak - *with.peak;
       if (remedy.has_same_weights() && !remedy.same_weights.empty()) remedy.result = remedy.same_weights;
+      if (remedy.packs) remedy.ended_by = reason_against([&] { add_rounds(trial, unchanged, *other, rounds, time); });
     });
   }
 
-  // The rounds that give the ratio its interval.
+  // The rounds that give the ratio its interval. An error leaves the pairs that there are.
   void try_further(Trial& trial, Side& base, const RunLimits& limits, const TrialTime& time) const {
     if (trial.remedy->packs || !time.has(trial.expected)) return;
-    trial.remedy->reason =
-        reason_against([&] { add_rounds(trial, base, *side_of(*trial.remedy, {}, limits, time), rounds, time); });
+    trial.remedy->ended_by = reason_against([&] {
+      const RunLimits own = limits_of(*trial.remedy, limits);
+      const std::unique_ptr<Side> own_without = own_base(own, limits);
+      add_rounds(trial, own_without ? *own_without : base, *side_of(*trial.remedy, {}, own, time), rounds, time);
+    });
   }
 
   // Up to `most` rounds in all, until the change has lost, or no time is left.
   static void add_rounds(Trial& trial, Side& without, Side& with, std::int64_t most, const TrialTime& time) {
     while (std::ssize(trial.ratios) < pairs_of_round * most && !trial.has_lost() &&
-           (trial.ratios.empty() || time.left() > 0))
+           (trial.ratios.empty() || time.left() > 0)) {
       add_round(trial.ratios, without, with);
-    trial.remedy->ratio = median_interval(trial.ratios);
-    trial.remedy->pairs = std::ssize(trial.ratios);
+      trial.remedy->ratio = median_interval(trial.ratios);
+      trial.remedy->pairs = std::ssize(trial.ratios);
+    }
   }
 
   static void add_round(std::vector<double>& ratios, Side& without, Side& with) {
@@ -307,12 +328,13 @@ class Trials {
       std::optional<MedianInterval> ratio;
       if (!time.has(expected)) return ratio;
       reason_against([&] {
-        const std::unique_ptr<Side> other = side(with, limits);
+        const RunLimits own = limits_of({.set = with}, limits);
+        const std::unique_ptr<Side> other = side(with, own);
         if (!compared_weights(weights, other->trained().weights).starts_with("same ")) return;
         // What is measured beside the unchanged training is the promise of the file: further rounds follow while the
         // gain is not known well.
         const std::int64_t most = without.empty() ? most_rounds : rounds;
-        const std::unique_ptr<Side> base = side(without, limits);
+        const std::unique_ptr<Side> base = side(without, own);
         std::vector<double> ratios;
         for (std::int64_t round = 0; round < most && time.left() > 0; ++round) {
           if (round >= rounds && !is_vague_gain(median_interval(ratios))) break;
@@ -329,9 +351,10 @@ class Trials {
   const WithSet& with_set_;
   const ProfileOptions& options_;
   const Say say_;
+  std::string path_;                      // StageOfTraining::path
+  bool functions_take_time_ = false;      // FitFacts::functions_at_validations
   std::optional<Variant> fit_;            // unless the training is a task
   std::optional<double> sample_seconds_;  // StageOfTraining::sample_seconds
-  std::optional<double> validate_call_;   // FitFacts::validate_call
 };
 
 }  // namespace

@@ -152,6 +152,7 @@ StepFigures measure_fit(FitPlan& plan, const Measured& how, const StepLimits& li
   if (how.known) {
     figures.validation = how.known->validation;
     figures.validation_metrics = how.known->validation_metrics;
+    figures.validation_functions = how.known->validation_functions;
     figures.commit = how.known->commit;
     figures.commit_functions = how.known->commit_functions;
     return figures;
@@ -173,6 +174,7 @@ StepFigures measure_fit(FitPlan& plan, const Measured& how, const StepLimits& li
   if (figures.validation.count < enough_times) {
     figures.validation = more.validation;
     figures.validation_metrics = more.validation_metrics;
+    figures.validation_functions = more.validation_functions;
   }
   if (figures.commit.count < enough_times) {
     figures.commit = more.commit;

@@ -113,6 +113,8 @@ void StepCollector::open_step(Phase frame) {
     // The time between the steps belongs to the validation too: the loop writes rows, asks stop rules, keeps weights.
     validations_.seconds += between_;
     between_ = 0;
+    ++validation_functions_.count;
+    validation_functions_.seconds += callbacks_;
   }
   if (started_ == 0) started_ = last_;
   step_ = step_asking_ = step_waiting_ = {};
@@ -292,6 +294,7 @@ StepFigures StepCollector::figures() {
   };
   figures.validation = occasional(validations_);
   figures.validation_metrics = mean_of(validation_metrics_, validations_.count);
+  figures.validation_functions = mean_of(validation_functions_.seconds, validation_functions_.count);
   figures.commit = occasional(commits_);
   figures.commit_functions = mean_of(commit_functions_, commits_.count);
   figures.commits_timed = timed_commits_;

@@ -111,6 +111,7 @@ class StepCollector final : public TraceListener, public TaskStepListener {
   double unchecked_ = 0;          // seconds of steps since the interval was last computed
   Total validations_, commits_;
   double validation_metrics_ = 0;                       // seconds of all validations
+  Total validation_functions_;                          // after the validations that a step followed
   double commit_functions_ = 0;                         // seconds of all checkpoints
   std::int64_t commits_since_ = 0, timed_commits_ = 0;  // since the previous step; between timed steps
   bool thread_runs_ = false;  // whether thread_before_ has the figures from which the present ones count

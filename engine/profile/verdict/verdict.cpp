@@ -158,12 +158,12 @@ constexpr std::array<const char*, 3> words{"low", "medium", "high"};
 std::string input_evidence(const Measures& m) {
   if (!m.limiting_stage.empty()) return "The slowest stage of the input is " + m.limiting_stage + ".";
   if (!m.cores_busy) return "";
-  const CoreUse use = m.core_use.value_or(CoreUse());
-  const double all_busy = std::max(*m.cores_busy, use.run + use.others);
-  return fmt::format("The process kept {:.1f} of {:.0f} cores busy: {}.", *m.cores_busy, m.cores,
-                     *m.cores_busy > 0.9 * m.cores ? "batches cost more CPU time than the machine has"
-                     : all_busy > 0.9 * m.cores    ? "no core is left for more loader threads"
-                                                   : "cores are left for more loader threads");
+  const std::string kept = fmt::format("The process kept {:.1f} of {:.0f} cores busy", *m.cores_busy, m.cores);
+  if (*m.cores_busy > 0.9 * m.cores) return kept + ": batches cost more CPU time than the machine has.";
+  if (!m.core_use) return kept + ".";  // what other work had is unknown
+  const double all_busy = std::max(*m.cores_busy, m.core_use->run + m.core_use->others);
+  return kept + (all_busy > 0.9 * m.cores ? ": no core is left for more loader threads."
+                                          : ": cores are left for more loader threads.");
 }
 
 std::string host_evidence(const Measures& m) {

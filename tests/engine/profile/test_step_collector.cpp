@@ -98,6 +98,7 @@ TEST_CASE("what comes between steps is no part of them") {
   CHECK(figures.validation.count == 4);
   CHECK(figures.validation.seconds == Approx(10.375));  // three have the half second of the loop after them
   CHECK(figures.validation_metrics == Approx(2));       // of each
+  CHECK(figures.validation_functions == Approx(7));
   CHECK(figures.commit.count == 4);
   CHECK(figures.commit.seconds == Approx(11));
   CHECK(figures.commit_functions == Approx(3));

@@ -234,6 +234,10 @@ TEST_CASE("the evidence of an input names the slowest stage, or whether cores ar
   CHECK(says(judge(m), "cores are left for more loader threads"));
   m.core_use = cores(1.9, 0.1);  // with other engines of the run
   CHECK(says(judge(m), "no core is left for more loader threads"));
+  m.core_use = {};
+  CHECK(says(judge(m), "The process kept 1.0 of 2 cores busy."));
+  m.cores_busy = 2;
+  CHECK(says(judge(m), "busy: batches cost more CPU time than the machine has."));
   m.limiting_stage = "decoding";
   CHECK(says(judge(m), "The slowest stage of the input is decoding."));
 }

@@ -189,12 +189,17 @@ function price(quality) {
   return `; ${metric} ${number(changed)} instead of ${number(without)}: ${verdict}`;
 }
 
+function effect({tried, result, quality, reason, ended_by: error}) {
+  if (!tried) return `not tried: ${reason}`;
+  return result + (error ? `; no more pairs: ${error}` : '') + price(quality);
+}
+
 function remedies() {
   if (!data.remedies.length) return;
   const section = card('Remedies', {note: 'Speed with the change to the speed without, with a 95 % interval.'});
   const rows = data.remedies.map(
       one => [one.name, one.set.join(', '), one.ratio?.median ?? null, one.ratio?.low ?? null, one.ratio?.high ?? null,
-              one.bytes ?? null, one.tried ? one.result + price(one.quality) : `not tried: ${one.reason}`]);
+              one.bytes ?? null, effect(one)]);
   const {applied} = data;
   if (applied && !data.remedies.some(one => one.set.join() === applied.set.join()))
     rows.push(['together', applied.set.join(', '), ...['median', 'low', 'high'].map(x => applied.ratio[x]), null, '']);

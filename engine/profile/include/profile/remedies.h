@@ -25,9 +25,11 @@ struct FitFacts {
   // The decisions that hang on the validations, so that fewer may change the result: "which weights are kept"; empty:
   // there is none.
   std::string decided_by_validations = {};
-  // Seconds of a call of on.validate, where the calls take a notable part of the time.
-  std::optional<double> validate_call = {};
-  double checkpoint_every = 0;  // steps from one checkpoint to the next, by the rule of the fit
+  // Whether on.validate and functions in `stop` take a notable part of the time, and what they write (run:save).
+  bool functions_at_validations = false;
+  double checkpoint_every = 0;            // steps from one checkpoint to the next, by the rule of the fit
+  bool calls_at_checkpoints = false;      // whether the fit has on.checkpoint
+  bool functions_at_checkpoints = false;  // whether that function takes a notable part of the time
   bool has_metrics = false, has_transforms = false, is_double = false;
   bool drops_last = false;     // whether an epoch leaves out its last samples, which are others with another batch
   bool decodes_files = false;  // whether samples are read from files of images, again in each epoch
@@ -69,8 +71,10 @@ struct Remedy {
   // The changes as the command line takes them: "loader.threads=2" for --set, or "--threads 2"; empty: no option.
   std::vector<std::string> set = {};
   std::string reason = {};  // why the remedy was not tried; empty: it was tried
-  std::int64_t stack = 0;   // fits with seeds of their own that train in one group; 0: the fit trains by itself
-  bool packs = false;       // the images of the data are decoded once, into a packed file
+  // The error that ended the pairs of a remedy that was tried, so that they are too few to apply it; empty: none.
+  std::string ended_by = {};
+  std::int64_t stack = 0;  // fits with seeds of their own that train in one group; 0: the fit trains by itself
+  bool packs = false;      // the images of the data are decoded once, into a packed file
   // Whether the change makes another model, another number of samples in a step or numbers of another precision. Such a
   // change is one of the result even where the weights of a few steps do not show it.
   bool always_changes = false;

@@ -55,10 +55,11 @@ struct StepFigures {
   std::optional<double> drift;  // 0.1: the later half of the steps is slower than the earlier half by a tenth
 
   Occasional validation;
-  double validation_metrics = 0;   // seconds that a validation spends on its metrics
-  Occasional commit;               // checkpoints
-  double commit_functions = 0;     // seconds that a checkpoint spends in the recipe's on.checkpoint
-  std::int64_t commits_timed = 0;  // checkpoints between the timed steps
+  double validation_metrics = 0;    // seconds that a validation spends on its metrics
+  double validation_functions = 0;  // seconds of the recipe's functions from a validation to the next step
+  Occasional commit;                // checkpoints
+  double commit_functions = 0;      // seconds that a checkpoint spends in the recipe's on.checkpoint
+  std::int64_t commits_timed = 0;   // checkpoints between the timed steps
 
   ThreadFigures thread;
   std::int64_t counted = 0;  // steps whose operators were counted, after the timed ones
