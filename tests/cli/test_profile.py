@@ -764,6 +764,26 @@ end }
         self.end(measuring, 143)
         self.assertEqual(os.listdir(self.folder / "own"), [])
 
+    def test_what_was_left_is_removed_by_measurements_alone(self):
+        """Other commands that end badly do not look through the folder for temporary files."""
+        own = self.folder / "own"
+        own.mkdir()
+        self.recipe(more='  on = { step = function() print("it never returns") while true do end end },\n')
+        with unittest.mock.patch.dict(os.environ, TMPDIR=str(own)):
+            measuring = self.start("bench", "r.lua", "--threads", "1")
+            measuring.until_said("it never returns")
+            engine = measuring.engine()
+            measuring.kill()
+            measuring.until(lambda: not os.path.exists(f"/proc/{engine}"), "its engine had ended")
+            left = os.listdir(own)
+            self.assertEqual(len(left), 1)
+            self.write("bad.lua", 'error("oh")\n')
+            self.run_program("bad.lua", code=1)
+            self.assertEqual(os.listdir(own), left)
+            self.recipe(more='  on = { step = function() error("oh") end },\n')
+            self.run_program("bench", "r.lua", code=1)
+        self.assertEqual(os.listdir(own), [])
+
     def test_attached_to_a_run_that_trains(self):
         self.recipe(**{**SLOW, "epochs": "10000"})
         running = self.start("r.lua", "--threads", "1", "--quiet")
@@ -896,16 +916,31 @@ end }
         self.assert_said(told, "cannot look into the run folder ", "runs/r/001: Permission denied")
 
     def test_attached_to_a_run_whose_folder_goes(self):
+        """A folder that is there and cannot be entered, as by a link to itself, is not said to be gone."""
         self.recipe(**{**SLOW, "epochs": "10000"})
         running = self.start("r.lua", "--threads", "1", "--quiet")
-        run = self.run_folder()
+        run, elsewhere = self.run_folder(), self.folder / "elsewhere"
         running.until_rows(run, 1)
         for process in running.engines():
             os.kill(process, signal.SIGSTOP)
-        asking = self.start("profile", "--attach", run, "--seconds", "50")
-        asking.until(lambda: "snapshot.request" in os.listdir(run), "it asked")
-        run.rename(self.folder / "elsewhere")
-        self.assert_said(self.end(asking, 3), "--attach: the folder runs/r/001 is gone: it was removed or renamed")
+        link = self.folder / "link"
+        link.symlink_to("link")
+        for is_gone in (True, False):
+            asking = self.start("profile", "--attach", run, "--seconds", "50")
+            asking.until(lambda: "snapshot.request" in os.listdir(run), "it asked")
+            os.kill(asking.process.pid, signal.SIGSTOP)
+            run.rename(elsewhere)
+            if not is_gone:
+                link.rename(run)
+            os.kill(asking.process.pid, signal.SIGCONT)
+            if is_gone:
+                told = self.end(asking, 3)
+                self.assert_said(told, "--attach: the folder runs/r/001 is gone: it was removed or renamed")
+            else:
+                self.assert_said(self.end(asking, 2), "cannot look into the run folder ", "Too many levels")
+                run.unlink()
+            elsewhere.rename(run)
+            (run / "snapshot.request").unlink()
 
     def test_speed(self):
         self.recipe()
@@ -935,7 +970,8 @@ end }
         # A speed is not judged if other work had the cores meanwhile, other tests for example.
         self.assertNotEqual(slow["is_slower"], "not judged: other work had " in slow["text"], slow)
         self.assertFalse(against(0.001)["is_slower"])
-        taken = against(1000, cores={**speed["cores"], "busy": 0.4, "others": speed["cores"]["usable"] - 0.4})
+        taken = against(1000, cores={**speed["cores"], "busy": 0.4, "others": speed["cores"]["usable"] - 0.4,
+                                    "run_queue": 0.5})
         self.assertFalse(taken["is_slower"])
         self.assertIn(" cores then", taken["text"])
         other = against(1000, machine={**speed["machine"], "processor": "another"})
