@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import re
+import select
 import shutil
 import signal
 import tempfile
@@ -13,7 +14,7 @@ import unittest
 import unittest.mock
 
 from browser import BROWSER, NODE, shown_by_scripts, told_in_browser
-from program import SLOW, SLOW_INPUT, SLOW_TRANSFORM, SOURCE, CliTest, fit, small_sweep, tensors
+from program import LIMIT, SLOW, SLOW_INPUT, SLOW_TRANSFORM, SOURCE, CliTest, fit, small_sweep, tensors
 
 
 VERDICTS = {"input", "host", "compute", "bandwidth", "transfer", "synchronisation", "launch", "optimizer", "evaluation",
@@ -772,9 +773,10 @@ end }
         with unittest.mock.patch.dict(os.environ, TMPDIR=str(own)):
             measuring = self.start("bench", "r.lua", "--threads", "1")
             measuring.until_said("it never returns")
-            engine = measuring.engine()
+            engine = os.pidfd_open(measuring.engine())
+            self.addCleanup(os.close, engine)
             measuring.kill()
-            measuring.until(lambda: not os.path.exists(f"/proc/{engine}"), "its engine had ended")
+            select.select([engine], [], [], LIMIT)
             left = os.listdir(own)
             self.assertEqual(len(left), 1)
             self.write("bad.lua", 'error("oh")\n')
@@ -924,11 +926,12 @@ end }
         for process in running.engines():
             os.kill(process, signal.SIGSTOP)
         link = self.folder / "link"
-        link.symlink_to("link")
+        link.symlink_to(run)
         for is_gone in (True, False):
             asking = self.start("profile", "--attach", run, "--seconds", "50")
             asking.until(lambda: "snapshot.request" in os.listdir(run), "it asked")
             os.kill(asking.process.pid, signal.SIGSTOP)
+            os.waitid(os.P_PID, asking.process.pid, os.WSTOPPED)
             run.rename(elsewhere)
             if not is_gone:
                 link.rename(run)
