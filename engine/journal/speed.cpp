@@ -30,6 +30,23 @@ std::string said_by(const std::string& text, const std::string& command) {
 // Whether the recipe's own transforms take the larger part of the steps' wait for data.
 bool waits_for_recipe(const SpeedFigures& figures) { return figures.transform > figures.input / 2; }
 
+double share_of_training(double seconds, const SpeedFigures& figures) {
+  return seconds / (figures.input + figures.training);
+}
+
+// How long getting the data takes. Waiting for them and the recipe's own transforms are told apart, as the shares are.
+std::string input_text(const SpeedFigures& figures) {
+  const auto part = [&](double seconds) { return whole_percent(share_of_training(seconds, figures)); };
+  const std::string whole = " takes " + part(figures.input) + " of the training time";
+  if (waits_for_recipe(figures))
+    return "getting the data" + whole +
+           ", most of it in the recipe's own functions (data:transform), which run on the thread that trains";
+  constexpr double shown = 0.005;  // a smaller share is 0 %
+  if (!(share_of_training(figures.transform, figures) >= shown)) return "waiting for data" + whole;
+  return "getting the data" + whole + ": waiting for them " + part(figures.input - figures.transform) +
+         ", and the recipe's own functions (data:transform) " + part(figures.transform);
+}
+
 double share_without_core(const SpeedFigures& figures) {
   return figures.wall > 0 ? figures.without_core / figures.wall : std::nan("");
 }
@@ -121,17 +138,13 @@ bool SpeedFigures::add(const Value& sums) {
 std::vector<SpeedNote> speed_notes(const SpeedFigures& figures, const SpeedWords& words) {
   std::vector<SpeedNote> notes;
   if (figures.wall < first_look) return notes;
-  const double waiting = figures.input / (figures.input + figures.training), without = share_without_core(figures);
-  if (waiting > told_share) {
-    const std::string share = whole_percent(waiting) + " of the training time";
-    notes.push_back(
-        {SpeedNote::Cause::input,
-         waits_for_recipe(figures)
-             ? "getting the data takes " + share +
-                   ", most of it in the recipe's own functions (data:transform), which run on the thread that trains" +
-                   said_by("; what its steps wait for is said by: ", words.on_input)
-             : "waiting for data takes " + share + said_by("; what limits the input is said by: ", words.on_input)});
+  if (share_of_training(figures.input, figures) > told_share) {
+    notes.push_back({SpeedNote::Cause::input,
+                     input_text(figures) + said_by(waits_for_recipe(figures) ? "; what its steps wait for is said by: "
+                                                                             : "; what limits the input is said by: ",
+                                                   words.on_input)});
   }
+  const double without = share_without_core(figures);
   const bool others = figures.for_others > figures.for_own;
   const double known = figures.for_others + figures.for_own, reason = others ? figures.for_others : figures.for_own;
   if (known > 0 && without * reason / known > told_share) {

@@ -8,6 +8,7 @@
 #include "core/clock.h"
 #include "core/printable.h"
 #include "run/latest.h"
+#include "run/scratch_folder.h"
 #include "run/shell_word.h"
 
 namespace trainlab {
@@ -130,7 +131,8 @@ void Run::publish() {
 }
 
 int Run::fail(const Error& error) {
-  const Error cause = ended_ ? *ended_ : after_stages(error);
+  Error cause = ended_ ? *ended_ : after_stages(error);
+  if (folder_ && !request_.keeps_run()) cause = ScratchFolder::explained(std::move(cause), *folder_);
   log(cause.what());
   if (told_by_summary_ && request_.keeps_run()) {
     try {

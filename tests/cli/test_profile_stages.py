@@ -6,10 +6,12 @@ import signal
 import unittest
 import unittest.mock
 
-from program import CliTest, fit
+from program import CliTest, fit, small_disk
 
 # Says something at each validation, which takes a moment, so that a stage can be caught while it trains.
 SAYS = '  on = { validate = function() print("validated") for i = 1, 1000000 do end end },\n'
+# Waits at each validation for go_on(), so that a search does not end before its second process is there.
+WAITS = '  on = { validate = function() while not pcall(require, "go_on") do end end },\n'
 FAILS = '  on = { validate = function(run) if run.epoch == 2 then error("stop here") end end },\n'
 
 
@@ -24,11 +26,11 @@ def two_stages(**options):
             f'return {stage("g", batch="8", epochs="first.steps")}\n')
 
 
-def search(name, kind, last):
+def search(name, kind, last, more=SAYS):
     """A sweep or an ensemble of fits by two processes."""
     own = 'seeds = 2' if kind == "ensemble" else 'trials = 6, space = { lr = lab.space.log(1e-3, 1e-1) }'
     return (f'lab.{kind} {{ name = "{name}", metric = "val.loss", {own}, workers = 2, stack = false,\n'
-            f"  build = function(hp)\n{fit(more=SAYS, epochs=last)}end }}")
+            f"  build = function(hp)\n{fit(more=more, epochs=last)}end }}")
 
 
 class Stages(CliTest):
@@ -47,6 +49,10 @@ class Stages(CliTest):
     def assert_nothing_left(self):
         self.assertEqual(list(self.temporary.iterdir()), [])
         self.assertFalse((self.folder / "runs").exists())
+
+    def go_on(self):
+        """Lets what waits go on. The module is there as a whole at once."""
+        self.write("written.lua", "return true\n").rename(self.folder / "go_on.lua")
 
     def measure(self, name, *arguments, recipe="r.lua", code=0, seconds="0.5"):
         result = self.run_program("profile", recipe, "--stage", name, "--seconds", seconds, "--threads", "1", "--json",
@@ -119,13 +125,27 @@ class Stages(CliTest):
     def test_a_first_stage_that_is_killed(self):
         self.check_interrupted(is_killed=True)
 
+    def test_a_full_disk(self):
+        """The first stage says which disk is full, and how to take another one."""
+        self.write("r.lua", two_stages(model="nn.Sequential { nn.Linear(100000), nn.Linear(3) }"))
+        disk = small_disk(self, 1)
+        for rest in (0, 1 << 20):
+            (disk / "rest").write_bytes(b"x" * rest)
+            told = self.run_program("profile", "r.lua", "--stage", "g", "--threads", "1", code=3,
+                                    before=["env", f"TMPDIR={disk}"])
+            self.assert_said(told, f"cannot write {disk}/", "No space left on device",
+                             "hint: the environment variable TMPDIR names another folder")
+            self.assertEqual(os.listdir(disk), ["rest"])
+
     def test_a_search_by_several_processes(self):
         """The helpers of the first stage end before the second is measured, and a database keeps nothing of it."""
-        self.write("r.lua", f'lab.run({search("s", "sweep", "2")})\nreturn {search("e", "ensemble", "2")}\n')
+        self.write("r.lua",
+                   f'lab.run({search("s", "sweep", "2", WAITS)})\nreturn {search("e", "ensemble", "2")}\n')
         nowhere = unittest.mock.patch.dict(os.environ, TRAINLAB_STORAGE="postgresql://nobody@localhost:1/none")
         with nowhere:
             running = self.start("profile", "r.lua", "--stage", "e", "--seconds", "60")
         running.until(lambda: len(running.engines()) == 2, "a second process helped with the search")
+        self.go_on()
         running.until_said("measuring trial 0 of ensemble e")
         running.until(lambda: len(running.engines()) == 1, "the second process had ended")
         running.send(signal.SIGINT)
@@ -135,10 +155,11 @@ class Stages(CliTest):
     def test_two_recipes(self):
         """The second recipe has stages of its own before."""
         self.write("a.lua", two_stages())
-        self.write("b.lua", f'lab.run({search("s", "sweep", "1")})\nreturn {stage("g", batch="4")}\n')
+        self.write("b.lua", f'lab.run({search("s", "sweep", "1", WAITS)})\nreturn {stage("g", batch="4")}\n')
         running = self.start("profile", "a.lua", "b.lua", "--stage", "g", "--seconds", "1", "--json")
         running.until_said("stage s runs first")
         running.until(lambda: len(running.engines()) == 2, "a second process helped with the search of b.lua")
+        self.go_on()
         result = self.end(running, 0)
         self.assertEqual([result.json()[side]["samples"] for side in "ab"], [7.5, 4])  # 60 samples in steps of 8
         self.assert_said(result, "stage f runs first", "f had 12 steps", "stage s runs first", "measuring both")

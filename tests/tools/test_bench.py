@@ -3,6 +3,7 @@
 import contextlib
 import os
 import sys
+import tempfile
 import types
 import unittest
 from unittest import mock
@@ -12,6 +13,7 @@ import applied  # noqa: E402
 import bench  # noqa: E402
 import bottlenecks  # noqa: E402
 import ledger  # noqa: E402
+import programs  # noqa: E402
 import verdicts  # noqa: E402
 
 
@@ -19,6 +21,15 @@ import verdicts  # noqa: E402
 def plain_stage(options, case, model, size):
     """A stage beside which nothing runs and is made."""
     yield bottlenecks.arguments(options, case, model, size=size)
+
+
+class Programs(unittest.TestCase):
+    def test_a_program_that_is_not_built(self):
+        with tempfile.TemporaryDirectory() as build, mock.patch.object(programs, "BUILD", build):
+            with self.assertRaises(SystemExit) as ended:
+                programs.bench_program("bench_ops")
+            self.assertIn(f"there is no {build}/bench/bench_ops; to build it: ninja -C ", ended.exception.code)
+            self.assertTrue(ended.exception.code.endswith(" benchmarks"))
 
 
 class Verdicts(unittest.TestCase):

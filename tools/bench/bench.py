@@ -25,7 +25,7 @@ import offload
 import precision
 import studies
 import verdicts
-from programs import (BUILD, HERE, ROOT, TRAINLAB, engine_memory, fit_summary, peer_result, run, seconds_until,
+from programs import (HERE, ROOT, TRAINLAB, bench_program, engine_memory, fit_summary, peer_result, run, seconds_until,
                       step_microseconds, wall)
 
 
@@ -126,7 +126,7 @@ class Bench:
         return None
 
     def operators(self):
-        result = json.loads(run([os.path.join(BUILD, "bench", "bench_ops")]))
+        result = json.loads(run([bench_program("bench_ops")]))
         for name, one in result.items():
             self.row(
                 f"lab.ops on 8 × 8: {name}",
@@ -137,12 +137,12 @@ class Bench:
             )
 
     def overhead(self):
-        result = json.loads(run([os.path.join(BUILD, "bench", "bench_overhead"), self.data]))
+        result = json.loads(run([bench_program("bench_overhead"), self.data]))
         self.row("trainer over a bare ATen loop, MLP 784-128-10, batch 64", f"{result['trainer_us']:.0f} µs a step",
                  f"bare {result['bare_us']:.0f} µs", f"{100 * (result['ratio'] - 1):+.1f} %", "≤ 3 %")
 
     def averaging(self):
-        result = json.loads(run([os.path.join(BUILD, "bench", "bench_averaging")]))
+        result = json.loads(run([bench_program("bench_averaging")]))
         for name, what in (("ema", "moving average of the weights"), ("clip", "clipping by norm")):
             self.row(
                 f"{what} over its bare arithmetic, {result['values']} values",
@@ -153,7 +153,7 @@ class Bench:
             )
 
     def loader(self):
-        ours = json.loads(run([os.path.join(BUILD, "bench", "bench_loader"), self.data]))["us_per_batch"]
+        ours = json.loads(run([bench_program("bench_loader"), self.data]))["us_per_batch"]
         peer = peer_result("loader", self.data)["us_per_batch"]
         best = min(peer.values())
         self.row(
@@ -172,7 +172,7 @@ class Bench:
         with tempfile.TemporaryDirectory() as folder:
             for _ in range(3):
                 result = json.loads(
-                    run([os.path.join(BUILD, "bench", "bench_images"), archive, "2", os.path.join(folder, "pack")])
+                    run([bench_program("bench_images"), archive, "2", os.path.join(folder, "pack")])
                 )
                 ours.append(result["decode_us"])
                 packed.append(result["packed_us"])
@@ -270,7 +270,7 @@ class Bench:
 
     def memory(self):
         """Growth of the engine's resident memory between the 5th and the 50th epoch; the option `memory`."""
-        result = json.loads(run([os.path.join(BUILD, "bench", "bench_memory")]))
+        result = json.loads(run([bench_program("bench_memory")]))
         self.row(
             "resident memory, epoch 50 over epoch 5",
             f"{result['late_mb']:.1f} MB",
@@ -278,7 +278,7 @@ class Bench:
             f"{100 * (result['late_mb'] / result['early_mb'] - 1):+.2f} %",
             "flat",
         )
-        for line in run([os.path.join(BUILD, "bench", "bench_recompute"), str(os.cpu_count())]).splitlines():
+        for line in run([bench_program("bench_recompute"), str(os.cpu_count())]).splitlines():
             one = json.loads(line)
             if one["way"] == "plain":
                 plain = one

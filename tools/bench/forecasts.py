@@ -14,7 +14,7 @@ import os
 import subprocess
 import tempfile
 
-from programs import BUILD, HERE, TRAINLAB
+from programs import HERE, TRAINLAB, bench_program
 
 
 def main():
@@ -25,6 +25,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1, help="of the points")
     parser.add_argument("--folder", help="a folder with stored runs, or for them")
     options = parser.parse_args()
+    forecast = bench_program("bench_forecast")  # asked before all the training
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.folder or temporary
         for number in range(1, options.runs + 1):
@@ -35,7 +36,7 @@ def main():
                             "--epochs", str(options.epochs), "--draw", str(options.seed), "--seed", str(number),
                             "--workers", "1", "--quiet", "--json", "--out", run],
                            check=True, stdout=subprocess.DEVNULL)
-        subprocess.run([os.path.join(BUILD, "bench", "bench_forecast"), folder], check=True)
+        subprocess.run([forecast, folder], check=True)
 
 
 if __name__ == "__main__":

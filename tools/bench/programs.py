@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import statistics
 import subprocess
 import sys
@@ -12,6 +13,14 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 BUILD = os.environ.get("TRAINLAB_BUILD", os.path.join(ROOT, "build", "release"))
 TRAINLAB = os.path.join(BUILD, "bin", "trainlab")
+
+
+def bench_program(name):
+    """The path of a program of bench/, which is to be built before."""
+    path = os.path.join(BUILD, "bench", name)
+    if not os.path.exists(path):
+        sys.exit(f"there is no {path}; to build it: ninja -C {shlex.quote(os.path.relpath(BUILD))} benchmarks")
+    return path
 
 
 def run(command, **more):

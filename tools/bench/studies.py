@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 
-from programs import BUILD, HERE, ROOT, TRAINLAB, engine_memory, peer_command, peer_result, run, wall
+from programs import BUILD, HERE, ROOT, TRAINLAB, bench_program, engine_memory, peer_command, peer_result, run, wall
 
 
 def ask_tell(program, recipe, row, folder):
@@ -55,7 +55,7 @@ def ask_and_tell(add_row, rounds):
     with tempfile.TemporaryDirectory() as folder:
 
         def ours(*rows):
-            return json.loads(run([os.path.join(BUILD, "bench", "bench_study"), *rows], cwd=folder))
+            return json.loads(run([bench_program("bench_study"), *rows], cwd=folder))
 
         def peer(name, row):
             return peer_result("study", name, row, cwd=folder)["seconds"]
@@ -113,7 +113,7 @@ def ask_and_tell(add_row, rounds):
 def quality(add_row):
     """The best value that samplers find, against Optuna's as peers/quality.json has them."""
     peer = json.load(open(os.path.join(HERE, "peers", "quality.json")))
-    program = os.path.join(BUILD, "bench", "bench_quality")
+    program = bench_program("bench_quality")
     for name, values in json.loads(run([program, "probe"])).items():
         if any(abs(a - b) > 1e-9 * max(1, abs(b)) for a, b in zip(values, peer["functions"][name]["probe"])):
             sys.exit(

@@ -14,7 +14,7 @@ Flag stage_flag() {
           .type = text_type("NAME"),
           .help =
               "the stage to measure (default: the first that the recipe runs). The stages before it run whole first,\n"
-              "in a folder that is removed; their time comes on top"};
+              "in a folder for temporary files (TMPDIR) that is removed; their time comes on top"};
 }
 
 Flag seconds_flag(const std::string& what, const std::string& otherwise) {

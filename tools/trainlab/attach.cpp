@@ -124,7 +124,7 @@ std::optional<Value> await_answer(const Asking& asking, const fs::path& run, con
     // Asked before the answer, which may be the stage's last words.
     const bool trains = holder(run) && !is_finished(read_summary(stage.folder)), is_asked = asking.is_there();
     if (Value answer = read_json(asking.answer_path()); !answer.is_nil()) return answer;
-    if (std::error_code failed; !fs::exists(stage.folder, failed))
+    if (!is_there(stage.folder, stage.folder))
       throw run_error("--attach: the folder " + shown_path(stage.folder) + " is gone: it was removed or renamed");
     if (!trains) {
       throw run_error("--attach: the " + stage.kind + " \"" + stage.name + "\" has ended before it answered");

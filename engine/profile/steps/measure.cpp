@@ -36,10 +36,8 @@ template <class Work>
 auto in_folder(const ScratchFolder& folder, const Work& work) {
   try {
     return work();
-  } catch (Error& error) {
-    if (error.kind() == ErrorKind::run && error.message().find(folder.path().string()) != std::string::npos)
-      error.hint(ScratchFolder::hint);
-    throw;
+  } catch (const Error& error) {
+    throw ScratchFolder::explained(error, folder.path());
   }
 }
 

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "profile/profile.h"
+#include "taken_cores.h"
 
 namespace trainlab {
 
@@ -18,10 +19,10 @@ std::optional<double> run_queue(const ThreadFigures& thread) {
 }
 
 // The use of the cores, where the time is long enough. The kernel counts in ticks of 10 ms, so that the seconds of each
-// piece of time are wrong by about a tick, and those of n pieces by about √n ticks: here by a fifth of a core at most.
+// piece of time are wrong by about a tick, and those of n pieces by about √n ticks.
 std::optional<CoreUse> known_core_use(const ThreadFigures& thread) {
-  constexpr double tick = 0.01, largest_error = 0.2;
-  if (!thread.cores || tick * std::sqrt(static_cast<double>(thread.pieces)) > largest_error * thread.seconds)
+  constexpr double tick = 0.01;
+  if (!thread.cores || tick * std::sqrt(static_cast<double>(thread.pieces)) > largest_core_error * thread.seconds)
     return std::nullopt;
   return core_use(*thread.cores, thread.seconds);
 }

@@ -7,6 +7,7 @@
 #include <array>
 
 #include "core/words.h"
+#include "taken_cores.h"
 
 namespace trainlab {
 
@@ -43,8 +44,8 @@ constexpr std::array<Rule, 9> rules{{
 
 constexpr std::int64_t least_steps = 3;
 // Shares of the time that the training thread waits for a core. From `contended` on because of other work, the other
-// figures describe a machine that does other work. A wait below `quiet` is usual on a quiet machine.
-constexpr double contended = 0.20, quiet = 0.05;
+// figures describe a machine that does other work. A wait below quiet_wait needs no explanation.
+constexpr double contended = 0.20;
 constexpr double most = 0.5;   // share of a step from which the passes are the verdict if nothing else is large
 constexpr double clear = 0.7;  // share of the passes' operators from which what limits them is known
 
@@ -141,8 +142,8 @@ int trust(const Measures& m, std::vector<std::string>& reasons) {
     const bool is_shared = m.core_use && m.core_use->others >= contended * m.core_use->usable;
     doubt(is_shared ? 0 : 1, "How long the training thread waited for a core is unknown on this system" +
                                  (is_shared ? "; " + others_text(m) : "") + ".");
-  } else if (*m.run_queue >= quiet) {
-    doubt(*m.run_queue >= 2 * quiet ? 0 : 1, wait_evidence(m));
+  } else if (*m.run_queue >= quiet_wait) {
+    doubt(*m.run_queue >= 2 * quiet_wait ? 0 : 1, wait_evidence(m));
   }
   if (m.is_awaited) {
     doubt(1, "The device works by itself: the phases are of steps in which the host waited for it after each phase.");
@@ -227,7 +228,7 @@ StepVerdict by_shares(const Measures& m) {
   }
   for (std::string& other : other_parts(m, verdict.bottleneck)) verdict.evidence.push_back(std::move(other));
   const std::optional<WaitReasons> reasons = wait_reasons(m);
-  verdict.own_threads_compete = reasons && *m.run_queue >= quiet && !reasons->is_for_others();
+  verdict.own_threads_compete = reasons && *m.run_queue >= quiet_wait && !reasons->is_for_others();
   verdict.otherwise = verdict.bottleneck;
   verdict.confidence = words[static_cast<std::size_t>(trusted)];
   verdict.evidence.insert(verdict.evidence.end(), doubts.begin(), doubts.end());

@@ -74,19 +74,24 @@ Value read_json(const fs::path& path) {
   }
 }
 
-fs::path find_run(const fs::path& folder) {
+bool is_there(const fs::path& path, const fs::path& folder) {
   std::error_code failed;
+  const bool is = fs::exists(path, failed);
+  if (!failed) return is;
+  Error error = usage_error("cannot look into the run folder " + folder.string() + ": " + failed.message());
+  if (failed == std::errc::permission_denied)
+    error.hint("only who may read a run's folder, and enter the folders above, can ask for the run");
+  throw error;
+}
+
+fs::path find_run(const fs::path& folder) {
   fs::path path = with_latest(fs::absolute(folder).lexically_normal());
   if (!path.has_filename()) path = path.parent_path();  // "RUN/"
   if (const fs::path stage = stage_of_trial(path); !stage.empty()) path = stage;
-  if (fs::exists(manifest_path(path), failed)) return path;
-  if (failed) {
-    throw usage_error("cannot look into the run folder " + path.string() + ": " + failed.message())
-        .hint("only who may read a run's folder, and enter the folders above, can ask for the run");
-  }
+  if (is_there(manifest_path(path), path)) return path;
   const fs::path run = path.parent_path().parent_path();
-  if (path.parent_path().filename() == "stages" && fs::exists(manifest_path(run), failed)) return run;
-  if (!fs::exists(path, failed)) {
+  if (path.parent_path().filename() == "stages" && is_there(manifest_path(run), run)) return run;
+  if (!is_there(path, path)) {
     throw usage_error("there is no folder " + path.string()).hint("`trainlab list` shows the runs below this folder");
   }
   throw usage_error(path.string() + " is not a run folder: it has no manifest.toml")

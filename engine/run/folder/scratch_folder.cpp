@@ -9,7 +9,6 @@
 #include <string>
 #include <system_error>
 
-#include "core/error.h"
 #include "core/temporaries.h"
 
 namespace trainlab {
@@ -32,6 +31,8 @@ bool is_like(const std::string& name, const std::string& own) {
   return dash != std::string::npos && are_digits(process.substr(0, dash)) && are_digits(process.substr(dash + 1));
 }
 
+constexpr const char* hint = "the environment variable TMPDIR names another folder for temporary files";
+
 fs::path next_name(const fs::path& parent) { return next_temporary(parent / "trainlab-profile"); }
 
 }  // namespace
@@ -40,8 +41,8 @@ void ScratchFolder::remove_abandoned() {
   std::error_code ignored;
   const fs::path parent = fs::temp_directory_path(ignored);
   const std::string own = next_name(parent).filename().string();
-  for (const fs::directory_entry& entry : fs::directory_iterator(parent, ignored)) {
-    const fs::path& path = entry.path();
+  for (fs::directory_iterator entry(parent, ignored), end; entry != end; entry.increment(ignored)) {
+    const fs::path& path = entry->path();
     struct stat status {};
     if (!is_like(path.filename().string(), own) || !is_abandoned_temporary(path)) continue;
     if (::lstat(path.c_str(), &status) != 0 || !S_ISDIR(status.st_mode) || status.st_uid != ::geteuid()) continue;
@@ -61,6 +62,11 @@ ScratchFolder::ScratchFolder() {
   const char* given = ::getenv("TMPDIR");
   const std::string where = !parent.empty() ? parent.string() : given ? given : "/tmp";
   throw run_error("cannot make a folder for temporary files in " + where + ": " + failed.message()).hint(hint);
+}
+
+Error ScratchFolder::explained(Error error, const fs::path& folder) {
+  if (error.kind() == ErrorKind::run && error.message().find(folder.string()) != std::string::npos) error.hint(hint);
+  return error;
 }
 
 ScratchFolder::~ScratchFolder() {

@@ -5,7 +5,9 @@
 #include <cerrno>
 #include <chrono>
 #include <system_error>
+#include <thread>
 
+#include "core/clock.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/host.h"
@@ -74,14 +76,16 @@ Error is_measured_already() {
   return run_error("--attach: another process measures this run at present").hint("try again in a moment");
 }
 
-// While an object lives, its process alone asks.
+// While an object lives, its process alone writes a request or removes one.
 class Alone {
  public:
-  explicit Alone(const fs::path& stage) : path_(stage / "snapshot.asking") {
-    std::error_code ignored;
-    if (age(path_) > longest_asking) fs::remove(path_, ignored);  // a process was killed while it asked
-    // Where nothing can be made, the request cannot be written either, and then says why.
-    if (file_calls().make_directory(path_) != 0 && errno == EEXIST) throw is_measured_already();
+  // Raises Error{run} where another process has been doing so for `patience` seconds.
+  Alone(const fs::path& stage, double patience) : path_(stage / "snapshot.asking") {
+    const double begun = steady_seconds();
+    while (!is_made()) {
+      if (steady_seconds() - begun >= patience) throw is_measured_already();
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
   }
   ~Alone() {
     std::error_code ignored;
@@ -90,13 +94,20 @@ class Alone {
   Alone(const Alone&) = delete;
 
  private:
+  bool is_made() const {
+    std::error_code ignored;
+    if (age(path_) > longest_asking) fs::remove(path_, ignored);  // a process was killed while it asked
+    // Where nothing can be made, the request cannot be written either, and then says why.
+    return file_calls().make_directory(path_) == 0 || errno != EEXIST;
+  }
+
   const fs::path path_;
 };
 
 }  // namespace
 
 void ask_for_snapshot(const fs::path& stage, const SnapshotRequest& request) {
-  const Alone alone(stage);
+  const Alone alone(stage, 0);
   const std::optional<SnapshotRequest> other = snapshot_request(stage);
   if (other && age(snapshot_request_path(stage)) <= longest_wait(other->seconds)) throw is_measured_already();
   const Value value = Value::Map{
@@ -140,7 +151,9 @@ void give_back_snapshot_request(const fs::path& stage, const std::string& id) no
 
 namespace {
 
+// Another process may replace the request of one that is there no more: not between the look and the removal.
 void remove_request(const fs::path& stage, const std::string& id) {
+  const Alone alone(stage, longest_asking + 1);
   if (const auto present = stored_request(stage); present && present->request.id == id)
     remove_file(snapshot_request_path(stage));
 }

@@ -94,10 +94,11 @@ class Watch {
     ending_.note = note_.read();
     // All is done, and helpers have nothing left to do; or they save what they have under way.
     const bool well = ending_.status.si_code == CLD_EXITED && ending_.status.si_status == 0;
-    if (!well) ScratchFolder::remove_abandoned();  // the engine may have been killed while it measured
     end_spares();
     for (const Helper& helper : helpers_) ::kill(well ? -helper.pid : helper.pid, well ? SIGKILL : SIGTERM);
     while (!helpers_.empty()) watch();
+    if (ending_.status.si_code != CLD_EXITED)
+      ScratchFolder::remove_abandoned();  // perhaps it was killed in a measurement
     if (held_ && scratch_.empty()) ending_.folder = held_->path();
     return outcome(ending_);
   }
@@ -340,7 +341,8 @@ class Watch {
         throw finished(run, request_.recipe);
       }
     } catch (const Error& error) {
-      channel_->send(Value::Map{{"type", "refused"}, {"error", error_value(error)}});
+      const Error told = scratch_.empty() ? error : ScratchFolder::explained(error, scratch_.back().path());
+      channel_->send(Value::Map{{"type", "refused"}, {"error", error_value(told)}});
       return;
     }
     channel_->send(Value::Map{{"type", "opened"}, {"folder", held_->path().string()}, {"existed", held_->existed()}});

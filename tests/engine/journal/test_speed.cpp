@@ -158,6 +158,9 @@ TEST_CASE("the recipe's own transforms are told where they are most of what step
         "(data:transform), which run on the thread that trains; what its steps wait for is said by: trainlab profile "
         "r.lua");
   CHECK(note_for(0.1) ==
+        "note: getting the data takes 50 % of the training time: waiting for them 40 %, and the recipe's own functions "
+        "(data:transform) 10 %; what limits the input is said by: trainlab profile r.lua");
+  CHECK(note_for(0) ==
         "note: waiting for data takes 50 % of the training time; what limits the input is said by: trainlab profile "
         "r.lua");
 }

@@ -150,7 +150,7 @@ TEST_CASE("two fits are measured in turns: pairs, parts of a step, layers by the
   CHECK(std::ranges::any_of(stages.layers, [](const PartBeside& row) { return row.name.ends_with(".Linear"); }));
 }
 
-TEST_CASE("two stages whose measurement is stopped have what is known by then, if that are enough pairs") {
+TEST_CASE("two stages whose measurement is stopped have what is known by then, if there are enough pairs") {
   const RunSettings settings = cpu_settings();
   const Options fit = parse_options(digits_fit(R"(, "steps": 1000000)"));  // so long that each short run is one of it
   const auto stopped_in = [&](int run) {  // a run of A: the first is before the pairs, and each pair has another one

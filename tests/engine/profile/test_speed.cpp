@@ -92,9 +92,22 @@ TEST_CASE("a speed that was measured while other work had the cores is not judge
                                                            "is faster\n"));
   CHECK(compared(beside(1, 0.8), speed(100, 0.01)).is_slower);     // a core was free
   CHECK(compared(beside(1.9, 0.05), speed(100, 0.01)).is_slower);  // what is usual on a quiet machine
+  CHECK(compared(beside(1.8, 0.2), speed(100, 0.01)).is_slower);   // some ticks of a short measurement
   Value unknown = speed(10, 0.01);
   unknown.set("cores", Value::Map{{"busy", 2.0}, {"others", Value()}, {"usable", 2}});
   CHECK(compared(unknown, speed(100, 0.01)).is_slower);
+}
+
+TEST_CASE("a stage of one thread beside another job loses no core, and is judged") {
+  const auto waiting = [](double run_queue) {
+    Value one = speed(10, 0.01);
+    one.set("cores", Value::Map{{"busy", 1.0}, {"others", 1.0}, {"usable", 2}, {"run_queue", run_queue}});
+    return one;
+  };
+  CHECK(compared(waiting(0.01), speed(100, 0.01)).is_slower);
+  CHECK_THAT(speed_text(waiting(0.01)), !Catch::Contains("other work"));
+  CHECK_FALSE(compared(waiting(0.3), speed(100, 0.01)).is_slower);
+  CHECK_THAT(speed_text(waiting(0.3)), Catch::Contains("other work had 1.0 of 2 cores meanwhile"));
 }
 
 TEST_CASE("what is no speed, or of another stage, is refused") {

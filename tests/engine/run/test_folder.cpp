@@ -213,6 +213,13 @@ TEST_CASE("a run is found by its folder and by that of a stage") {
   CHECK(find_run(base / "run/stages/search/") == base / "run");
   CHECK_THROWS_WITH(find_run(base), Catch::Contains("not a run folder"));
   CHECK_THROWS_WITH(find_run(base / "none"), Catch::Contains("no folder"));
+  // A hint on permissions helps where permissions are missing, and nowhere else.
+  fs::create_symlink("loop", base / "loop");
+  for (const std::string& name : {std::string(300, 'A'), std::string("loop")}) {
+    INFO(name);
+    const auto find = [&] { find_run(base / name); };
+    CHECK_THROWS_WITH(find(), Catch::StartsWith("cannot look into the run folder ") && !Catch::Contains("hint"));
+  }
 }
 
 TEST_CASE("the hint of a damaged file names the run in which the file lies") {

@@ -76,6 +76,17 @@ void make_old(const fs::path& path, int seconds) {
   fs::last_write_time(path, fs::last_write_time(path) - std::chrono::seconds(seconds));
 }
 
+// A process of this machine that is there no more.
+std::string gone_process() {
+  const std::string own = this_process();
+  return own.substr(0, own.rfind(':') + 1) + "2147483647";  // above all numbers of processes
+}
+
+void write_request(const fs::path& stage, const std::string& asker) {
+  write_atomic(snapshot_request_path(stage),
+               to_json(Value::Map{{"id", "a1"}, {"seconds", 5.0}, {"trace", false}, {"asker", asker}}));
+}
+
 }  // namespace
 
 TEST_CASE("of two processes that ask at once the second is refused") {
@@ -116,27 +127,68 @@ TEST_CASE("a process that was killed while it asked or waited blocks no other fo
 TEST_CASE("the request of a process that this machine knows to be gone is none, and is replaced at once") {
   const TemporaryFolder temporary;
   const fs::path& stage = temporary.path();
-  const std::string own = this_process();
-  const std::string gone = own.substr(0, own.rfind(':') + 1) + "2147483647";  // above all numbers of processes
-  const auto left_by = [&](const std::string& asker) {
-    write_atomic(snapshot_request_path(stage),
-                 to_json(Value::Map{{"id", "a1"}, {"seconds", 5.0}, {"trace", false}, {"asker", asker}}));
-  };
-  for (const std::string& asker : {own, std::string("elsewhere/1:2147483647")}) {
+  for (const std::string& asker : {this_process(), std::string("elsewhere/1:2147483647")}) {
     INFO(asker);
-    left_by(asker);
+    write_request(stage, asker);
     CHECK(snapshot_request(stage));
     CHECK_THROWS_WITH(ask_for_snapshot(stage, {.id = "b2"}), Catch::Contains("another process measures this run"));
   }
-  left_by(gone);
+  write_request(stage, gone_process());
   CHECK_FALSE(snapshot_request(stage));
   ask_for_snapshot(stage, {.id = "b2"});
   REQUIRE(snapshot_request(stage));
   CHECK(snapshot_request(stage)->id == "b2");
   withdraw_snapshot_request(stage, "b2");
 
-  left_by(gone);
+  write_request(stage, gone_process());
   withdraw_snapshot_request(stage, "a1");  // by the process that trains, which finds nobody waiting
+  CHECK(fs::is_empty(stage));
+}
+
+namespace {
+
+// When the request is removed, another process asks.
+class AsksAtRemoval final : public FileCalls {
+ public:
+  int remove(const fs::path& path) override {
+    if (path.filename() == "snapshot.request") {
+      try {
+        ask_for_snapshot(path.parent_path(), {.id = "b2"});
+        got_through_ = true;
+      } catch (const Error& error) {
+        refusal_ = error.headline();
+      }
+    }
+    return FileCalls::remove(path);
+  }
+  bool got_through() const { return got_through_; }
+  const std::string& refusal() const { return refusal_; }
+
+ private:
+  bool got_through_ = false;
+  std::string refusal_;
+};
+
+}  // namespace
+
+TEST_CASE("the request of a process that asks while another's is removed is never removed with it") {
+  const TemporaryFolder temporary;
+  const fs::path& stage = temporary.path();
+  write_request(stage, gone_process());
+  AsksAtRemoval calls;
+  {
+    const ScopedFileCalls scoped(calls);
+    withdraw_snapshot_request(stage, "a1");
+  }
+  CHECK_FALSE(calls.got_through());
+  CHECK(calls.refusal() == "--attach: another process measures this run at present");
+  CHECK(fs::is_empty(stage));
+
+  // A process that was killed while it asked holds nobody up.
+  write_request(stage, gone_process());
+  fs::create_directory(stage / "snapshot.asking");
+  make_old(stage / "snapshot.asking", 20);
+  withdraw_snapshot_request(stage, "a1");
   CHECK(fs::is_empty(stage));
 }
 

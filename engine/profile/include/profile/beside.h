@@ -66,7 +66,7 @@ struct StagesBeside {
 
 // Runs both stages for about `options.seconds` together, and for as long again for validations, checkpoints and
 // layers. Raises the errors of the stages, with the recipe's name, and Error{usage} where a step is too long for the
-// seconds. Asked to stop, it gives what it has measured where that are pairs enough for an interval, and raises
+// seconds. Asked to stop, it gives what it has measured where there are enough pairs for an interval, and raises
 // Error{interrupted} otherwise. To be called on the recipes' thread.
 StagesBeside measure_beside(const StageBeside& a, const StageBeside& b, const ProfileOptions& options);
 

@@ -58,6 +58,9 @@ std::optional<int> run_number(const std::string& name);
 // trials/0007/seed-1, the run. In runs/NAME/latest it is that of run/latest.h. Absolute. Raises Error{usage} when it is
 // no run.
 std::filesystem::path find_run(const std::filesystem::path& folder);
+// Whether `path`, a run's folder or something in it, is there. Raises Error{usage}, which names the folder, where this
+// cannot be seen.
+bool is_there(const std::filesystem::path& path, const std::filesystem::path& folder);
 
 // The name of a supervisor of this host by the number of its process: "host 1234".
 std::string holder_name(std::int64_t process);

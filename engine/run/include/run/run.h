@@ -118,7 +118,8 @@ class Run {
   // recipe cannot go on. NothingLeft in an engine that helps.
   Value stage(const Options& stage, bool returned);
 
-  // No other engine helps any more: the recipe goes on to a stage that this engine tries. Does not wait for their ends.
+  // Asks the engines that help to end, and does not wait for them: the recipe goes on to a stage that this engine
+  // tries.
   void end_help();
 
   // The folder of a stage whose summary stage() has returned.

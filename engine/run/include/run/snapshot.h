@@ -30,7 +30,8 @@ double longest_wait(double seconds_of_request);
 // is replaced: at once where this machine knows that process, else when the request is older than the longest wait.
 void ask_for_snapshot(const std::filesystem::path& stage, const SnapshotRequest& request);
 // Removes the request, unless another process has asked since then, with its answer and trace. For a process that
-// trains and cannot write its answer too: a request that is gone without an answer gets none.
+// trains and cannot write its answer too: a request that is gone without an answer gets none. Waits some seconds at
+// most, where a process was killed while it asked.
 void withdraw_snapshot_request(const std::filesystem::path& stage, const std::string& id) noexcept;
 
 // For the process that trains: the request, which stays; nullopt where there is none, where the file is no request, and

@@ -1,0 +1,140 @@
+"""`trainlab plan RECIPE.lua`: what a recipe takes, by its measured steps. On a busy machine each measurement lasts ten
+seconds, because the time of a step is never known well enough."""
+
+import unittest
+
+from planning import DIGITS, PlanTest
+from program import fit
+
+
+class Recipe(PlanTest):
+    def test_a_recipe(self):
+        self.recipe(epochs=20)
+        plan = self.plan("r.lua", "--threads", "1", "--within", "1 h")
+        self.assertEqual((plan["kind"], plan["stage"], plan["stage_kind"]), ("plan", "f", "fit"))
+        self.assertEqual(plan["steps_per_epoch"], 4)
+        self.assertEqual(plan["within"], 3600)
+        self.assertLess(plan["step_seconds"]["low"], plan["step_seconds"]["high"])
+        self.assertAlmostEqual(plan["epoch_seconds"]["median"], 4 * plan["step_seconds"]["median"])
+        self.assertGreater(plan["epochs"], 20)
+        self.assertGreater(plan["trainings"], 1)
+        self.assertEqual(plan["ends_first"], "length")
+        if plan["watts"] is None:  # no counter of the processors can be read here
+            self.assertIsNone(plan["joules"])
+        else:
+            self.assertAlmostEqual(plan["joules"], plan["watts"] * plan["seconds"])
+        self.assertGreater(plan["largest_parameters"], plan["parameters"])
+        self.assertIn(plan["largest_by"], ("time", "memory"))
+        self.assertLess(plan["seconds_low"], plan["seconds"])
+        self.assertLess(plan["seconds"], plan["seconds_high"])
+        self.assertAlmostEqual(plan["rate"] / (plan["flops_per_step"] / plan["step_seconds"]["median"]), 1)
+        self.assertEqual((plan["flags"], plan["passes"]), (["data_inefficient"], 20))
+        for name in ("approaches", "loss", "cost", "currency"):
+            self.assertIsNone(plan[name])
+        text = self.run_program("plan", "r.lua", "--threads", "1", "--within", "1 h").out
+        for part in (" FLOP/s, MFU ", f"an estimate by {plan['largest_by']}, if ", "  data-inefficient: 20 passes"):
+            self.assertIn(part, text)
+        self.recipe(epochs=3)
+        self.assertEqual(self.plan("r.lua", "--threads", "1")["flags"], [])
+        self.assertFalse((self.folder / "runs").exists())
+
+    def test_parameters_of_the_recipe(self):
+        """After its path, also those that have the name of a flag that plans no recipe."""
+        self.write("r.lua", 'local width, tokens = lab.param { "width", type = "integer" }, lab.param { "tokens", 2 }\n'
+                   + fit(**{**DIGITS, "epochs": "1",
+                            "model": "nn.Sequential { nn.Flatten(), nn.Linear(width), nn.ReLU(), nn.Linear(10) }"}))
+        given, more = ("--width", "3", "--tokens=1"), ("--threads", "1", "--quiet")
+        self.assertEqual(self.plan("r.lua", *given, *more)["parameters"], 64 * 3 + 3 + 10 * 3 + 10)
+        sizes = self.plan("model", "r.lua", *given, *more)["sizes"]
+        self.assertEqual(sizes[-1]["set"], ["model[2].out_features=12"])
+        self.assertEqual(self.plan("data", "r.lua", *given, *more)["metric"], "val.loss")
+        seeds = self.plan("seeds", "r.lua", *given, "--difference", "1", *more)
+        run = self.summary(self.folder / "runs/plan/r/001/seed-001")
+        self.assertEqual((seeds["needed"]["difference"], run["parameters"]), (1, 64 * 3 + 3 + 10 * 3 + 10))
+        self.plan("sweep", "r.lua", "--tokens", "1", "--flops", "2e7", "--size", "width=4,8,16", *more)
+        self.refused(["r.lua", "--tokens", "1"], "r.lua:1: the recipe needs a value for --width: an integer")
+        self.refused(["seeds", "runs", "--width", "3"], "trainlab: --width means nothing to `trainlab plan seeds`")
+
+    def test_what_a_recipe_costs(self):
+        self.write("prices.toml", '\n[class]\nprice = "3.6 EUR/h"\nas_of = 2026-11-01\n')
+        self.write("r.lua", 'lab.budget { money = "1 EUR", prices = "prices.toml" }\n' + fit(epochs=20))
+        plan = self.plan("r.lua", "--threads", "1")
+        # 0.1 cents a second, with the start of the run.
+        self.assertGreater(plan["cost"], 0.001 * plan["seconds"])
+        self.assertEqual((plan["currency"], plan["price_as_of"]), ("EUR", "2026-11-01"))
+        self.assertIn("EUR with the start of the run, at the price of 2026-11-01",
+                      self.run_program("plan", "r.lua", "--threads", "1").out)
+
+    def test_a_training_with_a_time_of_its_own(self):
+        self.write("r.lua", fit(epochs=1000000, more='  time = "1 min",\n'))
+        plan = self.plan("r.lua", "--threads", "1", "--within", "1 h")
+        self.assertEqual((plan["seconds"], plan["ends_first"]), (60, "length"))
+        self.assertLess(plan["steps"] * plan["step_seconds"]["median"], 60)
+        result = self.run_program("plan", "r.lua", "--threads", "1", "--within", "1 h")
+        self.assertIn("  length     1 min 00 s (1 min 00 s ... 1 min 00 s), by its option `time`\n", result.out)
+        self.assertIn("  ends first the length of the stage\n", result.out)
+
+    def test_a_budget_of_flops(self):
+        self.write("r.lua", 'lab.budget { flops = 1e6 }\n' + fit(epochs=1000))
+        plan = self.plan("r.lua", "--threads", "1")
+        self.assertEqual((plan["ends_first"], plan["flops_budget"], plan["usable"]), ("budget", 1e6, None))
+        # An epoch has three steps of 16 samples and one of 12.
+        sample = plan["flops_per_step"] / 15
+        epochs, rest = divmod(1e6, 60 * sample)
+        self.assertEqual(plan["steps"], 4 * epochs + rest // (16 * sample))
+        result = self.run_program("plan", "r.lua", "--threads", "1")
+        for text in ("  budget     1e+06 FLOPs for the stage\n", "  ends first the budget\n"):
+            self.assertIn(text, result.out)
+
+    def test_flops_are_those_of_the_run(self):
+        """Of epochs whose last step is smaller, and of a training that ends within an epoch."""
+        self.recipe(batch="25", epochs="3")
+        for more in ([], ["--set", "epochs=nil", "--set", "steps=5"]):
+            run = self.train("--json", *more).json()
+            plan = self.plan("r.lua", "--threads", "1", *more)
+            self.assertEqual((plan["steps_per_epoch"], plan["flops"]), (3, run["flops"]))
+        self.write("r.lua", f"lab.budget {{ flops = {run['flops']} }}\n" + fit(batch="25", epochs="1000"))
+        self.assertEqual((self.train("--json").json()["steps"], self.plan("r.lua", "--threads", "1")["steps"]), (5, 5))
+
+    def test_a_budget_into_which_nothing_fits(self):
+        self.write("r.lua", 'lab.budget { time = "1 s", reserve = "0.999 s" }\n' + fit())
+        result = self.run_program("plan", "r.lua", "--threads", "1")
+        self.assertIn("  fits       nothing: the start and the reserve use all of it\n", result.out)
+
+    def test_more_trials_than_can_be_counted(self):
+        self.write("r.lua", fit().replace(
+            "return lab.fit {", "local function build(hp) return lab.fit {").rstrip() + """ end
+return lab.sweep { name = "s", space = { lr = lab.space.log(1e-3, 1e-1) }, metric = "val.loss",
+                   trials = 1000000000000000, seeds = 10000, build = build }
+""")
+        plan = self.plan("r.lua", "--threads", "1")
+        self.assertGreater(plan["seconds"], 0)
+
+    def test_a_fit_of_negative_flops(self):
+        self.write("r.lua", fit().replace("epochs = 3", "flops = -1"))
+        for command in ("plan", "check"):
+            self.assert_said(self.run_program(command, "r.lua", code=1), "r.lua:", "flops: expected")
+
+    def test_a_search_and_its_budget(self):
+        self.write("r.lua", 'lab.budget { time = "1 h", reserve = "6 min" }\n' + fit().replace(
+            "return lab.fit {", "local function build(hp) return lab.fit {").rstrip() + """ end
+lab.run(lab.sweep { name = "search", space = { lr = lab.space.log(1e-3, 1e-1) }, metric = "val.loss",
+                    trials = 1000000000, build = build })
+""")
+        result = self.run_program("plan", "r.lua", "--threads", "1")
+        for text in ("plan for sweep search", "1000000000 fits", "budget     1 h 00 min, of which the stage has 35 min",
+                     "ends first the budget", "later stages need the result of this one"):
+            self.assertIn(text, result.out, result)
+
+    def test_recipes_that_cannot_be_planned(self):
+        self.recipe()
+        self.refused(["--flops", "1e20", "r.lua"], "trainlab: --flops means nothing to `trainlab plan RECIPE.lua`")
+        self.refused(["r.lua", "--flops", "1e20"], "trainlab: --flops: the recipe has no parameter 'flops'")
+        self.refused(["r.lua", "s.lua"], "trainlab: `trainlab plan RECIPE.lua` takes one recipe")
+        self.refused(["nowhere.lua"], "trainlab: there is no recipe nowhere.lua")
+        self.refused(["--flops", "1e20", "--set", "epochs=2"],
+                     "trainlab: --set goes with a recipe: trainlab plan RECIPE.lua")
+
+
+if __name__ == "__main__":
+    unittest.main()

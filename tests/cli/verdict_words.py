@@ -1,0 +1,6 @@
+"""The verdicts that a profile can give, and the shares of a step."""
+
+VERDICTS = {"input", "host", "compute", "bandwidth", "transfer", "synchronisation", "launch", "optimizer", "evaluation",
+            "checkpoint", "communication", "contention", "capacity", "none", "unknown"}
+SHARES = ["input", "transfer", "forward", "backward", "optimizer", "metrics", "recipe", "synchronisation", "launch_gap",
+          "checkpoint", "evaluation", "other"]
