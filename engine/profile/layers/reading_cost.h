@@ -1,4 +1,4 @@
-// What it costs to time the rows and the operators of a step. Private to the room.
+// The cost of timing the rows and the operators of a step. Private to the room.
 #pragma once
 
 namespace trainlab {

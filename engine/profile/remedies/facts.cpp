@@ -39,8 +39,7 @@ bool has_stop_function(const FitPlan& plan) {
 
 // Whether the functions take a notable part of the time.
 bool is_notable(const Rhythm& functions, const Profile& profile) {
-  constexpr double notable = 0.15;  // as for the verdict `host`
-  return functions.per_step() >= notable * profile.wall();
+  return functions.per_step() >= host_bound * profile.wall();
 }
 
 bool decodes_files(const Part& part) {

@@ -118,7 +118,7 @@ class Trials {
     std::vector<Trial> trials = begin(tried);
     if (functions_take_time_) limits.validation_functions = profile.steps.validation_functions;
     for (Trial& one : trials) one.expected = expected(*one.remedy, profile, limits_of(*one.remedy, limits));
-    // What takes a multiple of the time, and is no option that could be applied, has to wait.
+    // Stacks and packed files come last: they take a multiple of the time, and are no options that could be applied.
     std::ranges::stable_partition(trials, [](const Trial& one) { return !one.remedy->set.empty(); });
     // The short runs are longer under a longer limit.
     const double longer =
@@ -331,8 +331,8 @@ class Trials {
         const RunLimits own = limits_of({.set = with}, limits);
         const std::unique_ptr<Side> other = side(with, own);
         if (!compared_weights(weights, other->trained().weights).starts_with("same ")) return;
-        // What is measured beside the unchanged training is the promise of the file: further rounds follow while the
-        // gain is not known well.
+        // The ratio to the unchanged training is what the file promises: further rounds follow while the gain is not
+        // known well.
         const std::int64_t most = without.empty() ? most_rounds : rounds;
         const std::unique_ptr<Side> base = side(without, own);
         std::vector<double> ratios;

@@ -35,7 +35,7 @@ constexpr std::array<Rule, 9> rules{{
     {Bottleneck::synchronisation, 0.05, 0.15, "bound by synchronisation", "the recipe reads values of tensors"},
     {Bottleneck::launch, 0.05, 0.30, "bound by overhead",
      "operators are called that are too small to be worth the call"},
-    {Bottleneck::host, 0.05, 0.15, "CPU-bound", "functions of the recipe and the loop itself run on the host"},
+    {Bottleneck::host, 0.05, host_bound, "CPU-bound", "functions of the recipe and the loop itself run on the host"},
     {Bottleneck::communication, 0.05, 0.10, "bound by communication", "processes exchange gradients"},
     {Bottleneck::checkpoint, 0.05, 0.15, "bound by checkpoints", "checkpoints are written"},
     {Bottleneck::evaluation, 0.10, 0.30, "bound by validation", "the validation part is measured, with its metrics"},

@@ -141,7 +141,7 @@ TEST_CASE("a measurement of a busy machine is used and not kept; one that is int
   machine.next.others = 0.7;
   CHECK_THAT(machine.get().not_stored, Catch::Contains("busy: other work had 70 % of the cores"));
   CHECK_FALSE(fs::exists(machine.folder));
-  // What the system does not tell at all is no reason to measure each time.
+  // Figures that the system does not tell at all are no reason to measure each time.
   machine.next.others = std::numeric_limits<double>::quiet_NaN();
   CHECK(machine.get().not_stored.empty());
   CHECK(fs::exists(machine.file));

@@ -22,6 +22,25 @@ inline FitFacts facts() {
   return {.batch = 64, .samples = 1000, .validate_every = 10, .checkpoint_every = 20, .has_metrics = true, .cores = 4};
 }
 
+inline StepVerdict verdict_of(Bottleneck bottleneck, Bottleneck otherwise = Bottleneck::unknown) {
+  StepVerdict verdict;
+  verdict.bottleneck = bottleneck;
+  verdict.otherwise = otherwise;
+  return verdict;
+}
+
+// A fit of 40 steps with its profile, which is measured for a tenth of a second.
+struct ProfiledFit {
+  explicit ProfiledFit(int threads = cpu_settings().threads) : settings(cpu_settings()) {
+    settings.threads = threads;
+    profile = profile_stage(fit, settings, {.seconds = 0.1});
+  }
+
+  const Options fit = parse_options(digits_fit(R"(, "steps": 40)"));
+  RunSettings settings;
+  Profile profile;
+};
+
 inline TriedRemedies tried_remedies(const Profile& profile, const StepVerdict& verdict, const Options& training,
                                     const RunSettings& settings, const WithSet& with_set, const ProfileOptions& options,
                                     const StageOfTraining& stage = {}) {

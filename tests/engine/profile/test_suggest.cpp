@@ -337,32 +337,23 @@ TEST_CASE("of a task, changes of a fit's options are left out") {
 }
 
 TEST_CASE("where other work takes the cores, remedies for the rest of a step are suggested in turn, and first") {
-  const Options fit = parse_options(digits_fit(R"(, "steps": 40)"));
-  RunSettings settings = cpu_settings();
-  settings.threads = 2;
-  const Profile profile = profile_stage(fit, settings, {.seconds = 0.1});
-  StepVerdict verdict;
-  verdict.bottleneck = Bottleneck::contention;
-  verdict.otherwise = Bottleneck::launch;
-  std::vector<std::string> names;
-  for (const Remedy& one : tried_remedies(profile, verdict, fit, settings, {}, {}, {.together = 8}).all)
-    names.push_back(one.name);
-  CHECK(names == Texts{"1 thread of operators", "32 repeats or trials in one stack", "no loader threads",
-                       "a batch 2 times as large", "a batch 4 times as large", "graphs of whole steps"});
+  const auto [fit, settings, profile] = ProfiledFit(2);
+  StepVerdict verdict = verdict_of(Bottleneck::contention, Bottleneck::launch);
+  const auto names = [&] {
+    Texts all;
+    for (const Remedy& one : tried_remedies(profile, verdict, fit, settings, {}, {}, {.together = 8}).all)
+      all.push_back(one.name);
+    return all;
+  };
+  CHECK(names() == Texts{"1 thread of operators", "32 repeats or trials in one stack", "no loader threads",
+                         "a batch 2 times as large", "a batch 4 times as large", "graphs of whole steps"});
   verdict.otherwise = Bottleneck::checkpoint;
-  names.clear();
-  for (const Remedy& one : tried_remedies(profile, verdict, fit, settings, {}, {}, {.together = 8}).all)
-    names.push_back(one.name);
-  CHECK(names == Texts{"checkpoints a tenth as often", "1 thread of operators", "no loader threads"});
+  CHECK(names() == Texts{"checkpoints a tenth as often", "1 thread of operators", "no loader threads"});
 }
 
 TEST_CASE("threads, which all stages of a run have, are tried for the first stage alone") {
-  const Options fit = parse_options(digits_fit(R"(, "steps": 40)"));
-  RunSettings settings = cpu_settings();
-  settings.threads = 2;
-  const Profile profile = profile_stage(fit, settings, {.seconds = 0.1});
-  StepVerdict verdict;
-  verdict.bottleneck = Bottleneck::launch;
+  const auto [fit, settings, profile] = ProfiledFit(2);
+  const StepVerdict verdict = verdict_of(Bottleneck::launch);
   const WithSet unasked = [](const Texts&) -> Options { throw recipe_error("there was no time to ask"); };
   const auto reason = [&](bool is_first) {
     const ProfileOptions no_time{.seconds = 0.05, .steps_share = 0.2};

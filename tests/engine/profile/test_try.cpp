@@ -16,11 +16,8 @@ namespace trainlab::try_test {
 using namespace test;
 
 TEST_CASE("remedies for which no time is left are named with the time that would be enough") {
-  const Options fit = parse_options(digits_fit(R"(, "steps": 40)"));
-  const RunSettings settings = cpu_settings();
-  const Profile profile = profile_stage(fit, settings, {.seconds = 0.1});
-  StepVerdict verdict;
-  verdict.bottleneck = Bottleneck::launch;
+  const auto [fit, settings, profile] = ProfiledFit();
+  const StepVerdict verdict = verdict_of(Bottleneck::launch);
   const WithSet unasked = [](const Texts&) -> Options { throw recipe_error("there was no time to ask"); };
   const TriedRemedies none =
       tried_remedies(profile, verdict, fit, settings, unasked, {.seconds = 0.05, .steps_share = 0.2});
@@ -271,11 +268,8 @@ TEST_CASE("of a task other threads are tried, and what its loops save is compare
 }
 
 TEST_CASE("changes of a trial stand below the option that builds it") {
-  const Options fit = parse_options(digits_fit(R"(, "steps": 40)"));
-  const RunSettings settings = cpu_settings();
-  const Profile profile = profile_stage(fit, settings, {.seconds = 0.1});
-  StepVerdict verdict;
-  verdict.bottleneck = Bottleneck::transfer;
+  const auto [fit, settings, profile] = ProfiledFit();
+  const StepVerdict verdict = verdict_of(Bottleneck::transfer);
   std::vector<std::string> asked;
   const WithSet built = [&](const std::vector<std::string>& texts) {
     asked = texts;

@@ -24,6 +24,17 @@ Request request_in(const TemporaryFolder& folder, const std::string& width, Valu
   return request;
 }
 
+// Why the changes of a file are refused; empty: they are not.
+std::string refusal(const std::filesystem::path& file, Request request) {
+  try {
+    apply_changes(file, request);
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::usage);
+    return error.headline();
+  }
+  return "";
+}
+
 }  // namespace
 
 TEST_CASE("changes are made in the recipe with which they were tried, and in no other") {
@@ -36,15 +47,7 @@ TEST_CASE("changes are made in the recipe with which they were tried, and in no 
   const std::map<std::string, std::string> sources{{"r.lua", hash_bytes("recipe")},
                                                    {"lib/net.lua", hash_bytes("module")}};
   write_changes(file, {.with = tried_with(tried, sources), .stage = "f", .set = {"batch=8"}, .threads = 1});
-  const auto refused = [&](Request request) -> std::string {
-    try {
-      apply_changes(file, request);
-    } catch (const Error& error) {
-      CHECK(error.kind() == ErrorKind::usage);
-      return error.headline();
-    }
-    return "";
-  };
+  const auto refused = [&](const Request& request) { return refusal(file, request); };
   const std::string with = "--apply " + file.string() + ": the changes were tried with ";
 
   Request same = request_in(folder, "8", {"optim.lr=1", "epochs=2"});  // further changes win
@@ -86,16 +89,9 @@ TEST_CASE("a file of changes whose members have other kinds or values is refused
   const std::filesystem::path file = folder.path() / "c.toml";
   write_atomic(folder.path() / "r.lua", "recipe");
   const Request tried = request_in(folder, "8");
-  const auto refused = [&](const std::string& member) -> std::string {
+  const auto refused = [&](const std::string& member) {
     write_atomic(file, "recipe = \"" + hash_file(tried.recipe) + "\"\nstage = \"f\"\nset = []\n" + member + "\n");
-    Request request = tried;
-    try {
-      apply_changes(file, request);
-    } catch (const Error& error) {
-      CHECK(error.kind() == ErrorKind::usage);
-      return error.headline();
-    }
-    return "";
+    return refusal(file, tried);
   };
   const std::string expected = "--apply " + file.string() + ": expected ";
   for (const std::string threads : {"-3", "0", "100000", "99999999999", "1.5", "true"})

@@ -29,6 +29,9 @@ struct Shares {
   double other = 0;            // the loop itself
 };
 
+// Share of a step from which the recipe's functions and the loop itself are the verdict, unless another part is larger.
+constexpr double host_bound = 0.15;
+
 // The parts in the order above, with their names in JSON.
 std::vector<std::pair<std::string_view, double>> listed(const Shares& shares);
 

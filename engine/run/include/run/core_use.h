@@ -35,7 +35,7 @@ struct WaitReasons {
   bool is_for_others() const { return for_others > for_own; }
 };
 
-// What to do where the run's own threads compete for the cores, for the end of a sentence that names these threads.
+// The advice where the run's own threads compete for the cores, for the end of a sentence that names these threads.
 constexpr const char* fewer_threads = "fewer of them (--threads, loader.threads, workers) may be faster";
 
 // Divides the share `waited` of the time in which a thread could run and had no core. A fair scheduler gives each of n
