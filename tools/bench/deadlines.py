@@ -1,13 +1,13 @@
 """40 recipes of one to four stages under budgets of time: whether they end in time, with a model, and use their time.
 
-    python3 tools/bench/deadlines.py [--busy N] [--kills N] [--long] [--recipes N] [--seed N]
+    python3 tools/bench/deadlines.py [--busy N] [--kills N] [--recipes N] [--seed N]
 
-Each recipe has its own number of stages, kind of model and search (recipes/deadlines.lua), and budget: 5 to 20 s, with
---long 60 to 300 s. --busy: processes that compute meanwhile. --kills: how often each run is killed at a random moment
-and resumed. Prints a row for each recipe and one for each number of stages, and ends with 1 when a run ends late, has
-no model, or uses less than 85 % of its budget. `wall` is the time from the first command to the end of the last without
-the time between them, measured from outside; what a killed process used after its last account (at most 2 % of the
-budget) is in `wall` and not in `used`.
+Each recipe has its own number of stages, kind of model and search (recipes/deadlines.lua), and budget: 5 to 20 s, of
+six of them one to five minutes. --busy: processes that compute meanwhile. --kills: how often each run is killed at a
+random moment and resumed. Prints a row for each recipe and one for each number of stages, and ends with 1 when a run
+ends late, has no model, or uses less than 85 % of its budget. `wall` is the time from the first command to the end of
+the last without the time between them, measured from outside; what a killed process used after its last account (at
+most 2 % of the budget) is in `wall` and not in `used`.
 """
 
 import argparse
@@ -27,8 +27,9 @@ RECIPE = os.path.join(HERE, "recipes", "deadlines.lua")
 LEAST = 0.85
 UNCOUNTED = 0.02  # of a budget, for each kill
 STAGES, KINDS = (1, 2, 3, 4), range(1, 11)
-BUDGETS, LONG_BUDGETS = (5, 8, 10, 15, 20), (60, 120, 300)  # seconds
 RECIPES = [(stages, kind) for kind in KINDS for stages in STAGES]
+BUDGETS = (5, 8, 10, 15, 20)  # seconds
+LONGER = {6: 60, 13: 60, 20: 120, 27: 60, 34: 120, 39: 300}  # of these recipes, one or two for each number of stages
 
 
 def run_within(budget, parameters, kills, chance, folder):
@@ -69,13 +70,13 @@ def has_model(summary):
     return "test.accuracy" in summary["metrics"]
 
 
-def measure(row, busy=0, kills=0, budgets=BUDGETS, recipes=len(RECIPES), seed=1):
+def measure(row, busy=0, kills=0, recipes=len(RECIPES), seed=1):
     """Calls row(cells, is_right) for each recipe; returns what each number of stages has used, as shares."""
     chance = random.Random(seed)
     used_by_stages = {stages: [] for stages in STAGES}
     with busy_processes(busy):
         for number, (stages, kind) in enumerate(RECIPES[:recipes]):
-            budget = budgets[number % len(budgets)]
+            budget = LONGER.get(number, BUDGETS[number % len(BUDGETS)])
             with tempfile.TemporaryDirectory() as folder:
                 parameters = ["--stages", str(stages), "--kind", str(kind)]
                 summary, wall = run_within(budget, parameters, kills, chance, folder)
@@ -93,7 +94,6 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--busy", type=int, default=0)
     parser.add_argument("--kills", type=int, default=0)
-    parser.add_argument("--long", action="store_true")
     parser.add_argument("--recipes", type=int, default=len(RECIPES))
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
@@ -105,8 +105,7 @@ def main():
 
     row(("recipe", "stages", "kind", "budget", "used", "wall", "late", "right"), True)
     row(("---",) * 8, True)
-    used = measure(row, options.busy, options.kills, LONG_BUDGETS if options.long else BUDGETS, options.recipes,
-                   options.seed)
+    used = measure(row, options.busy, options.kills, options.recipes, options.seed)
     print(f"\nbusy {options.busy}, kills {options.kills}")
     row(("stages", "runs", "right", "used: least", "median"), True)
     row(("---",) * 5, True)
