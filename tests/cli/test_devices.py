@@ -156,7 +156,7 @@ class Devices(CliTest):
 
     def test_a_device_that_goes_away(self):
         """Whatever command is at work on it, at once or later, says so once."""
-        self.recipe(epochs="30", more='  checkpoint = "1 epochs",\n')
+        self.recipe(epochs="40", more='  checkpoint = "1 epochs",\n')
         self.write("x.npy", npy((1, 2), [0, 1]))
         self.train("--device", "stand_in", "--out", "whole")
         self.addCleanup(os.environ.pop, "STAND_IN_CALLS")

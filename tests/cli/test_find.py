@@ -5,6 +5,17 @@ import unittest
 
 from program import SLOW_INPUT, CliTest, fit, small_sweep
 
+LINEAR = """local function samples()
+  local function normal(columns, seed) return lab.tensor.randn({ 1025, columns }, { seed = seed }) end
+  local w = lab.tensor.randn({ 16, 1 }, { seed = 1 })
+  local x = normal(16, 2)
+  return x, x:matmul(w / w:norm()) + normal(1, 3)
+end
+local linear = lab.nn.Linear(1, { bias = false, init = lab.init.constant(0) })
+return lab.fit { name = "linear", data = lab.data.tensors(samples), loss = "mse", model = linear, steps = 400,
+                 optim = lab.optim.SGD { lr = 1e-12 }, batch = %s }
+"""
+
 
 class Find(CliTest):
     def test_a_rate_is_found_by_range_tests_and_a_probe(self):
@@ -51,7 +62,7 @@ class Find(CliTest):
                          "expected a lab.fit as the stage of the recipe, found lab.task", "a task's loop is code")
 
     def test_a_batch_is_found_by_noise_and_speed(self):
-        self.recipe(epochs="30")
+        self.recipe(epochs="40")
         found = self.run_program("find", "batch", "r.lua", "--threads", "1", "--json").json()
         self.assertEqual((found["kind"], found["status"], found["stage"]), ("finder", "done", "f"))
         self.assertEqual(len(found["noise"]), 3)
@@ -74,6 +85,24 @@ class Find(CliTest):
         for words in ("batch = ", "noise scale", "knee", "a batch of 16 wastes ", "time to a loss"):
             self.assertIn(words, text)
         self.train("--apply", "batch.toml", "--out", "run")
+
+    def test_the_noise_scale_of_a_linear_model_whatever_the_last_step_of_an_epoch_has(self):
+        """At the weights 0 the gradient of a sample is −2 y x. With x of 16 independent normal numbers and y = x·w +
+        noise of the variance |w|², the covariance of these gradients has a trace of 16 + 1 + 16 times the square of
+        their mean. Of 1,025 samples, one is left for the last step of an epoch."""
+        for batch in ("64", "4, accumulate = 16"):
+            self.write("r.lua", LINEAR % batch)
+            found = self.run_program("find", "batch", "r.lua", "--threads", "1", "--json").json()
+            with self.subTest(batch):
+                for one in found["noise"]:
+                    self.assertLess(abs(one["value"] - 33), 10, found["noise"])
+                    self.assertLess(one["low"], one["value"])
+
+    def test_the_noise_of_steps_that_take_all_samples_is_not_known(self):
+        for batch in ("1025", "1000, accumulate = 2"):
+            self.write("r.lua", LINEAR % batch)
+            self.assert_said(self.run_program("find", "batch", "r.lua", code=1), "r.lua:", "batch: expected "
+                             "steps of fewer samples than the 1025 of an epoch, found ")
 
     def test_a_loader_is_found_for_slow_input(self):
         self.recipe(**SLOW_INPUT)
@@ -125,7 +154,7 @@ class Find(CliTest):
                          "expected a fit with epochs, steps or flops")
 
     def test_a_fit_whose_length_is_flops(self):
-        self.recipe(epochs="30")
+        self.recipe(epochs="40")
         self.train("--out", "run")
         whole = self.summary(self.folder / "run")["flops"]
         length = f"nil, flops = {whole}"
@@ -171,7 +200,7 @@ class Find(CliTest):
                                                                         "found.search.optimizers[1].lr"))
         self.train("--out", "o", recipe="o.lua")
         self.assertEqual(self.summary(self.folder / "o/stages/which")["kind"], "find.optimizer")
-        self.searching_recipe("find.batch { fit = build(0.1) }", epochs="30")
+        self.searching_recipe("find.batch { fit = build(0.1) }", epochs="40")
         self.write("b.lua", (self.folder / "r.lua").read_text().replace("found.lr.suggestion", "found.batch.lr"))
         self.train("--out", "b", recipe="b.lua")
         self.searching_recipe("find.lr { fit = lab.task { name = \"t\", run = function() end } }")
