@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 
 #include "core/clock.h"
 #include "core/statistics.h"
@@ -12,7 +13,7 @@
 #include "optim/scaled_rate.h"
 #include "run/budget.h"
 #include "tensor/free_memory.h"
-#include "tensor/memory.h"
+#include "tensor/types.h"
 #include "train/memory_prediction.h"
 
 namespace trainlab {
@@ -52,36 +53,63 @@ std::vector<std::int64_t> sizes_around(std::int64_t batch) {
   return sizes;
 }
 
+// The most bytes that tensors on the CPU may take by a prediction: the limit of the fit or of the process, or nine
+// tenths of the room where there is no limit, because a prediction leaves out some memory.
+double predictable_room(const FitPlan& plan) {
+  const auto room = static_cast<double>(room_of(plan));
+  return memory_limit(plan) > 0 ? room : 0.9 * room;
+}
+
+// Raises an error that lacks_memory() where steps of the plan have no room on the CPU; returns the bytes that they take,
+// 0 where these are unknown. Another device says itself what does not fit, when it is asked for the memory.
+std::int64_t predicted_memory(const FitPlan& plan) {
+  if (!plan.device.is_cpu()) return 0;
+  const MemoryPrediction predicted = predict_memory(plan);
+  const std::int64_t bytes = predicted.memory.step();
+  if (const double room = predictable_room(plan); static_cast<double>(bytes) > room) {
+    throw plan.options
+        .error("batch", fmt::format("a step of {} samples takes {}{}, found room for {}", plan.length.batch,
+                                    predicted.before_amount(), memory_text(bytes), memory_text(room)))
+        .lacking_memory();
+  }
+  return predicted.is_least() ? 0 : bytes;
+}
+
+// The time of steps of `accumulate` micro-batches of this size. Raises an error that lacks_memory() where a step has no
+// room.
+BatchPoint timed_size(Trainings& trainings, std::int64_t size, std::int64_t accumulate) {
+  const std::int64_t batch = size * accumulate;
+  const FitPlan sized = trainings.plan(trainings.changed({{"batch", size},
+                                                          {"accumulate", accumulate},
+                                                          {"effective", Value()},
+                                                          {"epochs", Value()},
+                                                          {"flops", Value()},
+                                                          {"steps", StepClock::most},
+                                                          {"schedule", Value()}}));
+  const std::int64_t memory = predicted_memory(sized);
+  const auto clock = std::make_shared<StepClock>();
+  with_torch_errors([&] { trainings.run(sized, {.observers = {clock}}); });
+  return {.batch = batch, .seconds = clock->median(), .memory = memory};
+}
+
 // Times steps of each size, as far as the data and the memory go.
 void time_sizes(FoundBatch& found, Trainings& trainings, const FitPlan& plan, const BatchOptions& options) {
-  const auto held = plan.data.train.epoch_size();
-  const auto room = 0.9 * static_cast<double>(live_tensor_bytes() + free_tensor_memory());
+  const std::int64_t held = plan.data.train.epoch_size();
   for (const std::int64_t size : sizes_around(plan.loader.batch)) {
-    const auto ends = [&](std::string because) {
-      // Without the time of the recipe's own size, the other sizes cannot be judged.
-      if (size <= plan.loader.batch)
-        throw plan.options.error("batch", "no steps of this size can be timed: " + because);
-      found.ended_by = std::move(because);
-    };
-    if (size > held) return ends(fmt::format("the training part has {} samples", held));
     const std::int64_t batch = size * found.accumulate;
-    const FitPlan sized = trainings.plan(trainings.changed({{"batch", size},
-                                                            {"accumulate", found.accumulate},
-                                                            {"effective", Value()},
-                                                            {"epochs", Value()},
-                                                            {"flops", Value()},
-                                                            {"steps", StepClock::most},
-                                                            {"schedule", Value()}}));
-    const MemoryPrediction predicted = predict_memory(sized);
-    const auto memory = static_cast<double>(predicted.memory.step());
-    if (memory > room) {
-      return ends(
-          fmt::format("a step of {} samples would take {}{}", batch, predicted.before_amount(), memory_text(memory)));
+    if (batch > held) {
+      found.ended_by = fmt::format("the training part has {} samples", held);
+      return;
     }
     options.context.tell(fmt::format("steps of {} samples", batch));
-    const auto clock = std::make_shared<StepClock>();
-    trainings.run(sized, {.observers = {clock}});
-    found.curve.push_back({.batch = batch, .seconds = clock->median(), .memory = predicted.memory.step()});
+    try {
+      found.curve.push_back(timed_size(trainings, size, found.accumulate));
+    } catch (const Error& error) {
+      // Without the time of the recipe's own size, the other sizes cannot be judged.
+      if (size <= plan.loader.batch || !error.lacks_memory()) throw;
+      found.ended_by = error.message();
+      return;
+    }
   }
 }
 

@@ -53,7 +53,8 @@ std::string batch_text(const FoundBatch& found) {
                       "time to a loss", "samples to a loss");
   for (const BatchPoint& one : found.curve) {
     text += fmt::format("{:>8} {:>11.3g} {:>13.4g} {:>12} {:>17} {:>20}\n", one.batch, 1e3 * one.seconds,
-                        static_cast<double>(one.batch) / one.seconds, memory_text(one.memory), factor_text(one.time),
+                        static_cast<double>(one.batch) / one.seconds,
+                        one.memory > 0 ? memory_text(one.memory) : "unknown", factor_text(one.time),
                         factor_text(one.samples));
   }
   if (!found.ended_by.empty()) text += "no larger batch: " + found.ended_by + "\n";
@@ -72,7 +73,7 @@ Value to_value(const FoundBatch& found) {
     curve.push_back(Value::Map{{"batch", one.batch},
                                {"step_seconds", one.seconds},
                                {"samples_per_second", static_cast<double>(one.batch) / one.seconds},
-                               {"memory", one.memory},
+                               {"memory", one.memory > 0 ? Value(one.memory) : Value()},
                                {"time", finite_or_nil(one.time)},
                                {"samples", finite_or_nil(one.samples)}});
   }

@@ -104,6 +104,21 @@ class Find(CliTest):
             self.assert_said(self.run_program("find", "batch", "r.lua", code=1), "r.lua:", "batch: expected "
                              "steps of fewer samples than the 1025 of an epoch, found ")
 
+    def test_a_size_that_does_not_fit_ends_the_sizes_and_loses_nothing(self):
+        """Steps of 16 samples fit into the budget, steps of 1,024 do not, even with activations that are computed
+        again."""
+        layers = ", ".join(["nn.Linear(256), nn.ReLU()"] * 4)
+        self.recipe(data="lab.data.blobs { samples = 2000 }", epochs="2", optim="lab.optim.SGD { lr = 0.01 }",
+                    model=f"nn.Sequential {{ {layers}, nn.Linear(3) }}",
+                    more='  loader = { threads = 0 },\n  memory = { recompute = "auto", budget = "4 MB" },\n')
+        found = self.run_program("find", "batch", "r.lua", "--threads", "1", "--json").json()
+        self.assertEqual(len(found["noise"]), 3)
+        sizes = [point["batch"] for point in found["curve"]]
+        self.assertIn(32, sizes)
+        self.assertNotIn(1024, sizes)
+        self.assertIn("\nno larger batch: the training needs ",
+                      self.run_program("find", "batch", "r.lua", "--threads", "1").out)
+
     def test_a_loader_is_found_for_slow_input(self):
         self.recipe(**SLOW_INPUT)
         found = self.run_program("find", "loader", "r.lua", "--threads", "1", "--apply", "loader.toml", "--json").json()

@@ -21,7 +21,7 @@ struct NoiseAt {
 struct BatchPoint {
   std::int64_t batch = 0;   // samples in a step
   double seconds = 0;       // median seconds of a step
-  std::int64_t memory = 0;  // predicted peak of a step's tensors, in bytes; 0: unknown
+  std::int64_t memory = 0;  // predicted peak of a step's tensors on the CPU, in bytes; 0: unknown
   // Time and samples to the same loss, divided by those of the recipe's own batch, for a knee in the middle of its
   // range. The number of steps is proportional to 1 + knee / batch (McCandlish et al. 2018, equation 2.11). NaN where
   // the range has no upper end, or begins at 0.
