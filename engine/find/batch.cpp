@@ -60,6 +60,21 @@ double predictable_room(const FitPlan& plan) {
   return memory_limit(plan) > 0 ? room : 0.9 * room;
 }
 
+// Raises an error that lacks_memory() where the noise cannot be measured in this training, because the sums of
+// gradients have no room on the CPU beside the training. Another device says so when it is asked for the memory.
+void check_room_for_noise(const FitPlan& plan) {
+  if (!plan.device.is_cpu()) return;
+  const MemoryPrediction training = predict_memory(plan);
+  const auto sums = static_cast<double>(noise_bytes(plan));
+  const double needed = static_cast<double>(training.memory.training()) + sums, room = predictable_room(plan);
+  if (needed <= room) return;
+  throw plan.options
+      .error("", fmt::format("expected room for {}{}, of which {} are sums of gradients that tell their noise, found {}",
+                             training.before_amount(), memory_text(needed), memory_text(sums), memory_text(room)))
+      .hint("a smaller batch or a smaller model needs less memory")
+      .lacking_memory();
+}
+
 // Raises an error that lacks_memory() where steps of the plan have no room on the CPU; returns the bytes that they take,
 // 0 where these are unknown. Another device says itself what does not fit, when it is asked for the memory.
 std::int64_t predicted_memory(const FitPlan& plan) {
@@ -119,8 +134,11 @@ FoundBatch find_batch(const Registry& registry, const Spec& fit, const RunSettin
                       const BatchOptions& options) {
   Trainings trainings(registry, fit, settings, options.context);
   const Options whole = trainings.changed({});
-  const FitPlan plan =
+  FitPlan plan =
       trainings.plan(has_length(whole) ? whole : trainings.changed({{"steps", steps_with_noise(options.steps)}}));
+  // The budget of a fit is for its training alone, as it is without the search.
+  if (plan.budget > 0) plan.budget += noise_bytes(plan);
+  check_room_for_noise(plan);
   FoundBatch found{.batch = plan.length.batch, .suggestion = plan.length.batch, .accumulate = plan.accumulate};
   found.knee_low = found.knee_high = std::nan("");
   try {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "find/noise_scale.h"
+#include "tensor/types.h"
 
 namespace trainlab {
 namespace {
@@ -101,6 +102,13 @@ class NoiseMeter final : public GradientPass {
 
 // At worst every other step is a smaller one.
 std::int64_t steps_with_noise(std::int64_t training_steps) { return training_steps + places * 2 * measured; }
+
+std::int64_t noise_bytes(const FitPlan& plan) {
+  std::int64_t values = 0;
+  for (const ParameterInfo& parameter : plan.model->parameters())
+    if (parameter.trains) values += element_count(parameter.shape);
+  return static_cast<std::int64_t>(noise_groups * sizeof(float)) * values;
+}
 
 std::vector<NoiseAt> measured_noise(Trainings& trainings, const FitPlan& plan, std::int64_t longest) {
   if (const std::int64_t held = plan.data.train.epoch_size(); plan.length.batch >= held) {

@@ -12,6 +12,9 @@ namespace trainlab {
 // The length of a training in which this many steps train, whatever the size of an epoch: the others measure gradients.
 std::int64_t steps_with_noise(std::int64_t training_steps);
 
+// The most bytes of the tensors that measured_noise() holds beside those of the training.
+std::int64_t noise_bytes(const FitPlan& plan);
+
 // Trains `plan` for `longest` steps, or for its own length where that is less, and measures the gradients at an eighth,
 // at the half and at the end of this training, where the weights stay unchanged for 32 steps. A step with fewer samples
 // than plan.length.batch, which the last step of an epoch may be, trains, and its gradient is not measured: the

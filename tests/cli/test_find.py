@@ -16,6 +16,14 @@ return lab.fit { name = "linear", data = lab.data.tensors(samples), loss = "mse"
                  optim = lab.optim.SGD { lr = 1e-12 }, batch = %s }
 """
 
+# Weights of 0.8 MB.
+LARGE = {
+    "data": "lab.data.blobs { samples = 2000 }",
+    "model": "nn.Sequential { " + "nn.Linear(256), nn.ReLU(), " * 4 + "nn.Linear(3) }",
+    "optim": "lab.optim.SGD { lr = 0.01 }",
+    "epochs": "2",
+}
+
 
 class Find(CliTest):
     def test_a_rate_is_found_by_range_tests_and_a_probe(self):
@@ -107,9 +115,7 @@ class Find(CliTest):
     def test_a_size_that_does_not_fit_ends_the_sizes_and_loses_nothing(self):
         """Steps of 16 samples fit into the budget, steps of 1,024 do not, even with activations that are computed
         again."""
-        layers = ", ".join(["nn.Linear(256), nn.ReLU()"] * 4)
-        self.recipe(data="lab.data.blobs { samples = 2000 }", epochs="2", optim="lab.optim.SGD { lr = 0.01 }",
-                    model=f"nn.Sequential {{ {layers}, nn.Linear(3) }}",
+        self.recipe(**LARGE,
                     more='  loader = { threads = 0 },\n  memory = { recompute = "auto", budget = "4 MB" },\n')
         found = self.run_program("find", "batch", "r.lua", "--threads", "1", "--json").json()
         self.assertEqual(len(found["noise"]), 3)
@@ -118,6 +124,14 @@ class Find(CliTest):
         self.assertNotIn(1024, sizes)
         self.assertIn("\nno larger batch: the training needs ",
                       self.run_program("find", "batch", "r.lua", "--threads", "1").out)
+
+    def test_sums_of_gradients_that_find_no_room(self):
+        """The training fits into the limit, and eight times the weights do not fit beside it."""
+        self.recipe(**LARGE)
+        self.train("--memory", "6 MB", "--out", "run")
+        self.assert_said(self.run_program("find", "batch", "r.lua", "--threads", "1", "--memory", "6 MB", code=1),
+                         "r.lua:", "expected room for ", " are sums of gradients that tell their noise, found 5.7 MiB",
+                         "hint: ")
 
     def test_a_loader_is_found_for_slow_input(self):
         self.recipe(**SLOW_INPUT)
