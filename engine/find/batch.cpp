@@ -107,13 +107,18 @@ BatchPoint timed_size(Trainings& trainings, std::int64_t size, std::int64_t accu
   return {.batch = batch, .seconds = clock->median(), .memory = memory};
 }
 
-// Times steps of each size, as far as the data and the memory go.
+// Times steps of each size, as far as the data and the memory go, and as long as a larger size may pay for some knee in
+// the range.
 void time_sizes(FoundBatch& found, Trainings& trainings, const FitPlan& plan, const BatchOptions& options) {
   const std::int64_t held = plan.data.train.epoch_size();
   for (const std::int64_t size : sizes_around(plan.loader.batch)) {
     const std::int64_t batch = size * found.accumulate;
     if (batch > held) {
       found.ended_by = fmt::format("the training part has {} samples", held);
+      return;
+    }
+    if (size > plan.loader.batch && takes_longer(found.curve, found.knee_high)) {
+      found.ended_by = "larger batches take longer";
       return;
     }
     options.context.tell(fmt::format("steps of {} samples", batch));

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <limits>
 #include <vector>
 
@@ -14,15 +15,28 @@ double steps_to_loss(std::int64_t batch, double knee) {
   return std::isinf(knee) ? 1 / size : 1 + knee / size;
 }
 
+// The time to a loss, up to a factor.
+double time_to_loss(const BatchPoint& point, double knee) { return point.seconds * steps_to_loss(point.batch, knee); }
+
+constexpr double longer = 1.05;  // times in a smaller ratio count as the same
+
 // The smallest size whose time to a loss is within 5 % of the shortest.
 std::int64_t best_size(const std::vector<BatchPoint>& curve, double knee) {
-  const auto time = [&](const BatchPoint& point) { return point.seconds * steps_to_loss(point.batch, knee); };
   double least = std::numeric_limits<double>::infinity();
-  for (const BatchPoint& point : curve) least = std::min(least, time(point));
-  return std::ranges::find_if(curve, [&](const BatchPoint& point) { return time(point) <= 1.05 * least; })->batch;
+  for (const BatchPoint& point : curve) least = std::min(least, time_to_loss(point, knee));
+  const auto is_best = [&](const BatchPoint& point) { return time_to_loss(point, knee) <= longer * least; };
+  return std::ranges::find_if(curve, is_best)->batch;
 }
 
 }  // namespace
+
+bool takes_longer(const std::vector<BatchPoint>& curve, double knee) {
+  const std::size_t count = curve.size();
+  const auto grows_at = [&](std::size_t i) {
+    return time_to_loss(curve[i], knee) > longer * time_to_loss(curve[i - 1], knee);
+  };
+  return count >= 3 && grows_at(count - 2) && grows_at(count - 1);
+}
 
 double efficiency_of(std::int64_t batch, double knee) {
   return std::isinf(knee) ? 1 : knee / (knee + static_cast<double>(batch));

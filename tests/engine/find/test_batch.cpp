@@ -60,6 +60,25 @@ TEST_CASE("times and samples are those of the middle of the range") {
   CHECK(here.curve[3].samples == Approx(1.5));
 }
 
+TEST_CASE("larger sizes are of no use once two in a row take longer to the same loss") {
+  // The times to a loss at a knee of 96 are 25 s, 14 s with twice the samples, 16 s and 25 s.
+  const auto curve_of = [](const std::vector<double>& seconds) {
+    std::vector<BatchPoint> curve;
+    for (const double one : seconds)
+      curve.push_back({.batch = std::int64_t{4} << curve.size(), .seconds = one});
+    return curve;
+  };
+  CHECK_FALSE(takes_longer(curve_of({}), 96));
+  CHECK_FALSE(takes_longer(curve_of({1, 14.0 / 13}), 96));
+  CHECK_FALSE(takes_longer(curve_of({1, 14.0 / 13, 16.0 / 7}), 96));
+  CHECK(takes_longer(curve_of({1, 14.0 / 13, 16.0 / 7, 25.0 / 4}), 96));
+  // Within 5 % is no longer.
+  CHECK_FALSE(takes_longer(curve_of({1, 14.0 / 13, 16.0 / 7, 1.04 * 16 / 4}), 96));
+  // What a larger size saves is more where the knee is unknown: here twice the time for four times the samples.
+  CHECK_FALSE(takes_longer(curve_of({1, 1.5, 2}), infinity));
+  CHECK(takes_longer(curve_of({1, 1.5, 2}), 0));
+}
+
 TEST_CASE("the efficiency of a batch") {
   CHECK(efficiency_of(16, 16) == Approx(0.5));
   CHECK(efficiency_of(16, 0) == 0);

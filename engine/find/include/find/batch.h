@@ -58,6 +58,9 @@ struct BatchOptions {
 // Sets the suggestion, and the times and samples of the curve, from the knee and the seconds of the curve, which has
 // the recipe's batch among its sizes. Pure.
 void judge_sizes(FoundBatch& found);
+// Whether the time to a loss has grown by more than 5 % with each of the two latest sizes of a rising curve, for this
+// knee. It then grows for all smaller knees too. Pure.
+bool takes_longer(const std::vector<BatchPoint>& curve, double knee);
 // The share of a step's samples that is not wasted, beside a training by small batches, for such a knee.
 double efficiency_of(std::int64_t batch, double knee);
 
