@@ -17,6 +17,15 @@ std::string wasted_text(const FoundBatch& found) {
   return least == most ? most + " of its samples" : least + " to " + most + " of its samples";
 }
 
+// The line to type that shows whether the recipe's batch wastes samples: a training with a quarter of it beside one with
+// all of it. Empty where no smaller batch was timed.
+std::string test_text(const FoundBatch& found) {
+  const std::int64_t small = found.curve.front().batch;
+  if (small >= found.batch) return "";
+  return fmt::format("  the test: trainlab compare RECIPE --target METRIC=VALUE --b batch={} (docs/health.md)\n",
+                     small / found.accumulate);
+}
+
 std::string factor_text(double factor) { return std::isnan(factor) ? "unknown" : fmt::format("{:.2f}×", factor); }
 
 std::string samples_text(double samples) { return std::isfinite(samples) ? fmt::format("{:.3g}", samples) : "unknown"; }
@@ -48,7 +57,7 @@ std::string batch_text(const FoundBatch& found) {
     text += fmt::format("  knee above {:.3g}; the noise hides the gradient, so that no upper end is known\n",
                         found.knee_low);
   }
-  text += fmt::format("  a batch of {} wastes {}\n", found.batch, wasted_text(found));
+  text += fmt::format("  a batch of {} wastes {} (estimate)\n", found.batch, wasted_text(found)) + test_text(found);
   text += fmt::format("\n{:>8} {:>11} {:>13} {:>12} {:>17} {:>20}\n", "batch", "ms a step", "samples/s", "memory",
                       "time to a loss", "samples to a loss");
   for (const BatchPoint& one : found.curve) {

@@ -90,8 +90,11 @@ class Find(CliTest):
         self.assertEqual(list(self.folder.iterdir()), [self.folder / "r.lua"])
 
         text = self.run_program("find", "batch", "r.lua", "--threads", "1", "--apply", "batch.toml").out
-        for words in ("batch = ", "noise scale", "knee", "a batch of 16 wastes ", "time to a loss"):
+        for words in ("batch = ", "noise scale", "knee", " of its samples (estimate)\n",
+                      "\n  the test: trainlab compare RECIPE --target METRIC=VALUE --b batch=4 (docs/health.md)\n",
+                      "time to a loss"):
             self.assertIn(words, text)
+        self.assertRegex(text, r"\n  a batch of 16 wastes \d+ ")
         self.train("--apply", "batch.toml", "--out", "run")
 
     def test_the_noise_scale_of_a_linear_model_whatever_the_last_step_of_an_epoch_has(self):
