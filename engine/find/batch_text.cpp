@@ -42,7 +42,6 @@ std::string batch_text(const FoundBatch& found) {
       text += fmt::format(", with lr = {:.2g} in place of {:g}", found.scaled_rate, found.rate);
     text += "\n";
   }
-  if (found.curve.empty()) return text + found.stopped + ": no size was judged\n";
   text += "\nnoise scale of the gradients, in samples (95 %)\n";
   for (const NoiseAt& one : found.noise) {
     text += fmt::format("  after {:>5} steps  {} ({} to {})\n", one.step, samples_text(one.scale.value),

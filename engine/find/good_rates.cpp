@@ -5,7 +5,7 @@
 
 namespace trainlab {
 
-double GoodRates::octaves() const { return low > 0 ? std::log2(high / low) : 0; }
+double GoodRates::octaves() const { return std::log2(high / low); }
 
 GoodRates good_rates(const std::vector<RatePoint>& curve) {
   const auto least = best_of(curve);

@@ -73,7 +73,7 @@ class OptimizerSearch {
     TunedOptimizer tuned = untuned(one);
     tuned.curve = scan(one.optimizer, start_of(one.optimizer));
     tuned.good = good_rates(tuned.curve);
-    if (tuned.good.low == 0) return tuned;
+    if (std::isnan(tuned.good.low)) return tuned;
     const double best = best_of(tuned.curve)->rate;
     for (const double rate : {best / 2, best, best * 2}) {
       const auto [loss, deviation, error] = mean_loss(one.optimizer, rate);

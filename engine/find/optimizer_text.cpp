@@ -37,11 +37,6 @@ std::string optimizer_text(const FoundOptimizer& found) {
   std::size_t width = 9;
   for (const TunedOptimizer& one : found.all) width = std::max(width, name_in_table(one).size());
   std::string text = fmt::format("optimizer = {}, lr = {:.2g}\n", best.name, best.rate);
-  if (!found.stopped.empty()) {
-    text += found.stopped + ": " +
-            (std::isnan(least) ? "the fit's own is not tuned" : "other optimizers were not tuned") + "\n";
-  }
-  if (std::isnan(least)) return text;
   text += "\n";
   text += fmt::format("{:<{}}  {:>8}  {:<18}  {:<34}  {}\n", "optimizer", width, "tuned lr", found.metric,
                       "rates within 10 % of the best", "usual rate");
@@ -75,9 +70,9 @@ Value to_value(const FoundOptimizer& found) {
         {"lr", is_found ? Value(one.rate) : Value()},
         {"loss", finite_or_nil(one.loss)},
         {"error", finite_or_nil(one.error)},
-        {"good", Value::Map{{"low", one.good.low},
-                            {"high", one.good.high},
-                            {"octaves", one.good.octaves()},
+        {"good", Value::Map{{"low", finite_or_nil(one.good.low)},
+                            {"high", finite_or_nil(one.good.high)},
+                            {"octaves", finite_or_nil(one.good.octaves())},
                             {"is_open", one.good.is_open}}},
         {"usual", Value::Map{{"lr", one.usual_rate}, {"loss", finite_or_nil(one.usual_loss)}}},
         {"default", one.has_other_default()
@@ -88,8 +83,9 @@ Value to_value(const FoundOptimizer& found) {
   const TunedOptimizer& best = found.all[found.suggestion];
   Value::Map value{
       {"kind", "finder"},
-      {"metric", found.metric},
-      {"optimizer", Value::Map{{"suggestion", best.name}, {"lr", best.rate}, {"octaves", best.good.octaves()}}},
+      {"metric", found.metric.empty() ? Value() : Value(found.metric)},
+      {"optimizer",
+       Value::Map{{"suggestion", best.name}, {"lr", best.rate}, {"octaves", finite_or_nil(best.good.octaves())}}},
       {"optimizers", std::move(all)},
       {"spread", finite_or_nil((found.most() - found.least()) / std::abs(found.least()))},
       {"seeds", found.seeds},

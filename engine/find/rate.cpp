@@ -149,7 +149,7 @@ RateChoice known_choice(const Trainings& trainings, FoundRate& found) {
     if (const RateChoice choice = choose_rate(found.probes); choice.suggestion > 0) return choice;
   }
   const double rate = found.start > 0 ? found.start : learning_rate(trainings.changed({}).child("optim"));
-  return {.suggestion = rate, .low = rate, .high = rate};
+  return {.suggestion = rate};
 }
 
 }  // namespace

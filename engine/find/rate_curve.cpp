@@ -97,7 +97,7 @@ std::vector<RatePoint>::const_iterator best_of(const std::vector<RatePoint>& cur
 
 RateSuggestions suggestions_of(const std::vector<RatePoint>& curve) {
   const std::vector<RatePoint> points = before_divergence(medians(curve));
-  if (points.size() < 10) return {nothing, nothing, nothing};
+  if (points.size() < 10) return {};
   const auto least = std::ranges::min_element(points, {}, &RatePoint::loss);
   const std::vector<RatePoint> smooth = smoothed(points);
   return {.quarter_of_least = least->rate / 4, .valley = valley_of(smooth), .steepest = steepest_of(smooth)};

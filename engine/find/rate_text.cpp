@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "core/number_or_nil.h"
 #include "find/rate.h"
 
 namespace trainlab {
@@ -14,18 +15,10 @@ std::string rate_text(const FoundRate& found) {
                         choice.low, choice.high);
   }
   text += "\n";
-  if (!found.stopped.empty()) {
-    text += found.stopped + ": ";
-    text += found.start == 0                         ? "the rate is the fit's own\n"
-            : found.choice.suggestion == found.start ? "the rate is that of the range tests alone\n"
-                                                     : "the rate is that of the probes until then\n";
-  }
-  if (found.curve.empty()) return text;
   text += fmt::format("\nrange test over {} seeds, {} steps each\n", found.seeds, found.range_steps);
   text += fmt::format("  a quarter of the least loss's rate  {:.2g}\n", found.rules.quarter_of_least);
   text += fmt::format("  valley                              {:.2g}\n", found.rules.valley);
   text += fmt::format("  steepest                            {:.2g}\n", found.rules.steepest);
-  if (found.probes.empty()) return text;
   text += fmt::format("\nprobe: {} after {} steps of the fit's {}, with its schedule in them, mean over the seeds\n",
                       found.metric, found.probe_steps, found.steps);
   for (const ProbedRate& one : found.probes) {
@@ -49,18 +42,21 @@ std::string rate_text(const FoundRate& found) {
 
 Value to_value(const FoundRate& found) {
   Value::List curve, probes;
-  for (const RatePoint& point : found.curve) curve.push_back(Value::Map{{"lr", point.rate}, {"loss", point.loss}});
-  for (const ProbedRate& one : found.probes)
-    probes.push_back(Value::Map{{"lr", one.rate}, {"loss", one.loss}, {"error", one.error}});
+  for (const RatePoint& point : found.curve)
+    curve.push_back(Value::Map{{"lr", point.rate}, {"loss", finite_or_nil(point.loss)}});
+  for (const ProbedRate& one : found.probes) {
+    probes.push_back(
+        Value::Map{{"lr", one.rate}, {"loss", finite_or_nil(one.loss)}, {"error", finite_or_nil(one.error)}});
+  }
   Value::Map value{{"kind", "finder"},
                    {"lr", Value::Map{{"suggestion", found.choice.suggestion},
-                                     {"low", found.choice.low},
-                                     {"high", found.choice.high},
+                                     {"low", finite_or_nil(found.choice.low)},
+                                     {"high", finite_or_nil(found.choice.high)},
                                      {"is_bounded", found.choice.is_bounded},
-                                     {"start", found.start},
-                                     {"valley", found.rules.valley},
-                                     {"steepest", found.rules.steepest}}},
-                   {"metric", found.metric},
+                                     {"start", finite_or_nil(found.start)},
+                                     {"valley", finite_or_nil(found.rules.valley)},
+                                     {"steepest", finite_or_nil(found.rules.steepest)}}},
+                   {"metric", found.metric.empty() ? Value() : Value(found.metric)},
                    {"steps", found.probe_steps},
                    {"probes", std::move(probes)},
                    {"curve", std::move(curve)}};

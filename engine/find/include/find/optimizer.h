@@ -15,14 +15,14 @@ namespace trainlab {
 
 // The range of rates around the best rate whose losses exceed the least loss by at most a tenth of the least loss.
 struct GoodRates {
-  double low = 0, high = 0;
+  double low = std::nan(""), high = std::nan("");  // NaN: unknown
   bool is_open = false;  // the range ends where the curve ends: the true range may be wider
   double octaves() const;
 };
 
 // The good rates of a curve, which is in the order of its rates, with equal factors from one to the next. A loss that
-// was not finite is NaN. The ends are interpolated linearly over the logarithm of the rate. All members are zero where
-// no loss is finite. Pure.
+// was not finite is NaN. The ends are interpolated linearly over the logarithm of the rate, and unknown where no loss is
+// finite. Pure.
 GoodRates good_rates(const std::vector<RatePoint>& curve);
 
 struct TunedOptimizer {
@@ -42,7 +42,7 @@ struct TunedOptimizer {
 };
 
 struct FoundOptimizer {
-  std::string metric;               // "val.loss", or "train.loss" without validation
+  std::string metric;               // "val.loss", or "train.loss" without validation; empty: no training has ended
   std::vector<TunedOptimizer> all;  // the fit's optimizer first
   std::size_t suggestion = 0;       // index: within 5 % of the least loss, the widest range of good rates
   int seeds = 0;
@@ -69,8 +69,9 @@ struct OptimizerOptions {
 FoundOptimizer find_optimizer(const Registry& registry, const Spec& fit, const RunSettings& settings,
                               const OptimizerOptions& options);
 
+// Of a search that came to its end.
 std::string optimizer_text(const FoundOptimizer& found);
-// { kind = "finder", optimizer = { suggestion, lr, octaves }, optimizers = { … } }
+// { kind = "finder", optimizer = { suggestion, lr, octaves }, optimizers = { … } }, with nil for what is not known.
 Value to_value(const FoundOptimizer& found);
 
 }  // namespace trainlab

@@ -1,6 +1,7 @@
 // Finds a learning rate for a fit: range tests over several seeds as a start, then short trainings at rates around it.
 #pragma once
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -15,28 +16,29 @@ namespace trainlab {
 struct ProbedRate {
   double rate = 0;
   double loss = 0;                  // mean over the seeds; NaN if the loss of a seed was not finite
-  double error = 0;                 // standard error of its difference from the loss at the best rate; NaN: one seed
+  double error = std::nan("");      // standard error of its difference from the loss at the best rate; NaN: one seed
   std::vector<double> losses = {};  // by seed: the same weights and data as at other rates
 };
 
 // The rate that is chosen among probed ones.
 struct RateChoice {
-  double suggestion = 0;     // geometric middle of `low` and `high`
-  double low = 0, high = 0;  // the rates around the best whose losses exceed its loss by no more than their errors
-  bool is_bounded = false;   // whether there is a worse rate on both sides of these
+  double suggestion = 0;  // geometric middle of `low` and `high`
+  // The rates around the best whose losses exceed its loss by no more than their errors; NaN where none were probed.
+  double low = std::nan(""), high = std::nan("");
+  bool is_bounded = false;  // whether there is a worse rate on both sides of these
 };
 
-// Chooses a rate, and sets `error` of all. `probes` is in the order of rates. All members of the choice are 0 where no
-// loss is finite. Pure.
+// Chooses a rate, and sets `error` of all. `probes` is in the order of rates. The suggestion is 0 where no loss is
+// finite. Pure.
 RateChoice choose_rate(std::vector<ProbedRate>& probes);
 
 struct FoundRate {
   RateChoice choice = {};
-  double start = 0;  // quarter_of_least of the range tests
+  double start = std::nan("");  // quarter_of_least of the range tests; NaN: none has ended
   RateSuggestions rules = {};
   std::vector<RatePoint> curve = {};  // mean over the seeds, up to the first point that a seed lacks
   std::vector<ProbedRate> probes = {};
-  std::string metric = {};  // of the probes: "val.loss", or "train.loss" without validation
+  std::string metric = {};  // of the probes: "val.loss", or "train.loss" without validation; empty: none has ended
   int seeds = 0;
   std::int64_t range_steps = 0, probe_steps = 0;  // length of a range test, and of a probe
   std::int64_t steps = 0;                         // length of the fit
@@ -56,8 +58,10 @@ struct RateOptions {
 // `on` are not called. Error{recipe} for a fit with a step of its own, and where the loss is not finite at any rate.
 FoundRate find_rate(const Registry& registry, const Spec& fit, const RunSettings& settings, const RateOptions& options);
 
+// Of a search that came to its end.
 std::string rate_text(const FoundRate& found);
-// { kind = "finder", lr = { suggestion, valley, steepest, … }, curve = { { lr, loss }, … } }
+// { kind = "finder", lr = { suggestion, valley, steepest, … }, curve = { { lr, loss }, … } }, with nil for what is not
+// known.
 Value to_value(const FoundRate& found);
 
 }  // namespace trainlab

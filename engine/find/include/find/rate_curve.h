@@ -1,6 +1,7 @@
 // Suggestions of a learning rate from range tests, in which the rate grows from step to step. Pure functions.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -17,12 +18,12 @@ std::vector<RatePoint>::const_iterator best_of(const std::vector<RatePoint>& cur
 // The rates that three rules give for a curve; NaN where a rule gives none.
 struct RateSuggestions {
   // A quarter of the rate at which the loss was least.
-  double quarter_of_least = 0;
+  double quarter_of_least = std::nan("");
   // fastai's "valley": the middle of the longest series of points, with others between them, whose smoothed losses
   // fall. (Howard & Gugger: fastai, callback/schedule.py.)
-  double valley = 0;
+  double valley = std::nan("");
   // The rate at which the smoothed loss falls fastest on a logarithmic scale of rates (Smith 2017, section 3.3).
-  double steepest = 0;
+  double steepest = std::nan("");
 };
 
 // The suggestions of a curve, which is in the order of its rates. Each loss is replaced by the median of nine around
