@@ -13,6 +13,7 @@
 #include "core/time_in_seconds.h"
 #include "run/folder.h"
 #include "run/shell_word.h"
+#include "run/time_keeper.h"
 
 namespace trainlab {
 
@@ -22,9 +23,6 @@ constexpr double reserved_share = 0.03;
 // The end of a process: summaries are written and helpers are ended. On a machine that is busy this takes longer, and
 // so did the start of the process.
 constexpr double least_reserve = 0.5, reserved_starts = 0.3;
-
-// A save waits for the disk, and a process that is killed loses what it has used since.
-constexpr double saved_share = 0.02, most_unsaved_seconds = 5;
 
 std::optional<Duration> given(const Value& options, const char* name) {
   if (options[name].is_nil()) return std::nullopt;
@@ -165,13 +163,9 @@ double Budget::seconds_left() {
   return until_ - used();
 }
 
-double Budget::most_unsaved() const {
-  return terms_.bounds_time() ? std::min(saved_share * terms_.seconds, most_unsaved_seconds) : most_unsaved_seconds;
-}
-
 void Budget::save_now_and_then() {
   const std::lock_guard lock(*mutex_);
-  if (clock_() - saved_ >= most_unsaved()) write();
+  if (clock_() - saved_ >= most_unsaved(terms_.seconds)) write();
 }
 
 void Budget::save() {

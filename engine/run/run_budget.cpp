@@ -1,5 +1,4 @@
 // The budget of a run: what the recipe and the command line say, and the stages that it bounds.
-#include <exception>
 #include <limits>
 #include <utility>
 
@@ -35,17 +34,6 @@ std::optional<Budget> Run::present_budget() const {
   const double begun = request_.begun > 0 ? request_.begun : environment_.clock();
   return std::optional<Budget>(std::in_place, terms, budget_path(*folder_), begun, environment_.clock,
                                holder_name(request_.supervisor));
-}
-
-// Whatever the process does meanwhile: no more than this time is lost when the process is killed.
-void Run::keep_budget() {
-  budget_keeper_.emplace(budget_->most_unsaved(), [this] {
-    try {
-      budget_->save_now_and_then();
-    } catch (const std::exception&) {
-      // A full disk is told by whoever saves next.
-    }
-  });
 }
 
 double budget_share(const Options& stage, bool is_last) {

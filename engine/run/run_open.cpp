@@ -46,7 +46,7 @@ bool Run::open() {
   }
 
   budget_ = present_budget();
-  if (budget_) keep_budget();
+  if (budget_) budget_keeper_.emplace(budget_->terms().seconds, [this] { budget_->save(); });
 
   const std::lock_guard lock(log_mutex_);
   try {

@@ -5,12 +5,11 @@
 
 #include "core/files.h"
 #include "run/folder.h"
+#include "run/time_keeper.h"
 
 namespace trainlab {
 
 namespace {
-
-constexpr double save_seconds = 5;  // a save waits for the disk
 
 double stored_seconds(const std::filesystem::path& file) {
   const Value stored = read_json(file);
@@ -22,20 +21,27 @@ double stored_seconds(const std::filesystem::path& file) {
 
 }  // namespace
 
-UsedTime::UsedTime(const std::filesystem::path& folder, double before, std::function<double()> clock)
+UsedTime::UsedTime(const std::filesystem::path& folder, double before, double budget, std::function<double()> clock)
     : file_(folder / "used-time.json"),
       clock_(std::move(clock)),
       before_(std::max(before, stored_seconds(file_))),
       begun_(clock_()),
+      budget_(budget),
       saved_(begun_) {}
 
 void UsedTime::save() {
-  saved_ = clock_();
-  write_atomic(file_, to_json(Value::Map{{"seconds", seconds()}}) + "\n");
+  const std::lock_guard lock(*mutex_);
+  write();
 }
 
 void UsedTime::save_now_and_then() {
-  if (clock_() - saved_ >= save_seconds) save();
+  const std::lock_guard lock(*mutex_);
+  if (clock_() - saved_ >= most_unsaved(budget_)) write();
+}
+
+void UsedTime::write() {
+  saved_ = clock_();
+  write_atomic(file_, to_json(Value::Map{{"seconds", seconds()}}) + "\n");
 }
 
 }  // namespace trainlab

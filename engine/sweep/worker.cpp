@@ -16,6 +16,7 @@
 #include "core/files.h"
 #include "core/host.h"
 #include "run/budget.h"
+#include "run/time_keeper.h"
 #include "study_summary.h"
 #include "trials/trial_folder.h"
 
@@ -27,7 +28,7 @@ std::optional<UsedTime> used_time(const StudyPlan& plan, const StageContext& con
                                   const std::function<double()>& seconds) {
   const double budget = plan.time_budget();
   if (budget == 0 || context.helps) return std::nullopt;
-  UsedTime used(context.folder, context.seconds_before, seconds);
+  UsedTime used(context.folder, context.seconds_before, budget, seconds);
   if (plan.extends() && used.seconds() >= budget) {
     const bool is_part = plan.terms().share_of_time < 1;
     throw usage_error("the sweep has used all of its " + to_text(Duration{budget, Unit::seconds}) +
@@ -223,6 +224,8 @@ bool Worker::waits_for_another(std::span<const LeasedTrial> trials) const {
 }
 
 Worker::End Worker::run() {
+  std::optional<TimeKeeper> keeper;
+  if (used_) keeper.emplace(plan_.time_budget(), [this] { used_->save(); });
   const End end = work();
   if (used_) used_->save();
   return end;

@@ -179,6 +179,24 @@ class Sweep(CliTest):
         self.assertEqual((summary["status"], summary["trials"]["complete"]), ("done", 5))
         self.assertIn("stage s extended to 2 h, 5 trials", self.run_program("report", "both").out)
 
+    def test_the_time_of_a_trial_counts_before_its_first_validation(self):
+        """A trial that would validate in minutes is killed: the sweep knows the time that the trial took."""
+        self.sweep(trials='time = "100 s",', fit='validate = "100000 epochs",', epochs="100000")
+        text = (self.folder / "r.lua").read_text()
+        slow = ("function(out, batch)\n      for i = 1, 10000000 do end\n"
+                "      return lab.ops.cross_entropy_loss(out, batch.y)\n    end")
+        self.write("r.lua", text.replace('loss = "cross_entropy"', f"loss = {slow}"))
+        running = self.start("r.lua", "--threads", "1", "--out", "run")
+        path = self.folder / "run/used-time.json"
+        running.until(path.exists, "its time was saved")
+        first = json.loads(path.read_text())["seconds"]
+        running.until(lambda: json.loads(path.read_text())["seconds"] > first + 1, "the time was saved again")
+        running.kill()
+        self.assertFalse([rows for rows in (self.folder / "run").rglob("metrics.jsonl") if rows.read_bytes()])
+        running = self.start("resume", "run")
+        running.until(lambda: json.loads(path.read_text())["seconds"] > first + 2, "the time went on")
+        running.kill()
+
     def test_any_number_of_workers_gives_the_same_trials(self):
         for name, options in (("random", {"trials": "trials = 12, seeds = 2,"}), ("pruned", PRUNED)):
             with self.subTest(name):

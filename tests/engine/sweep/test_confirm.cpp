@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <numeric>
 #include <span>
 
@@ -163,10 +164,10 @@ TEST_CASE("a search that goes on keeps what was confirmed, and confirms what is 
 
 TEST_CASE("a confirmation has the last third of the sweep's time") {
   const TemporaryFolder folder;
-  double now = 1000;
+  std::atomic<double> now = 1000;  // which the thread that saves the time reads, too
   // Each fit validates four times, and takes 40 s.
   const Events events{.validate = [&](std::int64_t) { now += 10; }};
-  const auto clock = [&] { return now; };
+  const auto clock = [&] { return now.load(); };
   SECTION("of its own") {
     const Value summary = searched(sweep(R"(, "time": "290 s")" + three, events), folder.path(), {}, clock);
     CHECK(summary["trials"]["complete"] == Value(5));  // begun within two thirds

@@ -1,10 +1,11 @@
 // A worker in this process: trials that fail, trials whose repeats would be run in vain, and trials that continue
 // others.
+#include <atomic>
 #include <catch2/catch.hpp>
-
 #include <cmath>
 
 #include "core/files.h"
+#include "core/temporaries.h"
 #include "journal/checkpoint.h"
 #include "support/stand_in_device.h"
 #include "sweep_support.h"
@@ -41,6 +42,18 @@ double fifth_value(const fs::path& folder) {
     value = study.study().trials().value(4);
   });
   return value;
+}
+
+// Without temporary files, which another thread may take away at any moment.
+void copy_files(const fs::path& from, const fs::path& to) {
+  for (const auto& entry : fs::recursive_directory_iterator(from)) {
+    const fs::path copy = to / entry.path().lexically_relative(from);
+    if (entry.is_directory()) {
+      fs::create_directory(copy);
+    } else if (!is_temporary(entry.path())) {
+      fs::copy(entry.path(), copy);
+    }
+  }
 }
 
 double undisturbed_fifth_value() {
@@ -324,20 +337,19 @@ TEST_CASE("the seconds of a process that was killed count in its budget of time"
   const TemporaryFolder whole, killed;
   prepare_devices();
   prepare_arithmetic(1);
-  double now = 1000;
+  std::atomic<double> now = 1000;  // which the thread that saves the time reads, too
   const RunSettings settings = test_settings();
   // Each trial validates four times, and takes 40 s.
   const auto work_until_over = [&](const fs::path& folder, const std::string& supervisor, bool is_killed) {
     const Events events{.validate = [&](std::int64_t trial) {
       now += 10;
-      if (is_killed && trial == 2 && fs::is_empty(killed.path()))
-        fs::copy(whole.path(), killed.path(), fs::copy_options::recursive);
+      if (is_killed && trial == 2 && fs::is_empty(killed.path())) copy_files(whole.path(), killed.path());
     }};
     const SweepPlan plan(sweep(R"(, "time": "100 s", "stack": false)", events), settings);
     StageContext context = quiet_context(folder, settings);
     context.supervisor = supervisor;
     SpeedTotal speed(nullptr, {});
-    Worker worker(plan, context, speed, [&] { return now; });
+    Worker worker(plan, context, speed, [&] { return now.load(); });
     CHECK(worker.run() == Worker::End::complete);
     CHECK(worker.stopped() == "its own time is used");
     CHECK(worker.study().study().trials().size() == 3);

@@ -79,12 +79,9 @@ class Budget {
   // Seconds until the present stage must have ended; negative afterwards. Saves now and then. For a budget that bounds
   // the time.
   double seconds_left();
-  // The most seconds between two saves: the time used since is lost with a process that is killed.
-  double most_unsaved() const;
-  // Saves unless the last save was a moment ago. Any thread, if the clock may be read by any.
-  void save_now_and_then();
   // The length of the present stage's share.
   double seconds_of_stage() const { return until_ - from_; }
+  // Any thread, if the clock may be read by any.
   void save();
 
   // {seconds, used, reserve}, and {limit, used, …} of its flops and its money, for summaries. `flops`: those that the
@@ -92,6 +89,7 @@ class Budget {
   Value summary(double flops = 0) const;
 
  private:
+  void save_now_and_then();  // unless the last save was a moment ago
   void write();
 
   BudgetTerms terms_;

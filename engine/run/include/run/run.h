@@ -25,13 +25,13 @@
 
 #include "core/files.h"
 #include "core/registry.h"
-#include "core/threads/regularly.h"
 #include "run/budget.h"
 #include "run/control.h"
 #include "run/folder.h"
 #include "run/manifest.h"
 #include "run/request.h"
 #include "run/stage.h"
+#include "run/time_keeper.h"
 
 namespace trainlab {
 
@@ -166,7 +166,6 @@ class Run {
   void check_budget() const;
   // The budget that the recipe, the command line and the manifest give now; nullopt where they give none.
   std::optional<Budget> present_budget() const;
-  void keep_budget();
   void begin_in_budget(const Options& stage, const StageRecord& record);
   // Error{recipe} for a stage whose FLOPs are not counted, in a run with a budget of FLOPs.
   void check_counted(const Options& stage) const;
@@ -235,7 +234,7 @@ class Run {
   std::optional<std::filesystem::path> folder_;
   Manifest manifest_;
   std::optional<Budget> budget_;  // of the run that this engine executes
-  std::optional<Regularly> budget_keeper_;
+  std::optional<TimeKeeper> budget_keeper_;
   std::optional<BudgetPause> pause_;  // with which the run ended before it was continued
   std::vector<StageRecord> records_;
   std::optional<BeforeExtension> before_extension_;
