@@ -85,6 +85,7 @@ std::int64_t predicted_memory(const FitPlan& plan) {
     throw plan.options
         .error("batch", fmt::format("a step of {} samples takes {}{}, found room for {}", plan.length.batch,
                                     predicted.before_amount(), memory_text(bytes), memory_text(room)))
+        .hint("a smaller batch needs less memory")
         .lacking_memory();
   }
   return predicted.is_least() ? 0 : bytes;
