@@ -69,14 +69,15 @@ void check_room_for_noise(const FitPlan& plan) {
   const double needed = static_cast<double>(training.memory.training()) + sums, room = predictable_room(plan);
   if (needed <= room) return;
   throw plan.options
-      .error("", fmt::format("expected room for {}{}, of which {} are sums of gradients that tell their noise, found {}",
-                             training.before_amount(), memory_text(needed), memory_text(sums), memory_text(room)))
+      .error("",
+             fmt::format("expected room for {}{}, of which {} are sums of gradients that tell their noise, found {}",
+                         training.before_amount(), memory_text(needed), memory_text(sums), memory_text(room)))
       .hint("a smaller batch or a smaller model needs less memory")
       .lacking_memory();
 }
 
-// Raises an error that lacks_memory() where steps of the plan have no room on the CPU; returns the bytes that they take,
-// 0 where these are unknown. Another device says itself what does not fit, when it is asked for the memory.
+// Raises an error that lacks_memory() where steps of the plan have no room on the CPU; returns the bytes that they
+// take, 0 where these are unknown. Another device says itself what does not fit, when it is asked for the memory.
 std::int64_t predicted_memory(const FitPlan& plan) {
   if (!plan.device.is_cpu()) return 0;
   const MemoryPrediction predicted = predict_memory(plan);
@@ -95,7 +96,10 @@ std::int64_t predicted_memory(const FitPlan& plan) {
 // room.
 BatchPoint timed_size(Trainings& trainings, std::int64_t size, std::int64_t accumulate) {
   const std::int64_t batch = size * accumulate;
+  Value loader = trainings.fit()["loader"];
+  loader.set("drop_last", true);  // what is left of an epoch may be a single sample, of which a norm has no variance
   const FitPlan sized = trainings.plan(trainings.changed({{"batch", size},
+                                                          {"loader", loader},
                                                           {"accumulate", accumulate},
                                                           {"effective", Value()},
                                                           {"epochs", Value()},

@@ -17,8 +17,8 @@ std::string wasted_text(const FoundBatch& found) {
   return least == most ? most + " of its samples" : least + " to " + most + " of its samples";
 }
 
-// The line to type that shows whether the recipe's batch wastes samples: a training with a quarter of it beside one with
-// all of it. Empty where no smaller batch was timed.
+// The line to type that shows whether the recipe's batch wastes samples: a training with a quarter of it beside one
+// with all of it. Empty where no smaller batch was timed.
 std::string test_text(const FoundBatch& found) {
   const std::int64_t small = found.curve.front().batch;
   if (small >= found.batch) return "";
@@ -60,10 +60,10 @@ std::string batch_text(const FoundBatch& found) {
   text += fmt::format("\n{:>8} {:>11} {:>13} {:>12} {:>17} {:>20}\n", "batch", "ms a step", "samples/s", "memory",
                       "time to a loss", "samples to a loss");
   for (const BatchPoint& one : found.curve) {
-    text += fmt::format("{:>8} {:>11.3g} {:>13.4g} {:>12} {:>17} {:>20}\n", one.batch, 1e3 * one.seconds,
-                        static_cast<double>(one.batch) / one.seconds,
-                        one.memory > 0 ? memory_text(one.memory) : "unknown", factor_text(one.time),
-                        factor_text(one.samples));
+    text +=
+        fmt::format("{:>8} {:>11.3g} {:>13.4g} {:>12} {:>17} {:>20}\n", one.batch, 1e3 * one.seconds,
+                    static_cast<double>(one.batch) / one.seconds, one.memory > 0 ? memory_text(one.memory) : "unknown",
+                    factor_text(one.time), factor_text(one.samples));
   }
   if (!found.ended_by.empty()) text += "no larger batch: " + found.ended_by + "\n";
   return text;

@@ -115,8 +115,9 @@ std::vector<NoiseAt> measured_noise(Trainings& trainings, const FitPlan& plan, s
     throw plan.options
         .error("batch", fmt::format("expected steps of fewer samples than the {} of an epoch, found {}", held,
                                     plan.length.batch))
-        .hint("the noise of gradients is how the gradients of different samples differ: a smaller batch, or a smaller "
-              "accumulate");
+        .hint(
+            "the noise of gradients is how the gradients of different samples differ: a smaller batch, or a smaller "
+            "accumulate");
   }
   const std::int64_t of_place = steps_of_place(plan);
   const std::int64_t steps = std::min(longest, plan.length.total_steps - places * of_place);

@@ -128,6 +128,13 @@ class Find(CliTest):
         self.assertIn("\nno larger batch: the training needs ",
                       self.run_program("find", "batch", "r.lua", "--threads", "1").out)
 
+    def test_a_size_of_which_one_sample_is_left_is_timed_too(self):
+        """Of 145 samples batches of 16 leave one, of which the norm has no variance; batches of 64 leave 17."""
+        self.recipe(data="lab.data.blobs { samples = 145 }", batch="64", epochs="100",
+                    model="nn.Sequential { nn.Linear(8), nn.BatchNorm1d(), nn.ReLU(), nn.Linear(3) }")
+        found = self.run_program("find", "batch", "r.lua", "--threads", "1", "--json").json()
+        self.assertEqual([point["batch"] for point in found["curve"]][:3], [16, 32, 64])
+
     def test_sums_of_gradients_that_find_no_room(self):
         """The training fits into the limit, and eight times the weights do not fit beside it."""
         self.recipe(**LARGE)

@@ -64,8 +64,7 @@ TEST_CASE("larger sizes are of no use once two in a row take longer to the same 
   // The times to a loss at a knee of 96 are 25 s, 14 s with twice the samples, 16 s and 25 s.
   const auto curve_of = [](const std::vector<double>& seconds) {
     std::vector<BatchPoint> curve;
-    for (const double one : seconds)
-      curve.push_back({.batch = std::int64_t{4} << curve.size(), .seconds = one});
+    for (const double one : seconds) curve.push_back({.batch = std::int64_t{4} << curve.size(), .seconds = one});
     return curve;
   };
   CHECK_FALSE(takes_longer(curve_of({}), 96));

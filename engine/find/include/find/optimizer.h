@@ -16,13 +16,13 @@ namespace trainlab {
 // The range of rates around the best rate whose losses exceed the least loss by at most a tenth of the least loss.
 struct GoodRates {
   double low = std::nan(""), high = std::nan("");  // NaN: unknown
-  bool is_open = false;  // the range ends where the curve ends: the true range may be wider
+  bool is_open = false;                            // the range ends where the curve ends: the true range may be wider
   double octaves() const;
 };
 
 // The good rates of a curve, which is in the order of its rates, with equal factors from one to the next. A loss that
-// was not finite is NaN. The ends are interpolated linearly over the logarithm of the rate, and unknown where no loss is
-// finite. Pure.
+// was not finite is NaN. The ends are interpolated linearly over the logarithm of the rate, and unknown where no loss
+// is finite. Pure.
 GoodRates good_rates(const std::vector<RatePoint>& curve);
 
 struct TunedOptimizer {
