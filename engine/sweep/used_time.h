@@ -9,7 +9,7 @@
 
 namespace trainlab {
 
-// Of the process that leads the study. Any thread, if the clock may be read by any.
+// The process that leads the study has one. Any thread, if the clock may be read by any.
 class UsedTime {
  public:
   // Begins to count from what the folder's file says, or from `before` where that is more: the seconds of processes

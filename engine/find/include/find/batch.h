@@ -71,7 +71,7 @@ double efficiency_of(std::int64_t batch, double knee);
 FoundBatch find_batch(const Registry& registry, const Spec& fit, const RunSettings& settings,
                       const BatchOptions& options);
 
-// Of a search that came to its end.
+// The text of a search that came to its end.
 std::string batch_text(const FoundBatch& found);
 // { kind = "finder", batch = { suggestion, knee, efficiency, … }, noise = { { step, value, low, high }, … },
 //   curve = { … } }

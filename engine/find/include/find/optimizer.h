@@ -69,7 +69,7 @@ struct OptimizerOptions {
 FoundOptimizer find_optimizer(const Registry& registry, const Spec& fit, const RunSettings& settings,
                               const OptimizerOptions& options);
 
-// Of a search that came to its end.
+// The text of a search that came to its end.
 std::string optimizer_text(const FoundOptimizer& found);
 // { kind = "finder", optimizer = { suggestion, lr, octaves }, optimizers = { … } }, with nil for what is not known.
 Value to_value(const FoundOptimizer& found);

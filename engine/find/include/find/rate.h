@@ -58,7 +58,7 @@ struct RateOptions {
 // `on` are not called. Error{recipe} for a fit with a step of its own, and where the loss is not finite at any rate.
 FoundRate find_rate(const Registry& registry, const Spec& fit, const RunSettings& settings, const RateOptions& options);
 
-// Of a search that came to its end.
+// The text of a search that came to its end.
 std::string rate_text(const FoundRate& found);
 // { kind = "finder", lr = { suggestion, valley, steepest, … }, curve = { { lr, loss }, … } }, with nil for what is not
 // known.

@@ -8,7 +8,7 @@
 
 namespace trainlab {
 
-// The most seconds between two saves of what is used of a budget of so many seconds; 0: of a budget of something else.
+// The most seconds between two saves of what is used of a budget of `budget_seconds`; 0: of a budget without a time.
 double most_unsaved(double budget_seconds);
 
 class TimeKeeper {
