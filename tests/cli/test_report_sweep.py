@@ -314,10 +314,11 @@ class ReportSweep(CliTest):
 
     @unittest.skipUnless(NODE, "there is no node")
     def test_confirmed_trials_on_the_page(self):
-        one = {"params": {}, "seed_values": [0.91, 0.93]}
-        summary = {**SUMMARY, "best": {"trial": 4, "value": 0.92, "params": {}, "observed": 0.95, "interval": 0.127},
-                   "confirmed": [{"trial": 4, "value": 0.92, "interval": 0.127, "observed": 0.95, **one},
-                                 {"trial": 2, "observed": 0.96, "failed": 2, "params": {}, "seed_values": []}]}
+        best = {"trial": 4, "value": 0.92, "params": {}, "observed": 0.95, "interval": 0.127}
+        summary = {**SUMMARY, "best": best,
+                   "confirmed": [{**best, "failed": 0, "seed_values": [0.91, 0.93]},
+                                 {"trial": 2, "value": None, "interval": None, "observed": 0.96, "failed": 2,
+                                  "params": {}, "seed_values": []}]}
         run = self.make(stage(summary=summary, study={"description": description(), "trials": TRIALS}))
         self.report(run, "--html", "page.html")
         shown = shown_by_scripts(self, self.folder / "page.html")

@@ -174,18 +174,31 @@ class Spending(CliTest):
                       "stage member", result.err.replace(f"{epoch * 2.1:.1f}", f"{epoch * 2.1:.0f}"), result)
         self.assertEqual(self.summary(self.folder / "run"), before)
 
-    def test_confirmed_trials_share(self):
-        epoch = self.flops_of_epoch()
+    def confirmed(self, epoch):
+        """The summary of a search in `run` after which there is enough for one fresh training of each trial."""
         self.write("r.lua", f"lab.budget {{ flops = {epoch * 96} }}\n"
                    + MEMBER.replace("epochs = 1000000", "epochs = 10").replace("500 epochs", "5 epochs")
                    + SEARCH.replace("trials = 100000", "trials = 100000, confirm = { top = 2, seeds = 2 }")
                    + "return nil\n")
         self.train("--out", "run")
-        summary = self.summary(self.folder / "run")
+        return self.summary(self.folder / "run")
+
+    def test_confirmed_trials_share(self):
+        epoch = self.flops_of_epoch()
+        summary = self.confirmed(epoch)
         # The sweep has 64 of the 96 epochs, the search 42.7 of these; two fresh trainings fit into the other 24.
         self.assertEqual(summary["trials"]["complete"], 4)
         self.assertEqual([len(one["seed_values"]) for one in summary["confirmed"]], [1, 1])
         self.assertAlmostEqual(summary["flops"], 60 * epoch, delta=1)
+
+    @unittest.skipUnless(NODE, "needs node")
+    def test_the_page_of_trials_with_one_fresh_value(self):
+        """One value has no interval."""
+        best = self.confirmed(self.flops_of_epoch())["best"]
+        self.assertIsNone(best["interval"])
+        self.run_program("report", "run", "--html", "p.html")
+        texts = shown_by_scripts(self, self.folder / "p.html")["texts"]
+        self.assertRegex(texts[texts.index(f"best, trial {best['trial']}") + 1], r"^[\d.e-]+ on fresh seeds$")
 
     def test_what_nobody_can_count_is_refused(self):
         task = 'return lab.task { name = "t", run = function(ctx) ctx:log("x", 1) end }\n'

@@ -3,6 +3,9 @@
 
 const colour = name => getComputedStyle(document.documentElement).getPropertyValue('--' + name).trim();
 
+// Whether a number is there: null and undefined stand for one that is not known.
+const isKnown = x => typeof x === 'number';
+
 const number = x => {
   if (x === null || x === undefined || Number.isNaN(x)) return 'unknown';
   if (Number.isSafeInteger(x)) return String(x);

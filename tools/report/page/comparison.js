@@ -17,7 +17,6 @@ function bySeed(title, of) {
       item => `${item.dataset.label}, seed ${item.raw.x}: ${number(item.raw.y)}`, {legend: true});
 }
 
-const isKnown = x => typeof x === 'number';
 const interval = (mean, {low, high}) => {
   if (!isKnown(mean)) return '';
   return isKnown(low) && isKnown(high) ? `${number(mean)} (${number(low)} to ${number(high)})` : number(mean);

@@ -117,7 +117,7 @@ function confirmed(stage) {
   const card = make(page, 'section', '', {class: 'card'});
   make(card, 'h3', 'The best trials on fresh seeds');
   make(card, 'p', 'In the order of all trainings together; ± is the 95 % interval.', {class: 'quiet'});
-  const value = one => one.value === undefined ? 'none' : plusMinus(one.value, one.interval);
+  const value = one => isKnown(one.value) ? plusMinus(one.value, one.interval) : 'none';
   table(
       card, ['trial', stage.metric, 'in the search', 'seeds', 'failed'],
       stage.confirmed.map(
@@ -126,7 +126,7 @@ function confirmed(stage) {
 }
 
 function plusMinus(value, interval) {
-  return interval === undefined ? number(value) : `${number(value)} ± ${interval.toPrecision(2)}`;
+  return isKnown(interval) ? `${number(value)} ± ${interval.toPrecision(2)}` : number(value);
 }
 
 function study(stage) {
@@ -148,7 +148,7 @@ function study(stage) {
   const several = objectives.length > 1;
   const best = stage.leaders[0];
   const deviation = stage.spread.best?.deviation;
-  const isConfirmed = stage.best?.observed !== undefined;
+  const isConfirmed = isKnown(stage.best?.observed);
   const counts = ['complete', 'pruned', 'failed', 'running', 'waiting']
                      .filter(state => stage.trials[state])
                      .map(state => `${stage.trials[state]} ${state}`)
@@ -160,7 +160,7 @@ function study(stage) {
       !best           ? '' :
           several     ? `${stage.front.length} trials` :
           isConfirmed ? `${plusMinus(stage.best.value, stage.best.interval)} on fresh seeds` :
-                        plusMinus(best.value, deviation || undefined)
+                        plusMinus(best.value, deviation || null)
     ],
     ['trials', counts],
     ['seeds for each', stage.study.seeds > 1 ? stage.study.seeds : ''],
