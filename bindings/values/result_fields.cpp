@@ -22,6 +22,11 @@ Option values_of_seeds() {
   return Option("seed_values", "with several seeds: the value of each seed, of the first metric").number().many();
 }
 
+Option validations_of_observed() {
+  return Option("validations", "with a scheduler: the validations after which the search has seen the value `observed`")
+      .integer();
+}
+
 Option params_of_trial() { return Option("params", "parameters of the trial by name; nil where inactive").any(); }
 
 void of_every_stage(Registry& registry) {
@@ -240,6 +245,7 @@ void of_trainings(Registry& registry) {
                        "of a sweep that confirms its best trials: the value in the search, while `value` is "
                        "that of the fresh seeds")
                     .number())
+          .with(validations_of_observed())
           .with(Option("interval", "of such a sweep: half the 95 % interval of the value on fresh seeds (Student's t)")
                     .number())
           .returns("table"));
@@ -271,11 +277,13 @@ void of_studies(Registry& registry) {
   registry.add(
       Entry("result.confirmed", "field",
             "Of a sweep with the option confirm: its best trials on fresh seeds, in the order of the mean over all "
-            "their trainings. A training that the budget of the run cut short does not count.")
+            "their trainings, with a scheduler over the fresh ones. A training that the budget of the run cut short "
+            "does not count.")
           .with(Option("trial", "number of the trial, from 0").integer())
           .with(Option("value", "by the fresh seeds alone; nil where none of them gave one").number())
           .with(Option("interval", "half the 95 % interval of the value (Student's t); nil below two seeds").number())
           .with(Option("observed", "the value in the search").number())
+          .with(validations_of_observed())
           .with(Option("failed", "fresh seeds on which the training failed").integer())
           .with(params_of_trial())
           .with(Option("seed_values", "the value of each fresh seed").number().many())

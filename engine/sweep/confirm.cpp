@@ -11,10 +11,12 @@
 #include "core/clock.h"
 #include "core/files.h"
 #include "core/number_or_nil.h"
+#include "core/words.h"
 #include "plan/confirm_plan.h"
 #include "run/budget.h"
 #include "run/folder.h"
 #include "study/ranking.h"
+#include "study/scheduler.h"
 #include "study/spread.h"
 #include "study_summary.h"
 #include "trials/trial_folder.h"
@@ -114,8 +116,19 @@ struct Rated {
   std::int64_t trial = 0;
   std::vector<double> searched, fresh;  // values of single trainings
   std::int64_t failed = 0;              // fresh seeds without a value
-  double judged = 0;                    // by all trainings together
+  double judged = 0;                    // by all trainings that count
 };
+
+// What the seeds of a trial gave in the search. With a scheduler these values do not count beside fresh ones: the
+// search has trained most of the trials for a part of the fit, and a fresh training is whole.
+std::vector<double> searched_values(const SharedStudy& search, std::int64_t trial) {
+  std::vector<double> values;
+  const Value& seeds = search.stored(trial).info["seed_values"];
+  if (search.study().scheduler() || !seeds.is_list()) return values;
+  for (const Value& one : seeds.list())
+    if (one.is_number()) values.push_back(one.number());
+  return values;
+}
 
 // Whether the training was shorter than the recipe says, because the budget ended it.
 bool was_cut_short(const fs::path& folder, std::int64_t trial) {
@@ -132,13 +145,8 @@ std::vector<Rated> rated(const ConfirmPlan& plan, const SharedStudy& search, con
     if (!is_final(trials.state(t)) || (trials.state(t) == TrialState::complete && was_cut_short(folder, t))) continue;
     auto found = std::ranges::find(all, number, &Rated::trial);
     if (found == all.end()) {
-      all.push_back({.trial = number, .searched = {}, .fresh = {}});
+      all.push_back({.trial = number, .searched = searched_values(search, number), .fresh = {}});
       found = std::prev(all.end());
-      const Value& seeds = search.stored(number).info["seed_values"];
-      if (seeds.is_list()) {
-        for (const Value& one : seeds.list())
-          if (one.is_number()) found->searched.push_back(one.number());
-      }
     }
     if (trials.state(t) == TrialState::complete) {
       found->fresh.push_back(trials.value(t));
@@ -154,8 +162,8 @@ std::vector<Rated> rated(const ConfirmPlan& plan, const SharedStudy& search, con
   return all;
 }
 
-// The best by all trainings together comes first: the search's value is one of several then. A trial that has failed on
-// a fresh seed comes after all that have not.
+// The best by all trainings that count comes first: the search's value is one of several then. A trial that has failed
+// on a fresh seed comes after all that have not.
 void sort(std::vector<Rated>& all, bool maximize) {
   std::ranges::stable_sort(all, [&](const Rated& a, const Rated& b) {
     if (a.fresh.empty() != b.fresh.empty()) return b.fresh.empty();
@@ -169,6 +177,7 @@ void add_to(Value& summary, const StudyPlan& plan, const SharedStudy& search, co
   for (const Rated& one : all) {
     Value found = trial_value(plan, search, one.trial);
     found.set("observed", found["value"]);
+    if (search.study().scheduler()) found.set("validations", search.study().segment(one.trial).until);
     found.set("value", one.fresh.empty() ? Value() : finite_or_nil(plan.terms().aggregate(one.fresh)));
     found.set("interval", finite_or_nil(spread(one.fresh).interval));
     if (confirmed.empty() && !one.fresh.empty()) summary.set("best", found);
@@ -177,6 +186,18 @@ void add_to(Value& summary, const StudyPlan& plan, const SharedStudy& search, co
     confirmed.push_back(std::move(found));
   }
   summary.set("confirmed", std::move(confirmed));
+}
+
+// The model of a sweep is the one that the search has trained for its best trial.
+void warn_of_part(const StageContext& context, const Study& search, const std::vector<Rated>& all) {
+  const Scheduler* const scheduler = search.scheduler();
+  if (!scheduler || all.empty() || all.front().fresh.empty()) return;
+  const std::int64_t best = all.front().trial;
+  const Segment segment = search.segment(best);
+  if (!scheduler->is_partial(segment)) return;
+  context.warn(context.name + ": trial " + std::to_string(best) +
+               " is the best on fresh seeds, and the search has trained its model for no more than " +
+               counted(segment.until, "validation") + ": for a whole model, train a fit with best.params");
 }
 
 StageContext context_of(const StageContext& stage, std::optional<double> seconds_before, double most_flops) {
@@ -207,6 +228,7 @@ void confirm(const SweepPlan& plan, const Worker& search, const StageContext& co
   std::vector<Rated> all = rated(confirming, search.study(), worker.study(), of_fits.folder);
   sort(all, plan.objectives().front().maximize);
   add_to(summary, plan, search.study(), all);
+  if (!is_interrupted) warn_of_part(context, search.study().study(), all);
   summary.set("flops", flops_of(worker.study(), of_fits.folder));
   summary.set("speed", speed_of(worker.study(), of_fits.folder).sums());
   if (!is_interrupted && std::ranges::all_of(all, [](const Rated& one) { return one.fresh.empty(); }))

@@ -43,8 +43,8 @@ lab.run(lab.task { name = "task", run = function(ctx)
 end })
 local one = { name = "one", space = space, metric = "val.loss", trials = 2, seeds = 2, build = build }
 local found = lab.run(lab.sweep(one))
-lab.run(lab.sweep { name = "confirmed", space = space, metric = "val.loss", trials = 2, seeds = 2, build = build,
-                    confirm = { top = 2, seeds = 2 } })
+lab.run(lab.sweep { name = "confirmed", space = space, metric = "val.loss", trials = 2, build = build,
+                    scheduler = lab.scheduler.asha { max = 1 }, confirm = { top = 2, seeds = 2 } })
 lab.run(lab.sweep { name = "two", space = space, metric = { "val.loss", "val.accuracy" }, trials = 2, seeds = 2,
                     build = build })
 lab.run(lab.sweep { name = "failing", space = space, metric = "val.loss", trials = 2, build = function(hp)

@@ -95,6 +95,31 @@ class Schedulers(CliTest):
         self.assertNotIn("first rung", self.run_program("check", "r.lua").out)
         self.assertEqual(segments(self.folder / "own")[0][1], 1)
 
+    def test_trials_that_a_rung_gave_up_are_confirmed_by_whole_trainings(self):
+        """The third rate is the best, and the last trial: the search trains it for two validations, while the second
+        has trained for four. Its two validations say nothing of how good it is."""
+        self.sweep(epochs="4", lr="lab.space.choice { 1e-5, 0.1, 0.15 }", sampler="grid()", trials="trials = 4,",
+                   scheduler="scheduler = lab.scheduler.asha { min = 2, max = 4, reduction = 2 },",
+                   more="confirm = { top = 2, seeds = 2 }, stack = false,")
+        result = self.run_program("r.lua", "--out", "run")
+        self.assertEqual([until for _, until, _ in segments(self.folder / "run")], [2, 2, 4, 2])
+        summary = self.summary(self.folder / "run")
+        best, second = summary["confirmed"]
+        self.assertEqual([(one["trial"], one["validations"]) for one in (best, second)], [(3, 2), (2, 4)])
+        self.assertLess(best["value"], second["value"])
+        # With the values of the search the other one would come first.
+        together = [sum([one["observed"], *one["seed_values"]]) for one in (best, second)]
+        self.assertGreater(*together)
+        self.assertEqual({name: summary["best"][name] for name in ("trial", "value", "observed", "validations")},
+                         {name: best[name] for name in ("trial", "value", "observed", "validations")})
+        self.assertIn("trial 3 is the best on fresh seeds, and the search has trained its model for no more than 2 "
+                      "validations: ", result.err)
+        self.assertRegex(result.out, r"trial 3; the search has seen \S+ after 2 validations")
+        report = self.run_program("report", "run").out
+        self.assertRegex(report, r"the search has seen \S+ after 2 validations\n")
+        self.assertIn("confirmed on fresh seeds (± is the 95 % interval), the best first\n", report)
+        self.assertRegex(report, r"(?m)^ +2 .* after 4 validations +2$")
+
     def test_a_study_of_an_older_version_goes_on(self):
         self.sweep(trials="trials = 9,")
         self.run_program("r.lua", "--out", "whole")

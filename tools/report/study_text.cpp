@@ -114,8 +114,8 @@ std::string best_text(const StudyReport& study) {
     const double interval = best["interval"].is_number() ? best["interval"].number() : std::nan("");
     return line("best", with_deviation(best["value"].number(), interval) + " on fresh seeds (95 % interval)" +
                             numbered(study.winner())) +
-           line("", "the search has seen " + short_number(best["observed"].number()) +
-                        ", which is the luck of a winner, too");
+           line("", "the search has seen " + observed_text(best) +
+                        (best["validations"].is_nil() ? ", which is the luck of a winner, too" : ""));
   }
   const double value = value_of(study.leader(0));
   std::string text = line("best", with_deviation(value, study.seed_deviations.front()) + numbered(study.leader(0)));
@@ -143,11 +143,13 @@ std::string confirmed_text(const StudyReport& study) {
     const double failed = one["failed"].is_number() ? one["failed"].number() : 0;
     cells.push_back({"  " + short_number(one["trial"].number()),
                      one["value"].is_number() ? with_deviation(one["value"].number(), interval) : "none",
-                     short_number(one["observed"].number()),
+                     observed_text(one),
                      std::to_string(one["seed_values"].list().size()) +
                          (failed > 0 ? ", " + short_number(failed) + " failed" : "")});
   }
-  return "\nconfirmed on fresh seeds (± is the 95 % interval), in the order of all trainings together\n" +
+  const bool has_lengths = !all.list().front()["validations"].is_nil();
+  return std::string("\nconfirmed on fresh seeds (± is the 95 % interval), ") +
+         (has_lengths ? "the best first\n" : "in the order of all trainings together\n") +
          columns(cells, {true, true, true, false});
 }
 

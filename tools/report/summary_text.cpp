@@ -18,6 +18,12 @@ std::string text_of(const Value& value) {
   return value.is_nil() ? "unknown" : to_json(value);
 }
 
+std::string observed_text(const Value& trial) {
+  const Value& validations = trial["validations"];
+  return text_of(trial["observed"]) +
+         (validations.is_integer() ? " after " + counted(validations.integer(), "validation") : "");
+}
+
 namespace {
 
 // `metric`: the metric of a sweep, whose best is a trial.
@@ -28,7 +34,7 @@ std::string best_text(const Value& best, const Value& metric) {
   text += text_of(best["value"]);
   if (best["observed"].is_number()) text += " on fresh seeds";
   if (best["trial"].is_number()) text += ", trial " + text_of(best["trial"]);
-  if (best["observed"].is_number()) text += "; the search has seen " + text_of(best["observed"]);
+  if (best["observed"].is_number()) text += "; the search has seen " + observed_text(best);
   if (best["epoch"].is_number()) text += " at epoch " + text_of(best["epoch"]);
   if (best["step"].is_number()) text += ", step " + text_of(best["step"]);
   return text;

@@ -116,12 +116,16 @@ function confirmed(stage) {
   if (!stage.confirmed || !stage.confirmed.length) return;
   const card = make(page, 'section', '', {class: 'card'});
   make(card, 'h3', 'The best trials on fresh seeds');
-  make(card, 'p', 'In the order of all trainings together; ± is the 95 % interval.', {class: 'quiet'});
+  const hasLengths = isKnown(stage.confirmed[0].validations);  // with a scheduler
+  const order = hasLengths ? 'The best first' : 'In the order of all trainings together';
+  make(card, 'p', `${order}; ± is the 95 % interval.`, {class: 'quiet'});
   const value = one => isKnown(one.value) ? plusMinus(one.value, one.interval) : 'none';
   table(
-      card, ['trial', stage.metric, 'in the search', 'seeds', 'failed'],
+      card, ['trial', stage.metric, 'in the search', ...(hasLengths ? ['after validations'] : []), 'seeds', 'failed'],
       stage.confirmed.map(
-          one => [one.trial, value(one), one.observed ?? null, one.seed_values.length, one.failed || null]),
+          one =>
+              [one.trial, value(one), one.observed ?? null, ...(hasLengths ? [one.validations] : []),
+               one.seed_values.length, one.failed || null]),
       {sortable: false});
 }
 

@@ -27,6 +27,10 @@ std::string speed_notes_text(const Value& speed);
 // own `reason` has is left out. `folder`: of the sweep.
 std::string failure_text(const Value& summary, const std::filesystem::path& folder);
 
+// The value that the search of a confirmed sweep has seen of a trial, with a scheduler also after how long a training:
+// "0.95 after 3 validations". `trial`: the field `best` of a summary, or one of the field `confirmed`.
+std::string observed_text(const Value& trial);
+
 // The loss of a constant prediction, for the end of a line on the floor: "; a constant prediction has 2.303"; empty
 // where it is not known.
 std::string constant_text(const Value& summary);
