@@ -121,9 +121,9 @@ class ReportSweep(CliTest):
             "search (sweep): stopped: 60 s are over",
             "  goal   val.accuracy (higher is better), mean of 3 seeds",
             "  best   0.960 ± 0.010, trial 2",
-            # The largest of three normal values is 0.8463, and the root of three seeds 1.732.
-            ("         as the best of 3 up to 0.4886 standard deviations of a seed too good: on fresh seeds expect 0.96"
-             " to 0.9551"),
+            # The largest of four normal values is 1.0294, and the root of three seeds 1.732.
+            ("         as the best of 4 up to 0.5943 standard deviations of a seed too good: on fresh seeds expect 0.96"
+             " to 0.9541"),
             "  trials 7: 3 complete, 1 pruned, 1 failed, 1 running, 1 waiting",
             "  search sampler.tpe { seed = 1 }, pruner.asha { min = 2 }",
             (
@@ -191,7 +191,8 @@ class ReportSweep(CliTest):
                                           "flags": "--set space.lr=0.01 --set space.optim=AdamW "
                                                    "--set space.width=128"})
         self.assertEqual(value["importance"][0]["trials"], 4)
-        self.assertAlmostEqual(value["spread"]["optimism"], 0.8463 / 3 ** 0.5, places=4)
+        self.assertAlmostEqual(value["spread"]["optimism"], 1.0294 / 3 ** 0.5, places=4)
+        self.assertEqual(value["spread"]["compared"], 4)
         self.assertAlmostEqual(value["spread"]["best"]["interval"], 4.302652729911275 * 0.01 / 3 ** 0.5)
         self.assertEqual(value["curves"][0]["validations"], [1, 2, 3, 4])
         self.assertAlmostEqual(value["curves"][0]["values"][1], 0.48)
@@ -215,6 +216,29 @@ class ReportSweep(CliTest):
         )
         curve = self.report(run, "--json").json()["curves"][0]
         self.assertEqual((curve["validations"], curve["values"]), ([1, 2, 3], [0.25, 0.75, 0.75]))
+
+    def test_the_luck_of_a_winner_counts_all_that_it_was_compared_with(self):
+        """Pruned trials too, and with a scheduler each configuration once, however many trials train it."""
+        alike = [complete(0.01 + i / 1000, 64, [0.5]) for i in range(64)]
+        pruned = [{**trial, "state": "pruned"} for trial in alike[4:]]
+        for name, trials, luck in (("pruned", alike[:4] + pruned, "64 up to 2.344"),
+                                   ("continued", alike[:4] * 16, "4 up to 1.029"),
+                                   ("one_complete", [alike[0], *pruned[:1]], "2 up to 0.5642")):
+            run = self.make(stage(summary=SUMMARY, study={"description": description(seeds=1), "trials": trials}),
+                            run=name)
+            out = self.report(run).out
+            self.assertIn(f"\n         as the best of {luck} standard deviations of a seed too good", out)
+
+    @unittest.skipUnless(NODE, "there is no node")
+    def test_the_luck_of_a_winner_on_the_page(self):
+        alike = [complete(0.01 + i / 1000, 64, [0.96]) for i in range(4)]
+        for seeds, trials, most, expected in ((3, TRIALS, "0.5943", ": on fresh seeds expect 0.96 to 0.9541"),
+                                              (1, alike, "1.029", "")):
+            study = {"description": description(seeds=seeds), "trials": trials}
+            self.report(self.make(stage(summary=SUMMARY, study=study), run=f"of{seeds}"), "--html", "page.html")
+            texts = shown_by_scripts(self, self.folder / "page.html")["texts"]
+            self.assertEqual(texts[texts.index("luck") + 1],
+                             f"as the best of 4 up to {most} standard deviations of a seed too good{expected}")
 
     def pruned_at_both_ends(self):
         """A run of 20 trials; the rate decides, and the trials with the smallest and the largest rates were pruned."""
@@ -420,7 +444,8 @@ class ReportSweep(CliTest):
         self.assertEqual((value["name"], value["kind"], value.get("status")), ("search.db", "study", None))
         self.assertEqual(value["study"]["objectives"], [{"goal": "max", "metric": "value"}])
         sweep = self.report(run, "--json").json()
-        del sweep["spread"]["optimism"]  # of a study that a recipe drives, only the recipe knows what was chosen
+        for luck in ("optimism", "compared"):  # of a study that a recipe drives, only the recipe knows what was chosen
+            del sweep["spread"][luck]
         self.assertEqual(sweep["paste"].pop("flags")[:6], "--set ")
         self.assertEqual(value["paste"].pop("flags"), "")  # there is no recipe whose space could be set
         for part in ("trials", "leaderboard", "rows", "curves", "paste", "spread"):

@@ -141,12 +141,23 @@ std::int64_t StudyReport::count(TrialState state) const {
   return std::count_if(trials.begin(), trials.end(), [&](const StoredTrial& trial) { return trial.state == state; });
 }
 
+std::int64_t StudyReport::compared() const {
+  PointSet points;
+  for (const StoredTrial& trial : trials) {
+    const bool was_compared = trial.state == TrialState::complete || trial.state == TrialState::pruned;
+    if (was_compared && !std::isnan(value_of(trial))) points.insert(trial.point);
+  }
+  return std::ssize(points);
+}
+
 // If all configurations were equally good, the best value would be that of the luckiest seeds.
 std::optional<double> StudyReport::optimism() const {
-  if (stage.kind != "sweep" || has_front() || is_confirmed() || best.size() < 2) return std::nullopt;
+  if (stage.kind != "sweep" || has_front() || is_confirmed() || best.empty()) return std::nullopt;
+  const std::int64_t configurations = compared();
+  if (configurations < 2) return std::nullopt;
   const Value& seeds = description["seeds"];
   const double count = seeds.is_number() ? std::max(seeds.number(), 1.0) : 1;
-  return expected_maximum(std::ssize(best)) / std::sqrt(count);
+  return expected_maximum(configurations) / std::sqrt(count);
 }
 
 const StoredTrial& StudyReport::winner() const {

@@ -53,8 +53,11 @@ struct StudyReport {
   const StoredTrial& leader(std::size_t rank) const { return trials[best[rank]]; }
   // Whether the best trials were trained again on fresh seeds, of which the summary's `best` has the value.
   bool is_confirmed() const { return stage.summary["best"]["observed"].is_number(); }
-  // By how many standard deviations of a seed the best value may be too good, at most, because it is the best of many;
-  // nullopt where it is known better, or where nothing was chosen.
+  // How many configurations were compared: the different points of trials with a value, those of pruned trials too.
+  // With a scheduler, a configuration has several trials.
+  std::int64_t compared() const;
+  // By how many standard deviations of a seed the best value may be too good, at most, because it is the best of all
+  // these; nullopt where it is known better, or where nothing was chosen.
   std::optional<double> optimism() const;
   // The trial that the stage names as its best; of a stage without a summary the first of the leaderboard.
   const StoredTrial& winner() const;

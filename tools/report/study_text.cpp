@@ -121,7 +121,7 @@ std::string best_text(const StudyReport& study) {
   std::string text = line("best", with_deviation(value, study.seed_deviations.front()) + numbered(study.leader(0)));
   const std::optional<double> optimism = study.optimism();
   if (!optimism) return text;
-  std::string luck = "as the best of " + std::to_string(study.best.size()) + " up to " + short_number(*optimism) +
+  std::string luck = "as the best of " + std::to_string(study.compared()) + " up to " + short_number(*optimism) +
                      " standard deviations of a seed too good";
   if (std::isnan(study.seed_deviation)) {
     luck += ": confirm = { top = 8, seeds = 5 } measures";

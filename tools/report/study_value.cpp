@@ -90,7 +90,10 @@ Value curves_of(const StudyReport& study) {
 
 Value spread_of(const StudyReport& study) {
   Value::Map value = {{"deviation", finite_or_nil(study.seed_deviation)}};
-  if (const std::optional<double> optimism = study.optimism()) value.emplace("optimism", *optimism);
+  if (const std::optional<double> optimism = study.optimism()) {
+    value.emplace("optimism", *optimism);
+    value.emplace("compared", study.compared());
+  }
   if (!study.best.empty()) {
     const Spread best = spread(seed_values(study.leader(0)));
     value.emplace("best", Value::Map{{"seeds", static_cast<std::int64_t>(best.count)},

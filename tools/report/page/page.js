@@ -133,6 +133,15 @@ function plusMinus(value, interval) {
   return isKnown(interval) ? `${number(value)} ± ${interval.toPrecision(2)}` : number(value);
 }
 
+// By how much the best value may be too good, because it is the best of many.
+function luck({spread, maximize}, value) {
+  const {optimism, compared, deviation} = spread;
+  if (!isKnown(optimism)) return '';
+  const worse = value + (maximize ? -1 : 1) * optimism * deviation;
+  const expected = isKnown(deviation) ? `: on fresh seeds expect ${number(value)} to ${number(worse)}` : '';
+  return `as the best of ${compared} up to ${number(optimism)} standard deviations of a seed too good${expected}`;
+}
+
 function study(stage) {
   heading(stage);
   if (!stage.study) {
@@ -166,6 +175,7 @@ function study(stage) {
           isConfirmed ? `${plusMinus(stage.best.value, stage.best.interval)} on fresh seeds` :
                         plusMinus(best.value, deviation || null)
     ],
+    ['luck', luck(stage, best?.value)],
     ['trials', counts],
     ['seeds for each', stage.study.seeds > 1 ? stage.study.seeds : ''],
     ['took', stage.seconds ? duration(stage.seconds) : ''],
