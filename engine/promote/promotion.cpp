@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The field `promotion` of the summary.
+// The member promotion_key of the summary.
 struct Decision {
   std::string metric;
   double value = 0;                        // value of the new model
@@ -57,7 +57,7 @@ class Promotion final : public Observer {
         rule_(member.options.child("promote")),
         run_(find_run(member.context.folder)),
         metric_(metric_of(plan)),
-        before_(read_summary(member.context.folder)["promotion"]) {
+        before_(read_summary(member.context.folder)[promotion_key]) {
     if (has_link(run_)) served_beside(run_);  // raises before the training where the link's name is taken
   }
 
@@ -67,12 +67,9 @@ class Promotion final : public Observer {
   }
 
   void add_to(Value& summary) override {
-    if (is_finished(summary)) {
-      if (!decision_) decision_ = decide(summary["metrics"][metric_]);
-      summary.set("promotion", decision_->to_value());
-    } else if (!before_.is_nil()) {
-      summary.set("promotion", before_);  // of a finished run that was to go on
-    }
+    if (!is_finished(summary)) return;
+    if (!decision_) decision_ = decide(summary["metrics"][metric_]);
+    summary.set(promotion_key, decision_->to_value());
   }
 
   // The run of the other model; empty where there is none.
@@ -171,7 +168,7 @@ void join(const FitPlan& plan, FitMember& member, FitCompany&) {
 
 // The link moves only from the run to which it led when the models were compared.
 std::string publish(const Value& summary, const fs::path& run) {
-  const Value& promotion = summary["promotion"];
+  const Value& promotion = summary[promotion_key];
   if (!promotion["reason"].is_string()) return "";
   const std::string reason = promotion["reason"].string();
   if (!promotion["serves"].is_string())

@@ -358,7 +358,7 @@ Value Run::complete(Value summary, const StageRecord& record, const Value& befor
   if (status != "interrupted" && status != "failed" && !is_finished(summary)) {
     throw std::logic_error("stage kind " + record.kind + " ended with status " + status);
   }
-  if (!is_finished(summary)) keep_failed_after(summary, before);
+  if (!is_finished(summary)) keep_for_going_on(summary, before);
   return as_stored(summary);
 }
 

@@ -1,7 +1,9 @@
 """Training again each day: lab.latest, runs/NAME/latest, lab.warm_start and the option promote."""
 
 import json
+import os
 import shutil
+import signal
 import unittest
 
 from program import SOURCE, CliTest, fit
@@ -168,6 +170,24 @@ return lab.fit {
         longer = self.summary("extend", "runs/f/002", "--epochs", "6")["promotion"]
         self.assertFalse(longer["promoted"], longer)
         self.assertEqual(longer["rival"]["run"], str(self.folder / "runs/f/001"))
+        self.assertEqual(self.served("f"), "001")
+
+    def test_a_served_run_that_is_killed_while_it_goes_on_keeps_its_rival(self):
+        """The supervisor that writes the summary of a killed engine knows nothing of promotions."""
+        more = ('  promote = {}, keep = "last", checkpoint = "1 epochs",\n'
+                "  on = { step = function(run) if run.step > 3 then run:set_lr(300) end end,\n"
+                "         validate = function() for i = 1, 1000000 do end end },\n")
+        self.write("f.lua", fit(epochs=1, more=more))
+        for _ in range(2):
+            self.run_program("f.lua")
+        self.assertEqual(self.served("f"), "002")
+        running = self.start("extend", "runs/f/002", "--epochs", "100")
+        running.until_rows(self.folder / "runs/f/002", 5)
+        os.kill(running.engine(), signal.SIGKILL)
+        self.end(running, 3)
+        promotion = self.summary("resume", "runs/f/002")["promotion"]
+        self.assertFalse(promotion["promoted"], promotion)
+        self.assertEqual(promotion["rival"]["run"], str(self.folder / "runs/f/001"))
         self.assertEqual(self.served("f"), "001")
 
     def test_a_run_outside_the_runs_of_a_name_is_not_served(self):

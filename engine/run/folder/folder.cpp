@@ -126,9 +126,9 @@ bool has_diverged(const Value& summary) {
   return text.starts_with("the ") && text.find(" not finite") != std::string::npos;
 }
 
-void keep_failed_after(Value& summary, const Value& before) {
-  const Value& step = before[failed_after_key];
-  if (!step.is_nil() && summary[failed_after_key].is_nil()) summary.set(failed_after_key, step);
+void keep_for_going_on(Value& summary, const Value& before) {
+  for (const char* key : {failed_after_key, promotion_key})
+    if (!before[key].is_nil() && summary[key].is_nil()) summary.set(key, before[key]);
 }
 
 bool may_change_functions(const fs::path& stage) {

@@ -84,7 +84,7 @@ void record(const fs::path& run, const Error& error) {
       {"seconds", same ? before["seconds"] : Value()},
       {"resumed", same && before["resumed"].is_list() ? before["resumed"] : Value(Value::List{})},
   };
-  if (same) keep_failed_after(summary, before);
+  if (same) keep_for_going_on(summary, before);
   const std::string text = to_json(summary, 2) + "\n";
   if (!finished) write_atomic(folder / "summary.json", text);
   if (last.folder != ".") write_atomic(run / "summary.json", text);

@@ -232,6 +232,22 @@ TEST_CASE("a recipe cannot go on after a stage that did not end well") {
   CHECK(read_summary(world.folder)["reason"] == Value("loss is nan at step 12"));
 }
 
+TEST_CASE("what was decided on a stage's promotion stays in its summary until the stage has gone on to its end") {
+  World world("promotion");
+  world.body = [](const Options&, const StageContext&) {
+    return Value(Value::Map{{"status", "interrupted"}, {promotion_key, Value::Map{{"replaces", "004"}}}});
+  };
+  const auto recipe = [&](Run& run) { run.stage(world.fit("a"), true); };
+  CHECK(world.process(recipe) == 130);
+  world.body = [](const Options&, const StageContext&) -> Value { throw run_error("the disk is full"); };
+  CHECK(world.process(recipe) == 3);
+  CHECK(read_summary(world.folder)["status"] == Value("failed"));
+  CHECK(read_summary(world.folder)[promotion_key]["replaces"] == Value("004"));
+  world.body = [](const Options&, const StageContext&) { return Value(Value::Map{}); };
+  CHECK(world.process(recipe) == 0);
+  CHECK(read_summary(world.folder)[promotion_key].is_nil());
+}
+
 TEST_CASE("an error in a stage is kept in its summary and told") {
   World world("error");
   world.body = [](const Options&, const StageContext&) -> Value {

@@ -92,8 +92,11 @@ Value read_summary(const std::filesystem::path& folder);
 Value read_stage_summary(const std::filesystem::path& folder);
 // The member of a stage's summary that holds SavedError::failed_after().
 constexpr const char* failed_after_key = "function_failed_after";
-// The summary of a stage that has not gone on: keeps this member of the summary before.
-void keep_failed_after(Value& summary, const Value& before);
+// The member that holds what a fit has decided on its promotion.
+constexpr const char* promotion_key = "promotion";
+// The summary of a stage that has not ended for good: keeps these two members of the summary before, which the process
+// needs with which the stage goes on.
+void keep_for_going_on(Value& summary, const Value& before);
 // Whether a mended recipe may change the functions with which this stage trains: one of them has raised an error, and
 // the stage has saved no later step since.
 bool may_change_functions(const std::filesystem::path& stage);
