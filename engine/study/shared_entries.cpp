@@ -11,8 +11,8 @@ void require_single_objective(const Options& spec, std::size_t objectives) {
 
 Option rung_min_option(const char* doc) {
   return Option("min", std::string(doc) +
-                           " (default: what suits the weights that the fit keeps: a 27th of a whole training with the "
-                           "best ones, a third with the last ones)")
+                           " (default: a 27th of a whole training where the fit keeps its best weights by the metric "
+                           "of the sweep, else a third; 1 where nobody knows how long a training is)")
       .integer()
       .at_least(1);
 }
@@ -23,7 +23,7 @@ Option rung_reduction_option(const char* doc) { return Option("reduction", doc).
 
 std::int64_t first_rung(const Options& spec, std::int64_t whole, Delivery::Weights weights, std::int64_t most) {
   if (spec.given("min")) return spec.integer("min");
-  if (whole == 0 || weights == Delivery::Weights::unknown) return 1;
+  if (whole == 0) return 1;
   constexpr double least_share = 0.03;
   const std::int64_t reduction = spec.integer("reduction");
   const std::int64_t deepest = std::max<std::int64_t>(weights == Delivery::Weights::best ? 27 : 3, reduction);

@@ -17,11 +17,11 @@ Option rung_min_option(const char* doc);
 Option rung_max_option(const char* doc);
 Option rung_reduction_option(const char* doc);
 
-// The validations of the first rung: the option `min`, or what suits trainings of `whole` validations (0: unknown) and
-// their delivery. With the best weights that is a 27th of a whole training, with the last ones a third; where it is not
-// known what is delivered, 1 validation. The lengths min · reduction^k come to the whole or little less, the first is
-// no less than 3 % of it, and there are at most `most` of them. In simulated searches halving with these first rungs
-// was better than random search, and far worse with short first rungs and the last weights.
+// The validations of the first rung: the option `min`, or what suits trainings of `whole` validations (0: unknown, and
+// the first rung is 1) and their delivery. With the best weights that is a 27th of a whole training, with the last ones
+// a third, and so it is where it is not known what is delivered. The lengths min · reduction^k come to the whole or
+// little less, the first is no less than 3 % of it, and there are at most `most` of them. In simulated searches halving
+// with these first rungs was better than random search, and far worse with short first rungs and the last weights.
 std::int64_t first_rung(const Options& spec, std::int64_t whole, Delivery::Weights weights, std::int64_t most = 64);
 
 // The validations at the ends of the rungs of an entry with these options: min, min · reduction, … up to max.

@@ -26,10 +26,10 @@ std::string entry(const std::string& name) {
                                                              {"pruner.percentile", R"(, "percentile": 25)"},
                                                              {"pruner.threshold", R"(, "upper": 10)"},
                                                              {"pruner.patience", R"(, "patience": 2)"},
-                                                             {"pruner.hyperband", R"(, "max": 9)"},
+                                                             {"pruner.hyperband", R"(, "min": 1, "max": 9)"},
                                                              {"scheduler.halving", R"(, "configurations": 9)"},
-                                                             {"scheduler.hyperband", R"(, "max": 9)"},
-                                                             {"scheduler.asha", R"(, "max": 9)"}};
+                                                             {"scheduler.hyperband", R"(, "min": 1, "max": 9)"},
+                                                             {"scheduler.asha", R"(, "min": 1, "max": 9)"}};
   const auto found = options.find(name);
   return R"({"@": ")" + name + "\"" + (found == options.end() ? "" : found->second) + "}";
 }

@@ -128,7 +128,7 @@ TEST_CASE("ASHA lets the best third of those at a rung go on, and nobody is aske
 TEST_CASE("Hyperband's brackets have the shares and first rungs of its formula") {
   // min 1, max 9, η 3: s_max 2; shares ⌈3/1⌉, ⌈9/2⌉, ⌈27/3⌉ = 3, 5, 9; first rungs 9, 3, 1, of which 9 is the end of a
   // trial, where nobody is dropped.
-  const auto hyperband = make_pruner(parse_entry(R"({"@": "pruner.hyperband", "max": 9})"), 1);
+  const auto hyperband = make_pruner(parse_entry(R"({"@": "pruner.hyperband", "min": 1, "max": 9})"), 1);
   std::map<std::int64_t, int> first;
   for (std::int64_t trial = 0; trial < 34; ++trial) {
     Trials trials(0, 1);
@@ -142,7 +142,7 @@ TEST_CASE("Hyperband's brackets have the shares and first rungs of its formula")
   }
   CHECK(first == std::map<std::int64_t, int>{{1, 18}, {3, 10}, {13, 6}});
   // One bracket: nothing to compare.
-  CHECK_FALSE(prunes(R"({"@": "pruner.hyperband", "max": 2})", {{1, 1}, {9, 9}}));
+  CHECK_FALSE(prunes(R"({"@": "pruner.hyperband", "min": 1, "max": 2})", {{1, 1}, {9, 9}}));
 }
 
 TEST_CASE("a rung is met by the first report at or beyond it") {
@@ -222,6 +222,7 @@ TEST_CASE("the first rung of a pruner suits the weights that trainings deliver")
   CHECK(first_rung(asha, {}) == 1);
   CHECK(first_rung(asha, {.weights = Weights::best, .validations = 81}) == 3);
   CHECK(first_rung(asha, {.weights = Weights::last, .validations = 81}) == 27);
+  CHECK(first_rung(asha, {.weights = Weights::unknown, .validations = 81}) == 27);
   CHECK(first_rung(R"({"@": "pruner.asha", "min": 2})", {.weights = Weights::last, .validations = 81}) == 2);
 }
 
@@ -289,7 +290,8 @@ TEST_CASE("a rung that went by while the trial improved is judged when the trial
 
 TEST_CASE("a pruner is asked as quickly far on as near") {
   for (const char* pruner : {R"({"@": "pruner.median", "startup": 1})", R"({"@": "pruner.patience", "patience": 3})",
-                             R"({"@": "pruner.asha"})", R"({"@": "pruner.hyperband", "max": 4000000000000000})",
+                             R"({"@": "pruner.asha"})",
+                             R"({"@": "pruner.hyperband", "min": 1, "max": 4000000000000000})",
                              R"({"@": "pruner.asha", "reduction": 4000000000000000})"}) {
     INFO(pruner);
     const auto made = make_pruner(parse_entry(pruner), 1);

@@ -71,7 +71,7 @@ TEST_CASE("successive halving continues the best of each rung, whatever the samp
 }
 
 TEST_CASE("Hyperband has a bracket for each starting length") {
-  const Chain chain = run(R"({"@": "scheduler.hyperband", "max": 9})", 22 + 9);
+  const Chain chain = run(R"({"@": "scheduler.hyperband", "min": 1, "max": 9})", 22 + 9);
   // Brackets of 9, 3, 1; of 5, 1; and of 3 (Li et al. 2018, section 3, for η = 3 and max = 9).
   const std::vector<std::int64_t> until{1, 1, 1, 1, 1, 1, 1, 1, 1, 3, 3, 3, 9, 3, 3, 3, 3, 3, 9, 9, 9, 9};
   CHECK(std::equal(until.begin(), until.end(), chain.until.begin()));
@@ -87,9 +87,9 @@ TEST_CASE("Hyperband has a bracket for each starting length") {
 
 TEST_CASE("asynchronous halving continues the best of a rung without waiting, and the longest rung comes first") {
   const Space space = parse_space(R"({"x": {"@": "space.uniform", "low": 0, "high": 1}})");
-  Study study(
-      space, parse_sampler(R"({"@": "sampler.random"})", space),
-      {.scheduler = make_scheduler(parse_entry(R"({"@": "scheduler.asha", "max": 4, "reduction": 2})"), space, 1, 1)});
+  const std::string asha = R"({"@": "scheduler.asha", "min": 1, "max": 4, "reduction": 2})";
+  Study study(space, parse_sampler(R"({"@": "sampler.random"})", space),
+              {.scheduler = make_scheduler(parse_entry(asha), space, 1, 1)});
   std::int64_t next = 0;
   const auto begins = [&](std::int64_t parent, std::int64_t until) {
     const std::int64_t trial = study.ask().trial.value();
@@ -168,16 +168,20 @@ TEST_CASE("the first rung suits the weights that trainings deliver") {
   CHECK(ends(halving, Weights::best, 53) == Ends{5, 45});
   CHECK(ends(halving, Weights::best, 9) == Ends{1, 9});
   CHECK(ends(halving, Weights::last, 1) == Ends{1, 1});
-  // Fewer configurations come to the whole length on fewer rungs, and where nothing is known rungs begin with 1.
+  // Fewer configurations come to the whole length on fewer rungs.
   CHECK(ends(R"({"@": "scheduler.halving", "configurations": 9})", Weights::best, 27) == Ends{3, 27});
-  CHECK(ends(halving, Weights::unknown, 100) == Ends{1, 27});
-  CHECK(ends(halving, Weights::best, 0) == Ends{1, 27});
+  // Where it is not known what is delivered, early values may say as little as with the last weights.
+  CHECK(ends(halving, Weights::unknown, 100) == Ends{33, 99});
+  // Rungs of a training whose length is not known begin with 1.
+  for (const Weights weights : {Weights::best, Weights::last, Weights::unknown})
+    CHECK(ends(halving, weights, 0) == Ends{1, 27});
   CHECK(ends(R"({"@": "scheduler.halving", "configurations": 27, "min": 2})", Weights::last, 100) == Ends{2, 54});
   CHECK(ends(R"({"@": "scheduler.halving", "configurations": 64, "reduction": 2})", Weights::best, 64) == Ends{4, 64});
   for (const std::string name : {"asha", "hyperband"}) {
     const std::string entry = R"({"@": "scheduler.)" + name + R"(", "max": 27})";
     CHECK(ends(entry, Weights::best, 0) == Ends{1, 27});
     CHECK(ends(entry, Weights::last, 0) == Ends{9, 27});
+    CHECK(ends(entry, Weights::unknown, 0) == Ends{9, 27});
   }
 }
 
@@ -185,7 +189,7 @@ TEST_CASE("a scheduler knows its longest chain and how many configurations begin
   const Space space = parse_space(R"({"x": 1})");
   for (const char* entry :
        {R"({"@": "scheduler.halving", "configurations": 7, "min": 2, "reduction": 2})",
-        R"({"@": "scheduler.hyperband", "max": 9})", R"({"@": "scheduler.pbt", "population": 4})"}) {
+        R"({"@": "scheduler.hyperband", "min": 1, "max": 9})", R"({"@": "scheduler.pbt", "population": 4})"}) {
     const auto scheduler = make_scheduler(parse_entry(entry), space, 1, 1);
     const Chain chain = run(entry, 50);
     for (std::int64_t trials = 1; trials <= 50; ++trials) {
@@ -201,7 +205,7 @@ TEST_CASE("a scheduler knows its longest chain and how many configurations begin
 
 TEST_CASE("asynchronous halving has bounds of its longest chain and of the configurations that begin") {
   const Space space = parse_space(R"({"x": 1})");
-  const std::string entry = R"({"@": "scheduler.asha", "max": 8, "reduction": 2})";
+  const std::string entry = R"({"@": "scheduler.asha", "min": 1, "max": 8, "reduction": 2})";
   const auto scheduler = make_scheduler(parse_entry(entry), space, 1, 1);
   for (const std::size_t at_once : {1U, 3U}) {
     const Chain chain = run(entry, 60, "sampler.random", at_once);

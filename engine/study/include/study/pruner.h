@@ -55,8 +55,8 @@ class Curves {
 };
 
 // The weights that the trainings of a study deliver: the pruner knows them because rungs judge trials by what they
-// would deliver there. Where the best weights are kept, a short rung tells much; where the last ones are, early ranks
-// may be the reverse of the final ones.
+// would deliver there. Where the best weights are kept, a short rung tells much; where the last ones are, or it is not
+// known which, early ranks may be the reverse of the final ones.
 struct Delivery {
   enum class Weights { unknown, best, last };
   Weights weights = Weights::unknown;
