@@ -146,6 +146,8 @@ class ReportSweep(CliTest):
         # t(0.975) with two degrees of freedom is 4.303, and the root of three seeds 1.732.
         self.assertIn("trial 2: mean 0.96, 95 % interval 0.9352 … 0.9848 from 3 seeds", out)
         self.assertIn("trial 4 with 0.95 lies within it", out)
+        self.assertIn("\n  these seeds have made trial 2 the best of 4 configurations: fresh ones will probably have a worse "
+                      "mean\n", out)
         self.assertRegex(
             out, r"val.accuracy by validation\n  trial 2    0.24  ▁▃▆█  0.96\n  trial 4  0.2375  ▁▃▆█  0.95\n"
         )
@@ -350,6 +352,20 @@ class ReportSweep(CliTest):
         self.assertEqual(texts[texts.index("best, trial 4") + 1], "0.92 ± 0.13 on fresh seeds")
         (table,) = [one for one in shown["tables"] if "in the search" in one["heads"]]
         self.assertEqual(table["rows"], [["4", "0.92 ± 0.13", "0.95", "2", ""], ["2", "none", "0.96", "0", "2"]])
+
+    def test_a_confirmed_winner_is_judged_by_its_fresh_seeds(self):
+        """Trial 2 was the best of the search, and those seeds say nothing of trial 4."""
+        best = {"trial": 4, "value": 0.92, "params": {}, "observed": 0.95, "interval": 0.127}
+        summary = {**SUMMARY, "best": best, "confirmed": [{**best, "failed": 0, "seed_values": [0.91, 0.93]}]}
+        run = self.make(stage(summary=summary, study={"description": description(), "trials": TRIALS}))
+        spread = self.report(run, "--json").json()["spread"]["best"]
+        self.assertEqual(spread["seeds"], 2)
+        self.assertAlmostEqual(spread["mean"], 0.92)
+        self.assertAlmostEqual(spread["interval"], 12.706204736 * 0.01)
+        out = self.report(run).out
+        self.assertIn("seeds: one of them differs by", out)
+        self.assertNotIn("Student's t", out)
+        self.assertNotIn("lies within it", out)
 
     def test_page(self):
         run = self.two_stages()

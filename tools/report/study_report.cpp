@@ -20,6 +20,13 @@ namespace {
 
 constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 
+std::vector<double> numbers_in(const Value& list) {
+  std::vector<double> numbers;
+  if (!list.is_list()) return numbers;
+  for (const Value& one : list.list()) numbers.push_back(one.is_number() ? one.number() : unknown);
+  return numbers;
+}
+
 // The objectives of a study that a recipe drives by itself have no names.
 void name_objectives(Value& description) {
   Value::List all = description["objectives"].list();
@@ -168,6 +175,14 @@ const StoredTrial& StudyReport::winner() const {
   return leader(0);
 }
 
+std::vector<double> StudyReport::winner_values() const {
+  if (!is_confirmed()) return seed_values(leader(0));
+  // The winner is the first of those that were confirmed.
+  const Value& confirmed = stage.summary["confirmed"];
+  if (!confirmed.is_list() || confirmed.list().empty()) return {};
+  return numbers_in(confirmed.list().front()["seed_values"]);
+}
+
 StudyReport read_study_report(StageView stage, bool all) {
   StudyReport study;
   const StudyPlace place = StudyPlace::of_stage(stage.folder);
@@ -210,13 +225,7 @@ std::string worker_name(const StoredTrial& trial) {
   return process == std::string::npos ? trial.owner : host_of(trial.owner) + trial.owner.substr(process);
 }
 
-std::vector<double> seed_values(const StoredTrial& trial) {
-  std::vector<double> values;
-  const Value& list = trial.info["seed_values"];
-  if (!list.is_list()) return values;
-  for (const Value& one : list.list()) values.push_back(one.is_number() ? one.number() : unknown);
-  return values;
-}
+std::vector<double> seed_values(const StoredTrial& trial) { return numbers_in(trial.info["seed_values"]); }
 
 double value_of(const StoredTrial& trial) { return trial.values.empty() ? unknown : trial.values.front(); }
 

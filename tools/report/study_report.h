@@ -61,6 +61,9 @@ struct StudyReport {
   std::optional<double> optimism() const;
   // The trial that the stage names as its best; of a stage without a summary the first of the leaderboard.
   const StoredTrial& winner() const;
+  // What its seeds gave, NaN where one has none: the fresh seeds where the best trials were trained again, because
+  // those of the search have chosen it.
+  std::vector<double> winner_values() const;
 };
 
 // `all`: `info` of all trials, not only of the leaders and of those in `failed`. Raises what StudyPlace::read does.

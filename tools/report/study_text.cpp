@@ -260,19 +260,22 @@ std::string seeds_text(const StudyReport& study) {
   if (std::isnan(study.seed_deviation)) return "";
   std::string text = "\nseeds: one of them differs by " + short_number(study.seed_deviation) +
                      " from its trial's mean (standard deviation, median of the trials above)\n";
-  const Spread best = spread(seed_values(study.leader(0)));
-  if (best.count < 2 || study.has_front()) return text;
+  // What fresh seeds say of the winner stands further above.
+  if (study.has_front() || study.is_confirmed()) return text;
+  const Spread best = spread(study.winner_values());
+  if (best.count < 2) return text;
   const double low = best.mean - best.interval, high = best.mean + best.interval;
   text += "  trial " + std::to_string(study.leader(0).number) + ": mean " + short_number(best.mean) +
           ", 95 % interval " + short_number(low) + " … " + short_number(high) + " from " + std::to_string(best.count) +
           " seeds (Student's t)\n";
-  if (study.best.size() < 2) return text;
-  const double next = value_of(study.leader(1));
+  const double next = study.best.size() > 1 ? value_of(study.leader(1)) : std::nan("");
   if (next >= low && next <= high) {
     text += "  trial " + std::to_string(study.leader(1).number) + " with " + short_number(next) +
             " lies within it: more seeds would tell them apart\n";
   }
-  return text;
+  if (study.compared() < 2) return text;
+  return text + "  these seeds have made trial " + std::to_string(study.leader(0).number) + " the best of " +
+         std::to_string(study.compared()) + " configurations: fresh ones will probably have a worse mean\n";
 }
 
 std::string curves_text(const StudyReport& study) {

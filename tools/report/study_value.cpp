@@ -95,7 +95,7 @@ Value spread_of(const StudyReport& study) {
     value.emplace("compared", study.compared());
   }
   if (!study.best.empty()) {
-    const Spread best = spread(seed_values(study.leader(0)));
+    const Spread best = spread(study.winner_values());
     value.emplace("best", Value::Map{{"seeds", static_cast<std::int64_t>(best.count)},
                                      {"mean", finite_or_nil(best.mean)},
                                      {"deviation", finite_or_nil(best.deviation)},
