@@ -75,19 +75,18 @@ class Promotion final : public Observer {
   // The run of the other model; empty where there is none.
   fs::path rival() const {
     if (!has_link(run_)) return {};
-    const bool is_latest = rule_.string("not_worse_than") == "latest";
-    const fs::path found = is_latest ? latest_run(run_.parent_path()) : served_beside(run_);
+    const fs::path found = is_by_latest() ? latest_run(run_.parent_path()) : served_beside(run_);
     return found == run_ ? replaced() : found;
   }
 
  private:
+  // Whether the other model is that of the newest run, and not the one that is served.
+  bool is_by_latest() const { return rule_.string("not_worse_than") == "latest"; }
+
   // The run in whose place this run has been served since it ended for the first time; empty where there is none.
   fs::path replaced() const {
     const Value& name = before_["replaces"];
-    if (!name.is_string()) return {};
-    const fs::path run = run_.parent_path() / name.string();
-    std::error_code ignored;
-    return fs::exists(run, ignored) ? run : fs::path();
+    return name.is_string() ? run_.parent_path() / name.string() : fs::path();
   }
 
   Decision decide(const Value& measured) const {
@@ -103,7 +102,9 @@ class Promotion final : public Observer {
     decision.replaces = name_beside(served == run_ ? replaced() : served, run_);
     if (decision.is_promoted && served != run_) decision.serves = run_.filename().string();
     // Its training went on, and has made it worse.
-    if (!decision.is_promoted && served == run_ && (decision.rival_value || !std::isfinite(decision.value)))
+    std::error_code ignored;
+    if (!decision.is_promoted && served == run_ && (decision.rival_value || !std::isfinite(decision.value)) &&
+        fs::exists(run_.parent_path() / decision.replaces, ignored))
       decision.serves = decision.replaces;
     return decision;
   }
@@ -117,10 +118,15 @@ class Promotion final : public Observer {
     }
     if (decision.rival.empty()) {
       decision.is_promoted = true;
-      decision.reason = own + ", and there is no other run to compare with";
+      decision.reason = own + (is_by_latest() ? ", and no other run has ended" : ", and no other run was served");
       return;
     }
     try {
+      if (!is_there(decision.rival, decision.rival)) {
+        decision.is_promoted = true;
+        decision.reason = own + ", and " + decision.rival.string() + ", with which it was to be compared, is gone";
+        return;
+      }
       decision.rival_value = with_torch_errors([&] { return metric_of_run(plan_, decision.rival, metric_); });
     } catch (const Error& error) {
       decision.reason =

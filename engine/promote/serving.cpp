@@ -19,15 +19,15 @@ fs::path served_beside(const fs::path& run) {
   const fs::path link = link_beside(run);
   std::error_code failed;
   const fs::file_status status = fs::symlink_status(link, failed);
-  if (!fs::exists(status)) return {};
+  if (status.type() == fs::file_type::not_found) return {};
+  if (status.type() == fs::file_type::none) throw run_error(link.string() + ": " + failed.message());
   if (!fs::is_symlink(status)) {
     throw run_error(link.string() + ": expected a link to the run that is served, found something else")
         .hint("give it another name");
   }
   const fs::path target = fs::read_symlink(link, failed);
   if (failed) throw run_error(link.string() + ": " + failed.message());
-  const fs::path served = (run.parent_path() / target).lexically_normal();
-  return fs::exists(served, failed) ? served : fs::path();
+  return (run.parent_path() / target).lexically_normal();
 }
 
 void serve(const fs::path& run) {

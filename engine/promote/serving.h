@@ -5,8 +5,8 @@
 
 namespace trainlab {
 
-// The served run among the runs beside this one; an empty path where there is none. Error{run} where the name of the
-// link is taken by a file or folder.
+// The run to which the link beside this run leads, whether that run is still there or not; an empty path where there is
+// no link. Error{run} where the name of the link is taken by a file or folder, or where nobody can see what is there.
 std::filesystem::path served_beside(const std::filesystem::path& run);
 
 // Makes `run` the served run. The link changes atomically: a reader finds the former run or this one.

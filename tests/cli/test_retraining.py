@@ -202,7 +202,7 @@ return lab.fit {
         self.write("f.lua", fit(more='  promote = { not_worse_than = "latest" },\n'))
         promotion = self.summary("f.lua")["promotion"]
         self.assertTrue(promotion["promoted"])
-        self.assertIn("there is no other run to compare with", promotion["reason"])
+        self.assertIn(", and no other run has ended", promotion["reason"])
         more = '  promote = { metric = "val.metric_1" }, metrics = { function() return 1 end },\n'
         self.write("g.lua", fit(more=more))
         self.assert_said(self.run_program("check", "g.lua", code=1),

@@ -67,6 +67,30 @@ TEST_CASE("a run whose model cannot be measured on the data keeps its place, and
   CHECK(served(folder.path()) == "001");
 }
 
+TEST_CASE("a served run that nobody can look into keeps its place, and one that is gone does not") {
+  const TemporaryFolder folder;
+  const fs::path& runs = folder.path();
+  const Value first = train_in(runs / "001", promoted_fit(bad + R"(, "promote": {})"));
+  CHECK_THAT(first["promotion"]["reason"].string(), Catch::EndsWith(", and no other run was served"));
+  // A link to itself cannot be followed, whoever asks.
+  fs::rename(runs / "001", runs / "elsewhere");
+  fs::create_directory_symlink("001", runs / "001");
+  const Value second = train_in(runs / "002", promoted_fit(good + R"(, "promote": {})"));
+  CHECK(second["promotion"]["promoted"] == Value(false));
+  CHECK_THAT(second["promotion"]["reason"].string(),
+             Catch::Contains("cannot be measured on this data: cannot look into the run folder " +
+                             (runs / "001").string() + ": "));
+  CHECK(served(runs) == "001");
+
+  fs::remove(runs / "001");
+  const Value third = train_in(runs / "003", promoted_fit(good + R"(, "promote": {})"));
+  CHECK(third["promotion"]["promoted"] == Value(true));
+  CHECK(third["promotion"]["rival"]["run"] == Value((runs / "001").string()));
+  CHECK_THAT(third["promotion"]["reason"].string(),
+             Catch::EndsWith((runs / "001").string() + ", with which it was to be compared, is gone"));
+  CHECK(served(runs) == "003");
+}
+
 TEST_CASE("the link stays where another run has been served since the models were compared") {
   const TemporaryFolder folder;
   const fs::path& runs = folder.path();
