@@ -32,5 +32,6 @@ return lab.fit {
   batch   = 32,
   epochs  = 60,
   stop    = lab.stop.patience { patience = 8 },
-  promote = { not_worse_than = "current", by = 0.005 },
+  -- By the test part: the epoch that is kept was chosen on the validation part, where the served model was not.
+  promote = { metric = "test.accuracy", not_worse_than = "current", by = 0.005 },
 }

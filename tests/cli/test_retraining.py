@@ -26,6 +26,7 @@ class Retraining(CliTest):
         for day in (1, 2, 3):
             summary = self.summary(DAILY, "--day", day, "--set", "epochs=12")
             self.assertTrue(summary["promotion"]["promoted"] or day > 1, summary["promotion"])
+            self.assertEqual(summary["promotion"]["metric"], "test.accuracy")
         # The second day begins where the first has ended, not with a loss of ln 10.
         self.assertLess(self.first_loss("daily", "002"), 0.9)
         self.assertIn(self.served("daily"), ("001", "002", "003"))
