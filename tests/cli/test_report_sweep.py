@@ -352,6 +352,14 @@ class ReportSweep(CliTest):
         self.assertEqual(texts[texts.index("best, trial 4") + 1], "0.92 ± 0.13 on fresh seeds")
         (table,) = [one for one in shown["tables"] if "in the search" in one["heads"]]
         self.assertEqual(table["rows"], [["4", "0.92 ± 0.13", "0.95", "2", ""], ["2", "none", "0.96", "0", "2"]])
+        for one, validations in zip(summary["confirmed"], (3, 9)):  # with a scheduler
+            one["validations"] = validations
+        run = self.make(stage(summary=summary, study={"description": description(), "trials": TRIALS}), run="lengths")
+        self.report(run, "--html", "page.html")
+        (table,) = [one for one in shown_by_scripts(self, self.folder / "page.html")["tables"]
+                    if "in the search" in one["heads"]]
+        self.assertEqual([row[2:4] for row in table["rows"]], [["0.95", "3"], ["0.96", "9"]])
+        self.assertEqual(table["heads"][2:4], ["in the search", "after validations"])
 
     def test_a_confirmed_winner_is_judged_by_its_fresh_seeds(self):
         """Trial 2 was the best of the search, and those seeds say nothing of trial 4."""

@@ -289,10 +289,10 @@ TEST_CASE("a rung that went by while the trial improved is judged when the trial
 }
 
 TEST_CASE("a pruner is asked as quickly far on as near") {
-  for (const char* pruner : {R"({"@": "pruner.median", "startup": 1})", R"({"@": "pruner.patience", "patience": 3})",
-                             R"({"@": "pruner.asha"})",
-                             R"({"@": "pruner.hyperband", "min": 1, "max": 4000000000000000})",
-                             R"({"@": "pruner.asha", "reduction": 4000000000000000})"}) {
+  for (const char* pruner :
+       {R"({"@": "pruner.median", "startup": 1})", R"({"@": "pruner.patience", "patience": 3})",
+        R"({"@": "pruner.asha"})", R"({"@": "pruner.hyperband", "min": 1, "max": 4000000000000000})",
+        R"({"@": "pruner.asha", "reduction": 4000000000000000})"}) {
     INFO(pruner);
     const auto made = make_pruner(parse_entry(pruner), 1);
     Trials trials(0, 1);
