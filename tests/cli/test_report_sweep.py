@@ -146,8 +146,8 @@ class ReportSweep(CliTest):
         # t(0.975) with two degrees of freedom is 4.303, and the root of three seeds 1.732.
         self.assertIn("trial 2: mean 0.96, 95 % interval 0.9352 … 0.9848 from 3 seeds", out)
         self.assertIn("trial 4 with 0.95 lies within it", out)
-        self.assertIn("\n  these seeds have made trial 2 the best of 4 configurations: fresh ones will probably have a worse "
-                      "mean\n", out)
+        self.assertIn("\n  these seeds have made trial 2 the best of 4 configurations: fresh ones will probably have a "
+                      "worse mean\n", out)
         self.assertRegex(
             out, r"val.accuracy by validation\n  trial 2    0.24  ▁▃▆█  0.96\n  trial 4  0.2375  ▁▃▆█  0.95\n"
         )

@@ -176,7 +176,7 @@ return lab.fit {
     def test_a_served_run_that_is_killed_while_it_goes_on_keeps_its_rival(self):
         """The supervisor that writes the summary of a killed engine knows nothing of promotions."""
         more = ('  promote = {}, keep = "last", checkpoint = "1 epochs",\n'
-                "  on = { step = function(run) if run.step > 3 then run:set_lr(300) end end,\n"
+                "  on = { step = function(run) if run.step > 3 then run:set_lr(50) end end,\n"
                 "         validate = function() for i = 1, 1000000 do end end },\n")
         self.write("f.lua", fit(epochs=1, more=more))
         for _ in range(2):

@@ -98,7 +98,7 @@ class Schedulers(CliTest):
     def test_trials_that_a_rung_gave_up_are_confirmed_by_whole_trainings(self):
         """The third rate is the best, and the last trial: the search trains it for two validations, while the second
         has trained for four. Its two validations say nothing of how good it is."""
-        self.sweep(epochs="4", lr="lab.space.choice { 1e-5, 0.1, 0.15 }", sampler="grid()", trials="trials = 4,",
+        self.sweep(epochs="4", lr="lab.space.choice { 1e-5, 0.1, 0.105 }", sampler="grid()", trials="trials = 4,",
                    scheduler="scheduler = lab.scheduler.asha { min = 2, max = 4, reduction = 2 },",
                    more="confirm = { top = 2, seeds = 2 }, stack = false,")
         result = self.run_program("r.lua", "--out", "run")
