@@ -50,12 +50,12 @@ Differences differences(const std::vector<double>& a, const std::vector<double>&
 }
 
 // The differences within pairs between the logarithms of both times to the target.
-Differences times(std::span<const Pair> pairs, const Looks& looks) {
-  double longest = 0;
-  for (const Pair& pair : pairs) longest = std::max({longest, pair.a.seconds, pair.b.seconds});
+Differences times(std::span<const Pair> pairs, const std::optional<double>& end, const Looks& looks) {
   std::vector<double> a, b;
   // Shorter times count as a nanosecond, the resolution of clocks, so that the logarithm is finite.
-  const auto log_time = [&](const Training& one) { return std::log(std::max(one.arrival.value_or(longest), 1e-9)); };
+  const auto log_time = [&](const Training& one) {
+    return std::log(std::max(is_cut(one, end) ? *end : *one.arrival, 1e-9));
+  };
   for (const Pair& pair : pairs) {
     a.push_back(log_time(pair.a));
     b.push_back(log_time(pair.b));
@@ -77,12 +77,12 @@ Differences quality(std::span<const Pair> pairs, const Looks& looks, const Value
 
 using Two = std::pair<std::optional<double>, std::optional<double>>;
 
-Speed speed_word(const Interval& log_ratio, bool all_arrived) {
+Speed speed_word(const Interval& log_ratio, bool is_bounded) {
   const double tau = std::log(relevant_ratio);
   if (log_ratio.high < 0) return Speed::faster;
   if (log_ratio.low > 0) return Speed::slower;
-  // Where a training never reached the target, the ratio is only a bound, and cannot show equality.
-  if (all_arrived && log_ratio.low > -tau && log_ratio.high < tau) return Speed::equal;
+  // A ratio that is only a bound cannot show equality.
+  if (!is_bounded && log_ratio.low > -tau && log_ratio.high < tau) return Speed::equal;
   return Speed::unclear;
 }
 
@@ -118,30 +118,59 @@ double drift_of(std::span<const Pair> pairs) {
   return std::exp(mean(all.last(half)) - mean(all.first(half))) - 1;
 }
 
-double effect_of_speed(const Differences& time, bool all_arrived) {
+double effect_of_speed(const Differences& time, bool is_bounded) {
   const double size = std::abs(time.mean);
-  return (all_arrived ? std::max(size, std::log(relevant_ratio) - size) : size) / time.deviation();
+  return (is_bounded ? size : std::max(size, std::log(relevant_ratio) - size)) / time.deviation();
 }
 
 }  // namespace
 
+std::optional<double> common_end(std::span<const Pair> pairs) {
+  std::optional<double> end;
+  double longest = 0;
+  bool has_failed = false;
+  for (const auto side : {&Pair::a, &Pair::b}) {
+    std::vector<double> watched;
+    bool is_without_target = false;
+    for (const Pair& pair : pairs) {
+      const Training& one = pair.*side;
+      longest = std::max(longest, one.watched);
+      has_failed |= one.has_failed;
+      if (one.has_failed) continue;
+      watched.push_back(one.watched);
+      is_without_target |= !one.arrival;
+    }
+    if (!is_without_target) continue;
+    const double usual = median(std::move(watched));
+    end = std::min(end.value_or(usual), usual);
+  }
+  return has_failed && !end ? longest : end;
+}
+
+bool is_cut(const Training& training, const std::optional<double>& end) {
+  return !training.arrival || (end && *training.arrival > *end);
+}
+
 Judgement judge(std::span<const Pair> pairs, const Target& target, std::optional<double> margin, const Looks& looks) {
   Judgement result{.pairs = static_cast<int>(pairs.size())};
+  result.end = common_end(pairs);
   for (const Pair& pair : pairs) {
     result.a_arrived += pair.a.arrival ? 1 : 0;
     result.b_arrived += pair.b.arrival ? 1 : 0;
+    result.a_later += pair.a.arrival && is_cut(pair.a, result.end) ? 1 : 0;
+    result.b_later += pair.b.arrival && is_cut(pair.b, result.end) ? 1 : 0;
     result.a_failed += pair.a.has_failed ? 1 : 0;
     result.b_failed += pair.b.has_failed ? 1 : 0;
   }
   if (!pairs.empty()) result.failures_p = fisher_p(result.a_failed, result.b_failed, result.pairs);
-  const bool all_of_a = result.a_arrived == result.pairs, all_of_b = result.b_arrived == result.pairs;
-  const bool all_arrived = all_of_a && all_of_b;
-  result.is_bounded = !all_arrived;
+  const bool knows_a = result.a_arrived - result.a_later == result.pairs;
+  const bool knows_b = result.b_arrived - result.b_later == result.pairs;
+  result.is_bounded = !knows_a || !knows_b;
 
-  const Differences time = times(pairs, looks);
-  result.speed = speed_word(time.interval, all_arrived);
-  result.ratio = {std::exp(-time.interval.mean), all_of_b ? std::exp(-time.interval.high) : 0,
-                  all_of_a ? std::exp(-time.interval.low) : infinity};
+  const Differences time = times(pairs, result.end, looks);
+  result.speed = speed_word(time.interval, result.is_bounded);
+  result.ratio = {std::exp(-time.interval.mean), knows_b ? std::exp(-time.interval.high) : 0,
+                  knows_a ? std::exp(-time.interval.low) : infinity};
   if (result.pairs > 1) result.p = looks.p_value(time.t(), result.pairs);
   const double faster_by = -time.mean / time.deviation();
   result.speed_effect = std::isfinite(faster_by) && result.pairs > 1 ? faster_by : std::nan("");
@@ -159,7 +188,7 @@ Judgement judge(std::span<const Pair> pairs, const Target& target, std::optional
   const bool asks_quality = margin && result.speed != Speed::slower && result.quality == Quality::unclear;
   result.is_clear = !asks_speed && !asks_quality;
   result.effect = infinity;
-  if (asks_speed) result.effect = effect_of_speed(time, all_arrived);
+  if (asks_speed) result.effect = effect_of_speed(time, result.is_bounded);
   if (asks_quality) {
     const double size = std::max(std::abs(gain.mean), gain.mean + *margin);
     const double effect = size / delivered.deviation();

@@ -30,6 +30,7 @@ Training training(std::span<const Point> validations, const Target& target) {
       result.arrival = before ? interpolated(*before, point, target.value) : point.seconds;
     }
     before = &point;
+    result.watched = point.seconds;
   }
   const double most = std::numeric_limits<double>::infinity();
   result.best = best_within(validations, most, target.minimize).value_or(std::nan(""));
@@ -80,6 +81,7 @@ void Training::fail() {
 
 Value Training::to_value() const {
   return Value::Map{{"seconds", seconds},
+                    {"watched", watched},
                     {"arrival", number_or_nil(arrival)},
                     {"is_first", is_first},
                     {"value", number_or_nil(value)},
@@ -91,7 +93,9 @@ Value Training::to_value() const {
 }
 
 Training Training::from_value(const Value& value) {
-  return {.seconds = value["seconds"].number(),
+  const double seconds = value["seconds"].number();
+  return {.seconds = seconds,
+          .watched = number_or_none(value["watched"]).value_or(seconds),  // earlier versions did not store it
           .arrival = number_or_none(value["arrival"]),
           .is_first = value["is_first"].boolean(),
           .value = number_or_none(value["value"]),

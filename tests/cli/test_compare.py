@@ -88,18 +88,22 @@ class Training(Compare):
         self.assertEqual(result.err, "")
 
     def test_two_recipes_one_of_which_never_arrives(self):
-        self.write("b.lua", RECIPE.replace('"rate", 0.05', '"rate", 0.02'))
+        # B's trainings take longer, so that A arrives while they go on, also on a busy machine.
+        self.write("b.lua", RECIPE.replace('"rate", 0.05', '"rate", 0.02').replace('"pause", 0', '"pause", 10000000'))
         result = self.compare("a.lua", "b.lua", *TARGET, "--json")
         value = result.json()
         self.assertEqual((value["verdict"], value["quality"]["verdict"]), ("slower", "worse"), result)
         speed = value["speed"]
         self.assertEqual((speed["is_bounded"], speed["arrived"]), (True, {"a": value["seeds"], "b": 0}))
+        self.assertEqual(speed["later"], {"a": 0, "b": 0})
         # B's true time is unknown, so that there is a bound alone: A takes at most `high` of it.
         self.assertIsNone(speed["low"])
         self.assertLess(speed["ratio"], speed["high"])
         self.assertLess(speed["high"], 1)
         again = self.compare("a.lua", "b.lua", *TARGET, "--out", value["out"])
         self.assertRegex(again.out, rf"\AB is at least {1 / speed['high']:.3g} times slower and worse, p ", again)
+        self.assertRegex(again.out, rf"\n  0 trainings of A and {value['seeds']} of B never reached val.loss = 1.5: "
+                                    r"they count with [\d.]+ s\n")
         self.assertGreater(value["quality"]["low"], 0)  # of a loss
         self.assertTrue((self.folder / "runs/compare/a-b/001/b-001/summary.json").exists())
 
@@ -113,13 +117,24 @@ class Training(Compare):
 
     def test_who_validates_more_often_is_told(self):
         """The distance counts, not the length of the training."""
-        self.write("short.lua", RECIPE.replace("epochs = 8", "epochs = 3"))
+        self.write("short.lua", RECIPE.replace("epochs = 8", "epochs = 6"))
         self.write("rare.lua", RECIPE.replace("epochs = 8", 'epochs = 8, validate = "4 epochs"'))
         short = self.compare("a.lua", "short.lua", *TARGET, "--seeds", "3")
         self.assertNotIn("validates", short.out)
         rare = self.compare("a.lua", "rare.lua", *TARGET, "--seeds", "3")
         self.assertIn("  A validates each 359 samples, B each 1436: of A the validations count that are as far apart "
                       "as those of B; give both the same `validate`\n", rare.out)
+
+    def test_shorter_trainings_without_the_target(self):
+        """A training that ends in epoch 3 says nothing of the time to a target that the recipe reaches in epoch 5."""
+        self.write("short.lua", RECIPE.replace("epochs = 8", "epochs = 3").replace('"pause", 0', '"pause", 1000000'))
+        self.write("slow.lua", RECIPE.replace('"pause", 0', '"pause", 10000000'))
+        for sides in (("short.lua", "slow.lua"), ("slow.lua", "short.lua")):
+            result = self.compare(*sides, *TARGET, code=2)
+            self.assert_said(result, "seed 3 of at most 20", "no time to val.loss = 1.5 can be told: trainings end "
+                             "after about ", "without having reached it, and all others reach it later",
+                             "train A and B equally long")
+            self.assertNotIn("seed 4", result.err)
 
     def test_out(self):
         first = self.compare("a.lua", *TARGET, *NEVER, "--out", "c", "--seeds", "3")

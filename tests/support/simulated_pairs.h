@@ -17,6 +17,8 @@ struct SimulatedRecipes {
   bool has_heavy_tails = false;  // Student's t with 3 degrees of freedom in place of a normal distribution
   double missing = 0;            // the chance that a training never arrives, of A and B alike
   double resolution = 0;         // to which the quality is rounded; 0: it is not
+  // When trainings of A and of B end, in A's usual times to the target; nullopt: long after all have arrived.
+  std::optional<double> a_ends = {}, b_ends = {};
 };
 
 constexpr double simulated_deviation = 0.1;  // of differences, of log times and of qualities
@@ -29,11 +31,21 @@ inline double simulated_noise(Stream& stream, bool has_heavy_tails) {
   return x / std::sqrt(squares / 3);
 }
 
-inline Training simulated_training(Stream& stream, const SimulatedRecipes& recipes, double speed, double quality) {
-  constexpr double usual = 100, longest = 150;
-  Training result{.seconds = longest};
-  const double seconds = usual * std::exp(simulated_noise(stream, recipes.has_heavy_tails) - speed);
-  if (stream.uniform() >= recipes.missing) result.arrival = seconds;
+inline Training simulated_training(Stream& stream, const SimulatedRecipes& recipes, double speed, double quality,
+                                   const std::optional<double>& ends) {
+  constexpr double usual = 100, long_after = 150, pace_deviation = 0.02;
+  Training result{.seconds = long_after};
+  double seconds = usual * std::exp(simulated_noise(stream, recipes.has_heavy_tails) - speed);
+  bool is_seen = stream.uniform() >= recipes.missing;
+  if (ends) {
+    is_seen &= seconds <= usual * *ends;
+    // The machine trains now faster, now slower, and the end comes after a number of steps.
+    const double pace = std::exp(pace_deviation * stream.normal());
+    seconds *= pace;
+    result.seconds = usual * *ends * pace;
+  }
+  result.watched = result.seconds;
+  if (is_seen) result.arrival = seconds;
   const double value = quality + simulated_noise(stream, recipes.has_heavy_tails);
   result.value = recipes.resolution > 0 ? std::round(value / recipes.resolution) * recipes.resolution : value;
   result.best = *result.value;
@@ -41,9 +53,9 @@ inline Training simulated_training(Stream& stream, const SimulatedRecipes& recip
 }
 
 inline Pair simulated_pair(Stream& stream, const SimulatedRecipes& recipes) {
-  return {.a = simulated_training(stream, recipes, 0, 0),
+  return {.a = simulated_training(stream, recipes, 0, 0, recipes.a_ends),
           .b = simulated_training(stream, recipes, recipes.speed * simulated_deviation,
-                                  recipes.quality * simulated_deviation)};
+                                  recipes.quality * simulated_deviation, recipes.b_ends)};
 }
 
 // A comparison to its end: looked at as `looks` say, after at most `most` pairs. Greater values are better.

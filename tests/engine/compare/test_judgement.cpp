@@ -17,10 +17,18 @@ const Target accuracy{.metric = "val.accuracy", .value = 0.9, .minimize = false}
 const Target loss{.metric = "val.loss", .value = 0.1, .minimize = true};
 
 Training arrived(double seconds, double value, double whole = 100) {
-  return {.seconds = whole, .arrival = seconds, .value = value, .best = value};
+  return {.seconds = whole, .watched = whole, .arrival = seconds, .value = value, .best = value};
 }
 
-Training missed(double whole, double value = 0.5) { return {.seconds = whole, .value = value, .best = value}; }
+Training missed(double whole, double value = 0.5) {
+  return {.seconds = whole, .watched = whole, .value = value, .best = value};
+}
+
+Training failed(double whole) {
+  Training training = missed(whole);
+  training.fail();
+  return training;
+}
 
 // B takes these shares of A's time, and has these values more.
 std::vector<Pair> pairs_of(const std::vector<double>& shares, const std::vector<double>& gains) {
@@ -157,13 +165,15 @@ TEST_CASE("slower is clear whatever the quality") {
   CHECK(judged.is_clear);
 }
 
-TEST_CASE("a training that never arrives counts with the longest training of all") {
+TEST_CASE("a training that never arrives counts with the usual length of its recipe's trainings") {
   std::vector<Pair> pairs = pairs_of({0.5, 0.5, 0.5, 0.5, 0.5}, none);
   for (Pair& pair : pairs) pair.a = missed(80);
-  pairs[3].b.seconds = 120;
+  pairs[0].a = missed(3);  // it has given up early
+  pairs[3].a = missed(95);
   const Judgement judged = judge(pairs, accuracy, std::nullopt, Looks::planned());
   double sum = 0;
-  for (const Pair& pair : pairs) sum += std::log(120 / *pair.b.arrival);
+  for (const Pair& pair : pairs) sum += std::log(80 / *pair.b.arrival);
+  CHECK(judged.end == 80);
   CHECK(judged.speed == Speed::faster);
   CHECK(judged.is_bounded);
   CHECK(judged.a_arrived == 0);
@@ -189,11 +199,60 @@ TEST_CASE("the end of the ratio that a training without the target leaves open i
   CHECK(std::isinf(neither.high));
 }
 
-TEST_CASE("a recipe that gives up early is not faster") {
+TEST_CASE("an arrival after the time for which the other side was watched is no evidence") {
+  // A ends after 12 s, and B goes on: what B reaches later, A may have reached as soon.
+  std::vector<Pair> pairs = pairs_of({1, 0.9, 1.1, 1.05, 0.95}, none);
+  pairs[3].a = missed(12);
+  for (Pair& pair : pairs) pair.a.watched = 12;
+  pairs[4].a.watched = 15;
+  const Judgement judged = judge(pairs, accuracy, std::nullopt, Looks::planned());
+  CHECK(judged.end == 12);
+  const double sum = std::log(11 / 9.9) + std::log(12 / 12.0) + std::log(12 / 12.0) + std::log(12 / 12.0);
+  CHECK_THAT(judged.ratio.mean, WithinRel(std::exp(sum / 5), 1e-12));
+  CHECK((judged.a_arrived == 4 && judged.a_later == 1));  // after 14 s, in a training that was longer than the usual
+  CHECK((judged.b_arrived == 5 && judged.b_later == 3));
+  CHECK(judged.is_bounded);
+  CHECK(judged.ratio.low == 0);
+  CHECK(std::isinf(judged.ratio.high));
+  // Where both sides have a training without the target, the shorter one counts.
+  pairs[0].b = missed(40);
+  CHECK(common_end(pairs) == 12);
+  for (Pair& pair : pairs) pair.b.watched = 11.5;
+  CHECK(common_end(pairs) == 11.5);
+}
+
+TEST_CASE("where every training arrives each counts with its own time, whatever the lengths") {
+  std::vector<Pair> pairs = pairs_of({0.1, 0.11, 0.09, 0.1, 0.12}, none);
+  for (Pair& pair : pairs) pair.b.watched = 2;
+  const Judgement judged = judge(pairs, accuracy, std::nullopt, Looks::planned());
+  CHECK_FALSE(judged.end.has_value());
+  CHECK_FALSE(judged.is_bounded);
+  CHECK(judged.speed == Speed::faster);
+  CHECK(judged.ratio.mean > 9);
+}
+
+TEST_CASE("a recipe that gives up early is neither faster nor slower") {
   // B ends after 1 s without the target, A arrives after 10 s.
   std::vector<Pair> pairs = pairs_of({1, 1, 1, 1, 1}, none);
   for (Pair& pair : pairs) pair.b = missed(1);
-  CHECK(judge(pairs, accuracy, std::nullopt, Looks::planned()).speed == Speed::slower);
+  const Judgement judged = judge(pairs, accuracy, std::nullopt, Looks::planned());
+  CHECK(judged.speed == Speed::unclear);
+  CHECK(judged.p == 1);
+  CHECK(judged.a_later == 5);
+}
+
+TEST_CASE("a training that failed would never have arrived") {
+  std::vector<Pair> pairs = pairs_of({1, 1, 1, 1, 1}, none);
+  for (Pair& pair : pairs) pair.b = failed(1);
+  pairs[2].a.watched = 130;
+  const Judgement judged = judge(pairs, accuracy, std::nullopt, Looks::planned());
+  CHECK(judged.end == 130);
+  CHECK(judged.speed == Speed::slower);
+  CHECK(judged.ratio.low == 0);
+  CHECK(judged.ratio.high < 0.2);
+  // It says nothing of the time for which a side was watched.
+  pairs[0].b = pairs[1].b = missed(20);
+  CHECK(common_end(pairs) == 20);
 }
 
 TEST_CASE("where nobody arrives nothing is told of the speed") {

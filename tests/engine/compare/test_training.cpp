@@ -23,6 +23,7 @@ TEST_CASE("a training arrives between the validation before and the first that h
   CHECK(reached.best == 1.0);
   CHECK(reached.value == 0.7);
   CHECK(reached.seconds == 4);
+  CHECK(reached.watched == 4);
   CHECK_THAT(training(rows, {"val.accuracy", 0.8, false}).arrival.value(), WithinAbs(2, 1e-12));
 }
 
@@ -49,6 +50,7 @@ TEST_CASE("a training that never arrives has no arrival, and values that are no 
   CHECK(missed.best == 0.6);
   CHECK(missed.value == 0.6);
   CHECK(missed.seconds == 5);
+  CHECK(missed.watched == 4);  // the last validation has no value
   const Training reached = training(rows, {"val.accuracy", 0.55, false});
   CHECK_THAT(reached.arrival.value(), WithinAbs(3, 1e-12));  // from 0.5 at 2 s to 0.6 at 4 s
 }
@@ -99,6 +101,7 @@ TEST_CASE("a training survives a file") {
   const Training same = Training::from_value(parse_json(to_json(one.to_value()), "test"));
   CHECK(same.arrival == one.arrival);
   CHECK(same.seconds == one.seconds);
+  CHECK(same.watched == 2);
   CHECK(same.value == one.value);
   CHECK(same.best == one.best);
   CHECK(same.apart == 10);
@@ -107,6 +110,11 @@ TEST_CASE("a training survives a file") {
   const Training none = Training::from_value(parse_json(to_json(training({}, accuracy).to_value()), "test"));
   CHECK_FALSE(none.arrival.has_value());
   CHECK(std::isnan(none.best));
+  // Earlier versions did not store for how long a training was watched.
+  Value earlier = one.to_value();
+  earlier.map().erase("watched");
+  earlier.set("seconds", 7);
+  CHECK(Training::from_value(earlier).watched == 7);
 }
 
 }  // namespace trainlab::training_test

@@ -25,7 +25,7 @@ std::string digits(double x, int count) {
   return text.data();
 }
 
-// How many times faster or slower: a bound where an end is not known, because trainings never reached the target.
+// How many times faster or slower: a bound where an end is not known, because trainings count with less than they took.
 std::string times_text(double mean, double low, double high) {
   const bool has_low = low > 0, has_high = !std::isinf(high);
   if (has_low && has_high) return digits(mean, 3) + " (" + digits(low, 3) + "–" + digits(high, 3) + ") times";
@@ -104,8 +104,13 @@ std::string headline(const compare::Judgement& judged, const Question& question,
 
 std::string arrivals_text(const compare::Judgement& judged, const compare::Target& target) {
   const int a = judged.pairs - judged.a_arrived, b = judged.pairs - judged.b_arrived;
-  return "  " + counted(a, "training") + " of A and " + std::to_string(b) + " of B never reached " +
-         target_text(target) + ": they count with the time of the longest training\n";
+  std::string text = "  " + counted(a, "training") + " of A and " + std::to_string(b) + " of B never reached " +
+                     target_text(target) + ": they count with " + fine_duration_text(*judged.end);
+  if (judged.a_later + judged.b_later > 0) {
+    text += ", and so do " + std::to_string(judged.a_later) + " of A and " + std::to_string(judged.b_later) +
+            " of B that reached it later";
+  }
+  return text + "\n";
 }
 
 double seconds_of(const std::vector<Pair>& pairs) {
@@ -212,6 +217,8 @@ Value comparison_value(const Comparison& comparison, const Question& question) {
   if (judged.ratio.low == 0) speed.set("low", Value());  // not known
   speed.set("is_bounded", judged.is_bounded);
   speed.set("arrived", Value::Map{{"a", judged.a_arrived}, {"b", judged.b_arrived}});
+  speed.set("end", number_or_nil(judged.end));
+  speed.set("later", Value::Map{{"a", judged.a_later}, {"b", judged.b_later}});
   Value quality = interval(judged.difference, "difference");
   quality.set("verdict", word(judged.quality));
   quality.set("not_worse", judged.quality == Quality::better || judged.quality == Quality::not_worse);

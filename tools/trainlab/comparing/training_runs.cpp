@@ -101,6 +101,15 @@ void check_target(const std::vector<compare::Pair>& pairs, const compare::Target
                       best_text(pairs, &Pair::a, target) + ", B " + best_text(pairs, &Pair::b, target))
         .hint("choose a target that A reaches in most of its trainings, or train longer");
   }
+  const std::optional<double> end = compare::common_end(pairs);
+  const auto has_no_time = [&](const Pair& pair) {
+    return compare::is_cut(pair.a, end) && compare::is_cut(pair.b, end);
+  };
+  if (std::ranges::all_of(pairs, has_no_time)) {
+    throw usage_error("--target: no time to " + target_text(target) + " can be told: trainings end after about " +
+                      report::fine_duration_text(*end) + " without having reached it, and all others reach it later")
+        .hint("train A and B equally long, or choose a target that is easier to reach");
+  }
   if (std::ranges::all_of(pairs, [](const Pair& pair) { return pair.a.is_first && pair.b.is_first; })) {
     throw usage_error("--target: A and B have reached " + target_text(target) +
                       " at their first validation: no time can be told")

@@ -14,8 +14,8 @@ namespace trainlab::cli {
 compare::Pair read_pair(std::int64_t seed, const std::filesystem::path& a, const std::filesystem::path& b,
                         const compare::Target& target);
 
-// Raises Error{usage} where the target does not distinguish the trainings: none has reached it, or all had reached it
-// at their first validation.
+// Raises Error{usage} where the target does not distinguish the trainings: none has reached it, or none as long as the
+// trainings of both sides were watched, or all had reached it at their first validation.
 void check_target(const std::vector<compare::Pair>& pairs, const compare::Target& target);
 
 // The target as text: "val.accuracy = 0.97".

@@ -41,9 +41,11 @@ struct Judgement {
 
   Speed speed = Speed::unclear;
   // A's time to the target divided by B's: above 1 B is faster. An end that is not known is 0 or ∞: the upper one where
-  // a training of A never reached the target, the lower one where a training of B did not.
+  // a training of A counts with less than its true time, the lower one where a training of B does.
   Interval ratio = {};
-  bool is_bounded = false;  // whether a training never reached the target, and counts with less than its true time
+  bool is_bounded = false;           // whether a training counts with less than its true time, which is `end`
+  std::optional<double> end = {};    // common_end()
+  int a_later = 0, b_later = 0;      // trainings that reached the target after `end`
   double p = 1;             // p value of the speed
   // How much faster B is, in standard deviations of the differences inside pairs; NaN where these are not known, and
   // where all are equal.
@@ -70,9 +72,22 @@ struct Judgement {
   double effect = 0;
 };
 
-// A training that never reached the target counts with the time of the longest training of all pairs, which is at most
-// the budget of both recipes: the words stay valid, and where trainings of one side alone never arrive, the end of the
-// ratio's interval that is known is a bound. The margin is positive, in the unit of the metric. Pure; any thread.
+// The seconds with which trainings count that never reached the target, and those that reached it later than this;
+// nullopt where every training counts with its own time.
+//
+// A training that ended without the target says nothing of the time after its end. If the trainings of A are shorter
+// than those of B, B must not be called faster because it was watched for longer. So both sides are watched for one
+// time: of the sides with a training that ended so, the least of the medians of the seconds for which the side's
+// trainings were watched. The median, because a training that gives up early counts as one of its recipe's usual
+// length. A training that failed would never have reached the target, however long it had been: where failed trainings
+// alone lack the target, they count with the longest time for which any training was watched. Pure; any thread.
+std::optional<double> common_end(std::span<const Pair> pairs);
+
+// Whether the training counts with less than its true time.
+bool is_cut(const Training& training, const std::optional<double>& end);
+
+// Where trainings of one side alone count with less than their true time, the end of the ratio's interval that is known
+// is a bound. The margin is positive, in the unit of the metric. Pure; any thread.
 Judgement judge(std::span<const Pair> pairs, const Target& target, std::optional<double> margin, const Looks& looks);
 
 }  // namespace trainlab::compare

@@ -31,6 +31,7 @@ struct Point {
 
 struct Training {
   double seconds = 0;                  // from the first batch to the last commit
+  double watched = 0;                  // to the last validation with a value: a target reached later is not seen
   std::optional<double> arrival = {};  // seconds to the target; nullopt: the training ended without reaching it
   bool is_first = false;               // the first validation had reached the target: the true arrival may be earlier
   std::optional<double> value = {};    // value of the metric with the weights that the training delivers
