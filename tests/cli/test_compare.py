@@ -33,6 +33,12 @@ class Compare(CliTest):
     def compare(self, *arguments, code=0, **options):
         return self.run_program("compare", *arguments, "--threads", "1", code=code, **options)
 
+    def keep_pairs(self, count, folder="runs/compare/a/001"):
+        """Makes the comparison one that was interrupted after so many pairs."""
+        record = json.loads((self.folder / folder / "comparison.json").read_text())
+        self.write(f"{folder}/comparison.json",
+                   json.dumps({**record, "pairs": record["pairs"][:count], "has_ended": False}))
+
     def refused(self, text, *arguments, code=2):
         result = self.compare(*arguments, code=code)
         self.assertIn(text, result.err, result)
@@ -184,26 +190,51 @@ class Training(Compare):
         self.assert_said(self.compare("a.lua", *TARGET, *NEVER, "--out", "c", code=3), "comparison.json is damaged")
 
     def test_within(self):
-        result = self.compare("a.lua", *TARGET, *NEVER, "--within", "0.001 s")
-        self.assertTrue(result.out.startswith("cannot tell from one seed\n"), result)
-        self.assertIn("  took   1 seed, ", result.out)
-        self.assert_said(result, "the time of --within is used up")
+        line = ("a.lua", *TARGET, *NEVER, "--seeds", "3")
+        result = self.compare(*line, "--within", "0.001 s")
+        self.assertEqual(result.out, "no pair has ended\n", result)
+        self.assert_said(result, "no pair begins, because the time of --within was over when the recipes were checked: "
+                                 "the same command with a longer --within goes on")
+        self.compare(*line)
+        self.keep_pairs(1)
+        shutil.rmtree(self.folder / "runs/compare/a/001/a-002")
         # How long a pair takes is known from now on.
-        again = self.compare("a.lua", *TARGET, *NEVER, "--within", "0.001 s")
+        again = self.compare(*line, "--within", "0.001 s")
         self.assert_said(again, "continues the comparison in runs/compare/a/001, which has 1 pair",
                          "no pair begins, because one takes about ", "with a longer --within goes on")
+        self.assertTrue(again.out.startswith("cannot tell from one seed\n"), again)
         self.assertIn("  took   1 seed, ", again.out)
         self.assertFalse((self.folder / "runs/compare/a/001/a-002").exists())
+        value = self.compare(*line, "--within", "0.001 s", "--json").json()
+        self.assertEqual((value["status"], value["reason"]), ("stopped", "the time budget is used"))
+
+    def test_within_holds_for_the_first_pair(self):
+        # Each of A's eight validations takes a second or so, so that its first training takes longer than the time.
+        line = ("compare", "a.lua", *TARGET, "--a", "pause=100000000", "--seeds", "3", "--threads", "1")
+        folder = self.folder / "runs/compare/a/001"
+        result = self.run_program(*line, "--within", "5 s", "--json")
+        value = result.json()
+        self.assertEqual((value["status"], value["reason"]), ("stopped", "the time budget is used"), result)
+        self.assertEqual((value["seeds"], value["verdict"], value["quality"]["verdict"]), (0, "unclear", "unclear"))
+        self.assert_said(result, "the time of --within is used up; the same command goes on")
+        self.assertEqual(self.summary(folder / "a-001")["status"], "interrupted")
+        self.assertFalse((folder / "b-001").exists())
+        running = self.start(*line)
+        running.until_rows(folder / "a-002", 1)
+        running.send(signal.SIGINT)
+        self.end(running, 130)
+        summary = self.summary(folder / "a-001")
+        self.assertEqual((summary["status"], len(summary["resumed"])), ("done", 1))
 
     def test_no_verdict_between_two_looks(self):
         """No result, however large, is a verdict before the planned number of pairs."""
         line = ("compare", "a.lua", *TARGET, *NEVER, "--seeds", "4", "--threads", "1", "--out", "c")
         shown = self.run_program(*line).out
         self.assertTrue(shown.startswith("B is "), shown)
-        record = json.loads((self.folder / "c/comparison.json").read_text())
+        record = (self.folder / "c/comparison.json").read_text()
         for count in (1, 2, 3):
-            self.write("c/comparison.json",
-                       json.dumps({**record, "pairs": record["pairs"][:count], "has_ended": False}))
+            self.write("c/comparison.json", record)
+            self.keep_pairs(count, "c")
             value = self.run_program(*line, "--within", "0.001 s", "--json").json()
             self.assertEqual((value["seeds"], value["verdict"], value["p"]), (count, "unclear", 1))
             quality = value["quality"]
@@ -255,17 +286,23 @@ class Interrupted(Compare):
 
     def test_a_changed_recipe_is_a_new_comparison(self):
         self.write("a.lua", RECIPE)
-        self.compare("a.lua", *TARGET, *NEVER, "--within", "0.001 s")
+        line = ("a.lua", *TARGET, *NEVER, "--within", "0.001 s")
+        self.compare(*line)
+        self.assertEqual(self.compare(*line).out, "no pair has ended\n")
         self.write("a.lua", RECIPE + "\n")
-        self.compare("a.lua", *TARGET, *NEVER, "--within", "0.001 s")
-        self.assertTrue((self.folder / "runs/compare/a/002/a-001").exists())
+        self.compare(*line)
+        self.assertEqual(sorted(path.name for path in (self.folder / "runs/compare/a").iterdir()), ["001", "002"])
 
     def test_a_changed_module(self):
         self.write("m.lua", "return 0")
         self.write("a.lua", 'local zero = require "m"\n' + RECIPE)
-        self.compare("a.lua", *TARGET, *NEVER, "--within", "0.001 s")
+        line = ("a.lua", *TARGET, *NEVER, "--seeds", "3")
+        self.compare(*line)
+        self.keep_pairs(1)
+        for side in "ab":
+            shutil.rmtree(self.folder / f"runs/compare/a/001/{side}-002")
         self.write("m.lua", "return 0.0")
-        result = self.compare("a.lua", *TARGET, *NEVER, code=2)
+        result = self.compare(*line, code=2)
         self.assert_said(result, "a source of a.lua has changed since its first training")
 
 

@@ -96,6 +96,7 @@ Outcome outcome(const Ending& ending) {
   Outcome outcome;
   outcome.result = ending.result;
   outcome.error = ending.error;
+  outcome.is_out_of_time = ending.is_out_of_time;
   std::error_code ignored;
   if (!ending.folder.empty() && fs::exists(manifest_path(ending.folder), ignored)) outcome.folder = ending.folder;
 

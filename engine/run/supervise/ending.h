@@ -16,6 +16,7 @@ struct Ending {
   siginfo_t status{};             // as waitid gives it
   std::vector<int> stop_signals;  // that the supervisor took, in order: the second one killed
   bool is_late = false;           // the time of grace after the first had passed, and the supervisor killed
+  bool is_out_of_time = false;    // the first of them was the supervisor's own, at the end of the engine's time
   std::optional<Error> error;     // as the engine sent it
   std::optional<Error> silent;    // as the engine sent it before it ended itself in the middle of its work
   Value result;                   // as the engine sent it, or nil

@@ -74,8 +74,8 @@ constexpr int most_replaced = 1000;
 // An engine under supervision, and the engines that help this engine.
 class Watch {
  public:
-  Watch(const fs::path& engine, Request request, std::optional<RunFolder> held)
-      : engine_(engine), request_(std::move(request)), held_(std::move(held)) {
+  Watch(const fs::path& engine, Request request, std::optional<RunFolder> held, std::optional<double> until)
+      : engine_(engine), request_(std::move(request)), held_(std::move(held)), until_(until) {
     auto [mine, theirs] = Channel::pair();
     channel_ = std::move(mine);
     request_.supervisor = ::getpid();
@@ -109,7 +109,7 @@ class Watch {
         {{signals_.fd(), POLLIN, 0}, {channel_open_ && !ended_ ? channel_->fd() : -1, POLLIN, 0}}};
     const int found = ::poll(ready.data(), ready.size(), milliseconds_left());
     if (found < 0) return;
-    if (found == 0 && milliseconds_left() == 0) end_late();
+    if (found == 0 && milliseconds_left() == 0) end_time();
     if (ready[1].revents != 0) take_messages();
     while (const int signal = signals_.take()) take_signal(signal);
   }
@@ -156,17 +156,24 @@ class Watch {
 
   double grace() const { return value_of(common_flag("grace"), request_.options).number(); }
 
-  // Until engines that were asked to stop are killed; −1: for ever.
+  // Until engines that were asked to stop are killed, or until the end of their time; −1: for ever.
   int milliseconds_left() const {
-    if (!deadline_) return -1;
+    const std::optional<double>& end = deadline_ ? deadline_ : until_;
+    if (!end) return -1;
     constexpr double longest = 1e6;
-    return static_cast<int>(std::ceil(std::clamp(*deadline_ - steady_seconds(), 0.0, longest) * 1000));
+    return static_cast<int>(std::ceil(std::clamp(*end - steady_seconds(), 0.0, longest) * 1000));
   }
 
-  void end_late() {
-    deadline_.reset();
-    ending_.is_late = !ended_;
-    kill_all(SIGKILL);
+  void end_time() {
+    if (deadline_) {
+      deadline_.reset();
+      ending_.is_late = !ended_;
+      kill_all(SIGKILL);
+    } else if (!ended_) {
+      ending_.is_out_of_time = true;
+      stop(SIGTERM);
+    }
+    until_.reset();
   }
 
   // ------------------------------------------------------------------------------------------------------- helpers
@@ -374,6 +381,7 @@ class Watch {
   int replaced_ = 0;
   double asked_to_stop_ = 0;        // by steady_seconds(): the first signal
   std::optional<double> deadline_;  // by steady_seconds()
+  std::optional<double> until_;     // by steady_seconds(): the end of the engine's time
   pid_t pid_ = 0;
   LastNote note_;
   Ending ending_;
@@ -383,8 +391,8 @@ class Watch {
 
 Supervisor::Supervisor(fs::path engine) : engine_(std::move(engine)) {}
 
-Outcome Supervisor::run(Request request, std::optional<RunFolder> held) {
-  Watch watch(engine_, std::move(request), std::move(held));
+Outcome Supervisor::run(Request request, std::optional<RunFolder> held, std::optional<double> until) {
+  Watch watch(engine_, std::move(request), std::move(held), until);
   return watch.run();
 }
 

@@ -26,11 +26,11 @@ namespace fs = std::filesystem;
 namespace {
 
 // A supervisor process of its own (tests/support/supervise.cpp) over an engine that behaves as `mode` says. `before`: a
-// command of the shell that is executed first.
+// command of the shell that is executed first. `seconds`: the engine's time; 0: without end.
 class Supervised {
  public:
   Supervised(const fs::path& folder, const std::string& mode, const fs::path& out = {},
-             const std::string& before = {}) {
+             const std::string& before = {}, double seconds = 0) {
     Request request;
     request.recipe = folder / "digits.lua";
     request.recipe_folder = request.working_folder = folder;
@@ -39,7 +39,8 @@ class Supervised {
 
     std::vector<std::string> words;
     if (!before.empty()) words = {"/bin/sh", "-c", before + " && exec \"$0\" \"$@\""};
-    for (const std::string& word : {std::string(SUPERVISE), std::string(FAKE_ENGINE), to_json(request.to_value())})
+    for (const std::string& word : {std::string(SUPERVISE), std::string(FAKE_ENGINE), to_json(request.to_value()),
+                                    std::to_string(seconds)})
       words.push_back(word);
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());
@@ -301,6 +302,21 @@ TEST_CASE("the first signal asks for a checkpoint") {
     CHECK(read_summary(run.folder())["status"] == Value("interrupted"));
     CHECK_FALSE(is_alive(engine));
   }
+}
+
+TEST_CASE("the end of its time stops an engine as a signal does") {
+  Supervised late(empty_folder("time"), "loop", {}, {}, 0.2);
+  CHECK(late.wait() == 143);
+  CHECK(late.outcome()["is_out_of_time"] == Value(true));
+  Supervised early(empty_folder("time"), "done", {}, {}, 1000);
+  CHECK(early.wait() == 0);
+  CHECK(early.outcome()["is_out_of_time"] == Value(false));
+  // A signal that comes before is a signal.
+  Supervised stopped(empty_folder("time"), "loop", {}, {}, 1000);
+  stopped.engine();
+  stopped.signal(SIGINT);
+  CHECK(stopped.wait() == 130);
+  CHECK(stopped.outcome()["is_out_of_time"] == Value(false));
 }
 
 TEST_CASE("the second signal kills an engine that does not listen") {

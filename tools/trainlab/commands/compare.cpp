@@ -128,7 +128,8 @@ Command compare_command() {
                  .help = "pairs to train: as many as it takes (auto), or exactly N"},
                 {.name = "within",
                  .type = time_type(),
-                 .help = "begin no pair that would probably end later than this: \"30 min\""},
+                 .help = "end after this time: no pair begins that would probably end later, and a training that is\n"
+                         "under way then stops, resumably: \"30 min\""},
                 {.name = "a", .type = text_type("NAME=VALUE"), .help = "a parameter of A", .repeats = true},
                 {.name = "b", .type = text_type("NAME=VALUE"), .help = "a parameter of B", .repeats = true},
                 {.name = "html",

@@ -16,17 +16,20 @@ struct Question {
   compare::Target target = {};  // its direction is unknown until an engine was asked about the recipe
   std::optional<double> margin = {};
   std::optional<int> seeds = {};      // nullopt: until the question is answered, at the planned looks
-  std::optional<double> within = {};  // budget in seconds
+  std::optional<double> within = {};  // budget in seconds, from the start of the command
 
   compare::Looks looks() const;
 };
+
+// `stopped`: the time of --within ended it before the question was answered.
+enum class Status { done, stopped, interrupted };
 
 struct Comparison {
   std::vector<compare::Pair> pairs;
   compare::Looks looks = compare::Looks::planned();
   std::filesystem::path folder;  // folder of the runs that the comparison trains; empty for runs that existed before
   std::string a, b;              // shown names
-  bool is_interrupted = false;
+  Status status = Status::done;
 };
 
 // The comparison as text, which is a sentence and then a few lines; and as data.

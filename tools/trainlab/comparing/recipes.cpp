@@ -5,6 +5,7 @@
 // pairs that have ended. A comparison that was interrupted goes on with the same command.
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <cstdio>
 
 #include "cli/ending.h"
@@ -170,29 +171,33 @@ Record opened(const Arguments& given, const Value& asked, const std::string& nam
 
 class Trainer {
  public:
-  Trainer(const Arguments& given, const Question& question, const Side& a, const Side& b, Record& record)
-      : given_(given), question_(question), sides_{&a, &b}, record_(record) {}
+  // `begun`: when the command began, by steady_seconds().
+  Trainer(const Arguments& given, const Question& question, const Side& a, const Side& b, Record& record, double begun)
+      : given_(given), question_(question), sides_{&a, &b}, record_(record) {
+    if (question.within) until_ = begun + *question.within;
+  }
 
-  // Trains pairs until the question is answered, or the time is used up. Returns false when a signal or
-  // an error has ended a training; `outcome` then has the reason.
+  // Trains pairs until the question is answered, or the time is used up. A training that is under way then is stopped
+  // after a checkpoint, so that the same command goes on with it. Returns false when a signal or an error has ended a
+  // training; `outcome` then has the reason.
   bool train() {
     const compare::Looks looks = question_.looks();
-    const double begun = steady_seconds();
     // A pair takes at least as long as the trainings of the longest pair so far, whichever command trained them.
     double longest = 0;
     for (const compare::Pair& pair : record_.pairs) longest = std::max(longest, pair.a.seconds + pair.b.seconds);
-    const std::size_t before = record_.pairs.size();
     while (!record_.has_ended) {
-      const double now = steady_seconds() - begun;
-      if (question_.within && longest > 0 && now + longest > *question_.within) {
-        say(given_, record_.pairs.size() > before
-                        ? "the time of --within is used up; the same command goes on"
-                        : "no pair begins, because one takes about " + fine_duration_text(longest) +
-                              ": the same command with a longer --within goes on");
+      const double now = steady_seconds();
+      if (until_ && now + longest > *until_) {
+        tell_no_pair(longest);
         return true;
       }
-      if (!train_pair(static_cast<std::int64_t>(record_.pairs.size()) + 1)) return false;
-      longest = std::max(longest, steady_seconds() - begun - now);
+      if (!train_pair(static_cast<std::int64_t>(record_.pairs.size()) + 1)) {
+        if (!outcome.is_out_of_time || outcome.code != 128 + SIGTERM) return false;
+        tell_no_time();
+        return true;
+      }
+      const compare::Pair& pair = record_.pairs.back();
+      longest = std::max({longest, steady_seconds() - now, pair.a.seconds + pair.b.seconds});
       const int count = static_cast<int>(record_.pairs.size());
       tell_pair();
       // A target that tells nothing is no result of a test, so that it may be seen between two looks. It is seen before
@@ -218,7 +223,18 @@ class Trainer {
     return record_.folder() / name.data();
   }
 
+  void tell_no_time() const { say(given_, "the time of --within is used up; the same command goes on"); }
+
+  // `longest`: the seconds of the longest pair so far; 0 where none has ended.
+  void tell_no_pair(double longest) const {
+    if (has_trained_) return tell_no_time();
+    const std::string why = longest > 0 ? "one takes about " + fine_duration_text(longest)
+                                        : std::string("the time of --within was over when the recipes were checked");
+    say(given_, "no pair begins, because " + why + ": the same command with a longer --within goes on");
+  }
+
   bool train_pair(std::int64_t seed) {
+    has_trained_ = true;
     const bool a_first = seed % 2 == 1;
     if (!train_side(*sides_[a_first ? 0 : 1], seed) || !train_side(*sides_[a_first ? 1 : 0], seed)) return false;
     record_.pairs.push_back(
@@ -228,7 +244,7 @@ class Trainer {
 
   bool train_side(const Side& side, std::int64_t seed) {
     const fs::path folder = folder_of(side, seed);
-    if (std::optional<Outcome> without_result = train_with_seed(request_for(given_, side), folder, seed)) {
+    if (std::optional<Outcome> without_result = train_with_seed(request_for(given_, side), folder, seed, until_)) {
       outcome = *std::move(without_result);
       return false;
     }
@@ -249,11 +265,14 @@ class Trainer {
   const Question& question_;
   std::array<const Side*, 2> sides_;
   Record& record_;
+  std::optional<double> until_;  // by steady_seconds()
+  bool has_trained_ = false;     // whether this command has begun a pair
 };
 
 }  // namespace
 
 int compare_recipes(const Arguments& given, Question question) {
+  const double begun = steady_seconds();
   const Side a = side_of(given, "a", given.words.front());
   const Side b = side_of(given, "b", given.words.back());
   const Answer of_a = ask_about(request_for(given, a), question.target.metric);
@@ -269,7 +288,7 @@ int compare_recipes(const Arguments& given, Question question) {
     say(given, "continues the comparison in " + shown_path(record.folder()) + ", which has " +
                    std::to_string(record.pairs.size()) + " pairs");
   }
-  Trainer trainer(given, question, a, b, record);
+  Trainer trainer(given, question, a, b, record, begun);
   const bool is_whole = trainer.train();
   const bool is_interrupted = trainer.outcome.code == 130 || trainer.outcome.code == 143;
   if (!is_whole && !is_interrupted) return tell(trainer.outcome, given.has("json"), "comparison");
@@ -279,7 +298,9 @@ int compare_recipes(const Arguments& given, Question question) {
                               .folder = record.folder(),
                               .a = a.shown(),
                               .b = b.shown(),
-                              .is_interrupted = !is_whole};
+                              .status = record.has_ended ? Status::done
+                                        : is_whole       ? Status::stopped
+                                                         : Status::interrupted};
   const int code = is_whole || given.has("json") ? tell(given, comparison, question) : 0;
   if (is_whole) return code;
   say(given, "to continue: the same command again");

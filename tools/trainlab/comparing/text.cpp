@@ -11,6 +11,7 @@
 #include "core/statistics.h"
 #include "core/words.h"
 #include "report/texts.h"
+#include "run/budget.h"
 
 namespace trainlab::cli {
 
@@ -174,6 +175,11 @@ std::string_view word(Speed speed) {
   return words[static_cast<std::size_t>(speed)];
 }
 
+std::string_view word(Status status) {
+  constexpr std::array<std::string_view, 3> words{"done", "stopped", "interrupted"};
+  return words[static_cast<std::size_t>(status)];
+}
+
 std::string_view word(Quality quality) {
   constexpr std::array<std::string_view, 4> words{"better", "not_worse", "worse", "unclear"};
   return words[static_cast<std::size_t>(quality)];
@@ -227,7 +233,8 @@ Value comparison_value(const Comparison& comparison, const Question& question) {
   const std::optional<int> more = more_seeds(judged, comparison.looks);
   return Value::Map{
       {"kind", "comparison"},
-      {"status", comparison.is_interrupted ? "interrupted" : "done"},
+      {"status", word(comparison.status)},
+      {"reason", comparison.status == Status::stopped ? Value(budget_is_used) : Value()},
       {"verdict", word(judged.speed)},
       {"speed", std::move(speed)},
       {"quality", std::move(quality)},
@@ -266,7 +273,7 @@ Value page_value(const Comparison& comparison, const Question& question) {
 
 int tell(const Arguments& given, const Comparison& comparison, const Question& question) {
   // A whole comparison's page is not replaced by that of a part of one.
-  const auto failure = comparison.is_interrupted ? std::nullopt : page_failure(given, [&] {
+  const auto failure = comparison.status == Status::interrupted ? std::nullopt : page_failure(given, [&] {
     if (comparison.pairs.empty()) throw run_error("not written, because no pair has ended");
     return report::comparison_page(page_value(comparison, question));
   });

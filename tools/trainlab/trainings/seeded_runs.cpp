@@ -81,13 +81,14 @@ bool has_result(const fs::path& folder) {
   return is_finished(summary) || has_diverged(summary);
 }
 
-std::optional<Outcome> train_with_seed(Request request, const fs::path& folder, std::int64_t seed) {
+std::optional<Outcome> train_with_seed(Request request, const fs::path& folder, std::int64_t seed,
+                                       std::optional<double> until) {
   if (has_result(folder)) return std::nullopt;
   request.command = "run";
   request.options.set("out", folder.string());
   request.options.set("seed", seed);
   request.options.set("quiet", true);
-  Outcome outcome = Supervisor(Supervisor::find_engine()).run(std::move(request));
+  Outcome outcome = Supervisor(Supervisor::find_engine()).run(std::move(request), std::nullopt, until);
   if (outcome.code == 0 || (outcome.code == 3 && !outcome.error)) return std::nullopt;
   return outcome;
 }

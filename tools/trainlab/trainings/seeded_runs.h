@@ -31,8 +31,9 @@ void mark_ended(const std::filesystem::path& folder);
 // Whether a training with a result lies in the folder. A fit that failed because its loss is not finite has a result.
 bool has_result(const std::filesystem::path& folder);
 // Trains the recipe of the request with this seed in this folder, unless it has a result, and shows no progress.
-// Returns the outcome of a training that has none.
-std::optional<Outcome> train_with_seed(Request request, const std::filesystem::path& folder, std::int64_t seed);
+// Returns the outcome of a training that has none. `until`: see Supervisor::run().
+std::optional<Outcome> train_with_seed(Request request, const std::filesystem::path& folder, std::int64_t seed,
+                                       std::optional<double> until = std::nullopt);
 // Raises Error{usage} where a source of the recipe has changed between two runs of it, which lie in one folder.
 void check_same_sources(const std::filesystem::path& recipe, const std::filesystem::path& first,
                         const std::filesystem::path& now);

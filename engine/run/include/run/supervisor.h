@@ -23,6 +23,7 @@ struct Outcome {
   std::optional<Error> error = {};    // what went wrong, unless the run's summary.json tells it
   Value result = {};                  // the engine's result message (see control.h), nil when there was none
   bool may_go_on = false;             // whether the run may be resumed as it is: the engine was stopped, or has died
+  bool is_out_of_time = false;        // whether the supervisor stopped the engine at the end of its time
 };
 
 class Supervisor {
@@ -37,9 +38,10 @@ class Supervisor {
   // Runs one engine to its end. `held`: the run that is continued; without it a folder is opened when the engine asks
   // (its option "out", or runs/NAME/NNN below request.working_folder), and gone again if no stage begins; of a command
   // that keeps no run it is a ScratchFolder, and gone in any case. The folder stays locked until this returns. Signals
-  // are blocked meanwhile: one call at a time, from the only thread. Raises Error{usage} when the engine cannot be
-  // started.
-  Outcome run(Request request, std::optional<RunFolder> held = std::nullopt);
+  // are blocked meanwhile: one call at a time, from the only thread. `until`: the end of the engine's time, by
+  // steady_seconds(), which stops the engine as a SIGTERM does. Raises Error{usage} when the engine cannot be started.
+  Outcome run(Request request, std::optional<RunFolder> held = std::nullopt,
+              std::optional<double> until = std::nullopt);
 
  private:
   std::filesystem::path engine_;
