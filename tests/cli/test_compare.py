@@ -129,7 +129,7 @@ class Training(Compare):
         self.assertNotIn("validates", short.out)
         rare = self.compare("a.lua", "rare.lua", *TARGET, "--seeds", "3")
         self.assertIn("  A validates each 359 samples, B each 1436: of A the validations count that are as far apart "
-                      "as those of B; give both the same `validate`\n", rare.out)
+                      "as those of B, also for the best value at the end; give both the same `validate`\n", rare.out)
 
     def test_shorter_trainings_without_the_target(self):
         """A training that ends in epoch 3 says nothing of the time to a target that the recipe reaches in epoch 5."""
@@ -462,6 +462,34 @@ class Finished(Compare):
         text = self.run_program("compare", "b", "a", *TARGET).out
         self.assertTrue(text.startswith(f"B is {ratio} ("), text)
         self.assertIn(") times slower and worse, p ", text)
+
+    def test_who_validates_more_often_delivers_no_better_value(self):
+        """The best of many noisy validations, on the samples by which it is judged, is no better model."""
+        self.write("a.lua", RECIPE.replace("epochs = 8", 'epochs = 8, validate = "4 epochs"'))
+        self.train_runs("a", range(1, 6))
+        self.write("a.lua", RECIPE)
+        self.train_runs("b", range(1, 6))
+        kept = {}
+        for seed in range(1, 6):
+            folder = self.folder / f"b/{seed}"
+            rows, summary = self.rows(folder), self.summary(folder)
+            rows[2]["val.loss"] = 0.5 + seed / 100  # by luck; the other training has no such validation
+            self.replace_rows(folder / "metrics.jsonl", "\n".join(map(json.dumps, rows)))
+            summary["metrics"]["val.loss"] = summary["best"]["value"] = rows[2]["val.loss"]
+            summary["best"]["step"] = rows[2]["step"]
+            kept[seed] = summary
+            (folder / "summary.json").write_text(json.dumps(summary))
+        result = self.run_program("compare", "a", "b", *TARGET, "--json")
+        quality = result.json()["quality"]
+        self.assertAlmostEqual(quality["difference"], 0, 9, result)
+        self.assertEqual(quality["verdict"], "unclear")
+        # Which of the validations that count were the best by another metric is not known.
+        for seed, summary in kept.items():
+            summary["best"]["metric"] = "val.accuracy"
+            (self.folder / f"b/{seed}/summary.json").write_text(json.dumps(summary))
+        text = self.run_program("compare", "a", "b", *TARGET).out
+        self.assertIn("  end    val.loss, B − A: unknown", text)
+        self.assertIn("  5 pairs without a value left out of the difference\n", text)
 
     def test_a_link_to_one_of_the_runs_is_not_another_run(self):
         """As `promote` leaves beside the runs."""

@@ -147,7 +147,7 @@ std::string validations_text(const std::vector<Pair>& pairs) {
     if (!compare::is_much_farther(a, b) && !compare::is_much_farther(b, a)) continue;
     return "  A validates each " + short_number(a) + " samples, B each " + short_number(b) + ": of " +
            (a < b ? "A" : "B") + " the validations count that are as far apart as those of " + (a < b ? "B" : "A") +
-           "; give both the same `validate`\n";
+           ", also for the best value at the end; give both the same `validate`\n";
   }
   return "";
 }

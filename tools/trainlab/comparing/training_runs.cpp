@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "core/error.h"
@@ -54,6 +55,21 @@ Read read(const fs::path& folder, const compare::Target& target) {
   return result;
 }
 
+// The value that the training delivers, by those of its validations that count: of more values the best is better, also
+// if it is so by noise alone. nullopt where it is not known: the training keeps the best weights by another metric, and
+// which of the counted ones these would be is not known.
+std::optional<double> delivered(const Read& read, const std::vector<compare::Point>& counted,
+                                const compare::Target& target) {
+  const Value& value = read.summary["metrics"][target.metric];
+  if (!value.is_number()) return std::nullopt;
+  // The last weights count in any case.
+  if (counted.size() == read.validations.size() || value.number() == read.validations.back().value) {
+    return value.number();
+  }
+  if (read.summary["best"]["metric"] != Value(target.metric)) return std::nullopt;
+  return compare::best_within(counted, std::numeric_limits<double>::infinity(), target.minimize);
+}
+
 // The training by those of its validations that count.
 compare::Training training_of(const Read& read, const std::vector<compare::Point>& counted,
                               const compare::Target& target) {
@@ -62,7 +78,7 @@ compare::Training training_of(const Read& read, const std::vector<compare::Point
   const Value& summary = read.summary;
   training.was_resumed = summary["resumed"].is_list() && !summary["resumed"].list().empty();
   if (summary["seconds"].is_number()) training.seconds = summary["seconds"].number();
-  if (const Value& value = summary["metrics"][target.metric]; value.is_number()) training.value = value.number();
+  training.value = delivered(read, counted, target);
   if (read.has_failed) training.fail();
   return training;
 }
