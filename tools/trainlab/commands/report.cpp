@@ -2,6 +2,7 @@
 
 #include "cli/arguments.h"
 #include "cli/ending.h"
+#include "comparing/record.h"
 #include "core/error.h"
 #include "report/page.h"
 
@@ -15,18 +16,42 @@ void check_report(const Arguments& given) {
   if (given.has("html")) report::check_page(given.flags["html"].string());
 }
 
+// What the words name: runs, files of studies, or comparisons.
+std::string text_about(const std::string& word) {
+  if (!is_comparison(word)) return report::report_text(word);
+  const auto [comparison, question] = read_comparison(word);
+  return comparison_text(comparison, question);
+}
+
+std::string csv_about(const std::string& word) {
+  if (!is_comparison(word)) return report::report_csv(word);
+  throw usage_error("--csv: a comparison is no table").hint("--json, or --csv of one of its runs");
+}
+
+Value value_about(const std::string& word) {
+  if (!is_comparison(word)) return report::report_value(word);
+  const auto [comparison, question] = read_comparison(word);
+  return comparison_value(comparison, question);
+}
+
+std::string page_about(const std::string& word) {
+  if (!is_comparison(word)) return report::report_page(word);
+  const auto [comparison, question] = read_comparison(word);
+  return page_of_comparison(comparison, question);
+}
+
 int run_report(const Program&, const Arguments& given) {
   const std::string& first = given.words.front();
   // A run that cannot be read has neither a page nor another form.
-  const std::string page = given.has("html") ? report::report_page(first) : "";
+  const std::string page = given.has("html") ? page_about(first) : "";
   const std::optional<std::string> failure = page_failure(given, [&] { return page; });
   if (given.has("csv")) {
-    print_data(report::report_csv(first));
+    print_data(csv_about(first));
   } else if (given.has("json")) {
-    print(to_json(report::report_value(first), 2) + "\n");
+    print(to_json(value_about(first), 2) + "\n");
   } else {
     std::string text;
-    for (const std::string& word : given.words) text += (text.empty() ? "" : "\n\n") + report::report_text(word);
+    for (const std::string& word : given.words) text += (text.empty() ? "" : "\n\n") + text_about(word);
     print(text);
   }
   return end_with(failure);
@@ -39,9 +64,13 @@ Command report_command() {
       .name = "report",
       .line = "how a run went",
       .text =
-          "RUN is a run folder, RUN/stages/NAME for one of its stages, or the file of a study (lab.study { file = "
-          "\"NAME.db\" }). Reading never disturbs a run that is under way.\n",
-      .words = {.operand = "RUN", .what = "a run folder or a study's file", .least = 1, .most = Words::any},
+          "RUN is a run folder, RUN/stages/NAME for one of its stages, the file of a study (lab.study { file =\n"
+          "\"NAME.db\" }), or the folder of a comparison (runs/compare/NAME/NNN). Reading never disturbs a run that is\n"
+          "under way.\n",
+      .words = {.operand = "RUN",
+                .what = "a run folder, a study's file or the folder of a comparison",
+                .least = 1,
+                .most = Words::any},
       .flags = {{.name = "csv",
                  .type = switch_type(),
                  .help = "for a fit a row per validation, for a sweep or an ensemble a row per trial"},

@@ -21,8 +21,9 @@ struct Question {
   compare::Looks looks() const;
 };
 
-// `stopped`: the time of --within ended it before the question was answered.
-enum class Status { done, stopped, interrupted };
+// `stopped`: the time of --within ended it before the question was answered. `running` and `unfinished`: what another
+// process has left so far, one that trains or none.
+enum class Status { done, stopped, interrupted, running, unfinished };
 
 struct Comparison {
   std::vector<compare::Pair> pairs;
@@ -35,6 +36,8 @@ struct Comparison {
 // The comparison as text, which is a sentence and then a few lines; and as data.
 std::string comparison_text(const Comparison& comparison, const Question& question);
 Value comparison_value(const Comparison& comparison, const Question& question);
+// Its page. Raises Error{run} where no pair has ended.
+std::string page_of_comparison(const Comparison& comparison, const Question& question);
 // Prints the comparison, and writes its page where the line asks for one. Returns the exit code.
 int tell(const Arguments& given, const Comparison& comparison, const Question& question);
 

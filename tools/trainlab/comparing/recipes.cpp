@@ -1,24 +1,25 @@
 // `trainlab compare A.lua B.lua`: pairs of runs with the same seed, one run after the other so that neither disturbs
 // the other's times, and in alternating order so that a machine that slows down favours neither.
 //
-// The comparison's folder holds the runs a-001, b-001, a-002, … and comparison.json, which has the question and the
-// pairs that have ended. A comparison that was interrupted goes on with the same command.
+// The comparison's folder holds the runs and the record of the comparison (comparing/record.h). A comparison that was
+// interrupted goes on with the same command.
 #include <algorithm>
 #include <array>
 #include <csignal>
-#include <cstdio>
 
 #include "cli/ending.h"
 #include "cli/requests.h"
 #include "comparing/question.h"
+#include "comparing/record.h"
 #include "comparing/target.h"
 #include "comparing/training_runs.h"
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/files.h"
-#include "core/number_or_nil.h"
+#include "core/words.h"
 #include "report/texts.h"
 #include "run/folder.h"
+#include "run/shell_word.h"
 #include "trainings/facts.h"
 #include "trainings/seeded_runs.h"
 
@@ -33,12 +34,6 @@ struct Side {
   std::string name;  // "a"
   fs::path recipe;
   std::vector<GivenParameter> parameters;
-
-  std::string shown() const {
-    std::string text = shown_path(recipe);
-    for (const GivenParameter& one : parameters) text += " " + one.name + "=" + one.text;
-    return text;
-  }
 };
 
 Side side_of(const Arguments& given, const std::string& name, const std::string& recipe) {
@@ -72,107 +67,55 @@ Value asked_value(const Arguments& given, const Question& question, const Side& 
                     {"threads", given.flags["threads"]}};
 }
 
-Value to_value(const compare::Pair& pair) {
-  return Value::Map{{"seed", pair.seed},
-                    {"a", pair.a.to_value()},
-                    {"b", pair.b.to_value()},
-                    {"a_at_equal_time", number_or_nil(pair.a_at_equal_time)},
-                    {"b_at_equal_time", number_or_nil(pair.b_at_equal_time)}};
+ComparisonRecord begun_record(const fs::path& folder, const Value& asked, const compare::Target& target) {
+  ComparisonRecord record{.folder = folder, .asked = asked, .target = target};
+  record.write();
+  return record;
 }
 
-compare::Pair pair_from(const Value& value) {
-  return {.seed = value["seed"].integer(),
-          .a = compare::Training::from_value(value["a"]),
-          .b = compare::Training::from_value(value["b"]),
-          .a_at_equal_time = number_or_none(value["a_at_equal_time"]),
-          .b_at_equal_time = number_or_none(value["b_at_equal_time"])};
-}
-
-// Record: the file comparison.json of a folder.
-class Record {
- public:
-  Record(fs::path folder, Value asked) : folder_(std::move(folder)), asked_(std::move(asked)) {}
-
-  // Reads the file. Returns false where the folder holds no comparison. Raises Error{usage} for a different comparison.
-  bool read() {
-    const Value stored = read_json(path());
-    if (stored.is_nil()) return false;
-    try {
-      if (stored["format"].integer() != 1) throw usage_error(path().string() + " is of another version of trainlab");
-      for (const auto& [name, now] : asked_.map()) {
-        const Value& before = stored["asked"][name];
-        if (before == now) continue;
-        throw usage_error("the comparison in " + folder_.string() + " is another one: " + name + " was " +
-                          text(before) + ", is " + text(now))
-            .hint("choose another --out");
-      }
-      for (const Value& pair : stored["pairs"].list()) pairs.push_back(pair_from(pair));
-      has_ended = stored["has_ended"].boolean();
-    } catch (const std::logic_error&) {
-      throw damaged_file(path(), "it is no comparison");
+// The record in a folder of the user's choice, or of a new comparison there.
+ComparisonRecord opened_in(const fs::path& folder, const Value& asked, const compare::Target& target) {
+  if (const Value stored = stored_comparison(folder); !stored.is_nil()) {
+    if (const std::optional<std::string> difference = difference_from(stored, asked)) {
+      throw usage_error("the comparison in " + folder.string() + " is another one: " + *difference)
+          .hint("choose another --out");
     }
-    return true;
+    return record_from(folder, stored);
   }
-
-  // Writes the whole file anew, atomically, since there are only a few pairs.
-  void write() const {
-    Value::List list;
-    for (const compare::Pair& pair : pairs) list.push_back(to_value(pair));
-    const Value value =
-        Value::Map{{"format", 1}, {"asked", asked_}, {"pairs", std::move(list)}, {"has_ended", has_ended}};
-    write_atomic(path(), to_json(value, 1) + "\n");
+  check_outside_runs(folder);
+  std::error_code ignored;
+  if (fs::exists(folder, ignored) && !fs::is_empty(folder, ignored)) {
+    throw usage_error("the folder " + folder.string() + " is not empty and holds no comparison")
+        .hint("choose another --out");
   }
-
-  const fs::path& folder() const { return folder_; }
-
-  std::vector<compare::Pair> pairs;
-  bool has_ended = false;  // if so, the same command begins a new comparison
-
- private:
-  fs::path path() const { return folder_ / "comparison.json"; }
-  static std::string text(const Value& value) {
-    return value.is_nil() ? "not given" : value.is_string() ? value.string() : to_json(value);
-  }
-
-  fs::path folder_;
-  Value asked_;
-};
+  make_directories(folder);
+  return begun_record(folder, asked, target);
+}
 
 // The record of the comparison in --out; else of the last comparison of this name, if its question is the same and it
 // has not ended; else of a new comparison.
-Record opened(const Arguments& given, const Value& asked, const std::string& name) {
-  if (given.has("out")) {
-    Record record(absolute_path(given.flags["out"].string()), asked);
-    if (record.read()) return record;
-    check_outside_runs(record.folder());
-    std::error_code ignored;
-    if (fs::exists(record.folder(), ignored) && !fs::is_empty(record.folder(), ignored)) {
-      throw usage_error("the folder " + record.folder().string() + " is not empty and holds no comparison")
-          .hint("choose another --out");
-    }
-    make_directories(record.folder());
-    record.write();
-    return record;
-  }
+ComparisonRecord opened(const Arguments& given, const Value& asked, const compare::Target& target,
+                        const std::string& name) {
+  if (given.has("out")) return opened_in(absolute_path(given.flags["out"].string()), asked, target);
   const fs::path parent = fs::current_path() / "runs" / "compare" / name;
-  const std::vector<fs::path> before = numbered(parent);
-  if (!before.empty()) {
-    Record last(before.back(), asked);
-    try {
-      if (last.read() && !last.has_ended) return last;
-    } catch (const Error&) {
-      // The last comparison of these names is a different comparison.
+  if (const std::vector<fs::path> before = numbered(parent); !before.empty()) {
+    const Value stored = stored_comparison(before.back());
+    if (!stored.is_nil() && !difference_from(stored, asked)) {
+      ComparisonRecord last = record_from(before.back(), stored);
+      if (!last.has_ended) return last;
+      const std::string shown = shown_path(last.folder);
+      say(given, "this comparison has ended, in " + shown + ", and begins anew; trainlab report " + shell_word(shown) +
+                     " shows its result");
     }
   }
-  Record record(made_folder(parent), asked);
-  record.write();
-  return record;
+  return begun_record(made_folder(parent), asked, target);
 }
 
 class Trainer {
  public:
   // `begun`: when the command began, by steady_seconds().
-  Trainer(const Arguments& given, const Question& question, const Side& a, const Side& b, Record& record, double begun)
+  Trainer(const Arguments& given, const Question& question, const Side& a, const Side& b, ComparisonRecord& record,
+          double begun)
       : given_(given), question_(question), sides_{&a, &b}, record_(record) {
     if (question.within) until_ = begun + *question.within;
   }
@@ -218,9 +161,7 @@ class Trainer {
 
  private:
   fs::path folder_of(const Side& side, std::int64_t seed) const {
-    std::array<char, 32> name{};
-    std::snprintf(name.data(), name.size(), "%s-%03d", side.name.c_str(), static_cast<int>(seed));
-    return record_.folder() / name.data();
+    return folder_of_run(record_.folder, side.name, seed);
   }
 
   void tell_no_time() const { say(given_, "the time of --within is used up; the same command goes on"); }
@@ -264,7 +205,7 @@ class Trainer {
   const Arguments& given_;
   const Question& question_;
   std::array<const Side*, 2> sides_;
-  Record& record_;
+  ComparisonRecord& record_;
   std::optional<double> until_;  // by steady_seconds()
   bool has_trained_ = false;     // whether this command has begun a pair
 };
@@ -283,24 +224,22 @@ int compare_recipes(const Arguments& given, Question question) {
 
   const std::string stem = a.recipe.stem().string();
   const std::string name = a.recipe == b.recipe ? stem : stem + "-" + b.recipe.stem().string();
-  Record record = opened(given, asked_value(given, question, a, b), name);
+  ComparisonRecord record = opened(given, asked_value(given, question, a, b), question.target, name);
+  if (!record.target) {  // the record is of an earlier version
+    record.target = question.target;
+    record.write();
+  }
   if (!record.has_ended && !record.pairs.empty()) {
-    say(given, "continues the comparison in " + shown_path(record.folder()) + ", which has " +
-                   std::to_string(record.pairs.size()) + " pairs");
+    say(given, "continues the comparison in " + shown_path(record.folder) + ", which has " +
+                   counted(static_cast<int>(record.pairs.size()), "pair"));
   }
   Trainer trainer(given, question, a, b, record, begun);
   const bool is_whole = trainer.train();
   const bool is_interrupted = trainer.outcome.code == 130 || trainer.outcome.code == 143;
   if (!is_whole && !is_interrupted) return tell(trainer.outcome, given.has("json"), "comparison");
 
-  const Comparison comparison{.pairs = record.pairs,
-                              .looks = question.looks(),
-                              .folder = record.folder(),
-                              .a = a.shown(),
-                              .b = b.shown(),
-                              .status = record.has_ended ? Status::done
-                                        : is_whole       ? Status::stopped
-                                                         : Status::interrupted};
+  const Status status = record.has_ended ? Status::done : is_whole ? Status::stopped : Status::interrupted;
+  const Comparison comparison = comparison_of(record, question, status);
   const int code = is_whole || given.has("json") ? tell(given, comparison, question) : 0;
   if (is_whole) return code;
   say(given, "to continue: the same command again");

@@ -176,7 +176,7 @@ std::string_view word(Speed speed) {
 }
 
 std::string_view word(Status status) {
-  constexpr std::array<std::string_view, 3> words{"done", "stopped", "interrupted"};
+  constexpr std::array<std::string_view, 5> words{"done", "stopped", "interrupted", "running", "unfinished"};
   return words[static_cast<std::size_t>(status)];
 }
 
@@ -185,11 +185,18 @@ std::string_view word(Quality quality) {
   return words[static_cast<std::size_t>(quality)];
 }
 
+std::string state_text(Status status) {
+  if (status == Status::running) return "  state  running: these are the pairs so far\n";
+  if (status == Status::unfinished) return "  state  unfinished: the command that made it, again, goes on\n";
+  return "";
+}
+
 }  // namespace
 
 std::string comparison_text(const Comparison& comparison, const Question& question) {
   const std::vector<Pair>& pairs = comparison.pairs;
-  if (pairs.empty()) return "no pair has ended\n";
+  const std::string state = state_text(comparison.status);
+  if (pairs.empty()) return "no pair has ended\n" + state;
   const compare::Judgement judged = compare::judge(pairs, question.target, question.margin, comparison.looks);
   std::string text = headline(judged, question, comparison.looks) + "\n";
   text += "  A      " + comparison.a + "\n  B      " + comparison.b + "\n";
@@ -210,7 +217,7 @@ std::string comparison_text(const Comparison& comparison, const Question& questi
   text += validations_text(pairs);
   text += "  took   " + counted(judged.pairs, "seed") + ", " + fine_duration_text(seconds_of(pairs)) + " of training\n";
   if (!comparison.folder.empty()) text += "  in     " + shown_path(comparison.folder) + "\n";
-  return text;
+  return text + state;
 }
 
 Value comparison_value(const Comparison& comparison, const Question& question) {
@@ -271,12 +278,16 @@ Value page_value(const Comparison& comparison, const Question& question) {
 
 }  // namespace
 
+std::string page_of_comparison(const Comparison& comparison, const Question& question) {
+  if (comparison.pairs.empty()) throw run_error("not written, because no pair has ended");
+  return report::comparison_page(page_value(comparison, question));
+}
+
 int tell(const Arguments& given, const Comparison& comparison, const Question& question) {
   // A whole comparison's page is not replaced by that of a part of one.
-  const auto failure = comparison.status == Status::interrupted ? std::nullopt : page_failure(given, [&] {
-    if (comparison.pairs.empty()) throw run_error("not written, because no pair has ended");
-    return report::comparison_page(page_value(comparison, question));
-  });
+  const auto failure = comparison.status == Status::interrupted
+                           ? std::nullopt
+                           : page_failure(given, [&] { return page_of_comparison(comparison, question); });
   print(given.has("json") ? to_json(comparison_value(comparison, question), 2) + "\n"
                           : comparison_text(comparison, question));
   return end_with(failure);
