@@ -6,6 +6,7 @@ import shutil
 import signal
 import unittest
 
+from comparing import PAUSE, RECIPE, TARGET
 from program import SOURCE, CliTest, fit
 
 DAILY = SOURCE / "recipes" / "daily.lua"
@@ -75,6 +76,26 @@ class Retraining(CliTest):
         said = self.run_program("resume", "r", code=1).err
         self.assertRegex(said, r"before\s+nil")
         self.assertIn("before", said)
+
+    def test_all_pairs_of_a_comparison_begin_with_one_run(self):
+        """Also when another run of the name ends while they are trained."""
+        self.write("f.lua", RECIPE)
+        self.run_program("f.lua", "--set", "epochs=1")
+        self.write("w.lua", RECIPE.replace("  metrics = {", '  init = lab.warm_start { from = "runs/f/latest" },\n'
+                                                            "  metrics = {"))
+        line = ("compare", "w.lua", *TARGET, "--b", PAUSE, "--seeds", "3", "--threads", "1")
+        folder = self.folder / "runs/compare/w/001"
+        running = self.start(*line)
+        running.until_rows(folder / "b-002", 2)
+        running.send(signal.SIGINT)
+        self.end(running, 130)
+        self.run_program("f.lua", "--set", "epochs=1", "--seed", "2")
+        self.run_program(*line)
+        for seed in (1, 2, 3):
+            for side in "ab":
+                manifest = (folder / f"{side}-{seed:03d}/manifest.toml").read_text()
+                self.assertRegex(manifest, r"runs/f' = '.*runs/f/001'")
+            self.assert_same_end(folder / f"a-{seed:03d}", folder / f"b-{seed:03d}")
 
     @staticmethod
     def options():

@@ -75,6 +75,14 @@ std::vector<Flag> reserved_flags(bool continues) {
   return flags;
 }
 
+// The answers of lab.latest that are known from the beginning: those of the run that goes on, or of a run beside which
+// this one is trained.
+Value::Map known_latest(const Request& request, const std::optional<Manifest>& manifest) {
+  if (manifest) return manifest->latest;
+  const Value& given = request.options["latest_runs"];
+  return given.is_map() ? given.map() : Value::Map();
+}
+
 Environment environment(const Request& request, const std::optional<Manifest>& manifest, const std::string& device) {
   const auto own_device = [worker = request.worker](const std::string& name) {
     return worker_device(name, worker).str();
@@ -84,7 +92,7 @@ Environment environment(const Request& request, const std::optional<Manifest>& m
           .started = started_at(manifest),
           .use_threads = prepare_arithmetic,
           .own_device = own_device,
-          .latest = manifest ? manifest->latest : Value::Map(),
+          .latest = known_latest(request, manifest),
           .clock = steady_seconds};
 }
 

@@ -19,6 +19,7 @@
 #include "core/words.h"
 #include "report/texts.h"
 #include "run/folder.h"
+#include "run/manifest.h"
 #include "run/shell_word.h"
 #include "trainings/facts.h"
 #include "trainings/seeded_runs.h"
@@ -183,9 +184,22 @@ class Trainer {
     return true;
   }
 
+  // The answers of lab.latest in the first trainings: all pairs begin alike, whatever run ends meanwhile.
+  Value first_latest() const {
+    Value::Map latest;
+    for (const Side* side : sides_) {
+      std::error_code ignored;
+      const fs::path first = folder_of(*side, 1);
+      if (fs::exists(manifest_path(first), ignored)) latest.merge(read_manifest(first).latest);
+    }
+    return latest;
+  }
+
   bool train_side(const Side& side, std::int64_t seed) {
     const fs::path folder = folder_of(side, seed);
-    if (std::optional<Outcome> without_result = train_with_seed(request_for(given_, side), folder, seed, until_)) {
+    Request request = request_for(given_, side);
+    request.options.set("latest_runs", first_latest());
+    if (std::optional<Outcome> without_result = train_with_seed(std::move(request), folder, seed, until_)) {
       outcome = *std::move(without_result);
       return false;
     }

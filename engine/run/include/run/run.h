@@ -45,7 +45,7 @@ struct Environment {
   // Called with a device as a run records it ("cpu", "cuda"), gives the device on which this engine works: "cpu",
   // "cuda:0". With several devices of a kind each engine has another one. Raises Error{usage} for a missing device.
   std::function<std::string(const std::string&)> own_device;
-  // Manifest::latest of a run that goes on.
+  // The answers of Run::latest() that are known before it is asked.
   Value::Map latest = {};
   // By which a budget of time is counted; monotonic, in seconds.
   std::function<double()> clock = {};
