@@ -40,6 +40,15 @@ class Folder(Compare):
         self.assertEqual(value, first)
         self.assertEqual((value["quality"]["margin"], value["looks"], value["seeds"]), (0.002, 1, 4))
 
+    def test_who_judges_all_pairs_on_the_same_samples_is_told(self):
+        first = self.compare(*LINE)
+        self.assertIn("\n  data   all pairs are judged on the same 360 samples; a split without `seed` gives each pair its "
+                      "own\n", first.out)
+        self.assertEqual(self.report("runs/compare/a/001", "--json").json()["shared_samples"], 360)
+        self.write("a.lua", RECIPE.replace(", seed = 7", ""))
+        self.assertNotIn("  data ", self.compare(*LINE).out)
+        self.assertIsNone(self.report("runs/compare/a/002", "--json").json()["shared_samples"])
+
     def test_report_of_a_part_of_a_comparison(self):
         self.compare(*LINE)
         folder = "runs/compare/a/001"

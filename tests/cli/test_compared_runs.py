@@ -52,6 +52,7 @@ class Finished(Compare):
         mean, deviation = statistics.mean(logs), statistics.stdev(logs)
         half = 5.4525 * deviation / math.sqrt(6)  # the t of an e-value of 20 for 6 pairs
         self.assertEqual((value["seeds"], value["verdict"], value["out"]), (6, "faster", None), result)
+        self.assertEqual(value["shared_samples"], 360)
         self.assertAlmostEqual(math.log(value["speed"]["ratio"]), mean, 9)
         self.assertAlmostEqual(math.log(value["speed"]["low"]), mean - half, 4)
         self.assertAlmostEqual(math.log(value["speed"]["high"]), mean + half, 4)

@@ -1,6 +1,7 @@
 // The question that a line of `trainlab compare` asks, and the comparison that answers it.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -30,6 +31,8 @@ struct Comparison {
   compare::Looks looks = compare::Looks::planned();
   std::filesystem::path folder;  // folder of the runs that the comparison trains; empty for runs that existed before
   std::string a, b;              // shown names
+  // The number of the samples on which all trainings are judged; nullopt where the seed chooses them, or nobody knows.
+  std::optional<std::int64_t> shared_samples = {};
   Status status = Status::done;
 };
 

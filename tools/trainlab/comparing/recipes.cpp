@@ -68,20 +68,30 @@ Value asked_value(const Arguments& given, const Question& question, const Side& 
                     {"threads", given.flags["threads"]}};
 }
 
-ComparisonRecord begun_record(const fs::path& folder, const Value& asked, const compare::Target& target) {
-  ComparisonRecord record{.folder = folder, .asked = asked, .target = target};
+ComparisonRecord begun_in(const fs::path& folder, ComparisonRecord fresh) {
+  fresh.folder = folder;
+  fresh.write();
+  return fresh;
+}
+
+// The record of the comparison `fresh` that a folder holds.
+ComparisonRecord found_in(const fs::path& folder, const Value& stored, const ComparisonRecord& fresh) {
+  ComparisonRecord record = record_from(folder, stored);
+  if (record.target) return record;
+  record.target = fresh.target;
+  record.shared_samples = fresh.shared_samples;
   record.write();
   return record;
 }
 
 // The record in a folder of the user's choice, or of a new comparison there.
-ComparisonRecord opened_in(const fs::path& folder, const Value& asked, const compare::Target& target) {
+ComparisonRecord opened_in(const fs::path& folder, ComparisonRecord fresh) {
   if (const Value stored = stored_comparison(folder); !stored.is_nil()) {
-    if (const std::optional<std::string> difference = difference_from(stored, asked)) {
+    if (const std::optional<std::string> difference = difference_from(stored, fresh.asked)) {
       throw usage_error("the comparison in " + folder.string() + " is another one: " + *difference)
           .hint("choose another --out");
     }
-    return record_from(folder, stored);
+    return found_in(folder, stored, fresh);
   }
   check_outside_runs(folder);
   std::error_code ignored;
@@ -90,26 +100,25 @@ ComparisonRecord opened_in(const fs::path& folder, const Value& asked, const com
         .hint("choose another --out");
   }
   make_directories(folder);
-  return begun_record(folder, asked, target);
+  return begun_in(folder, std::move(fresh));
 }
 
-// The record of the comparison in --out; else of the last comparison of this name, if its question is the same and it
-// has not ended; else of a new comparison.
-ComparisonRecord opened(const Arguments& given, const Value& asked, const compare::Target& target,
-                        const std::string& name) {
-  if (given.has("out")) return opened_in(absolute_path(given.flags["out"].string()), asked, target);
+// The record of the comparison in --out; else of the last comparison of this name, if its question is that of `fresh`
+// and it has not ended; else `fresh`, which has no folder yet, in a new one.
+ComparisonRecord opened(const Arguments& given, ComparisonRecord fresh, const std::string& name) {
+  if (given.has("out")) return opened_in(absolute_path(given.flags["out"].string()), std::move(fresh));
   const fs::path parent = fs::current_path() / "runs" / "compare" / name;
   if (const std::vector<fs::path> before = numbered(parent); !before.empty()) {
     const Value stored = stored_comparison(before.back());
-    if (!stored.is_nil() && !difference_from(stored, asked)) {
-      ComparisonRecord last = record_from(before.back(), stored);
+    if (!stored.is_nil() && !difference_from(stored, fresh.asked)) {
+      ComparisonRecord last = found_in(before.back(), stored, fresh);
       if (!last.has_ended) return last;
       const std::string shown = shown_path(last.folder);
       say(given, "this comparison has ended, in " + shown + ", and begins anew; trainlab report " + shell_word(shown) +
                      " shows its result");
     }
   }
-  return begun_record(made_folder(parent), asked, target);
+  return begun_in(made_folder(parent), std::move(fresh));
 }
 
 class Trainer {
@@ -235,14 +244,17 @@ int compare_recipes(const Arguments& given, Question question) {
   const Answer of_b = ask_about(request_for(given, b), question.target.metric);
   if (of_b.facts.is_nil()) return tell(of_b.outcome, given.has("json"), "comparison");
   settle_target(given, question, of_a.facts, of_b.facts);
+  const Answer other = ask_about_other_seed(request_for(given, a), question.target.metric);
+  if (other.facts.is_nil()) return tell(other.outcome, given.has("json"), "comparison");
 
   const std::string stem = a.recipe.stem().string();
   const std::string name = a.recipe == b.recipe ? stem : stem + "-" + b.recipe.stem().string();
-  ComparisonRecord record = opened(given, asked_value(given, question, a, b), question.target, name);
-  if (!record.target) {  // the record is of an earlier version
-    record.target = question.target;
-    record.write();
-  }
+  ComparisonRecord record =
+      opened(given,
+             {.asked = asked_value(given, question, a, b),
+              .target = question.target,
+              .shared_samples = shared_samples(of_a.facts, other.facts, question.target.metric)},
+             name);
   if (!record.has_ended && !record.pairs.empty()) {
     say(given, "continues the comparison in " + shown_path(record.folder) + ", which has " +
                    counted(static_cast<int>(record.pairs.size()), "pair"));

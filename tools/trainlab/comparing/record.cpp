@@ -84,6 +84,7 @@ void ComparisonRecord::write() const {
   const Value value = Value::Map{{"format", format_of_record},
                                  {"asked", asked},
                                  {"target", value_of_target(target)},
+                                 {"shared_samples", shared_samples ? Value(*shared_samples) : Value()},
                                  {"pairs", std::move(list)},
                                  {"has_ended", has_ended}};
   write_atomic(path_of_record(folder), to_json(value, 1) + "\n");
@@ -110,8 +111,11 @@ std::optional<std::string> difference_from(const Value& stored, const Value& ask
 
 ComparisonRecord record_from(const fs::path& folder, const Value& stored) {
   try {
-    ComparisonRecord record{
-        .folder = folder, .asked = stored["asked"].map(), .target = target_from(stored["target"])};
+    ComparisonRecord record{.folder = folder,
+                            .asked = stored["asked"].map(),
+                            .target = target_from(stored["target"]),
+                            .shared_samples = {}};
+    if (const Value& samples = stored["shared_samples"]; !samples.is_nil()) record.shared_samples = samples.integer();
     for (const Value& pair : stored["pairs"].list()) record.pairs.push_back(pair_from(pair));
     record.has_ended = stored["has_ended"].boolean();
     return record;
@@ -130,6 +134,7 @@ Comparison comparison_of(const ComparisonRecord& record, const Question& questio
           .folder = record.folder,
           .a = shown_side(record.asked["a"]),
           .b = shown_side(record.asked["b"]),
+          .shared_samples = record.shared_samples,
           .status = status};
 }
 

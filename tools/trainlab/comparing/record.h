@@ -15,11 +15,13 @@
 namespace trainlab::cli {
 
 struct ComparisonRecord {
-  std::filesystem::path folder;
+  std::filesystem::path folder = {};
   // The facts in which two commands must agree to ask the same: of the sides `a` and `b` what asked_of() gives
   // (trainings/seeded_runs.h), and `target`, `not_worse`, `seeds`, `device` and `threads`.
   Value asked;
-  std::optional<compare::Target> target;  // nullopt in a record of an earlier version, which did not store it
+  // nullopt in a record of an earlier version, which did not store the target nor the following.
+  std::optional<compare::Target> target;
+  std::optional<std::int64_t> shared_samples;  // Comparison::shared_samples
   std::vector<compare::Pair> pairs = {};
   bool has_ended = false;  // whether the question is answered, or the last pair trained
 

@@ -33,14 +33,17 @@ bool minimizes(const EndedTrainings& trainings, const std::string& metric) {
   return summary["goal"] == Value("min");
 }
 
-Answer answer_about(const Arguments& given, const EndedTrainings& trainings, const std::string& metric) {
+Request request_about(const Arguments& given, const EndedTrainings& trainings) {
   Arguments plain = given;
   plain.flags.map().erase("target");
   plain.flags.map().erase("not-worse");
-  Request request = request_for_run(plain, trainings.run, read_manifest(trainings.run));
-  if (!trainings.is_ensemble) return ask_about(std::move(request), metric);
+  return request_for_run(plain, trainings.run, read_manifest(trainings.run));
+}
+
+Answer answer_about(const Arguments& given, const EndedTrainings& trainings, const std::string& metric) {
+  if (!trainings.is_ensemble) return ask_about(request_about(given, trainings), metric);
   const bool minimize = minimizes(trainings, metric);
-  Answer answer = ask_about_ensemble(std::move(request), trainings.run, metric);
+  Answer answer = ask_about_ensemble(request_about(given, trainings), trainings.run, metric);
   if (!answer.facts.is_nil()) answer.facts.set("minimize", minimize);
   return answer;
 }
@@ -86,12 +89,19 @@ int compare_runs(const Arguments& given, Question question) {
   if (!facts_of_a["is_of_tasks"].is_nil())
     say(given, "the members are tasks: whether they judge the same data is not known");
   warn_of_differences(given, a, b);
+  std::optional<std::int64_t> samples;
+  if (!a.is_ensemble) {
+    const Answer other = ask_about_other_seed(request_about(given, a), question.target.metric);
+    if (other.facts.is_nil()) return tell(other.outcome, given.has("json"), "comparison");
+    samples = shared_samples(facts_of_a, other.facts, question.target.metric);
+  }
 
   Comparison comparison{.pairs = {},
                         .looks = compare::Looks::any_time(),
                         .folder = {},
                         .a = shown_path(absolute_path(given.words.front())),
-                        .b = shown_path(absolute_path(given.words.back()))};
+                        .b = shown_path(absolute_path(given.words.back())),
+                        .shared_samples = samples};
   for (const std::int64_t seed : seeds) {
     comparison.pairs.push_back(read_pair(seed, a.by_seed.at(seed), b.by_seed.at(seed), question.target));
   }

@@ -14,6 +14,8 @@ std::string samples_of(const Value& a, const Value& b) {
   return std::to_string(a["samples"].integer()) + " samples in A, " + std::to_string(b["samples"].integer()) + " in B";
 }
 
+std::string part_of(const std::string& metric) { return metric.substr(0, metric.find('.')); }
+
 Error not_comparable(const std::string& metric, const std::string& why) {
   return usage_error(metric + " of A and B cannot be compared: " + why);
 }
@@ -35,7 +37,7 @@ void settle_target(const Arguments& given, Question& question, const Value& a, c
     throw impossible("above", best.number());
   if (const Value& least = a["least"]; least.is_number() && asked < least.number())
     throw impossible("below", least.number());
-  const std::string part = metric.substr(0, metric.find('.'));
+  const std::string part = part_of(metric);
   if (a[part]["questions"] != b[part]["questions"]) {
     throw not_comparable(metric, "it is measured on other samples (" + samples_of(a[part], b[part]) + ")")
         .hint("split both alike: data:split { train = 0.8, val = 0.2, seed = 7 }");
@@ -45,6 +47,13 @@ void settle_target(const Arguments& given, Question& question, const Value& a, c
   } else if (a["data"] != b["data"]) {
     say(given, "A and B prepare the same samples in different ways (the option data differs)");
   }
+}
+
+std::optional<std::int64_t> shared_samples(const Value& facts, const Value& with_other_seed,
+                                           const std::string& metric) {
+  const Value& part = facts[part_of(metric)];
+  if (part["questions"] != with_other_seed[part_of(metric)]["questions"]) return std::nullopt;
+  return part["samples"].integer();
 }
 
 }  // namespace trainlab::cli

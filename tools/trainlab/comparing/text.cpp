@@ -170,6 +170,13 @@ std::string design_text(const Comparison& comparison, const compare::Judgement& 
   return text + "\n";
 }
 
+// A note on samples that are the same in all pairs: another choice of them might have given another verdict.
+std::string samples_text(const Comparison& comparison) {
+  if (!comparison.shared_samples) return "";
+  return "  data   all pairs are judged on the same " + counted(*comparison.shared_samples, "sample") +
+         "; a split without `seed` gives each pair its own\n";
+}
+
 std::string_view word(Speed speed) {
   constexpr std::array<std::string_view, 4> words{"faster", "slower", "equal", "unclear"};
   return words[static_cast<std::size_t>(speed)];
@@ -213,6 +220,7 @@ std::string comparison_text(const Comparison& comparison, const Question& questi
     text += "  " + counted(judged.without_value, "pair") + " without a value left out of the difference\n";
   }
   text += design_text(comparison, judged);
+  text += samples_text(comparison);
   text += resumed_text(pairs);
   text += validations_text(pairs);
   text += "  took   " + counted(judged.pairs, "seed") + ", " + fine_duration_text(seconds_of(pairs)) + " of training\n";
@@ -255,6 +263,7 @@ Value comparison_value(const Comparison& comparison, const Question& question) {
       {"drift", has_drift(comparison, judged) ? Value(judged.drift) : Value()},
       {"look", comparison.looks.until(judged.pairs)},
       {"looks", comparison.looks.count()},
+      {"shared_samples", comparison.shared_samples ? Value(*comparison.shared_samples) : Value()},
       {"out", comparison.folder.empty() ? Value() : Value(comparison.folder.string())},
   };
 }

@@ -27,6 +27,11 @@ Answer ask_about(Request request, const std::string& metric) {
   return answer_to(std::move(request), metric);
 }
 
+Answer ask_about_other_seed(Request request, const std::string& metric) {
+  request.options.set("seed", unlikely_seed + 1);
+  return answer_to(std::move(request), metric);
+}
+
 Answer ask_about_ensemble(Request request, const std::filesystem::path& run, const std::string& metric) {
   request.options.set("ended", run.string());
   return answer_to(std::move(request), metric);
