@@ -42,8 +42,8 @@ class Folder(Compare):
 
     def test_who_judges_all_pairs_on_the_same_samples_is_told(self):
         first = self.compare(*LINE)
-        self.assertIn("\n  data   all pairs are judged on the same 360 samples; a split without `seed` gives each pair its "
-                      "own\n", first.out)
+        self.assertIn("\n  data   all pairs are judged on the same 360 samples; a split without `seed` gives each pair "
+                      "its own\n", first.out)
         self.assertEqual(self.report("runs/compare/a/001", "--json").json()["shared_samples"], 360)
         self.write("a.lua", RECIPE.replace(", seed = 7", ""))
         self.assertNotIn("  data ", self.compare(*LINE).out)

@@ -1,6 +1,8 @@
 // The share of false verdicts of recipes that do not differ, and the power where they do. The streams are fixed: the
 // counts are always the same.
 #include <catch2/catch.hpp>
+#include <cmath>
+#include <optional>
 #include <vector>
 
 #include "support/simulated_pairs.h"
@@ -12,25 +14,32 @@ using namespace trainlab::compare;
 namespace {
 
 struct Counts {
-  int faster = 0, slower = 0, better = 0, worse = 0;
+  int faster = 0, slower = 0, better = 0, not_worse = 0, worse = 0;
   double pairs = 0;
 
   int wrong_speed() const { return faster + slower; }
   int wrong_quality() const { return better + worse; }
 };
 
-Counts counted(int comparisons, const SimulatedRecipes& recipes, const Looks& looks, int most) {
+Counts counted(int comparisons, const SimulatedRecipes& recipes, const Looks& looks, int most,
+               std::optional<double> margin = {}) {
   Counts counts;
   for (int i = 0; i < comparisons; ++i) {
     Stream stream(Key(20'26).fold(static_cast<std::uint64_t>(i)));
-    const Judgement judged = simulated_comparison(stream, recipes, std::nullopt, looks, most);
+    const Judgement judged = simulated_comparison(stream, recipes, margin, looks, most);
     counts.faster += judged.speed == Speed::faster;
     counts.slower += judged.speed == Speed::slower;
     counts.better += judged.quality == Quality::better;
+    counts.not_worse += judged.quality == Quality::not_worse;
     counts.worse += judged.quality == Quality::worse;
     counts.pairs += judged.pairs;
   }
   return counts;
+}
+
+// The most of so many comparisons that have a word whose share is at most `share`: two standard deviations more.
+double at_most(double share, int comparisons) {
+  return share * comparisons + 2 * std::sqrt(share * (1 - share) * comparisons);
 }
 
 }  // namespace
@@ -93,6 +102,43 @@ TEST_CASE("a comparison that is judged after each pair until it says what was ho
     // Some 5 %, with a deviation of 0.5 %; looks after each pair at the level of the last one make it 22 %.
     CHECK(wrong_speed <= 0.065 * comparisons);
     CHECK(wrong_quality <= 0.065 * comparisons);
+  }
+}
+
+TEST_CASE("a recipe that is worse by the margin is called not worse in at most 2.5 % of the comparisons") {
+  constexpr int comparisons = 10'000;
+  for (const double size : {0.5, 2.0}) {
+    for (const double speed : {0.0, 3.0}) {  // with 3, the quality alone decides when the comparison ends
+      const SimulatedRecipes worse{.speed = speed, .quality = -size};
+      for (const auto& [looks, most] : {std::pair(Looks::planned(), 20), {Looks::fixed(8), 8}}) {
+        const Counts counts = counted(comparisons, worse, looks, most, size * simulated_deviation);
+        INFO(size << " " << speed << " " << most);
+        CHECK(counts.not_worse + counts.better <= at_most(0.025, comparisons));
+      }
+    }
+  }
+  // One that is no worse is found where the margin is wide.
+  CHECK(counted(2'000, {.speed = 3}, Looks::planned(), 20, 2 * simulated_deviation).not_worse > 0.95 * 2'000);
+}
+
+TEST_CASE("neither is it where the comparison is judged after each pair until it says so") {
+  constexpr int comparisons = 4'000;
+  constexpr double size = 1;
+  for (const Looks& looks : {Looks::planned(), Looks::any_time()}) {
+    int wrong = 0;
+    for (int i = 0; i < comparisons; ++i) {
+      Stream stream(Key(20'28).fold(static_cast<std::uint64_t>(i)));
+      std::vector<Pair> pairs;
+      bool is_called_so = false;
+      while (pairs.size() < 20) {
+        pairs.push_back(simulated_pair(stream, {.quality = -size}));
+        const Judgement judged = judge(pairs, {.metric = "val.accuracy", .value = 0, .minimize = false},
+                                       size * simulated_deviation, looks);
+        is_called_so |= judged.quality == Quality::not_worse || judged.quality == Quality::better;
+      }
+      wrong += is_called_so;
+    }
+    CHECK(wrong <= at_most(0.025, comparisons));
   }
 }
 
