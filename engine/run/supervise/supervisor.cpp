@@ -158,10 +158,10 @@ class Watch {
 
   // Until engines that were asked to stop are killed, or until the end of their time; −1: for ever.
   int milliseconds_left() const {
-    const std::optional<double>& end = deadline_ ? deadline_ : until_;
-    if (!end) return -1;
+    const std::optional<double>& next = deadline_ ? deadline_ : until_;
+    if (!next) return -1;
     constexpr double longest = 1e6;
-    return static_cast<int>(std::ceil(std::clamp(*end - steady_seconds(), 0.0, longest) * 1000));
+    return static_cast<int>(std::ceil(std::clamp(*next - steady_seconds(), 0.0, longest) * 1000));
   }
 
   void end_time() {
