@@ -132,8 +132,8 @@ TEST_CASE("neither is it where the comparison is judged after each pair until it
       bool is_called_so = false;
       while (pairs.size() < 20) {
         pairs.push_back(simulated_pair(stream, {.quality = -size}));
-        const Judgement judged = judge(pairs, {.metric = "val.accuracy", .value = 0, .minimize = false},
-                                       size * simulated_deviation, looks);
+        const Judgement judged =
+            judge(pairs, {.metric = "val.accuracy", .value = 0, .minimize = false}, size * simulated_deviation, looks);
         is_called_so |= judged.quality == Quality::not_worse || judged.quality == Quality::better;
       }
       wrong += is_called_so;

@@ -29,8 +29,8 @@ namespace {
 // command of the shell that is executed first. `seconds`: the engine's time; 0: without end.
 class Supervised {
  public:
-  Supervised(const fs::path& folder, const std::string& mode, const fs::path& out = {},
-             const std::string& before = {}, double seconds = 0) {
+  Supervised(const fs::path& folder, const std::string& mode, const fs::path& out = {}, const std::string& before = {},
+             double seconds = 0) {
     Request request;
     request.recipe = folder / "digits.lua";
     request.recipe_folder = request.working_folder = folder;
@@ -39,8 +39,8 @@ class Supervised {
 
     std::vector<std::string> words;
     if (!before.empty()) words = {"/bin/sh", "-c", before + " && exec \"$0\" \"$@\""};
-    for (const std::string& word : {std::string(SUPERVISE), std::string(FAKE_ENGINE), to_json(request.to_value()),
-                                    std::to_string(seconds)})
+    for (const std::string& word :
+         {std::string(SUPERVISE), std::string(FAKE_ENGINE), to_json(request.to_value()), std::to_string(seconds)})
       words.push_back(word);
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());

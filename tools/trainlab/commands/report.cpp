@@ -65,8 +65,8 @@ Command report_command() {
       .line = "how a run went",
       .text =
           "RUN is a run folder, RUN/stages/NAME for one of its stages, the file of a study (lab.study { file =\n"
-          "\"NAME.db\" }), or the folder of a comparison (runs/compare/NAME/NNN). Reading never disturbs a run that is\n"
-          "under way.\n",
+          "\"NAME.db\" }), or the folder of a comparison (runs/compare/NAME/NNN). Reading never disturbs a run\n"
+          "that is under way.\n",
       .words = {.operand = "RUN",
                 .what = "a run folder, a study's file or the folder of a comparison",
                 .least = 1,

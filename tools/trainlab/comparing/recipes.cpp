@@ -239,22 +239,21 @@ int compare_recipes(const Arguments& given, Question question) {
   const double begun = steady_seconds();
   const Side a = side_of(given, "a", given.words.front());
   const Side b = side_of(given, "b", given.words.back());
-  const Answer of_a = ask_about(request_for(given, a), question.target.metric);
+  const EngineAnswer of_a = ask_about(request_for(given, a), question.target.metric);
   if (of_a.facts.is_nil()) return tell(of_a.outcome, given.has("json"), "comparison");
-  const Answer of_b = ask_about(request_for(given, b), question.target.metric);
+  const EngineAnswer of_b = ask_about(request_for(given, b), question.target.metric);
   if (of_b.facts.is_nil()) return tell(of_b.outcome, given.has("json"), "comparison");
   settle_target(given, question, of_a.facts, of_b.facts);
-  const Answer other = ask_about_other_seed(request_for(given, a), question.target.metric);
+  const EngineAnswer other = ask_about_other_seed(request_for(given, a), question.target.metric);
   if (other.facts.is_nil()) return tell(other.outcome, given.has("json"), "comparison");
 
   const std::string stem = a.recipe.stem().string();
   const std::string name = a.recipe == b.recipe ? stem : stem + "-" + b.recipe.stem().string();
-  ComparisonRecord record =
-      opened(given,
-             {.asked = asked_value(given, question, a, b),
-              .target = question.target,
-              .shared_samples = shared_samples(of_a.facts, other.facts, question.target.metric)},
-             name);
+  ComparisonRecord record = opened(given,
+                                   {.asked = asked_value(given, question, a, b),
+                                    .target = question.target,
+                                    .shared_samples = shared_samples(of_a.facts, other.facts, question.target.metric)},
+                                   name);
   if (!record.has_ended && !record.pairs.empty()) {
     say(given, "continues the comparison in " + shown_path(record.folder) + ", which has " +
                    counted(static_cast<int>(record.pairs.size()), "pair"));

@@ -47,9 +47,8 @@ Value value_of_target(const std::optional<compare::Target>& target) {
 
 std::optional<compare::Target> target_from(const Value& value) {
   if (value.is_nil()) return std::nullopt;
-  return compare::Target{.metric = value["metric"].string(),
-                         .value = value["value"].number(),
-                         .minimize = value["minimize"].boolean()};
+  return compare::Target{
+      .metric = value["metric"].string(), .value = value["value"].number(), .minimize = value["minimize"].boolean()};
 }
 
 std::string text_of_fact(const Value& value) {
@@ -81,12 +80,10 @@ Question question_in(const ComparisonRecord& record, const compare::Target& targ
 void ComparisonRecord::write() const {
   Value::List list;
   for (const compare::Pair& pair : pairs) list.push_back(value_of_pair(pair));
-  const Value value = Value::Map{{"format", format_of_record},
-                                 {"asked", asked},
-                                 {"target", value_of_target(target)},
-                                 {"shared_samples", shared_samples ? Value(*shared_samples) : Value()},
-                                 {"pairs", std::move(list)},
-                                 {"has_ended", has_ended}};
+  const Value value = Value::Map{
+      {"format", format_of_record},        {"asked", asked},
+      {"target", value_of_target(target)}, {"shared_samples", shared_samples ? Value(*shared_samples) : Value()},
+      {"pairs", std::move(list)},          {"has_ended", has_ended}};
   write_atomic(path_of_record(folder), to_json(value, 1) + "\n");
 }
 
@@ -153,9 +150,7 @@ ShownComparison read_comparison(const fs::path& folder) {
   }
   try {
     const Question question = question_in(record, *record.target);
-    const Status status = record.has_ended       ? Status::done
-                          : is_under_way(record) ? Status::running
-                                                 : Status::unfinished;
+    const Status status = record.has_ended ? Status::done : is_under_way(record) ? Status::running : Status::unfinished;
     return {.comparison = comparison_of(record, question, status), .question = question};
   } catch (const std::logic_error&) {
     throw damaged_record(absolute);

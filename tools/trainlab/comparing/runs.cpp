@@ -21,7 +21,7 @@ using report::shown_path;
 
 namespace {
 
-constexpr std::size_t fewest = 3;  // fewest pairs that can be compared
+constexpr std::size_t fewest_pairs = 3;  // that can be compared
 
 // The direction of the metric by which an ensemble is compared, which is the metric that it names.
 bool minimizes(const EndedTrainings& trainings, const std::string& metric) {
@@ -40,10 +40,10 @@ Request request_about(const Arguments& given, const EndedTrainings& trainings) {
   return request_for_run(plain, trainings.run, read_manifest(trainings.run));
 }
 
-Answer answer_about(const Arguments& given, const EndedTrainings& trainings, const std::string& metric) {
+EngineAnswer answer_about(const Arguments& given, const EndedTrainings& trainings, const std::string& metric) {
   if (!trainings.is_ensemble) return ask_about(request_about(given, trainings), metric);
   const bool minimize = minimizes(trainings, metric);
-  Answer answer = ask_about_ensemble(request_about(given, trainings), trainings.run, metric);
+  EngineAnswer answer = ask_about_ensemble(request_about(given, trainings), trainings.run, metric);
   if (!answer.facts.is_nil()) answer.facts.set("minimize", minimize);
   return answer;
 }
@@ -70,7 +70,7 @@ int compare_runs(const Arguments& given, Question question) {
   for (const auto& [seed, folder] : a.by_seed) {
     if (b.by_seed.contains(seed)) seeds.push_back(seed);
   }
-  if (seeds.size() < fewest) {
+  if (seeds.size() < fewest_pairs) {
     throw usage_error("expected at least 3 seeds with which both were trained, found " + std::to_string(seeds.size()))
         .hint("one training says nothing of a recipe; trainlab compare A.lua B.lua trains pairs");
   }
@@ -81,7 +81,7 @@ int compare_runs(const Arguments& given, Question question) {
   if (a.is_ensemble != b.is_ensemble) throw usage_error("an ensemble is compared with an ensemble, not with fits");
   Value facts_of_a, facts_of_b;
   for (auto [side, facts] : {std::pair{&a, &facts_of_a}, std::pair{&b, &facts_of_b}}) {
-    const Answer answer = answer_about(given, *side, question.target.metric);
+    const EngineAnswer answer = answer_about(given, *side, question.target.metric);
     if (answer.facts.is_nil()) return tell(answer.outcome, given.has("json"), "comparison");
     *facts = answer.facts;
   }
@@ -91,7 +91,7 @@ int compare_runs(const Arguments& given, Question question) {
   warn_of_differences(given, a, b);
   std::optional<std::int64_t> samples;
   if (!a.is_ensemble) {
-    const Answer other = ask_about_other_seed(request_about(given, a), question.target.metric);
+    const EngineAnswer other = ask_about_other_seed(request_about(given, a), question.target.metric);
     if (other.facts.is_nil()) return tell(other.outcome, given.has("json"), "comparison");
     samples = shared_samples(facts_of_a, other.facts, question.target.metric);
   }

@@ -247,7 +247,7 @@ int plan_seeds(const Arguments& given) {
     const double begun = steady_seconds();
     Arguments plain = given;
     for (const char* flag : {"within", "difference"}) plain.flags.map().erase(flag);
-    const Answer answer = ask_about(request_for_recipe(plain), "");
+    const EngineAnswer answer = ask_about(request_for_recipe(plain), "");
     if (answer.facts.is_nil()) return tell(answer.outcome, json, "plan_seeds");
     const fs::path recipe = given.words.front();
     trainings.shown = shown_path(recipe);

@@ -156,7 +156,7 @@ int plan_sweep(const Arguments& given) {
   const std::vector<Rung> planned = ladder_of(given, {});
   std::vector<std::int64_t> parameters;
   for (const Rung& shortest : std::span(planned).first(planned.size() / levels.size())) {
-    const Answer answer = ask_about(request_of(given, shortest), "val.loss");
+    const EngineAnswer answer = ask_about(request_of(given, shortest), "val.loss");
     if (!answer.facts.is_nil()) {
       parameters.push_back(answer.facts["parameters"].integer());
       continue;

@@ -8,11 +8,11 @@ namespace {
 // fixes the seed itself.
 constexpr std::int64_t unlikely_seed = 6'700'417'641;
 
-Answer answer_to(Request request, const std::string& metric) {
+EngineAnswer answer_to(Request request, const std::string& metric) {
   request.command = "fit_facts";
   if (!metric.empty()) request.options.set("metric", metric);
   request.options.set("quiet", true);
-  Answer answer;
+  EngineAnswer answer;
   answer.outcome = Supervisor(Supervisor::find_engine()).run(std::move(request));
   if (answer.outcome.code == 0 && !answer.outcome.error) {
     answer.facts = parse_json(answer.outcome.result["text"].string(), "the engine's answer");
@@ -22,17 +22,17 @@ Answer answer_to(Request request, const std::string& metric) {
 
 }  // namespace
 
-Answer ask_about(Request request, const std::string& metric) {
+EngineAnswer ask_about(Request request, const std::string& metric) {
   request.options.set("seed", unlikely_seed);
   return answer_to(std::move(request), metric);
 }
 
-Answer ask_about_other_seed(Request request, const std::string& metric) {
+EngineAnswer ask_about_other_seed(Request request, const std::string& metric) {
   request.options.set("seed", unlikely_seed + 1);
   return answer_to(std::move(request), metric);
 }
 
-Answer ask_about_ensemble(Request request, const std::filesystem::path& run, const std::string& metric) {
+EngineAnswer ask_about_ensemble(Request request, const std::filesystem::path& run, const std::string& metric) {
   request.options.set("ended", run.string());
   return answer_to(std::move(request), metric);
 }

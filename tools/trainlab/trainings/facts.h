@@ -11,19 +11,19 @@
 
 namespace trainlab::cli {
 
-struct Answer {
+struct EngineAnswer {
   Value facts;
   Outcome outcome;  // how the engine ended, where it could not answer
 };
 
 // Asks an engine about the recipe or run of `request`, and about a metric by its full name; an empty name stands for
 // the metric that the fit monitors. The engine only executes the recipe and opens the data.
-Answer ask_about(Request request, const std::string& metric);
+EngineAnswer ask_about(Request request, const std::string& metric);
 // The same of a training with another seed: what differs depends on the seed.
-Answer ask_about_other_seed(Request request, const std::string& metric);
+EngineAnswer ask_about_other_seed(Request request, const std::string& metric);
 // The same about the ensemble of a run that has ended: the facts of the fit that its first member was. The engine
 // executes the recipe with the results of the stages that the run has stored. The direction is that of the ensemble and
 // not among the facts, and an ensemble of tasks has no facts but `is_of_tasks`.
-Answer ask_about_ensemble(Request request, const std::filesystem::path& run, const std::string& metric);
+EngineAnswer ask_about_ensemble(Request request, const std::filesystem::path& run, const std::string& metric);
 
 }  // namespace trainlab::cli

@@ -43,10 +43,10 @@ struct Judgement {
   // A's time to the target divided by B's: above 1 B is faster. An end that is not known is 0 or ∞: the upper one where
   // a training of A counts with less than its true time, the lower one where a training of B does.
   Interval ratio = {};
-  bool is_bounded = false;           // whether a training counts with less than its true time, which is `end`
-  std::optional<double> end = {};    // common_end()
-  int a_later = 0, b_later = 0;      // trainings that reached the target after `end`
-  double p = 1;             // p value of the speed
+  bool is_bounded = false;         // whether a training counts with less than its true time, which is `end`
+  std::optional<double> end = {};  // common_end()
+  int a_later = 0, b_later = 0;    // trainings that reached the target after `end`
+  double p = 1;                    // p value of the speed
   // How much faster B is, in standard deviations of the differences inside pairs; NaN where these are not known, and
   // where all are equal.
   double speed_effect = 0;
