@@ -106,7 +106,7 @@ class Training(Compare):
             result = self.compare(*sides, *TARGET, code=2)
             self.assert_said(result, "seed 3 of at most 20", "no time to val.loss = 1.5 can be told: trainings end "
                              "after about ", "without having reached it, and all others reach it later",
-                             "train A and B equally long")
+                             "train both longer, and equally long")
             self.assertNotIn("seed 4", result.err)
 
     def test_out(self):
@@ -137,11 +137,12 @@ class Training(Compare):
         self.assertIn("3 trainings never reached it, and are not shown.", page["texts"])
 
     def test_a_pipe(self):
-        line = (f"'{PROGRAM}' compare a.lua --target val.loss=1.5 --b rate=0.02 --seeds 3 --threads 1 --quiet")
+        line = f"'{PROGRAM}' compare a.lua {' '.join((*TARGET, *NEVER))} --seeds 3 --threads 1 --quiet"
         self.write("lines.sh", f"set -o pipefail\n{line} --json | head -c 1\n{line} | cat\n")
         result = self.run_program("lines.sh", program=shutil.which("bash"))
         self.assertEqual(result.err, "")
-        self.assertRegex(result.out, r"\A{(B is|cannot tell) .*\n  A      a.lua\n  B      a.lua rate=0.02\n", result)
+        self.assertRegex(result.out, r"\A{(B is|cannot tell) .*\n  A      a.lua\n"
+                                     r"  B      a.lua pause=5000000 rate=0.02\n", result)
 
     def test_a_folder_of_something_else(self):
         self.write("c/mine.txt", "precious")

@@ -37,7 +37,7 @@ Counts counted(int comparisons, const SimulatedRecipes& recipes, const Looks& lo
   return counts;
 }
 
-// The most of so many comparisons that have a word whose share is at most `share`: two standard deviations more.
+// The most comparisons that have a word, of which the true share is at most `share`: two standard deviations more.
 double at_most(double share, int comparisons) {
   return share * comparisons + 2 * std::sqrt(share * (1 - share) * comparisons);
 }

@@ -124,7 +124,7 @@ void check_target(const std::vector<compare::Pair>& pairs, const compare::Target
   if (std::ranges::all_of(pairs, has_no_time)) {
     throw usage_error("--target: no time to " + target_text(target) + " can be told: trainings end after about " +
                       report::fine_duration_text(*end) + " without having reached it, and all others reach it later")
-        .hint("train A and B equally long, or choose a target that is easier to reach");
+        .hint("train both longer, and equally long, or choose a target that is easier to reach");
   }
   if (std::ranges::all_of(pairs, [](const Pair& pair) { return pair.a.is_first && pair.b.is_first; })) {
     throw usage_error("--target: A and B have reached " + target_text(target) +
