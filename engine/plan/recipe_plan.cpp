@@ -21,6 +21,11 @@ MedianInterval plus(const MedianInterval& a, double seconds) {
   return {a.median + seconds, a.low + seconds, a.high + seconds};
 }
 
+// The interval, moved so that its middle value is `middle`.
+MedianInterval about(const MedianInterval& a, double middle) {
+  return {middle, middle + (a.low - a.median), middle + (a.high - a.median)};
+}
+
 MedianInterval widened(const MedianInterval& step) {
   return {.median = step.median,
           .low = std::min(step.low, (1 - least_half_width) * step.median),
@@ -57,6 +62,12 @@ double steps_of_training(const MeasuredStageFacts& facts, const RecipePlan& plan
   return steps;
 }
 
+// How many times as long as one training all trainings of the stage take.
+double rounds(const MeasuredStageFacts& facts) {
+  const auto trainings = static_cast<double>(facts.trainings);
+  return std::max(trainings / facts.at_once, std::ceil(trainings / static_cast<double>(facts.workers)));
+}
+
 // The FLOPs of this number of steps of a training from the first on.
 double flops_until(double steps, const MeasuredStageFacts& facts) {
   if (facts.steps_per_epoch == 0 || facts.epoch_flops == 0) return facts.flops * steps;
@@ -76,12 +87,10 @@ double steps_within(double flops, const MeasuredStageFacts& facts) {
 std::optional<double> flops_of(const MeasuredStageFacts& facts, const RecipePlan& plan) {
   const double steps = steps_of_training(facts, plan);
   if (facts.flops == 0 || !plan.whole || std::isinf(steps)) return std::nullopt;
-  auto trainings = static_cast<double>(facts.trainings);
-  if (facts.stage_time > 0) {
-    const double fit = facts.stage_time / plan.training->median;
-    trainings = facts.trainings > 0 ? std::min(trainings, fit) : fit;
-  }
-  return flops_until(steps, facts) * trainings;
+  const double all = facts.trainings > 0 ? static_cast<double>(facts.trainings) : infinity;
+  const double fit = facts.stage_time > 0 ? facts.at_once * facts.stage_time / plan.training->median : infinity;
+  if (fit < all && facts.together > 1) return std::nullopt;  // nobody knows how much a group gets done in this time
+  return flops_until(steps, facts) * std::min(all, fit);
 }
 
 // Sets what the least of all bounds holds: the budget's time and FLOPs, and the own time of the stage and of a
@@ -96,7 +105,7 @@ void set_what_fits(RecipePlan& plan, const MeasuredStageFacts& facts) {
   plan.steps = steps;
   if (facts.steps_per_epoch > 0) plan.epochs = steps / static_cast<double>(facts.steps_per_epoch);
   if (!plan.training) return;
-  double trainings = seconds / plan.training->median;
+  double trainings = facts.at_once * std::floor(seconds / plan.training->median);
   if (const double own = steps_of_training(facts, plan); facts.flops > 0 && std::isfinite(own) && own > 0)
     trainings = std::min(trainings, flops / flops_until(own, facts));
   if (std::isfinite(trainings))
@@ -108,6 +117,26 @@ double passes_of(const MeasuredStageFacts& facts, const RecipePlan& plan) {
   double steps = steps_of_training(facts, plan);
   if (plan.ends_first == EndsFirst::budget && plan.steps) steps = std::min(steps, *plan.steps);
   return std::isfinite(steps) ? facts.step_passes * steps : 0;
+}
+
+// The least seconds that the stage takes, as far as is known: a group of trainings may take as little as one of them.
+double least_seconds(const MeasuredStageFacts& facts, const RecipePlan& plan) {
+  if (!plan.seconds_are_most) return plan.whole->median;
+  if (facts.may_be_fewer || !plan.training) return 0;
+  const double least = plan.training->median * rounds(facts) / static_cast<double>(facts.together);
+  return facts.stage_time > 0 ? std::min(least, facts.stage_time) : least;
+}
+
+EndsFirst end_of(const MeasuredStageFacts& facts, const RecipePlan& plan) {
+  if (facts.within == 0 && facts.most_flops == 0) return EndsFirst::unknown;
+  // A fit without a length of its own goes on until the budget ends it.
+  if (!plan.whole) return facts.is_task || facts.trainings == 0 ? EndsFirst::unknown : EndsFirst::budget;
+  const auto is_out = [&](double seconds, double flops) {
+    return (plan.usable && seconds > *plan.usable) || (facts.most_flops > 0 && flops > facts.most_flops);
+  };
+  if (!is_out(plan.whole->median, plan.flops.value_or(infinity))) return EndsFirst::length;
+  const double least_flops = plan.flops_are_most ? 0 : plan.flops.value_or(0);
+  return is_out(least_seconds(facts, plan), least_flops) ? EndsFirst::budget : EndsFirst::unknown;
 }
 
 void set_largest(RecipePlan& plan, const MeasuredStageFacts& facts) {
@@ -124,20 +153,37 @@ void set_largest(RecipePlan& plan, const MeasuredStageFacts& facts) {
     if (plan.usable) bound(*plan.usable / plan.whole->median, "time");
     if (facts.most_flops > 0) bound(facts.most_flops / *plan.flops, "FLOPs");
   }
+  const bool is_least = (plan.largest_by == "time" && plan.seconds_are_most) ||
+                        (plan.largest_by == "FLOPs" && plan.flops_are_most);
+  if (is_least) plan.largest_by = {};
   if (!plan.largest_by.empty()) plan.largest_parameters = facts.parameters * factor;
+}
+
+// The members of the value that are the most that the stage can take.
+Value::List at_most_of(const MeasuredStageFacts& facts, const RecipePlan& plan) {
+  Value::List names;
+  if (plan.seconds_are_most) names.emplace_back("seconds");
+  if (plan.seconds_are_most && plan.joules) names.emplace_back("joules");
+  if (plan.seconds_are_most && facts.cost) names.emplace_back("cost");
+  if (plan.flops_are_most && plan.flops) names.emplace_back("flops");
+  return names;
 }
 
 }  // namespace
 
 RecipePlan plan_of(const MeasuredStageFacts& facts) {
   RecipePlan plan;
-  plan.step = plus(widened(facts.step), facts.between);
+  plan.step = about(widened(facts.step), facts.wall);
   if (facts.steps_per_epoch > 0) plan.epoch = plan.step.times(static_cast<double>(facts.steps_per_epoch));
   if (facts.steps > 0) plan.training = plus(plan.step.times(static_cast<double>(facts.steps)), facts.once);
   plan.training = at_most(plan.training, facts.training_time);
-  if (plan.training && facts.trainings > 0) plan.whole = plan.training->times(static_cast<double>(facts.trainings));
+  if (plan.training && facts.trainings > 0) plan.whole = plan.training->times(rounds(facts));
   plan.whole = at_most(plan.whole, facts.stage_time);
-  if (plan.whole && facts.watts > 0) plan.joules = facts.watts * plan.whole->median;
+  if (plan.whole && facts.trainings > 0) {
+    plan.seconds_are_most = facts.may_be_fewer || facts.together > 1;
+    plan.flops_are_most = facts.may_be_fewer;
+  }
+  if (plan.whole && facts.watts > 0 && facts.at_once == 1) plan.joules = facts.watts * plan.whole->median;
   plan.flops = flops_of(facts, plan);
   if (facts.within > 0) {
     const BudgetTerms terms{.seconds = facts.within, .reserve = facts.reserve};
@@ -146,12 +192,7 @@ RecipePlan plan_of(const MeasuredStageFacts& facts) {
   if (facts.flops > 0) plan.rate = facts.flops / plan.step.median;
   if (plan.rate && facts.peak > 0) plan.mfu = *plan.rate / facts.peak;
   set_what_fits(plan, facts);
-  if (facts.within > 0 || facts.most_flops > 0) {
-    // A stage without a length of its own goes on until the budget ends it.
-    const bool is_out_of_time = plan.usable && plan.whole && plan.whole->median > *plan.usable;
-    const bool is_out_of_flops = facts.most_flops > 0 && plan.flops && *plan.flops > facts.most_flops;
-    plan.ends_first = !plan.whole || is_out_of_time || is_out_of_flops ? EndsFirst::budget : EndsFirst::length;
-  }
+  plan.ends_first = end_of(facts, plan);
   set_largest(plan, facts);
   plan.passes = passes_of(facts, plan);
   return plan;
@@ -162,12 +203,18 @@ MeasuredStageFacts facts_from(const Value& value) try {
   return {.stage = value["stage"].string(),
           .kind = value["kind"].string(),
           .step = {.median = step["median"].number(), .low = step["low"].number(), .high = step["high"].number()},
-          .between = value["between"].number(),
+          .wall = value["wall"].number(),
           .once = value["once"].number(),
           .start = value["start"].number(),
           .steps_per_epoch = value["steps_per_epoch"].integer(),
           .steps = value["steps"].integer(),
+          .is_task = value["is_task"].boolean(),
           .trainings = value["trainings"].integer(),
+          .may_be_fewer = value["may_be_fewer"].boolean(),
+          .together = value["together"].integer(),
+          .workers = value["workers"].integer(),
+          .at_once = value["at_once"].number(),
+          .is_on_gpu = value["is_on_gpu"].boolean(),
           .parameters = value["parameters"].number(),
           .flops = value["flops"].number(),
           .full_step_flops = value["full_step_flops"].number(),
@@ -201,9 +248,11 @@ Value to_value(const MeasuredStageFacts& facts, const RecipePlan& plan) {
                     {"step_seconds", value_of(plan.step)},
                     {"epoch_seconds", value_of(plan.epoch)},
                     {"training_seconds", value_of(plan.training)},
+                    {"workers", facts.workers},
                     {"seconds", of_whole(&MedianInterval::median)},
                     {"seconds_low", of_whole(&MedianInterval::low)},
                     {"seconds_high", of_whole(&MedianInterval::high)},
+                    {"at_most", at_most_of(facts, plan)},
                     {"steps_per_epoch", facts.steps_per_epoch > 0 ? Value(facts.steps_per_epoch) : Value()},
                     {"parameters", known(facts.parameters)},
                     {"flops_per_step", known(facts.flops)},

@@ -1,6 +1,7 @@
 """`trainlab plan RECIPE.lua`: what a recipe takes, by its measured steps. On a busy machine each measurement lasts ten
 seconds, because the time of a step is never known well enough."""
 
+import os
 import unittest
 
 from planning import DIGITS, PlanTest
@@ -109,6 +110,39 @@ return lab.sweep { name = "s", space = { lr = lab.space.log(1e-3, 1e-1) }, metri
 """)
         plan = self.plan("r.lua", "--threads", "1")
         self.assertGreater(plan["seconds"], 0)
+
+    def sweep(self, more, **options):
+        """A recipe that searches with such fits."""
+        self.write("r.lua", fit(**options).replace(
+            "return lab.fit {", "local function build(hp) return lab.fit {").rstrip() + f""" end
+return lab.sweep {{ name = "s", space = {{ lr = lab.space.log(1e-3, 1e-1) }}, metric = "val.loss", build = build,
+                   {more} }}
+""")
+
+    def test_workers_share_the_trials(self):
+        self.sweep("trials = 64, workers = 2, stack = false", epochs=1000)
+        cores = sorted(os.sched_getaffinity(0))[:2]
+        for used in (cores[:1], cores):
+            on_cores = ["taskset", "-c", ",".join(map(str, used))]
+            plan = self.run_program("plan", "r.lua", "--json", before=on_cores).json()
+            self.assertEqual((plan["workers"], plan["at_most"]), (2, []))
+            self.assertAlmostEqual(plan["seconds"] / plan["training_seconds"]["median"], 64 / len(used))
+        text = self.run_program("plan", "r.lua", before=["taskset", "-c", str(cores[0])]).out
+        self.assertIn("; 64 fits take ", text)
+        self.assertIn(" by 2 workers, for 1 of which the machine has room at a time\n", text)
+
+    def test_trials_that_may_end_early(self):
+        """Whether the length of the stage ends before the budget is not known, unless all of it fits."""
+        self.sweep("trials = 27, stack = false, scheduler = lab.scheduler.halving { configurations = 9, min = 1 }",
+                   epochs=100000)
+        plan = self.plan("r.lua", "--threads", "1", "--within", "1 min")
+        self.assertGreater(plan["seconds"], 60)
+        self.assertEqual((plan["ends_first"], plan["largest_parameters"]), ("unknown", None))
+        self.assertLessEqual({"seconds", "flops"}, set(plan["at_most"]))
+        result = self.run_program("plan", "r.lua", "--threads", "1", "--within", "1 min")
+        for text in ("; 27 fits take at most ", "  ends first unknown: not all trainings may go to their end"):
+            self.assertIn(text, result.out)
+        self.assertEqual(self.plan("r.lua", "--threads", "1", "--within", "10000 h")["ends_first"], "length")
 
     def test_a_fit_of_negative_flops(self):
         self.write("r.lua", fit().replace("epochs = 3", "flops = -1"))

@@ -130,9 +130,10 @@ void MeasuredStage::measure_stage(const Spec& given, bool returned) {
       what.path = trainings.option + ".";
       what.count = trainings.count;
       what.together = trainings.together;
+      what.workers = trainings.workers;
       what.validations_decide = trainings.validations_decide;
+      what.may_be_fewer = trainings.may_be_fewer;
     }
-    if (kind.is_shared) what.workers = settings.workers.value_or(static_cast<int>(stage.integer("workers")));
     code_ = measure(what, settings);
   } catch (const Error& error) {
     throw with_origin(error, request().texts("set"), stage.string("name"), returned);

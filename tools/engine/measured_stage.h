@@ -18,8 +18,9 @@ struct WhatToMeasure {
   std::string path = {};            // in front of the options of `stage` in texts of --set: "build.", or empty
   std::int64_t count = 1;           // trainings of which the stage is made; 0: as many as it comes to
   std::int64_t together = 1;        // trainings that the stage trains as one group
-  bool validations_decide = false;  // StageTrainings::validations_decide
   int workers = 1;                  // processes that train side by side
+  bool validations_decide = false;  // StageTrainings::validations_decide
+  bool may_be_fewer = false;        // StageTrainings::may_be_fewer
   bool is_last = false;             // the recipe returns the stage
   bool is_first = true;             // of the stages that the recipe runs
 };

@@ -36,6 +36,8 @@ std::string count_text(double count) {
   return count < 100 ? fmt::format("{:.3g}", count) : fmt::format("{:.0f}", count);
 }
 
+const char* at_most(bool is_most) { return is_most ? "at most " : ""; }
+
 std::string length_text(const MeasuredStageFacts& facts, const RecipePlan& plan) {
   const char* const one = facts.kind == "ensemble" ? "members" : facts.kind == "sweep" ? "fits" : nullptr;
   std::string text = plan.training ? seconds_text(*plan.training) : "unknown: the recipe has none";
@@ -47,14 +49,28 @@ std::string length_text(const MeasuredStageFacts& facts, const RecipePlan& plan)
   if (facts.trainings == 0) return text + ", as many as fit" + (facts.stage_time > 0 ? in_time : "");
   text += fmt::format("; {} {}", facts.trainings, one);
   if (plan.whole && plan.whole->median == facts.stage_time) return text + ", as far as they fit" + in_time;
-  return plan.whole ? text + " take " + seconds_text(*plan.whole) + " one after the other" : text;
+  if (!plan.whole) return text;
+  text += std::string(" take ") + at_most(plan.seconds_are_most) + seconds_text(*plan.whole);
+  if (facts.workers == 1) return text + " one after the other";
+  text += fmt::format(" by {} workers", facts.workers);
+  if (facts.at_once == static_cast<double>(facts.workers)) return text;
+  return text + fmt::format(", for {:.3g} of which the machine has room at a time", facts.at_once);
+}
+
+// Why the length of the stage is not known, which may end it before its budget does.
+std::string unknown_end(const MeasuredStageFacts& facts) {
+  if (facts.is_task) return "unknown: the function of a task decides how long it goes on";
+  if (facts.trainings == 0) return "unknown: nobody knows how many trainings the stage comes to";
+  return facts.may_be_fewer ? "unknown: not all trainings may go to their end, and then the stage is shorter"
+                            : "unknown: trainings that go together take less time, and nobody knows how much less";
 }
 
 std::string energy_text(const MeasuredStageFacts& facts, const RecipePlan& plan) {
-  if (!plan.joules) return "unknown: this process can read no counter of the processors";
+  if (facts.watts == 0) return "unknown: this process can read no counter of the processors";
+  if (!plan.joules) return "unknown: several trainings go side by side, and the power of one was measured";
   constexpr double joules_per_watt_hour = 3600;
-  return fmt::format("{:.3g} Wh, at {:.3g} W of the processors for all that ran on them",
-                     *plan.joules / joules_per_watt_hour, facts.watts);
+  return fmt::format("{}{:.3g} Wh, at {:.3g} W of the processors for all that ran on them",
+                     at_most(plan.seconds_are_most), *plan.joules / joules_per_watt_hour, facts.watts);
 }
 
 std::string largest_text(const MeasuredStageFacts& facts, const RecipePlan& plan) {
@@ -84,8 +100,10 @@ std::string bounds_text(const MeasuredStageFacts& facts, const RecipePlan& plan)
         ", or " + count_text(static_cast<double>(*plan.trainings)) + " whole trainings, each with a seed of its own";
   }
   text += row_of("fits", fits);
-  if (plan.ends_first == EndsFirst::unknown) return text;
-  return text + row_of("ends first", plan.ends_first == EndsFirst::length ? "the length of the stage" : "the budget");
+  if (facts.within == 0 && facts.most_flops == 0) return text;
+  return text + row_of("ends first", plan.ends_first == EndsFirst::length   ? "the length of the stage"
+                                     : plan.ends_first == EndsFirst::budget ? "the budget"
+                                                                            : unknown_end(facts));
 }
 
 std::string recipe_text(const MeasuredStageFacts& facts, const RecipePlan& plan) {
@@ -101,8 +119,9 @@ std::string recipe_text(const MeasuredStageFacts& facts, const RecipePlan& plan)
   }
   if (plan.whole) text += row_of("energy", energy_text(facts, plan));
   if (facts.cost) {
-    text += row_of("cost", fmt::format("{:.2f} {} with the start of the run, at the price of {}", facts.cost->amount,
-                                       facts.cost->currency, facts.cost->as_of));
+    text += row_of("cost", fmt::format("{}{:.2f} {} with the start of the run, at the price of {}",
+                                       at_most(plan.seconds_are_most), facts.cost->amount, facts.cost->currency,
+                                       facts.cost->as_of));
   }
   text += bounds_text(facts, plan) + largest_text(facts, plan);
   if (plan.is_data_inefficient()) text += repeats_text(plan.passes);

@@ -1,16 +1,12 @@
 #include "plan/study_plan.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "core/duration.h"
 #include "core/params.h"
 #include "core/random/stream.h"
 #include "core/time_in_seconds.h"
-#include "core/words.h"
 #include "objective/metric.h"
 #include "study/database.h"
 #include "train/model_file.h"
@@ -37,14 +33,6 @@ void settle_for_fits(RunSettings& settings) {
   settings.quiet = true;
   settings.extended.clear();
   settings.extends_now = false;
-}
-
-// "lr = 0.0123, width = 64".
-std::string params_text(const Value::Map& params) {
-  return joined(params, ", ", [](const auto& one) {
-    const auto& [name, value] = one;
-    return name + " = " + (value.is_number() ? fmt::format("{:.4g}", value.number()) : value.brief());
-  });
 }
 
 }  // namespace
@@ -259,26 +247,6 @@ Value StudyPlan::description(const Study& study) const {
                     {"aggregate", "mean"},
                     {"seed", terms_.seed},
                     {"by_order", study.by_order()}};
-}
-
-StageTrainings StudyPlan::trainings() const {
-  const Study study = this->study();
-  const bool is_bounded = terms_.trials < StudyTerms::no_limit;
-  // The product of trials and repeats may be greater than the largest number: then this many trials are counted.
-  const std::int64_t most = (std::numeric_limits<std::int64_t>::max() - terms_.trainings_at_end) / terms_.repeats;
-  const std::string params = params_text(terms_.space.params(example_point_));
-  return {.first = example(),
-          .name = fmt::format("trial {} of {} {}{}", example_trial_, options_.entry().name, options_.string("name"),
-                              params.empty() ? "" : " (" + params + ")"),
-          .option = "build",
-          .count = is_bounded ? std::min(terms_.trials, most) * terms_.repeats + terms_.trainings_at_end : 0,
-          .together = trainings_together(study),
-          .validations_decide = pruner() != nullptr || study.scheduler() != nullptr};
-}
-
-std::int64_t StudyPlan::trainings_together(const Study& study) const {
-  const std::int64_t stack = runs_tasks() ? 1 : stack_of(plan_fit(example()));
-  return stack == 1 ? 1 : trials_at_once(study, stack, terms_.trials) * terms_.repeats;
 }
 
 std::int64_t StudyPlan::trials_at_once(const Study& study, std::int64_t stack, std::int64_t left) const {

@@ -145,6 +145,8 @@ class StudyPlan {
  private:
   std::string option_behind(const Options& fit, const Error& error) const;
   std::int64_t trainings_together(const Study& study) const;
+  std::int64_t most_trials(const Study& study) const;
+  bool leaves_out(const Study& study) const;
   void plan_time_budget(const RunSettings& settings);
   void plan_objectives();
   void set_directions(const FitPlan& plan);

@@ -17,9 +17,10 @@ struct Events {
   std::function<void(std::int64_t trial)> checkpoint = {};
 };
 
-// A sweep over lr of fits of four epochs, with `more` put before its closing brace. A fit validates after each
-// epoch, which has two steps, and commits a checkpoint after each step. `space`: further parameters; the model has a
-// hidden layer of the parameter `width`, and the data ends with the share `val`, where they are parameters.
+// A sweep over lr of fits of four epochs, with `more` put before its closing brace; its sampler is random unless `more`
+// names one. A fit validates after each epoch, which has two steps, and commits a checkpoint after each step. `space`:
+// further parameters; the model has a hidden layer of the parameter `width`, and the data ends with the share `val`,
+// where they are parameters.
 Options sweep(const std::string& more, const Events& events = {}, const std::string& space = "");
 
 // The engine that works on a sweep.

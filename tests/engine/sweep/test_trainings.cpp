@@ -17,4 +17,35 @@ TEST_CASE("validations decide about the trials of a pruner and of a scheduler, a
   CHECK(decide(R"(, "scheduler": {"@": "scheduler.asha", "max": 4})"));
 }
 
+TEST_CASE("trainings are no more than there are points, and workers no more than there are trials") {
+  RunSettings settings = cpu_settings();
+  settings.workers = 8;
+  const auto of = [&](const std::string& more) { return SweepPlan(sweep(more), settings).trainings(); };
+  CHECK(of(R"(, "trials": 40, "seeds": 3)").count == 120);
+  CHECK(of(R"(, "trials": 40)").workers == 8);
+  CHECK(of(R"(, "trials": 3, "seeds": 5)").workers == 3);
+  CHECK(of(R"(, "time": "1 h")").count == 0);
+  const std::string grid = R"(, "sampler": {"@": "sampler.grid", "points": 5})";
+  CHECK(of(grid).count == 5);
+  CHECK(of(grid).workers == 5);
+  CHECK(of(R"(, "trials": 3)" + grid).count == 3);
+  CHECK(of(R"(, "enqueue": [{"lr": 0.5}])" + grid).count == 6);
+}
+
+TEST_CASE("a search may end trainings early, or leave some out") {
+  const RunSettings settings = cpu_settings();
+  const auto may_be_fewer = [&](const std::string& more) {
+    return SweepPlan(sweep(more), settings).trainings().may_be_fewer;
+  };
+  CHECK_FALSE(may_be_fewer(R"(, "trials": 4)"));
+  CHECK(may_be_fewer(R"(, "trials": 4, "pruner": {"@": "pruner.median"})"));
+  CHECK(may_be_fewer(R"(, "trials": 4, "scheduler": {"@": "scheduler.asha", "max": 4})"));
+  CHECK(may_be_fewer(R"(, "trials": 4, "seeds": 2)"));
+  CHECK(may_be_fewer(R"(, "trials": 4, "duplicates": "reuse")"));
+  CHECK(may_be_fewer(R"(, "trials": 4, "improvement": true)"));
+  const std::string grid = R"(, "sampler": {"@": "sampler.grid", "points": 5})";
+  CHECK_FALSE(may_be_fewer(grid));
+  CHECK(may_be_fewer(R"(, "enqueue": [{"lr": 0.5}])" + grid));
+}
+
 }  // namespace trainlab::trainings_test

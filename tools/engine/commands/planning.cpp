@@ -2,6 +2,8 @@
 // engine answers with JSON (plan/recipe_plan.h).
 #include <algorithm>
 #include <cmath>
+#include <set>
+#include <string>
 
 #include "command.h"
 #include "core/clock.h"
@@ -12,6 +14,8 @@
 #include "plan/energy.h"
 #include "plan/recipe_plan.h"
 #include "profile/profile.h"
+#include "run/run.h"
+#include "tensor/device.h"
 #include "train/fit_plan.h"
 #include "train/memory_prediction.h"
 
@@ -57,6 +61,18 @@ void set_memory(Value& facts, const FitPlan& plan) {
   facts.set("room", static_cast<double>(room_of(plan) - fixed));
 }
 
+// How many of the stage's trainings proceed side by side as fast as one does alone: those whose threads have cores of
+// their own, or one on each GPU that the workers take. `device`: as worker_device() takes it.
+double trainings_at_once(const WhatToMeasure& what, int threads, const std::string& device) {
+  if (worker_device(device, 0).is_cpu()) {
+    const double with_cores = static_cast<double>(usable_cores()) / threads;
+    return std::clamp(with_cores, 1.0, static_cast<double>(what.workers));
+  }
+  std::set<std::string> devices;
+  for (int worker = 0; worker < what.workers; ++worker) devices.insert(worker_device(device, worker).str());
+  return static_cast<double>(devices.size());
+}
+
 class PlanningExecution final : public MeasuredStage {
  public:
   using MeasuredStage::MeasuredStage;
@@ -68,9 +84,16 @@ class PlanningExecution final : public MeasuredStage {
       throw usage_error("expected a stage that trains what it keeps, found lab." + what.whole.entry().name)
           .hint("a search takes as many trainings as it needs");
     }
+    const std::string device = settled_device(settled(request()).device);
     Value facts = Value::Map{{"stage", what.whole.string("name")},
                              {"kind", what.whole.entry().name},
+                             {"is_task", what.stage.entry().name == "task"},
                              {"trainings", what.count},
+                             {"may_be_fewer", what.may_be_fewer},
+                             {"together", what.together},
+                             {"workers", what.workers},
+                             {"at_once", trainings_at_once(what, settings.threads, device)},
+                             {"is_on_gpu", !worker_device(device, 0).is_cpu()},
                              {"share", budget_share(what.whole, what.is_last)},
                              {"steps", 0},
                              {"steps_per_epoch", 0},
@@ -105,7 +128,7 @@ class PlanningExecution final : public MeasuredStage {
     facts.set("watts", energy.joules().value_or(0) / (steady_seconds() - measured_from));
     check_timed(profile);
     facts.set("step", profile.steps.step.to_value());
-    facts.set("between", profile.wall() - profile.steps.mean);
+    facts.set("wall", profile.wall());
     facts.set("once", 2 * profile.validation.seconds + profile.checkpoint.seconds);
     facts.set("flops", profile.flops.value_or(0));
     const BudgetTerms budget = run().budget_terms();

@@ -24,12 +24,18 @@ struct PlannedCost {
 struct MeasuredStageFacts {
   std::string stage, kind;  // "search", "sweep"
   MedianInterval step;      // a step without the work between steps, in seconds
-  double between = 0;       // a step's share of validations, checkpoints and functions of the recipe, in seconds
-  double once = 0;          // seconds of a training outside of its steps: its last validation, test and checkpoint
-  double start = 0;         // seconds before the first step of the run
+  double wall = 0;  // mean seconds of a step with its share of validations, checkpoints and functions of the recipe
+  double once = 0;  // seconds of a training outside of its steps: its last validation, test and checkpoint
+  double start = 0;  // seconds before the first step of the stage
   std::int64_t steps_per_epoch = 0;  // 0: the training has no epochs
   std::int64_t steps = 0;            // steps of a training by the recipe; 0: only a time ends it
-  std::int64_t trainings = 1;        // successive trainings of the stage; 0: as many as its time allows
+  bool is_task = false;              // a loop by hand, which has no steps by the recipe and ends all the same
+  std::int64_t trainings = 1;        // trainings of the stage; 0: as many as it comes to
+  bool may_be_fewer = false;         // the stage may end some of its trainings early, or leave some out
+  std::int64_t together = 1;         // trainings that one process may train as a group, in less time than in turn
+  std::int64_t workers = 1;          // processes that train side by side
+  double at_once = 1;                // trainings that proceed side by side as fast as the measured one does alone
+  bool is_on_gpu = false;
   double parameters = 0;             // parameters of the model; 0: unknown
   double flops = 0;                  // FLOPs of a step, the mean over an epoch; 0: unknown
   double full_step_flops = 0;        // FLOPs of any step of an epoch but the last, which may have fewer samples
@@ -44,15 +50,19 @@ struct MeasuredStageFacts {
   // Bytes of a training that grow with its model: all but batches and what was there before; and the bytes that they
   // may take. 0: unknown.
   double model_memory = 0, room = 0;
-  double peak = 0;                       // FLOP/s of this machine, where they were measured before; 0: unknown
+  double peak = 0;                       // FLOP/s of this processor, where they were measured before; 0: unknown
   double watts = 0;                      // mean power of the processors while the stage was measured; 0: unknown
   std::optional<PlannedCost> cost = {};  // where the recipe's budget has prices and the stage has a length
 };
 
 struct RecipePlan {
-  MedianInterval step;                                   // a step with its share of the work between steps, in seconds
+  MedianInterval step;  // a step with its share of the work between steps, in seconds, about its mean
   std::optional<MedianInterval> epoch, training, whole;  // whole: the stage. Unknown without a length
-  std::optional<double> joules;     // for the stage, if the power stays; all that the machine does counts
+  // Whether `whole`, and with it the energy and the cost, and whether `flops` are the most that the stage can take.
+  bool seconds_are_most = false, flops_are_most = false;
+  // For the stage, if the power stays; all that the machine does counts. Unknown where several trainings proceed side
+  // by side, because the power was measured while one did.
+  std::optional<double> joules;
   std::optional<double> flops;      // of the stage
   std::optional<double> rate, mfu;  // FLOP/s of a step with its share, and their share of the peak
   double passes = 0;  // of a training over unchanged data, as far as the budget lets it come; 0: unknown, or changed
@@ -61,10 +71,13 @@ struct RecipePlan {
   // leaves: the budget's time and FLOPs, and the own time of the stage. Unknown without a bound.
   std::optional<double> epochs, steps;
   std::optional<std::int64_t> trainings;  // whole trainings, of seeds or of trials, that fit into the same
+  // Unknown without a budget, for a task, and where the most that the stage can take does not fit into the budget, and
+  // what it will take is not known.
   EndsFirst ends_first = EndsFirst::unknown;
   // The parameters of a model of the same kind whose stage takes all of the usable time, of the FLOPs or of the memory,
   // and which of these ends first: "time", "FLOPs" or "memory". Assumes that the memory, and the time of a step with
-  // its FLOPs, are proportional to the parameters. Time and FLOPs do not bound a stage that its own time ends.
+  // its FLOPs, are proportional to the parameters. Time and FLOPs do not bound a stage that its own time ends. Unknown
+  // where it would follow from the most time or FLOPs that the stage can take.
   std::optional<double> largest_parameters;
   std::string_view largest_by;
 

@@ -1,0 +1,63 @@
+// What a study tells to commands that measure one of its trainings.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "core/words.h"
+#include "plan/study_plan.h"
+
+namespace trainlab {
+
+namespace {
+
+// "lr = 0.0123, width = 64".
+std::string params_text(const Value::Map& params) {
+  return joined(params, ", ", [](const auto& one) {
+    const auto& [name, value] = one;
+    return name + " = " + (value.is_number() ? fmt::format("{:.4g}", value.number()) : value.brief());
+  });
+}
+
+}  // namespace
+
+StageTrainings StudyPlan::trainings() const {
+  const Study study = this->study();
+  const std::int64_t trials = most_trials(study);
+  const bool is_bounded = trials < StudyTerms::no_limit;
+  // The product of trials and repeats may be greater than the largest number: then this many trials are counted.
+  const std::int64_t most = (std::numeric_limits<std::int64_t>::max() - terms_.trainings_at_end) / terms_.repeats;
+  const std::string params = params_text(terms_.space.params(example_point_));
+  const bool validations_decide = pruner() != nullptr || study.scheduler() != nullptr;
+  return {.first = example(),
+          .name = fmt::format("trial {} of {} {}{}", example_trial_, options_.entry().name, options_.string("name"),
+                              params.empty() ? "" : " (" + params + ")"),
+          .option = "build",
+          .count = is_bounded ? std::min(trials, most) * terms_.repeats + terms_.trainings_at_end : 0,
+          .together = trainings_together(study),
+          .workers = static_cast<int>(std::min<std::int64_t>(workers_, trials)),
+          .validations_decide = validations_decide,
+          .may_be_fewer = validations_decide || leaves_out(study)};
+}
+
+// The trials that the recipe asks for, or all points of a grid that has fewer of them.
+std::int64_t StudyPlan::most_trials(const Study& study) const {
+  if (study.scheduler() || !study.points()) return terms_.trials;
+  return std::min(terms_.trials, *study.points() + std::ssize(terms_.enqueued));
+}
+
+// Whether trials, or repeats of a trial, may be left out: repeats of a trial that is clearly worse than the best, a
+// trial at a point that was tried before, the trials after the one that ends a search without improvement, and points
+// of a grid.
+bool StudyPlan::leaves_out(const Study& study) const {
+  if (terms_.repeats > 1 || terms_.reuses_duplicates || terms_.ends_without_improvement) return true;
+  const bool has_constraints = options_.entry().find("constraints") && options_.given("constraints");
+  return study.points() && (has_constraints || !terms_.enqueued.empty());
+}
+
+std::int64_t StudyPlan::trainings_together(const Study& study) const {
+  const std::int64_t stack = runs_tasks() ? 1 : stack_of(plan_fit(example()));
+  return stack == 1 ? 1 : trials_at_once(study, stack, terms_.trials) * terms_.repeats;
+}
+
+}  // namespace trainlab

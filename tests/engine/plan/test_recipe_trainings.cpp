@@ -1,0 +1,191 @@
+// Plans of stages that are made of several trainings: how long they take in turn, side by side and together, and what
+// is known where some of them may end early.
+#include <catch2/catch.hpp>
+#include <limits>
+
+#include "measured_fit.h"
+
+namespace trainlab::recipe_trainings_test {
+
+using trainlab::test::measured_fit;
+
+namespace {
+
+// 64 trainings of 20.5 s each.
+MeasuredStageFacts search() {
+  MeasuredStageFacts facts = measured_fit();
+  facts.kind = "sweep";
+  facts.trainings = 64;
+  return facts;
+}
+
+Value::List at_most(const MeasuredStageFacts& facts) { return to_value(facts, plan_of(facts))["at_most"].list(); }
+
+}  // namespace
+
+TEST_CASE("a stage of several trainings that its own time ends") {
+  MeasuredStageFacts facts = measured_fit();
+  facts.kind = "sweep";
+  facts.trainings = 64;
+  facts.stage_time = 205;
+  const RecipePlan plan = plan_of(facts);
+  CHECK(plan.training->median == Approx(20.5));
+  CHECK(plan.whole->median == Approx(205));
+  CHECK(*plan.trainings == 10);
+  CHECK(*plan.flops == Approx(10 * 2000e9));
+  SECTION("as many as the time allows") {
+    facts.trainings = 0;
+    CHECK(plan_of(facts).whole->median == Approx(205));
+    CHECK(*plan_of(facts).trainings == 10);
+  }
+  SECTION("before a larger budget") {
+    facts.within = 3600;
+    CHECK(plan_of(facts).ends_first == EndsFirst::length);
+    CHECK(*plan_of(facts).trainings == 10);
+  }
+  SECTION("after a smaller budget") {
+    facts.within = 110;
+    CHECK(plan_of(facts).ends_first == EndsFirst::budget);
+    CHECK(*plan_of(facts).trainings == 5);
+  }
+}
+
+TEST_CASE("more trainings than can be counted") {
+  MeasuredStageFacts facts = measured_fit();
+  facts.trainings = std::numeric_limits<std::int64_t>::max();
+  CHECK(*plan_of(facts).flops == Approx(2e12 * 9.223372036854775807e18));
+  facts.step = {.median = 1e-12, .low = 1e-12, .high = 1e-12};
+  facts.between = facts.once = 0;
+  facts.within = 1e12;
+  CHECK(*plan_of(facts).trainings > 0);
+}
+
+TEST_CASE("a search that other stages follow has two thirds of what is left") {
+  MeasuredStageFacts facts = measured_fit();
+  facts.kind = "sweep";
+  facts.trainings = 64;
+  facts.share = 2.0 / 3;
+  facts.within = 302;
+  facts.reserve = 0;
+  const RecipePlan plan = plan_of(facts);
+  CHECK(*plan.usable == Approx(200));
+  CHECK(plan.whole->median == Approx(64 * 20.5));
+  CHECK(*plan.trainings == 9);
+  CHECK(plan.ends_first == EndsFirst::budget);
+}
+
+TEST_CASE("workers whose threads have cores of their own divide the time") {
+  MeasuredStageFacts facts = search();
+  facts.workers = 8;
+  facts.at_once = 8;
+  facts.within = 300;
+  facts.watts = 40;
+  const RecipePlan plan = plan_of(facts);
+  CHECK(plan.training->median == Approx(20.5));
+  CHECK(plan.whole->median == Approx(8 * 20.5));
+  CHECK(*plan.flops == Approx(64 * 2000e9));
+  CHECK(plan.ends_first == EndsFirst::length);  // one after the other they take 22 min
+  CHECK(*plan.trainings == 8 * 14);
+  CHECK(*plan.largest_parameters == Approx(1e6 * 298 / (8 * 20.5)));
+  CHECK_FALSE(plan.joules);  // of one training the power was measured
+  CHECK(to_value(facts, plan)["workers"] == Value(8));
+  CHECK(at_most(facts).empty());
+  SECTION("and share the cores where there are too few") {
+    facts.at_once = 2;
+    const RecipePlan shared = plan_of(facts);
+    CHECK(shared.whole->median == Approx(32 * 20.5));
+    CHECK(shared.ends_first == EndsFirst::budget);
+    CHECK(*shared.trainings == 2 * 14);
+    facts.at_once = 1;
+    CHECK(plan_of(facts).whole->median == Approx(64 * 20.5));
+    CHECK(*plan_of(facts).joules == Approx(40 * 64 * 20.5));
+  }
+  SECTION("and wait for the last one") {
+    facts.trainings = 9;
+    CHECK(plan_of(facts).whole->median == Approx(2 * 20.5));
+  }
+  SECTION("within the stage's own time") {
+    facts.stage_time = 42;
+    CHECK(plan_of(facts).whole->median == Approx(42));
+    CHECK(*plan_of(facts).flops == Approx(8 * 42 / 20.5 * 2000e9));
+    CHECK(*plan_of(facts).trainings == 16);
+  }
+}
+
+TEST_CASE("trainings that may end early take at most what all of them take") {
+  MeasuredStageFacts facts = search();
+  facts.may_be_fewer = true;
+  facts.within = 302;
+  CHECK(plan_of(facts).whole->median == Approx(64 * 20.5));
+  CHECK(plan_of(facts).ends_first == EndsFirst::unknown);
+  CHECK_FALSE(plan_of(facts).largest_parameters);
+  CHECK(plan_of(facts).largest_by.empty());
+  CHECK(at_most(facts) == Value::List{"seconds", "flops"});
+  SECTION("which a larger budget holds") {
+    facts.within = 2000;
+    CHECK(plan_of(facts).ends_first == EndsFirst::length);
+  }
+  SECTION("with their energy and their cost") {
+    facts.watts = 40;
+    facts.cost = PlannedCost{.amount = 1, .currency = "EUR", .as_of = "2026-11-01"};
+    CHECK(at_most(facts) == Value::List{"seconds", "joules", "cost", "flops"});
+  }
+  SECTION("also of a budget of FLOPs") {
+    facts.within = 0;
+    facts.most_flops = 1e12;
+    CHECK(plan_of(facts).ends_first == EndsFirst::unknown);
+    CHECK_FALSE(plan_of(facts).largest_parameters);
+    facts.most_flops = 1e15;
+    CHECK(plan_of(facts).ends_first == EndsFirst::length);
+  }
+  SECTION("while the memory is known") {
+    facts.model_memory = 100;
+    facts.room = 110;
+    facts.within = 2000;
+    CHECK(*plan_of(facts).largest_parameters == Approx(1.1e6));
+    CHECK(plan_of(facts).largest_by == "memory");
+  }
+  SECTION("and as many as their own time allows take this time") {
+    facts.trainings = 0;
+    facts.stage_time = 205;
+    CHECK(plan_of(facts).whole->median == Approx(205));
+    CHECK(at_most(facts).empty());
+  }
+}
+
+TEST_CASE("trainings that go together take at most the time that they take in turn, and the same FLOPs") {
+  MeasuredStageFacts facts = search();
+  facts.together = 4;
+  facts.within = 602;
+  CHECK(plan_of(facts).whole->median == Approx(64 * 20.5));
+  CHECK(plan_of(facts).ends_first == EndsFirst::unknown);  // from 328 to 1312 s, of 600
+  CHECK(at_most(facts) == Value::List{"seconds"});
+  facts.within = 2000;
+  CHECK(plan_of(facts).ends_first == EndsFirst::length);
+  facts.within = 302;  // less than a fourth
+  CHECK(plan_of(facts).ends_first == EndsFirst::budget);
+  facts.within = 0;
+  facts.most_flops = 1e12;
+  CHECK(plan_of(facts).ends_first == EndsFirst::budget);
+  SECTION("of which nobody knows how many fit into the stage's own time") {
+    facts.stage_time = 205;
+    CHECK_FALSE(plan_of(facts).flops);
+    CHECK(plan_of(facts).ends_first == EndsFirst::unknown);
+  }
+}
+
+TEST_CASE("nobody knows when a stage ends whose length nobody knows") {
+  MeasuredStageFacts facts = search();
+  facts.within = 302;
+  SECTION("because its trainings are not counted") {
+    facts.trainings = 0;
+    CHECK(plan_of(facts).ends_first == EndsFirst::unknown);
+  }
+  SECTION("because they are loops by hand") {
+    facts.steps = 0;
+    facts.is_task = true;
+    CHECK(plan_of(facts).ends_first == EndsFirst::unknown);
+  }
+}
+
+}  // namespace trainlab::recipe_trainings_test
