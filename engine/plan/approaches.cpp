@@ -16,14 +16,16 @@ namespace {
 // through runs whose budgets are spread evenly, in logarithms, over the budgets of the paper: there the error of a
 // line's height is the error of its slope times the standard deviation of the logarithms.
 Approach from_tokens(std::string name, std::string what, double offset, double slope, double low, double high) {
+  const KnownLaw& of_same_runs = known_law("besiroglu");
+  const double least = of_same_runs.least_flops, most = of_same_runs.most_flops;
   return {.name = std::move(name),
           .what = std::move(what),
           .factor = std::pow(10, -offset) / flops_per_parameter_and_token,
           .exponent = 1 - slope,
           .low = low,
           .high = high,
-          .pivot = std::sqrt(least_flops_of_runs * most_flops_of_runs),
-          .spread = (high - low) / 2 * std::log(most_flops_of_runs / least_flops_of_runs) / std::sqrt(12.0)};
+          .pivot = std::sqrt(least * most),
+          .spread = (high - low) / 2 * std::log(most / least) / std::sqrt(12.0)};
 }
 
 // The approach of Besiroglu et al. 2024, who repeated a fit of Hoffmann et al. 2022. The exponent's standard error is

@@ -290,12 +290,14 @@ LawFit fit_law(std::span<const RunPoint> points) {
   Objective objective(points);
   const Bottom least = least_of_many(objective);
   const Law law = objective.law(least.x);
+  const auto [shortest, longest] = std::ranges::minmax(points, {}, flops_of);
   LawFit fit{.law = law,
              .samples = {},
              .runs = points.size(),
              .objective = huber_sum(law, points),
              .deviation = deviation_of(law, points),
-             .most_flops = flops_of(*std::ranges::max_element(points, {}, flops_of)),
+             .least_flops = flops_of(shortest),
+             .most_flops = flops_of(longest),
              .drift = {}};
   fit.drift = drift_of(points, fit.most_flops);
   for (std::uint64_t i = 0; i < resamples; ++i) {

@@ -126,6 +126,7 @@ Value to_value(const LawFit& fit) {
                     {"runs", static_cast<std::int64_t>(fit.runs)},
                     {"objective", fit.objective},
                     {"deviation", fit.deviation},
+                    {"least_flops", fit.least_flops},
                     {"most_flops", fit.most_flops},
                     {"drift", fit.drift ? Value(*fit.drift) : Value()},
                     {"samples", std::move(samples)}};

@@ -55,17 +55,24 @@ Law law_from(const Value& map, const std::string& file) {
 }  // namespace
 
 const KnownLaw& known_law(const std::string& name) {
+  // The FLOPs of the runs: for the first law as Besiroglu et al. read them off figure 4 of Hoffmann et al.; for the
+  // second those of the runs on C4 of Hoffmann et al. whose losses Muennighoff et al. fitted, 1e19, 1e20, 6e20 and 1e21
+  // (utils/parametric_fit.ipynb of their repository huggingface/datablations).
   static const std::vector<KnownLaw> laws = {
       {.name = "besiroglu",
        .source = "Besiroglu et al. 2024, the runs of Hoffmann et al. 2022 fitted again",
-       .law = {.e = 1.81686, .a = 482.00572, .b = 2085.43420, .alpha = 0.34781, .beta = 0.36585}},
+       .law = {.e = 1.81686, .a = 482.00572, .b = 2085.43420, .alpha = 0.34781, .beta = 0.36585},
+       .least_flops = 1.4e18,
+       .most_flops = 1.3e22},
       {.name = "muennighoff",
        .source = "Muennighoff et al. 2023, runs on C4",
        .law = {.e = std::exp(0.6254804),
                .a = std::exp(6.255414),
                .b = std::exp(7.3049974),
                .alpha = 0.3526596,
-               .beta = 0.3526596}}};
+               .beta = 0.3526596},
+       .least_flops = 1e19,
+       .most_flops = 1e21}};
   if (name == "hoffmann" || name == "chinchilla") {
     throw usage_error(
         "the constants that Hoffmann et al. 2022 print (406.4, 410.7, 1.69, 0.34, 0.28) are rounded and "
@@ -88,12 +95,15 @@ KnownLaw read_law(const std::string& file) {
   }
   constexpr double constants = 5;  // which the fit has chosen so that the runs deviate least
   const Value &deviation = value["deviation"], &runs = value["runs"];
-  if (deviation.is_number() && runs.is_number() && runs.number() > constants)
-    known.deviation = std::abs(deviation.number()) * std::sqrt(runs.number() / (runs.number() - constants));
-  if (value["drift"].is_number() && value["most_flops"].is_number()) {
-    known.drift = std::abs(value["drift"].number());
-    known.most_flops = value["most_flops"].number();
+  if (deviation.is_number() && runs.is_number() && runs.number() > constants) {
+    known.freedom = runs.number() - constants;
+    known.deviation = std::abs(deviation.number()) * std::sqrt(runs.number() / known.freedom);
   }
+  const Value &least = value["least_flops"], &most = value["most_flops"];
+  if (!least.is_number() || !most.is_number() || least.number() <= 0) return known;
+  known.least_flops = least.number();
+  known.most_flops = most.number();
+  if (value["drift"].is_number()) known.drift = std::abs(value["drift"].number());
   return known;
 }
 
@@ -117,7 +127,8 @@ std::optional<LossInterval> interval_of(const KnownLaw& law, const Allocation& a
   for (const Law& sample : law.samples) logs.push_back(std::log(loss_of(sample, allocation, unique_tokens)));
   std::ranges::sort(logs);
   const double doublings = std::max(std::log2(allocation.flops() / law.most_flops), 0.0);
-  const double of_run = normal_quantile_90 * std::hypot(law.deviation, law.drift * doublings);
+  const double of_run = std::hypot(student_quantile(1 - tail, law.freedom) * law.deviation,
+                                   normal_quantile_90 * law.drift * doublings);
   const double below = std::max(middle - linear_quantile(logs, tail), 0.0),
                above = std::max(linear_quantile(logs, 1 - tail) - middle, 0.0);
   return LossInterval{.low = std::exp(middle - std::hypot(below, of_run)),

@@ -103,9 +103,13 @@ Judgement judged(const Law& law, const Allocation& chosen, double unique_tokens)
   return judgement;
 }
 
-bool Plan::is_extrapolated() const {
-  const auto is_beyond = [](double count) { return count < least_flops_of_runs || count > most_flops_of_runs; };
-  return law.name != "fit" && (is_beyond(flops) || is_beyond(asked_flops()));
+std::optional<bool> Plan::is_extrapolated() const {
+  if (!law.knows_runs()) return std::nullopt;
+  constexpr double rounding = 1e-6;
+  const auto is_beyond = [&](double count) {
+    return count < (1 - rounding) * law.least_flops || count > (1 + rounding) * law.most_flops;
+  };
+  return is_beyond(flops) || is_beyond(asked_flops());
 }
 
 Plan make_plan(const PlanQuestion& question) {

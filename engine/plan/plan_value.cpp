@@ -39,6 +39,7 @@ Value to_value(const Plan& plan) {
   Value::List answers;
   for (const Answer& one : plan.answers) answers.push_back(value_of(one));
   const Law& law = plan.law.law;
+  const std::optional<bool> extrapolated = plan.is_extrapolated();
   Value value = Value::Map{
       {"kind", "plan"},
       {"flops", plan.flops},
@@ -53,14 +54,16 @@ Value to_value(const Plan& plan) {
       {"compute_share", plan.judgement.compute_share},
       {"tokens_per_parameter", plan.chosen.tokens / plan.chosen.parameters},
       {"best_tokens_per_parameter", plan.judgement.best_tokens_share},
-      {"extrapolated", plan.is_extrapolated()},
+      {"extrapolated", extrapolated ? Value(*extrapolated) : Value()},
       {"law", Value::Map{{"name", plan.law.name},
                          {"source", plan.law.source},
                          {"E", law.e},
                          {"A", law.a},
                          {"B", law.b},
                          {"alpha", law.alpha},
-                         {"beta", law.beta}}},
+                         {"beta", law.beta},
+                         {"least_flops", extrapolated ? Value(plan.law.least_flops) : Value()},
+                         {"most_flops", extrapolated ? Value(plan.law.most_flops) : Value()}}},
       {"rate", number_or_nil(plan.speed.rate)},
       {"mfu", number_or_nil(plan.speed.mfu())},
       {"seconds", number_or_nil(plan.seconds)},

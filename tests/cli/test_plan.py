@@ -169,6 +169,11 @@ class Plan(PlanTest):
             self.assertLessEqual(low, high)
         self.write("law.json", fitted.out)
         plan = self.plan("--flops", "1e21", "--law", "law.json")
+        self.assertEqual((plan["extrapolated"], plan["law"]["least_flops"]), (False, value["least_flops"]))
+        self.assertAlmostEqual(value["least_flops"] / (6 * 5e7 * 3 * 5e7), 1)
+        self.assertAlmostEqual(value["most_flops"] / (6 * 4e9 * 100 * 4e9), 1)
+        beyond = self.run_program("plan", "--flops", "1e24", "--law", "law.json").out
+        self.assertIn("  beyond the runs behind the law, which had 4.5e+16 to 9.6e+21 FLOPs: an extrapolation\n", beyond)
         self.assertEqual([one["name"] for one in plan["approaches"]], ["fit"])
         self.assertLessEqual(plan["loss_low"], plan["loss"])
         self.assertLessEqual(plan["loss"], plan["loss_high"])

@@ -150,9 +150,9 @@ std::string plan_text(const Plan& plan) {
   if (plan.transformer) text += transformer_text(plan);
   if (std::isfinite(plan.unique_tokens)) text += data_text(plan);
   text += budget_text(plan) + time_text(plan) + judgement_text(plan);
-  if (plan.is_extrapolated()) {
-    text += fmt::format("  beyond the runs behind these laws, which had {:.3g} to {:.3g} FLOPs: an extrapolation\n",
-                        least_flops_of_runs, most_flops_of_runs);
+  if (plan.is_extrapolated() == true) {
+    text += fmt::format("  beyond the runs behind the law, which had {:.3g} to {:.3g} FLOPs: an extrapolation\n",
+                        plan.law.least_flops, plan.law.most_flops);
   }
   return text;
 }

@@ -136,6 +136,20 @@ TEST_CASE("the drift of a law is how far the shorter runs miss the longest") {
   CHECK_FALSE(fit_law(few).drift);
 }
 
+TEST_CASE("the fewer runs show how far one is from the law, the wider is the interval") {
+  const Allocation run{.parameters = 1e9, .tokens = 2e10};
+  KnownLaw law{.name = "fit", .law = refit(), .samples = {refit()}, .deviation = 0.01};
+  const auto half_width = [&](double freedom) {
+    law.freedom = freedom;
+    const LossInterval interval = interval_of(law, run).value();
+    return std::log(interval.high / interval.low) / 2;
+  };
+  // The quantile 0.9 of Student's distribution.
+  CHECK(half_width(1) == Approx(0.01 * 3.077684).epsilon(1e-5));
+  CHECK(half_width(4) == Approx(0.01 * 1.533206).epsilon(1e-5));
+  CHECK(half_width(1e6) == Approx(0.01 * 1.281552).epsilon(1e-4));
+}
+
 TEST_CASE("beyond its runs a law that drifts has a wider interval") {
   const TemporaryFolder folder;
   const auto file = folder.path() / "law.json";
@@ -289,11 +303,23 @@ TEST_CASE("a fitted law plans") {
   CHECK(law.law == fit.law);
   CHECK(law.samples == fit.samples);
   CHECK(answer(law, 1e22).low < answer(law, 1e22).high);
+  // The runs had 6 · 5e7 · 2.5 · 5e7 to 6 · 6.4e9 · 160 · 6.4e9 FLOPs.
+  CHECK(law.least_flops == Approx(3.75e16));
+  CHECK(law.most_flops == Approx(3.93216e22));
+  CHECK(make_plan({.flops = 1e24, .law = "law.json"}).is_extrapolated() == true);
+  CHECK(make_plan({.flops = 1e16, .law = "law.json"}).is_extrapolated() == true);
+  for (const double flops : {law.least_flops, 1e20, law.most_flops})
+    CHECK(make_plan({.flops = flops, .law = "law.json"}).is_extrapolated() == false);
+  CHECK(to_value(make_plan({.flops = 1e24, .law = "law.json"}))["law"]["most_flops"].number() == law.most_flops);
   write_atomic("mylaw", to_json(to_value(fit), 2));
   CHECK(make_plan({.flops = 1e20, .law = "mylaw"}).law.law == fit.law);
   write_atomic("besiroglu", to_json(to_value(fit), 2));  // a published law is not taken from a file of its name
   CHECK(make_plan({.flops = 1e20, .law = "besiroglu"}).law.law == refit());
   CHECK_THAT(error_of([] { make_plan({.flops = 1e20, .law = "nolaw"}); }), Contains("nolaw"));
+  write_atomic("law.json", R"({"law": {"E": 1, "A": 100, "B": 500, "alpha": 0.5, "beta": 0.3}})");
+  const Plan unknown = make_plan({.flops = 1e20, .law = "law.json"});  // whose runs the file does not tell
+  CHECK_FALSE(unknown.is_extrapolated());
+  CHECK(to_value(unknown)["extrapolated"].is_nil());
   write_atomic("law.json", R"({"law": {"E": 1}})");
   CHECK_THAT(error_of([] { read_law("law.json"); }), Contains("law.json:1: expected the JSON of `trainlab plan fit"));
 }

@@ -36,8 +36,21 @@ TEST_CASE("a budget in FLOPs") {
   CHECK_FALSE(plan.seconds);
   CHECK_FALSE(plan.cost);
   CHECK_FALSE(plan.speed.mfu());
-  CHECK_FALSE(plan.is_extrapolated());
-  CHECK(make_plan({.flops = 1e24}).is_extrapolated());
+}
+
+TEST_CASE("a plan beyond the runs behind its law is an extrapolation") {
+  const auto extrapolated = [](double flops, const std::string& law) {
+    return make_plan({.flops = flops, .law = law}).is_extrapolated().value();
+  };
+  CHECK_FALSE(extrapolated(1e21, "besiroglu"));
+  CHECK(extrapolated(1e24, "besiroglu"));
+  CHECK(extrapolated(1e18, "besiroglu"));
+  // The runs on C4 had 1e19 to 1e21 FLOPs.
+  CHECK_FALSE(extrapolated(1e20, "muennighoff"));
+  CHECK(extrapolated(5e21, "muennighoff"));
+  CHECK(extrapolated(5e18, "muennighoff"));
+  // A training that leaves some of its budget lies within the runs, and the budget does not.
+  CHECK(*make_plan({.flops = 1e24, .parameters = 1e9, .tokens = 2e10}).is_extrapolated());
 }
 
 TEST_CASE("budgets in hours, time and money are FLOPs at a rate") {

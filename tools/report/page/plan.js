@@ -66,7 +66,10 @@ facts(page, [
   ['MFU', exponent(data.mfu)],
 ]);
 verdicts();
-if (data.extrapolated) make(page, 'p', 'The budget lies beyond the runs behind these laws: an extrapolation.');
+if (data.extrapolated) {
+  const [least, most] = [data.law.least_flops, data.law.most_flops].map(exponent);
+  make(page, 'p', `Beyond the runs behind the law, which had ${least} to ${most} FLOPs: an extrapolation.`);
+}
 const cards = make(page, 'div', '', {class: 'cards'});
 chart(cards, leaves ? 'Loss for the FLOPs of the training' : 'Loss for these FLOPs', sizes, {
   wide: true,

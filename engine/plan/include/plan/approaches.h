@@ -17,10 +17,6 @@ struct Approach {
   double pivot = 0, spread = 0;
 };
 
-// The FLOPs of the runs of Hoffmann et al. 2022, as Besiroglu et al. 2024 read them off figure 4; other budgets are
-// extrapolations.
-inline constexpr double least_flops_of_runs = 1.4e18, most_flops_of_runs = 1.3e22;
-
 // Approaches 1 (least loss of training curves) and 2 (profiles of equal FLOPs) of Hoffmann et al. 2022, by regressions
 // of the tokens in their tables 3 and A3, and approach 3 as Besiroglu et al. 2024 repeated it. Any thread.
 std::span<const Approach> approaches();

@@ -76,8 +76,8 @@ struct Plan {
   double flops_6nd() const { return chosen.flops(); }
   // The FLOPs of the question: those of the budget or, without one, of the training.
   double asked_flops() const { return budget.value_or(flops); }
-  // Whether these FLOPs, or those of the training, lie beyond the runs from which the published laws come.
-  bool is_extrapolated() const;
+  // Whether these FLOPs, or those of the training, lie beyond the runs behind the law; unknown where those are.
+  std::optional<bool> is_extrapolated() const;
 };
 
 // Reads the files that the question names. Raises Error{usage} for flags that contradict each other or are missing, and
