@@ -381,4 +381,12 @@ Flag common_flag(const std::string& name, const std::string& help) {
   return flag;
 }
 
+Flag stage_flag() {
+  return {.name = "stage",
+          .type = text_type("NAME"),
+          .help =
+              "the stage to measure (default: the first that the recipe runs). The stages before it run whole first,\n"
+              "in a folder for temporary files (TMPDIR) that is removed; their time comes on top"};
+}
+
 }  // namespace trainlab

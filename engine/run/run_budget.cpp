@@ -69,9 +69,9 @@ double Run::flops_used() const {
   return sum;
 }
 
-double Run::flops_left_for(const Options& stage, const StageRecord& record) const {
+double Run::flops_left_for(const Options& stage, bool is_last) const {
   if (flops_limit() == 0) return std::numeric_limits<double>::infinity();
-  return budget_share(stage, record.folder == ".") * (flops_limit() - flops_used());
+  return budget_share(stage, is_last) * (flops_limit() - flops_used());
 }
 
 }  // namespace trainlab

@@ -104,7 +104,7 @@ Value Run::help(const Options& stage) {
     context.is_kept = request_.keeps_run();
     context.manifest = &manifest_;
     set_time_as_helper(record, context);
-    context.most_flops = flops_left_for(stage, record);
+    context.most_flops = flops_left_for(stage, record.folder == ".");
     context.run_goes_on = [this] { return run_goes_on(); };
     if (!request_.joins) context.supervisor = holder_name(request_.supervisor);
     context.say = [this](const std::string& line) { say(line); };

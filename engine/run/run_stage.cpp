@@ -313,7 +313,7 @@ Value Run::run_kind(const Options& stage, const StageRecord& record, bool resume
     context.profile_recipe = is_first ? "trainlab profile " + shell_word(request_.shown_recipe()) : context.profile_run;
   }
   context.seconds_before = seconds_before;
-  context.most_flops = flops_left_for(stage, record);
+  context.most_flops = flops_left_for(stage, record.folder == ".");
   if (budget_ && budget_->terms().bounds_time()) {
     context.seconds_left = [this] { return budget_->seconds_left(); };
     context.seconds_in_all = budget_->seconds_of_stage();

@@ -8,6 +8,11 @@ from planning import DIGITS, PlanTest
 from program import fit
 
 
+def stage(name, **options):
+    """An expression in Lua for a fit of this name."""
+    return "(function()\n" + fit(**options).replace('"f"', f'"{name}"') + "end)()"
+
+
 class Recipe(PlanTest):
     def test_a_recipe(self):
         self.recipe(epochs=20)
@@ -60,10 +65,10 @@ class Recipe(PlanTest):
         self.write("prices.toml", '\n[class]\nprice = "3.6 EUR/h"\nas_of = 2026-11-01\n')
         self.write("r.lua", 'lab.budget { money = "1 EUR", prices = "prices.toml" }\n' + fit(epochs=20))
         plan = self.plan("r.lua", "--threads", "1")
-        # 0.1 cents a second, with the start of the run.
+        # 0.1 cents a second, with what runs before.
         self.assertGreater(plan["cost"], 0.001 * plan["seconds"])
         self.assertEqual((plan["currency"], plan["price_as_of"]), ("EUR", "2026-11-01"))
-        self.assertIn("EUR with the start of the run, at the price of 2026-11-01",
+        self.assertIn("EUR with what runs before, at the price of 2026-11-01",
                       self.run_program("plan", "r.lua", "--threads", "1").out)
 
     def test_a_training_with_a_time_of_its_own(self):
@@ -100,7 +105,7 @@ class Recipe(PlanTest):
     def test_a_budget_into_which_nothing_fits(self):
         self.write("r.lua", 'lab.budget { time = "1 s", reserve = "0.999 s" }\n' + fit())
         result = self.run_program("plan", "r.lua", "--threads", "1")
-        self.assertIn("  fits       nothing: the start and the reserve use all of it\n", result.out)
+        self.assertIn("  fits       nothing: what comes before and the reserve use all of it\n", result.out)
 
     def test_more_trials_than_can_be_counted(self):
         self.write("r.lua", fit().replace(
@@ -160,12 +165,44 @@ lab.run(lab.sweep { name = "search", space = { lr = lab.space.log(1e-3, 1e-1) },
                      "ends first the budget", "later stages need the result of this one"):
             self.assertIn(text, result.out, result)
 
+    def test_a_stage_that_follows_others(self):
+        """The stages before it run whole, use their part of the budget, and leave nothing."""
+        self.write("r.lua", f"""lab.budget {{ time = "1 h", flops = 1e9 }}
+local first = lab.run({stage("f", epochs="2")})
+print("f had " .. first.steps .. " steps")
+return {stage("g", epochs="100 * first.steps")}
+""")
+        result = self.run_program("plan", "r.lua", "--stage", "g", "--threads", "1", "--json")
+        self.assert_said(result, "stage f runs first and whole, because stage g may need its result", "f had 8 steps")
+        plan = result.json()
+        self.assertEqual((plan["stage"], plan["ends_first"]), ("g", "length"))
+        self.assertAlmostEqual(plan["flops"], 3200 * plan["flops_per_step"])
+        self.assertAlmostEqual(plan["flops_budget"], 1e9 - 8 * plan["flops_per_step"])
+        self.assertLess(plan["usable"], 3600 - plan["reserve"])
+        first = self.plan("r.lua", "--threads", "1")
+        self.assertEqual(first["stage"], "f")
+        self.assertGreater(first["flops_budget"], 4e8)  # its share
+        self.refused(["r.lua", "--stage", "h", "--threads", "1", "--quiet"],
+                     'trainlab: --stage h: r.lua has no such stage, only "f", "g"')
+        self.assertFalse((self.folder / "runs").exists())
+
+    def test_a_recipe_that_begins_with_a_search_for_its_rate(self):
+        self.write("r.lua", f'local found = lab.run(lab.find.lr {{ name = "rate", fit = {stage("f")} }})\n'
+                            f'return {stage("g", optim="lab.optim.SGD { lr = found.lr.suggestion or 0.01 }")}\n')
+        result = self.run_program("plan", "r.lua", "--threads", "1", code=2)
+        self.assert_said(result, 'expected a stage that trains what it keeps, found lab.find.lr "rate"',
+                         "--stage NAME plans a stage that follows it")
+        self.assertEqual(self.plan("r.lua", "--stage", "g", "--threads", "1", "--quiet")["stage"], "g")
+
     def test_recipes_that_cannot_be_planned(self):
         self.recipe()
         self.refused(["--flops", "1e20", "r.lua"], "trainlab: --flops means nothing to `trainlab plan RECIPE.lua`")
         self.refused(["r.lua", "--flops", "1e20"], "trainlab: --flops: the recipe has no parameter 'flops'")
         self.refused(["r.lua", "s.lua"], "trainlab: `trainlab plan RECIPE.lua` takes one recipe")
         self.refused(["nowhere.lua"], "trainlab: there is no recipe nowhere.lua")
+        self.refused(["--flops", "1e20", "--stage", "f"],
+                     "trainlab: --stage goes with a recipe: trainlab plan RECIPE.lua")
+        self.refused(["data", "r.lua", "--stage", "f"], "trainlab: --stage means nothing to `trainlab plan data`")
         self.refused(["--flops", "1e20", "--set", "epochs=2"],
                      "trainlab: --set goes with a recipe: trainlab plan RECIPE.lua")
 

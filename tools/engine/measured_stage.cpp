@@ -9,14 +9,6 @@
 
 namespace trainlab {
 
-Flag stage_flag() {
-  return {.name = "stage",
-          .type = text_type("NAME"),
-          .help =
-              "the stage to measure (default: the first that the recipe runs). The stages before it run whole first,\n"
-              "in a folder for temporary files (TMPDIR) that is removed; their time comes on top"};
-}
-
 Flag seconds_flag(const std::string& what, const std::string& otherwise) {
   return {.name = "seconds",
           .type = number_type("S", 0.1, 86400, "from 0.1 to 86400"),

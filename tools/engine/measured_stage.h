@@ -67,9 +67,8 @@ class MeasuredStage : public Execution {
   std::optional<int> code_;          // once the stage is measured
 };
 
-// --stage, and --seconds, the longest time for `what`. `otherwise` says how the seconds without this flag may differ
-// from ProfileOptions::seconds.
-Flag stage_flag();
+// --seconds, the longest time for `what`. `otherwise` says how the seconds without this flag may differ from
+// ProfileOptions::seconds.
 Flag seconds_flag(const std::string& what, const std::string& otherwise = "");
 
 }  // namespace trainlab

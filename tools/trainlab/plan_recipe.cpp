@@ -88,7 +88,7 @@ std::string bounds_text(const MeasuredStageFacts& facts, const RecipePlan& plan)
   if (plan.usable) {
     text += row_of("budget", duration_text(facts.within) + ", of which the stage has " +
                                  duration_text(std::max(*plan.usable, 0.0)));
-    if (*plan.usable <= 0) return text + row_of("fits", "nothing: the start and the reserve use all of it");
+    if (*plan.usable <= 0) return text + row_of("fits", "nothing: what comes before and the reserve use all of it");
   }
   if (facts.most_flops > 0) text += row_of("budget", fmt::format("{:.4g} FLOPs for the stage", facts.most_flops));
   if (!plan.steps) return text;
@@ -119,7 +119,7 @@ std::string recipe_text(const MeasuredStageFacts& facts, const RecipePlan& plan)
   }
   if (plan.whole) text += row_of("energy", energy_text(facts, plan));
   if (facts.cost) {
-    text += row_of("cost", fmt::format("{}{:.2f} {} with the start of the run, at the price of {}",
+    text += row_of("cost", fmt::format("{}{:.2f} {} with what runs before, at the price of {}",
                                        at_most(plan.seconds_are_most), facts.cost->amount, facts.cost->currency,
                                        facts.cost->as_of));
   }
@@ -133,7 +133,7 @@ std::string recipe_text(const MeasuredStageFacts& facts, const RecipePlan& plan)
 
 bool plans_recipe(const std::vector<std::string>& words) { return !words.empty() && words.front().ends_with(".lua"); }
 
-std::vector<std::string> recipe_plan_flags() { return {"within", "params", "set"}; }
+std::vector<std::string> recipe_plan_flags() { return {"within", "stage", "params", "set"}; }
 
 void check_recipe_plan(const Arguments& given) {
   if (given.words.size() > 1) throw usage_error("`trainlab plan RECIPE.lua` takes one recipe");
@@ -148,7 +148,8 @@ void check_recipe_plan(const Arguments& given) {
 int plan_recipe(const Arguments& given) {
   Request request = request_for_recipe(given);
   request.command = "planning";
-  request.options.set("quiet", true);
+  // The stages before that of --stage may take long, and tell how far they are.
+  if (!given.has("stage")) request.options.set("quiet", true);
   const bool json = given.has("json");
   const Outcome outcome = Supervisor(Supervisor::find_engine()).run(std::move(request));
   if (outcome.code != 0 || outcome.error) return tell(outcome, json, "plan");

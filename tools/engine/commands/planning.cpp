@@ -1,5 +1,5 @@
-// The part of `trainlab plan RECIPE.lua` that needs the recipe: the steps of its first stage are measured, and the
-// engine answers with JSON (plan/recipe_plan.h).
+// The part of `trainlab plan RECIPE.lua` that needs the recipe: the steps of its first stage, or of that of --stage,
+// are measured, and the engine answers with JSON (plan/recipe_plan.h).
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -81,8 +81,14 @@ class PlanningExecution final : public MeasuredStage {
   int measure(const WhatToMeasure& what, const RunSettings& settings) override {
     const auto& kind = registry().implementation<StageKind>(what.whole.entry());
     if (kind.trainings && !kind.is_shared) {
-      throw usage_error("expected a stage that trains what it keeps, found lab." + what.whole.entry().name)
-          .hint("a search takes as many trainings as it needs");
+      throw usage_error("expected a stage that trains what it keeps, found lab." + what.whole.entry().name + " \"" +
+                        what.whole.string("name") + "\"")
+          .hint("a search takes as many trainings as it needs; --stage NAME plans a stage that follows it");
+    }
+    const double flops_left = run().flops_left_for(what.whole, what.is_last);
+    if (flops_left <= 0) {
+      throw usage_error("the stages before " + what.whole.string("name") + " use all FLOPs of the budget")
+          .hint("more flops in lab.budget");
     }
     const std::string device = settled_device(settled(request()).device);
     Value facts = Value::Map{{"stage", what.whole.string("name")},
@@ -121,7 +127,8 @@ class PlanningExecution final : public MeasuredStage {
     }
     const double begun = request().begun > 0 ? request().begun : steady_seconds();
     facts.set("start", steady_seconds() - begun);
-    const ProfileOptions options{.seconds = longest, .precision = 0.01, .say = [](const std::string&) {}};
+    const ProfileOptions options{
+        .seconds = longest, .precision = 0.01, .say = [](const std::string&) {}, .ran = [this] { mute(); }};
     const EnergyMeter energy;
     const double measured_from = steady_seconds();
     const Profile profile = profile_stage(what.stage, settings, options);
@@ -134,7 +141,7 @@ class PlanningExecution final : public MeasuredStage {
     const BudgetTerms budget = run().budget_terms();
     facts.set("within", budget.seconds);
     facts.set("reserve", budget.reserve);
-    facts.set("most_flops", facts["share"].number() * budget.flops);
+    facts.set("most_flops", std::isfinite(flops_left) ? flops_left : 0.0);
     if (const std::optional<MedianInterval> whole = plan_of(facts_from(facts)).whole; whole && budget.paid) {
       const double seconds = facts["start"].number() + whole->median;
       facts.set("cost", Value::Map{{"amount", budget.paid->cost_of_seconds(seconds)},

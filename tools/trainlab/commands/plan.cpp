@@ -29,6 +29,12 @@ Flag shape_flag(const char* name, const char* help) {
   return {.name = name, .type = whole_type("N", 1, most), .help = help};
 }
 
+Flag stage_of_recipe() {
+  Flag flag = stage_flag();
+  flag.help = "with a recipe: " + flag.help;
+  return flag;
+}
+
 std::optional<double> given_number(const Arguments& given, const std::string& flag) {
   return given.has(flag) ? std::optional(given.flags[flag].number()) : std::nullopt;
 }
@@ -114,6 +120,8 @@ void check_plan(const Arguments& given) {
   if (const PlanTopic* topic = topic_of(given.words)) return check_topic(*topic, given);
   if (given.has("difference")) throw usage_error("--difference goes with trainlab plan seeds");
   if (given.has("size")) throw usage_error("--size goes with trainlab plan sweep");
+  if (given.has("stage") && !plans_recipe(given.words))
+    throw usage_error("--stage goes with a recipe: trainlab plan RECIPE.lua");
   if (plans_recipe(given.words)) return check_recipe_plan(given);
   if (given.has("html")) report::check_page(given.flags["html"].string());
   for (const Flag& flag : common_flags()) {
@@ -148,7 +156,8 @@ Command plan_command() {
           "--parameters and --tokens: the loss that they will reach, and whether compute or data are badly spent.\n"
           "`plan fit` fits L(N, D) = E + A/N^alpha + B/D^beta to runs of one's own: a CSV file with the columns\n"
           "parameters, tokens and loss, or the folders of fits; its --json is a file for --law. With a recipe: steps\n"
-          "of its first stage are measured, and the plan says how long the stage takes and what fits into --within.\n"
+          "of its first stage, or of that of --stage, are measured, and the plan says how long the stage takes and\n"
+          "what fits into --within.\n"
           "`plan seeds` trains a recipe with a few seeds, or reads runs that have ended, and says how far the metric\n"
           "differs from seed to seed, and how many seeds a difference takes. `plan data` trains a recipe on an "
           "eighth,\n"
@@ -206,6 +215,7 @@ Command plan_command() {
             .type = file_type("FILE"),
             .help = "also writes a page with charts that needs nothing but a browser; of a plan without a recipe, and\n"
                     "with data and model"},
+           stage_of_recipe(),
            common_flag("params"),
            common_flag("set")},
       .works = Command::Works::with_engine,

@@ -14,7 +14,7 @@
 
 namespace trainlab {
 
-// The cost of a stage together with the start of the run, at the price of the day `as_of`.
+// The cost of a stage together with all of the run that comes before it, at the price of the day `as_of`.
 struct PlannedCost {
   double amount = 0;
   std::string currency, as_of;

@@ -97,4 +97,7 @@ const std::vector<Flag>& common_flags();
 // The common flag of this name, which must exist; with another help where one is given.
 Flag common_flag(const std::string& name, const std::string& help = "");
 
+// --stage of the commands that measure a stage of a recipe.
+Flag stage_flag();
+
 }  // namespace trainlab

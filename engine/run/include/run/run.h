@@ -104,6 +104,8 @@ class Run {
   void budget(const Value& options, std::optional<PaidTime> paid);
   // The budget that lab.budget and --within give; BudgetTerms::is_none() where neither does.
   BudgetTerms budget_terms() const;
+  // The FLOPs of this budget that are left for a stage, with its share of them; infinite where they are not bounded.
+  double flops_left_for(const Options& stage, bool is_last) const;
   // Whether a stage has begun: no parameter may be declared any more.
   bool begun() const { return folder_.has_value(); }
 
@@ -169,11 +171,9 @@ class Run {
   void begin_in_budget(const Options& stage, const StageRecord& record);
   // Error{recipe} for a stage whose FLOPs are not counted, in a run with a budget of FLOPs.
   void check_counted(const Options& stage) const;
-  // The FLOPs of the budget, 0 where it does not bound them; those of the stages that have ended; and those that are
-  // left for this one.
+  // The FLOPs of the budget, 0 where it does not bound them; and those of the stages that have ended.
   double flops_limit() const;
   double flops_used() const;
-  double flops_left_for(const Options& stage, const StageRecord& record) const;
 
   // run_help.cpp
   void join();
