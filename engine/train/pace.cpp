@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/clock.h"
+#include "train/evaluation_seconds.h"
 
 namespace trainlab {
 namespace {
@@ -36,18 +37,14 @@ double Pace::step_seconds() const {
   return done > 0 ? (steady_seconds() - begun_) / static_cast<double>(done) : 0;
 }
 
-double Pace::evaluation_seconds(const Part& part, std::int64_t samples) const {
-  const auto size = static_cast<double>(part.size());
-  if (validation_seconds_ > 0) return validation_seconds_ * size / static_cast<double>(plan_.data.val->size());
-  // Without its backward pass a step costs about a third; half is assumed.
-  return 0.5 * step_seconds() * size / static_cast<double>(samples);
-}
-
 double Pace::needed(std::int64_t samples) const {
-  double seconds = commit_seconds_ + step_seconds();
-  if (plan_.data.val) seconds += evaluation_seconds(*plan_.data.val, samples);
-  if (plan_.data.test) seconds += evaluation_seconds(*plan_.data.test, samples);
-  for (const Part* part : at_end_) seconds += evaluation_seconds(*part, samples);
+  const EvaluationSpeed speed{
+      .validation = validation_seconds_, .step = step_seconds(), .samples = static_cast<double>(samples)};
+  double seconds = commit_seconds_ + speed.step;
+  const auto evaluate = [&](const Part& part) { seconds += evaluation_seconds(plan_.data, part, speed); };
+  if (plan_.data.val) evaluate(*plan_.data.val);
+  if (plan_.data.test) evaluate(*plan_.data.test);
+  for (const Part* part : at_end_) evaluate(*part);
   return seconds;
 }
 

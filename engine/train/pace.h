@@ -32,9 +32,6 @@ class Pace {
   double reserve(std::int64_t samples) const;
 
  private:
-  // Seconds that an evaluation of the part will take, as far as is known.
-  double evaluation_seconds(const Part& part, std::int64_t samples) const;
-
   const FitPlan& plan_;
   std::vector<const Part*> at_end_;
   std::int64_t first_step_ = 0, step_ = 0;

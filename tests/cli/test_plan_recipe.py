@@ -80,6 +80,15 @@ class Recipe(PlanTest):
         self.assertIn("  length     1 min 00 s (1 min 00 s ... 1 min 00 s), by its option `time`\n", result.out)
         self.assertIn("  ends first the length of the stage\n", result.out)
 
+    def test_a_test_part_without_a_validation_part(self):
+        """The test has as many samples as 9,999 steps, and takes half of their time."""
+        self.recipe(data="lab.data.blobs { samples = 161600 }:split { train = 0.01, test = 0.99 }", epochs=1000000)
+        plan = self.plan("r.lua", "--threads", "1")
+        self.assertEqual(plan["steps_per_epoch"], 101)
+        at_end = plan["training_seconds"]["median"] / plan["step_seconds"]["median"] - 101 * 1000000
+        self.assertGreater(at_end, 2500)
+        self.assertLess(at_end, 10000)
+
     def test_a_budget_of_flops(self):
         self.write("r.lua", 'lab.budget { flops = 1e6 }\n' + fit(epochs=1000))
         plan = self.plan("r.lua", "--threads", "1")

@@ -73,6 +73,12 @@ std::string energy_text(const MeasuredStageFacts& facts, const RecipePlan& plan)
                      at_most(plan.seconds_are_most), *plan.joules / joules_per_watt_hour, facts.watts);
 }
 
+std::string mfu_text(const MeasuredStageFacts& facts, const RecipePlan& plan) {
+  if (plan.mfu) return fmt::format("MFU {:.3f}", *plan.mfu);
+  return facts.is_on_gpu ? "MFU unknown: the peak of a GPU is not measured"
+                         : "MFU unknown: trainlab profile measures the machine's peak";
+}
+
 std::string largest_text(const MeasuredStageFacts& facts, const RecipePlan& plan) {
   if (!plan.largest_parameters) return "";
   return row_of("largest",
@@ -113,9 +119,7 @@ std::string recipe_text(const MeasuredStageFacts& facts, const RecipePlan& plan)
     text += row_of("epoch", fmt::format("{} steps, {}", facts.steps_per_epoch, seconds_text(*plan.epoch)));
   text += row_of("length", length_text(facts, plan));
   if (plan.rate) {
-    text += row_of("rate", fmt::format("{:.3g} FLOP/s, ", *plan.rate) +
-                               (plan.mfu ? fmt::format("MFU {:.3f}", *plan.mfu)
-                                         : "MFU unknown: trainlab profile measures the machine's peak"));
+    text += row_of("rate", fmt::format("{:.3g} FLOP/s, ", *plan.rate) + mfu_text(facts, plan));
   }
   if (plan.whole) text += row_of("energy", energy_text(facts, plan));
   if (facts.cost) {

@@ -16,6 +16,7 @@
 #include "profile/profile.h"
 #include "run/run.h"
 #include "tensor/device.h"
+#include "train/evaluation_seconds.h"
 #include "train/fit_plan.h"
 #include "train/memory_prediction.h"
 
@@ -38,7 +39,8 @@ double step_passes(const FitPlan& plan) {
   return samples / static_cast<double>(train.size());
 }
 
-// The FLOP/s of this machine in the numbers of the fit, where an earlier profile has measured them; else 0.
+// The FLOP/s of this processor in the numbers of the fit, where an earlier profile has measured them; else 0. Those of
+// a GPU are not measured.
 double known_peak(const FitPlan& plan, int threads) {
   if (plan.device.type() != at::kCPU) return 0;
   Calibration kept;
@@ -71,6 +73,19 @@ double trainings_at_once(const WhatToMeasure& what, int threads, const std::stri
   std::set<std::string> devices;
   for (int worker = 0; worker < what.workers; ++worker) devices.insert(worker_device(device, worker).str());
   return static_cast<double>(devices.size());
+}
+
+// The seconds of a training outside of its steps: the last validation, the test and the last checkpoint. `is_measured`:
+// whether the validation and test parts are evaluated at all.
+double seconds_at_end(const Profile& profile, bool is_measured) {
+  double seconds = profile.checkpoint.seconds;
+  if (!is_measured) return seconds;
+  const EvaluationSpeed speed{
+      .validation = profile.validation.seconds, .step = profile.steps.mean, .samples = profile.samples};
+  const DataParts& data = profile.data.value();
+  if (data.val) seconds += evaluation_seconds(data, *data.val, speed);
+  if (data.test) seconds += evaluation_seconds(data, *data.test, speed);
+  return seconds;
 }
 
 class PlanningExecution final : public MeasuredStage {
@@ -112,8 +127,10 @@ class PlanningExecution final : public MeasuredStage {
                              {"peak", 0.0},
                              {"training_time", what.stage.entry().name == "fit" ? own_time(what.stage) : 0.0},
                              {"stage_time", kind.trainings ? own_time(what.whole) : 0.0}};
+    bool is_measured = false;
     if (what.stage.entry().name == "fit") {
       const FitPlan plan = plan_fit(what.stage, settings);
+      is_measured = plan.measures();
       facts.set("steps", plan.length.total_steps);
       facts.set("steps_per_epoch", plan.length.steps_per_epoch);
       facts.set("parameters", static_cast<double>(plan.parameter_count()));
@@ -136,7 +153,7 @@ class PlanningExecution final : public MeasuredStage {
     check_timed(profile);
     facts.set("step", profile.steps.step.to_value());
     facts.set("wall", profile.wall());
-    facts.set("once", 2 * profile.validation.seconds + profile.checkpoint.seconds);
+    facts.set("once", seconds_at_end(profile, is_measured));
     facts.set("flops", profile.flops.value_or(0));
     const BudgetTerms budget = run().budget_terms();
     facts.set("within", budget.seconds);
