@@ -51,6 +51,9 @@ class Plan(PlanTest):
             self.assertAlmostEqual(point["y"], loss(point["x"], 1.2e22 / 6 / point["x"]), places=4)
         best = min(curve, key=lambda point: point["y"])
         self.assertAlmostEqual(best["x"] / plan["approaches"][2]["parameters"], 1, places=6)
+        self.run_program("plan", "--flops", "1e24", "--html", "beyond.html")
+        self.assertIn("Beyond the runs behind the law, which had 1.40e+18 to 1.30e+22 FLOPs: an extrapolation.",
+                      shown_by_scripts(self, self.folder / "beyond.html")["texts"])
         text = self.run_program("plan", *given).out
         self.assertEqual(self.run_program("plan", *given, "--html", "p.html").out, text)
         self.assertEqual(self.plan(*given, "--html", "p.html"), plan)
@@ -173,7 +176,8 @@ class Plan(PlanTest):
         self.assertAlmostEqual(value["least_flops"] / (6 * 5e7 * 3 * 5e7), 1)
         self.assertAlmostEqual(value["most_flops"] / (6 * 4e9 * 100 * 4e9), 1)
         beyond = self.run_program("plan", "--flops", "1e24", "--law", "law.json").out
-        self.assertIn("  beyond the runs behind the law, which had 4.5e+16 to 9.6e+21 FLOPs: an extrapolation\n", beyond)
+        self.assertIn("  beyond the runs behind the law, which had 4.5e+16 to 9.6e+21 FLOPs: an extrapolation\n",
+                      beyond)
         self.assertEqual([one["name"] for one in plan["approaches"]], ["fit"])
         self.assertLessEqual(plan["loss_low"], plan["loss"])
         self.assertLessEqual(plan["loss"], plan["loss_high"])
@@ -599,6 +603,13 @@ class Sweep(PlanTest):
         value = result.json()
         self.assertEqual((value["kind"], value["runs"]), ("plan_fit", 9))
         self.assert_said(result, "run 1 of 9: width=4 with ", "run 9 of 9: width=16 with ")
+        # The whole ladder is told before it begins, with the tokens that the FLOPs are enough for.
+        proposed, _, trained = result.err.partition("run 1 of 9")
+        self.assertIn("trainlab: 9 runs are planned:\n  width             FLOPs   parameters       tokens\n", proposed)
+        for width, share in ((4, 1), (8, 1), (16, 1), (4, 2), (8, 2), (16, 2), (4, 4), (8, 4), (16, 4)):
+            parameters = 64 * width + width + 10 * width + 10
+            self.assertRegex(proposed, rf"\n  {width} +\S+ +{parameters} +{flops * share / 21 / 6 / parameters:.0f}\n")
+        self.assertNotIn("are planned", trained)
         folder = self.folder / "runs/plan/r/001"
         self.assertEqual(value["out"], str(folder))
         runs = [self.summary(folder / f"run-{number:02d}") for number in range(1, 10)]

@@ -138,7 +138,7 @@ TEST_CASE("the drift of a law is how far the shorter runs miss the longest") {
 
 TEST_CASE("the fewer runs show how far one is from the law, the wider is the interval") {
   const Allocation run{.parameters = 1e9, .tokens = 2e10};
-  KnownLaw law{.name = "fit", .law = refit(), .samples = {refit()}, .deviation = 0.01};
+  KnownLaw law{.name = "fit", .source = "", .law = refit(), .samples = {refit()}, .deviation = 0.01};
   const auto half_width = [&](double freedom) {
     law.freedom = freedom;
     const LossInterval interval = interval_of(law, run).value();

@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <optional>
 #include <set>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -41,6 +40,7 @@ std::string run_name(std::size_t number) { return fmt::format("run-{:02}", numbe
 struct Rung {
   GivenParameter size;
   double flops = 0;
+  double parameters = 0;  // of the model
   fs::path folder = {};
   std::optional<RunPoint> point = {};       // of a training that reached its length
   std::string without = "was not trained";  // why there is no point
@@ -65,8 +65,8 @@ std::vector<GivenParameter> sizes_of(const std::string& text) {
   return sizes;
 }
 
-// From the cheapest trainings to the dearest.
-std::vector<Rung> ladder_of(const Arguments& given, const fs::path& folder) {
+// From the cheapest trainings to the dearest. The folders and the parameters are not known yet.
+std::vector<Rung> ladder_of(const Arguments& given) {
   const std::vector<GivenParameter> sizes = sizes_of(given.flags["size"].string());
   double units = 0;
   for (const double level : levels) units += level;
@@ -74,7 +74,7 @@ std::vector<Rung> ladder_of(const Arguments& given, const fs::path& folder) {
   std::vector<Rung> ladder;
   for (const double level : levels) {
     for (const GivenParameter& size : sizes) {
-      ladder.push_back({.size = size, .flops = level * unit, .folder = folder / run_name(ladder.size() + 1)});
+      ladder.push_back({.size = size, .flops = level * unit});
     }
   }
   return ladder;
@@ -97,27 +97,49 @@ Error too_few_flops(std::size_t trainings, const Rung& shortest, const Error& of
                                  shortest.size.name, shortest.size.text, shortest.flops, of_recipe.message()));
 }
 
-std::string ladder_text(const std::vector<Rung>& ladder, const std::string& name) {
-  std::string text = fmt::format("  {:<12} {:>10} {:>12} {:>12}  val.loss\n", name, "FLOPs", "parameters", "tokens");
+std::string row_text(const std::string& size, const std::string& flops, const std::string& parameters,
+                     const std::string& tokens) {
+  return fmt::format("  {:<12} {:>10} {:>12} {:>12}", size, flops, parameters, tokens);
+}
+
+std::string row_text(const Rung& rung, double tokens) {
+  return row_text(rung.size.text, fmt::format("{:.3g}", rung.flops), fmt::format("{:.0f}", rung.parameters),
+                  fmt::format("{:.0f}", tokens));
+}
+
+std::string heading_text(const std::vector<Rung>& ladder) {
+  return row_text(ladder.front().size.name, "FLOPs", "parameters", "tokens");
+}
+
+// The trainings that are to come.
+std::string proposed_text(const std::vector<Rung>& ladder) {
+  std::string text = fmt::format("{} runs are planned:\n", ladder.size()) + heading_text(ladder);
+  for (const Rung& rung : ladder)
+    text += "\n" + row_text(rung, rung.flops / (flops_per_parameter_and_token * rung.parameters));
+  return text;
+}
+
+std::string ladder_text(const std::vector<Rung>& ladder) {
+  std::string text = heading_text(ladder) + "  val.loss\n";
   for (const Rung& rung : ladder) {
-    text += fmt::format("  {:<12} {:>10.3g} ", rung.size.text, rung.flops);
-    text += rung.point ? fmt::format("{:>12.0f} {:>12.0f}  {:.4g}\n", rung.point->parameters, rung.point->tokens,
-                                     rung.point->loss)
-                       : rung.without + "; the law leaves the run out\n";
+    text += rung.point ? row_text(rung, rung.point->tokens) + fmt::format("  {:.4g}\n", rung.point->loss)
+                       : fmt::format("  {:<12} {:>10.3g} {}; the law leaves the run out\n", rung.size.text, rung.flops,
+                                     rung.without);
   }
   return text + "\n";
 }
 
 // Error{usage} unless the sizes make models of enough different numbers of parameters for a law.
-void check_models(const std::vector<Rung>& sizes, const std::vector<std::int64_t>& parameters) {
-  const std::set<std::int64_t> different(parameters.begin(), parameters.end());
+void check_models(const std::vector<Rung>& ladder) {
+  std::set<double> different;
+  for (const Rung& rung : ladder) different.insert(rung.parameters);
   if (different.size() >= fewest_sizes) return;
   std::vector<std::string> shown;
-  for (const std::int64_t one : different) shown.push_back(std::to_string(one));
+  for (const double one : different) shown.push_back(fmt::format("{:.0f}", one));
   throw usage_error(
       fmt::format("--size: expected values of {} that make models of at least 3 sizes, found models of {} "
                   "parameters",
-                  sizes.front().size.name, joined(shown)));
+                  ladder.front().size.name, joined(shown)));
 }
 
 // Trains the rung, and keeps its point, or why there is none. Returns the outcome of a training without a result.
@@ -153,25 +175,29 @@ int plan_sweep(const Arguments& given) {
   const bool json = given.has("json");
   const fs::path recipe = recipe_at(given.words.front());
   // An error of the recipe, with any of the sizes, is said before a folder is made and trainings begin.
-  const std::vector<Rung> planned = ladder_of(given, {});
-  std::vector<std::int64_t> parameters;
-  for (const Rung& shortest : std::span(planned).first(planned.size() / levels.size())) {
-    const EngineAnswer answer = ask_about(request_of(given, shortest), "val.loss");
-    if (!answer.facts.is_nil()) {
-      parameters.push_back(answer.facts["parameters"].integer());
+  std::vector<Rung> ladder = ladder_of(given);
+  const std::size_t sizes = ladder.size() / levels.size();
+  for (std::size_t i = 0; i < ladder.size(); ++i) {
+    if (i >= sizes) {
+      ladder[i].parameters = ladder[i - sizes].parameters;
       continue;
     }
-    if (answer.outcome.error && answer.outcome.error->path() == "flops")
-      throw too_few_flops(planned.size(), shortest, *answer.outcome.error);
-    return tell(answer.outcome, json, "plan_fit");
+    const EngineAnswer answer = ask_about(request_of(given, ladder[i]), "val.loss");
+    if (answer.facts.is_nil()) {
+      if (answer.outcome.error && answer.outcome.error->path() == "flops")
+        throw too_few_flops(ladder.size(), ladder[i], *answer.outcome.error);
+      return tell(answer.outcome, json, "plan_fit");
+    }
+    ladder[i].parameters = static_cast<double>(answer.facts["parameters"].integer());
   }
-  check_models(planned, parameters);
+  check_models(ladder);
   const Value asked = Value::Map{{"topic", "sweep"},
                                  {"size", given.flags["size"]},
                                  {"flops", given.flags["flops"]},
-                                 {"training", asked_by(request_of(given, planned.front()))}};
+                                 {"training", asked_by(request_of(given, ladder.front()))}};
   const fs::path folder = folder_for(fs::current_path() / "runs" / "plan" / recipe.stem(), asked);
-  std::vector<Rung> ladder = ladder_of(given, folder);
+  for (std::size_t i = 0; i < ladder.size(); ++i) ladder[i].folder = folder / run_name(i + 1);
+  say(given, proposed_text(ladder));
   std::vector<RunPoint> points;
   LawFit fit;
   try {
@@ -197,7 +223,7 @@ int plan_sweep(const Arguments& given) {
     value.set("out", folder.string());
     print(to_json(value, 2) + "\n");
   } else {
-    print(ladder_text(ladder, ladder.front().size.name) + fit_text(fit) +
+    print(ladder_text(ladder) + fit_text(fit) +
           "  without training again: trainlab plan fit " + shown_path(folder) + "/run-* --json\n");
   }
   return 0;
