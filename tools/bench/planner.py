@@ -1,14 +1,16 @@
 """Compares the results of `trainlab plan` and `trainlab find batch` with known ones.
 
-    python3 tools/bench/planner.py [--seeds N]
+    python3 tools/bench/planner.py [--seeds N] [--ladders N]
 
-Prints three tables: the published answers of the approaches 1 and 2 of Hoffmann et al. 2022 beside ours; the constants
-of a law that `plan fit` recovers from runs that were made by this law, with noise and without; and the noise scale
-that `find batch` measures beside its closed form, for linear models whose gradients are known.
+Prints four tables: the published answers of the approaches 1 and 2 of Hoffmann et al. 2022 beside ours; the constants
+of a law that `plan fit` recovers from runs that were made by this law, with noise and without; how often the interval
+of a law that few such runs determine holds the loss of another run; and the noise scale that `find batch` measures
+beside its closed form, for linear models whose gradients are known.
 """
 
 import argparse
 import json
+import math
 import os
 import random
 import statistics
@@ -87,6 +89,40 @@ def print_constants(folder):
     print()
 
 
+def ladder(draw, sizes, budgets, noise):
+    """Rows of a CSV file: models of several sizes with budgets of which each is twice the one before."""
+    rows = ["parameters,tokens,loss"]
+    for c in (1e19 * 2 ** i for i in range(budgets)):
+        for n in (2e8 * 2 ** i for i in range(sizes)):
+            d = c / 6 / n
+            rows.append(f"{n},{d},{loss(n, d) * math.exp(noise * draw.gauss(0, 1))!r}")
+    return "\n".join(rows) + "\n"
+
+
+def print_coverage(folder, ladders):
+    print("| runs of a ladder | intervals that hold a run within the ladder | 8 times as long as its longest run |")
+    print("| --- | --- | --- |")
+    noise = 0.004
+    table, law = (os.path.join(folder, name) for name in ("ladder.csv", "law.json"))
+    for sizes, budgets in ((3, 2), (3, 3), (5, 3)):
+        flops = 1e19 * 2 ** (budgets - 1)
+        runs = [(4e8, math.sqrt(1e19 * flops)), (8e8, 8 * flops)]
+        held = [0] * len(runs)
+        for number in range(ladders):
+            draw = random.Random(f"{sizes} {budgets} {number}")
+            with open(table, "w", encoding="ascii") as file:
+                file.write(ladder(draw, sizes, budgets, noise))
+            with open(law, "w", encoding="ascii") as file:
+                file.write(run([TRAINLAB, "plan", "fit", table, "--json"]))
+            for i, (n, c) in enumerate(runs):
+                d = c / 6 / n
+                predicted = plan("--parameters", repr(n), "--tokens", repr(d), "--law", law)
+                found = loss(n, d) * math.exp(noise * draw.gauss(0, 1))
+                held[i] += predicted["loss_low"] <= found <= predicted["loss_high"]
+        print(f"| {sizes * budgets} | " + " | ".join(f"{one} of {ladders}" for one in held) + " |")
+    print()
+
+
 def print_noise_scales(folder, seeds):
     print("| numbers | noise | batch | closed form | median of the seeds | all | its intervals hold it |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
@@ -108,10 +144,12 @@ def print_noise_scales(folder, seeds):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=5, help="measurements of each noise scale")
+    parser.add_argument("--ladders", type=int, default=100, help="ladders of each length")
     options = parser.parse_args()
     print_tables()
     with tempfile.TemporaryDirectory() as folder:
         print_constants(folder)
+        print_coverage(folder, options.ladders)
         print_noise_scales(folder, options.seeds)
 
 
