@@ -153,8 +153,8 @@ void set_largest(RecipePlan& plan, const MeasuredStageFacts& facts) {
     if (plan.usable) bound(*plan.usable / plan.whole->median, "time");
     if (facts.most_flops > 0) bound(facts.most_flops / *plan.flops, "FLOPs");
   }
-  const bool is_least = (plan.largest_by == "time" && plan.seconds_are_most) ||
-                        (plan.largest_by == "FLOPs" && plan.flops_are_most);
+  const bool is_least =
+      (plan.largest_by == "time" && plan.seconds_are_most) || (plan.largest_by == "FLOPs" && plan.flops_are_most);
   if (is_least) plan.largest_by = {};
   if (!plan.largest_by.empty()) plan.largest_parameters = facts.parameters * factor;
 }

@@ -154,9 +154,16 @@ return lab.sweep {{ name = "s", space = {{ lr = lab.space.log(1e-3, 1e-1) }}, me
         self.assertEqual((plan["ends_first"], plan["largest_parameters"]), ("unknown", None))
         self.assertLessEqual({"seconds", "flops"}, set(plan["at_most"]))
         result = self.run_program("plan", "r.lua", "--threads", "1", "--within", "1 min")
-        for text in ("; 27 fits take at most ", "  ends first unknown: not all trainings may go to their end"):
+        for text in ("; 27 fits take at most ", "  ends first unknown: trainings may end early, and then the"):
             self.assertIn(text, result.out)
         self.assertEqual(self.plan("r.lua", "--threads", "1", "--within", "10000 h")["ends_first"], "length")
+
+    def test_a_stop_rule_may_end_the_fit_early(self):
+        self.recipe(epochs=1000000, more='  stop = lab.stop.patience { metric = "val.loss", patience = 5 },\n')
+        plan = self.plan("r.lua", "--threads", "1", "--within", "10 s")
+        self.assertGreater(plan["seconds"], 10)
+        self.assertEqual((plan["ends_first"], plan["at_most"][0]), ("unknown", "seconds"))
+        self.assertRegex(self.run_program("plan", "r.lua", "--threads", "1").out, r"\n  length     at most ")
 
     def test_a_fit_of_negative_flops(self):
         self.write("r.lua", fit().replace("epochs = 3", "flops = -1"))

@@ -40,7 +40,8 @@ const char* at_most(bool is_most) { return is_most ? "at most " : ""; }
 
 std::string length_text(const MeasuredStageFacts& facts, const RecipePlan& plan) {
   const char* const one = facts.kind == "ensemble" ? "members" : facts.kind == "sweep" ? "fits" : nullptr;
-  std::string text = plan.training ? seconds_text(*plan.training) : "unknown: the recipe has none";
+  std::string text = plan.training ? at_most(!one && plan.seconds_are_most) + seconds_text(*plan.training)
+                                   : "unknown: the recipe has none";
   const bool is_cut = plan.training && facts.training_time == plan.training->median;
   if (is_cut) text += ", by its option `time`";
   if (!one) return text;
@@ -61,7 +62,7 @@ std::string length_text(const MeasuredStageFacts& facts, const RecipePlan& plan)
 std::string unknown_end(const MeasuredStageFacts& facts) {
   if (facts.is_task) return "unknown: the function of a task decides how long it goes on";
   if (facts.trainings == 0) return "unknown: nobody knows how many trainings the stage comes to";
-  return facts.may_be_fewer ? "unknown: not all trainings may go to their end, and then the stage is shorter"
+  return facts.may_be_fewer ? "unknown: trainings may end early, and then the stage is shorter"
                             : "unknown: trainings that go together take less time, and nobody knows how much less";
 }
 
@@ -123,9 +124,9 @@ std::string recipe_text(const MeasuredStageFacts& facts, const RecipePlan& plan)
   }
   if (plan.whole) text += row_of("energy", energy_text(facts, plan));
   if (facts.cost) {
-    text += row_of("cost", fmt::format("{}{:.2f} {} with what runs before, at the price of {}",
-                                       at_most(plan.seconds_are_most), facts.cost->amount, facts.cost->currency,
-                                       facts.cost->as_of));
+    text += row_of("cost",
+                   fmt::format("{}{:.2f} {} with what runs before, at the price of {}", at_most(plan.seconds_are_most),
+                               facts.cost->amount, facts.cost->currency, facts.cost->as_of));
   }
   text += bounds_text(facts, plan) + largest_text(facts, plan);
   if (plan.is_data_inefficient()) text += repeats_text(plan.passes);

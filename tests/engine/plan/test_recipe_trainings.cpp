@@ -55,7 +55,8 @@ TEST_CASE("more trainings than can be counted") {
   facts.trainings = std::numeric_limits<std::int64_t>::max();
   CHECK(*plan_of(facts).flops == Approx(2e12 * 9.223372036854775807e18));
   facts.step = {.median = 1e-12, .low = 1e-12, .high = 1e-12};
-  facts.between = facts.once = 0;
+  facts.wall = 1e-12;
+  facts.once = 0;
   facts.within = 1e12;
   CHECK(*plan_of(facts).trainings > 0);
 }

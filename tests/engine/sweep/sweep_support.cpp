@@ -70,14 +70,13 @@ class Build final : public Callable {
 Options sweep(const std::string& more, const Events& events, const std::string& space) {
   auto spec = std::make_shared<Spec>();
   const bool has_sampler = more.find(R"("sampler")") != std::string::npos;
-  spec->value = sweep_registry().check(parse_json(R"({"@": "sweep", "name": "s", "metric": "val.loss",
+  spec->value =
+      sweep_registry().check(parse_json(R"({"@": "sweep", "name": "s", "metric": "val.loss",
     "space": {"lr": {"@": "space.log", "low": 1e-6, "high": 1})" +
-                                                      space +
-                                                      R"(}, "build": {"@": "function", "index": 0})" +
-                                                      (has_sampler ? "" : R"(, "sampler": {"@": "sampler.random"})") +
-                                                      more + "}",
-                                                  "test"),
-                                       "sweep");
+                                            space + R"(}, "build": {"@": "function", "index": 0})" +
+                                            (has_sampler ? "" : R"(, "sampler": {"@": "sampler.random"})") + more + "}",
+                                        "test"),
+                             "sweep");
   spec->functions = {std::make_shared<Build>(events)};
   return Options(sweep_registry(), spec, "sweep");
 }

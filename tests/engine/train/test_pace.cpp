@@ -33,8 +33,7 @@ TEST_CASE("an evaluation takes its part of a validation, or of the steps where t
   CHECK(evaluation_seconds(three, *three.test, speed) == Approx(0.5 * 0.5 * test / 64));
   const DataParts two = parts(R"("train": 0.5, "test": 0.5)");
   REQUIRE_FALSE(two.val);
-  CHECK(evaluation_seconds(two, *two.test, speed) ==
-        Approx(0.25 * static_cast<double>(two.test->size()) / 64));
+  CHECK(evaluation_seconds(two, *two.test, speed) == Approx(0.25 * static_cast<double>(two.test->size()) / 64));
 }
 
 }  // namespace trainlab::pace_test

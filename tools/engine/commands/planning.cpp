@@ -63,6 +63,9 @@ void set_memory(Value& facts, const FitPlan& plan) {
   facts.set("room", static_cast<double>(room_of(plan) - fixed));
 }
 
+// Whether a stop rule may end the training before its length.
+bool ends_by_rule(const Options& training) { return training.entry().name == "fit" && training.given("stop"); }
+
 // How many of the stage's trainings proceed side by side as fast as one does alone: those whose threads have cores of
 // their own, or one on each GPU that the workers take. `device`: as worker_device() takes it.
 double trainings_at_once(const WhatToMeasure& what, int threads, const std::string& device) {
@@ -110,7 +113,7 @@ class PlanningExecution final : public MeasuredStage {
                              {"kind", what.whole.entry().name},
                              {"is_task", what.stage.entry().name == "task"},
                              {"trainings", what.count},
-                             {"may_be_fewer", what.may_be_fewer},
+                             {"may_be_fewer", what.may_be_fewer || ends_by_rule(what.stage)},
                              {"together", what.together},
                              {"workers", what.workers},
                              {"at_once", trainings_at_once(what, settings.threads, device)},

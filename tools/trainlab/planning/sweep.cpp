@@ -223,8 +223,8 @@ int plan_sweep(const Arguments& given) {
     value.set("out", folder.string());
     print(to_json(value, 2) + "\n");
   } else {
-    print(ladder_text(ladder) + fit_text(fit) +
-          "  without training again: trainlab plan fit " + shown_path(folder) + "/run-* --json\n");
+    print(ladder_text(ladder) + fit_text(fit) + "  without training again: trainlab plan fit " + shown_path(folder) +
+          "/run-* --json\n");
   }
   return 0;
 }

@@ -24,8 +24,8 @@ struct PlannedCost {
 struct MeasuredStageFacts {
   std::string stage, kind;  // "search", "sweep"
   MedianInterval step;      // a step without the work between steps, in seconds
-  double wall = 0;  // mean seconds of a step with its share of validations, checkpoints and functions of the recipe
-  double once = 0;  // seconds of a training outside of its steps: its last validation, test and checkpoint
+  double wall = 0;   // mean seconds of a step with its share of validations, checkpoints and functions of the recipe
+  double once = 0;   // seconds of a training outside of its steps: its last validation, test and checkpoint
   double start = 0;  // seconds before the first step of the stage
   std::int64_t steps_per_epoch = 0;  // 0: the training has no epochs
   std::int64_t steps = 0;            // steps of a training by the recipe; 0: only a time ends it
@@ -36,15 +36,15 @@ struct MeasuredStageFacts {
   std::int64_t workers = 1;          // processes that train side by side
   double at_once = 1;                // trainings that proceed side by side as fast as the measured one does alone
   bool is_on_gpu = false;
-  double parameters = 0;             // parameters of the model; 0: unknown
-  double flops = 0;                  // FLOPs of a step, the mean over an epoch; 0: unknown
-  double full_step_flops = 0;        // FLOPs of any step of an epoch but the last, which may have fewer samples
-  double epoch_flops = 0;            // FLOPs of all steps of an epoch
-  double within = 0, reserve = 0;    // the budget of the run in seconds; 0: none
-  double share = 1;                  // share of the remaining budget for this stage; 1: no stages follow
-  double training_time = 0;          // the option `time` of a training, in seconds; 0: none
-  double stage_time = 0;             // the option `time` of the stage around the trainings, in seconds; 0: none
-  double most_flops = 0;             // the stage's share of the run's budget of FLOPs; 0: none
+  double parameters = 0;           // parameters of the model; 0: unknown
+  double flops = 0;                // FLOPs of a step, the mean over an epoch; 0: unknown
+  double full_step_flops = 0;      // FLOPs of any step of an epoch but the last, which may have fewer samples
+  double epoch_flops = 0;          // FLOPs of all steps of an epoch
+  double within = 0, reserve = 0;  // the budget of the run in seconds; 0: none
+  double share = 1;                // share of the remaining budget for this stage; 1: no stages follow
+  double training_time = 0;        // the option `time` of a training, in seconds; 0: none
+  double stage_time = 0;           // the option `time` of the stage around the trainings, in seconds; 0: none
+  double most_flops = 0;           // the stage's share of the run's budget of FLOPs; 0: none
   // Passes over the training data that a step makes; 0 where the data are new or changed in each pass.
   double step_passes = 0;
   // Bytes of a training that grow with its model: all but batches and what was there before; and the bytes that they
