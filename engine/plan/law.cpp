@@ -127,10 +127,11 @@ std::optional<LossInterval> interval_of(const KnownLaw& law, const Allocation& a
   for (const Law& sample : law.samples) logs.push_back(std::log(loss_of(sample, allocation, unique_tokens)));
   std::ranges::sort(logs);
   const double doublings = std::max(std::log2(allocation.flops() / law.most_flops), 0.0);
-  const double of_run =
-      std::hypot(student_quantile(1 - tail, law.freedom) * law.deviation, normal_quantile_90 * law.drift * doublings);
-  const double below = std::max(middle - linear_quantile(logs, tail), 0.0),
-               above = std::max(linear_quantile(logs, 1 - tail) - middle, 0.0);
+  // The resamples, too, differ less than laws of other runs would where few runs are left beyond the constants.
+  const double quantile = student_quantile(1 - tail, law.freedom), few = quantile / normal_quantile_90;
+  const double of_run = std::hypot(quantile * law.deviation, normal_quantile_90 * law.drift * doublings);
+  const double below = few * std::max(middle - linear_quantile(logs, tail), 0.0),
+               above = few * std::max(linear_quantile(logs, 1 - tail) - middle, 0.0);
   return LossInterval{.low = std::exp(middle - std::hypot(below, of_run)),
                       .high = std::exp(middle + std::hypot(above, of_run))};
 }

@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <eigen3/Eigen/Dense>
+#include <limits>
 
 #include "core/files.h"
 #include "core/random/stream.h"
@@ -147,7 +148,17 @@ TEST_CASE("the fewer runs show how far one is from the law, the wider is the int
   // The quantile 0.9 of Student's distribution.
   CHECK(half_width(1) == Approx(0.01 * 3.077684).epsilon(1e-5));
   CHECK(half_width(4) == Approx(0.01 * 1.533206).epsilon(1e-5));
-  CHECK(half_width(1e6) == Approx(0.01 * 1.281552).epsilon(1e-4));
+  CHECK(half_width(std::numeric_limits<double>::infinity()) == Approx(0.01 * 1.281552).epsilon(1e-5));
+  // The same for the law itself, which is uncertain as far as the laws of resampled runs differ.
+  const double one = std::log(loss_of(refit(), run));
+  Law less = refit(), more = refit();
+  less.e -= 0.01;
+  more.e += 0.01;
+  law.samples = {less, refit(), more};
+  law.deviation = 0;
+  const double known = half_width(std::numeric_limits<double>::infinity());
+  CHECK(known == Approx(0.8 * 0.01 / std::exp(one)).epsilon(0.01));
+  CHECK(half_width(1) == Approx(known * 3.077684 / 1.281552).epsilon(1e-5));
 }
 
 TEST_CASE("beyond its runs a law that drifts has a wider interval") {

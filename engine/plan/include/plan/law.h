@@ -31,9 +31,10 @@ struct KnownLaw {
   // The FLOPs of the shortest and of the longest run behind the law; 0 and infinity where they are unknown.
   double least_flops = 0, most_flops = std::numeric_limits<double>::infinity();
   std::vector<Law> samples = {};
-  // The standard deviation of the logarithm of a single run's loss from such a law, as the runs show it, and the
-  // degrees of freedom of this estimate: runs beyond the constants of the law.
-  double deviation = 0, freedom = 1;
+  // The standard deviation of the logarithm of a single run's loss from such a law, as the runs show it.
+  double deviation = 0;
+  // The degrees of freedom of what the runs show: runs beyond the constants of the law. Infinite where unknown.
+  double freedom = std::numeric_limits<double>::infinity();
   // How far such a law misses runs beyond `most_flops`, in the logarithm of the loss for each doubling of FLOPs.
   double drift = 0;
 
@@ -63,9 +64,9 @@ Allocation effective(const Law& law, const Allocation& allocation, double unique
 double loss_of(const Law& law, const Allocation& allocation, double unique_tokens = all_unique);
 
 // Where the loss of a training is expected in 80 of 100 cases. In logarithms, the half-width joins three errors like
-// the sides of a right angle: that of the law, as the laws of resampled runs differ, that of a single run, which is
-// wider the fewer runs show it (Student's quantile), and beyond the longest of the law's runs the drift. nullopt for a
-// law without samples.
+// the sides of a right angle: that of the law, as the laws of resampled runs differ, that of a single run, and beyond
+// the longest of the law's runs the drift. The first two are wider the fewer runs show them, by Student's quantile in
+// place of the normal one. nullopt for a law without samples.
 struct LossInterval {
   double low = 0, high = 0;
 };
