@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 
+#include "core/statistics.h"
+
 namespace trainlab {
 namespace {
 
@@ -84,27 +86,49 @@ void read_columns(std::vector<Row>& rows, const Value& value, const std::array<F
   }
 }
 
+// The steps between neighbouring rows.
 template <class Row>
-void thin_out(std::vector<Row>& rows) {
-  if (rows.size() < HealthFigures::most_rows) return;
-  // The older half keeps every second row; the first row stays.
+std::vector<double> gaps_of(const std::vector<Row>& rows) {
+  std::vector<double> gaps;
+  for (std::size_t i = 1; i < rows.size(); ++i) gaps.push_back(rows[i].step - rows[i - 1].step);
+  return gaps;
+}
+
+// Leaves out rows that are nearer than `gap` to the row before them; the first row stays.
+template <class Row>
+void keep_apart(std::vector<Row>& rows, double gap) {
   std::vector<Row> kept;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (i % 2 == 0 || i >= rows.size() / 2) kept.push_back(rows[i]);
+  for (const Row& row : rows) {
+    if (kept.empty() || row.step - kept.back().step >= gap) kept.push_back(row);
   }
   rows = std::move(kept);
 }
 
+template <class Row>
+void add_row(std::vector<Row>& rows, const Row& row) {
+  rows.push_back(row);
+  if (rows.size() <= HealthFigures::most_rows) return;
+  for (std::size_t i = 0; 2 * i < rows.size(); ++i) rows[i] = rows[2 * i];
+  rows.resize((rows.size() + 1) / 2);
+}
+// The latest row is at an even place, and stays.
+static_assert(HealthFigures::most_rows % 2 == 0);
+
 }  // namespace
 
 void HealthFigures::add(const MeasuredStep& row) {
-  thin_out(measured);
-  measured.push_back(row);
+  // The first steps are read more often than later ones, which no longer matters once there are many rows. A row may be
+  // missing where a run was interrupted, so the usual gap counts.
+  if (measured.size() > most_rows / 2) keep_apart(measured, upper_median(gaps_of(measured)));
+  add_row(measured, row);
 }
 
 void HealthFigures::add(const MeasuredEvaluation& row) {
-  thin_out(evaluations);
-  evaluations.push_back(row);
+  // All gaps but the last are equal, unless validations have become rarer, or an earlier version has kept more of the
+  // latest rows.
+  const std::vector<double> gaps = gaps_of(evaluations);
+  if (!gaps.empty()) keep_apart(evaluations, *std::ranges::max_element(gaps));
+  add_row(evaluations, row);
 }
 
 std::int64_t HealthFigures::steps_done() const {

@@ -1,4 +1,5 @@
 // The figures of health: the curve of the loss, rows that become sparser, and the way into a checkpoint and back.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <stdexcept>
@@ -31,14 +32,98 @@ TEST_CASE("the worst of a loss curve is a mean of five steps, and no single spik
   CHECK(curve.steps() == 100);
 }
 
-TEST_CASE("rows become sparser, and the first and the latest stay") {
+namespace {
+
+void add_evaluations(HealthFigures& figures, int from, int to) {
+  for (int i = from; i < to; ++i) figures.add(MeasuredEvaluation{.step = 20.0 * (i + 1)});
+}
+
+// Checks that all rows but the latest are equally many steps apart.
+void check_even(const std::vector<MeasuredEvaluation>& rows) {
+  REQUIRE(rows.size() > 2);
+  const double gap = rows[1].step - rows[0].step;
+  for (std::size_t i = 1; i + 1 < rows.size(); ++i) CHECK(rows[i].step - rows[i - 1].step == gap);
+  const double last = rows.back().step - rows[rows.size() - 2].step;
+  CHECK((last > 0 && last <= gap));
+}
+
+}  // namespace
+
+TEST_CASE("evaluations become sparser alike, and the first and the latest stay") {
   HealthFigures figures;
-  for (int i = 0; i < 5'000; ++i) figures.add(MeasuredEvaluation{.step = static_cast<double>(i)});
-  CHECK(figures.evaluations.size() <= HealthFigures::most_rows);
-  CHECK(figures.evaluations.front().step == 0);
-  CHECK(figures.evaluations.back().step == 4'999);
-  for (std::size_t i = 1; i < figures.evaluations.size(); ++i)
-    CHECK(figures.evaluations[i - 1].step < figures.evaluations[i].step);
+  for (int i = 0; i < 5'000; ++i) {
+    add_evaluations(figures, i, i + 1);
+    CHECK(figures.evaluations.front().step == 20);
+    CHECK(figures.evaluations.back().step == 20 * (i + 1));
+    if (i < 2) continue;
+    check_even(figures.evaluations);
+    CHECK(figures.evaluations.size() >= std::min<std::size_t>(static_cast<std::size_t>(i) + 1, 257));
+    CHECK(figures.evaluations.size() <= HealthFigures::most_rows);
+  }
+}
+
+TEST_CASE("evaluations that become rarer, or end between two others, stay evenly spaced") {
+  HealthFigures figures;
+  for (int step = 10; step <= 1'000; step += 10) figures.add(MeasuredEvaluation{.step = static_cast<double>(step)});
+  figures.add(MeasuredEvaluation{.step = 1'003});  // the end of a run that goes on
+  figures.add(MeasuredEvaluation{.step = 1'010});
+  CHECK(figures.evaluations.size() == 101);
+  check_even(figures.evaluations);
+  for (int step = 1'110; step <= 10'010; step += 100) figures.add(MeasuredEvaluation{.step = static_cast<double>(step)});
+  CHECK(figures.evaluations.size() == 101);
+  check_even(figures.evaluations);
+}
+
+TEST_CASE("measured steps become sparser alike once they are many") {
+  HealthFigures figures;
+  const auto add = [&](std::int64_t from, std::int64_t to) {
+    for (std::int64_t step = from; step < to; ++step) {
+      const bool is_power = (step & (step - 1)) == 0;
+      if (is_power || step % 500 == 0) figures.add(MeasuredStep{.step = static_cast<double>(step)});
+    }
+  };
+  add(0, 10'000);
+  CHECK(figures.measured.size() == 34);  // 0, fourteen powers of two, and nineteen others
+  add(10'000, 700'000);
+  add(701'000, 2'000'000);  // where a run was interrupted, a row is missing
+  CHECK(figures.measured.size() <= HealthFigures::most_rows);
+  CHECK(figures.measured.size() >= 250);
+  CHECK(figures.measured.front().step == 0);
+  CHECK(figures.measured.back().step == 1'999'500);
+  int first_half = 0;
+  for (const MeasuredStep& row : figures.measured) first_half += row.step < 1'000'000;
+  CHECK(first_half == Approx(0.5 * static_cast<double>(figures.measured.size())).epsilon(0.02));
+}
+
+TEST_CASE("evaluations that go on from a checkpoint are those of a run without an interruption") {
+  HealthFigures whole;
+  add_evaluations(whole, 0, 3'000);
+  for (const int cut : {100, 511, 512, 513, 514, 1'025, 2'999}) {
+    HealthFigures before, after;
+    add_evaluations(before, 0, cut);
+    restore(after, parse_json(to_json(to_value(before)), "test"));
+    add_evaluations(after, cut, 3'000);
+    CHECK(to_json(to_value(after)) == to_json(to_value(whole)));
+  }
+}
+
+TEST_CASE("evaluations of which an earlier version has kept more of the latest become evenly spaced") {
+  HealthFigures stored;
+  for (int i = 0; i < 1'000; ++i) {
+    std::vector<MeasuredEvaluation> kept;
+    const std::vector<MeasuredEvaluation>& rows = stored.evaluations;
+    for (std::size_t k = 0; k < rows.size(); ++k) {
+      if (rows.size() < 512 || k % 2 == 0 || k >= rows.size() / 2) kept.push_back(rows[k]);
+    }
+    kept.push_back({.step = 20.0 * (i + 1)});
+    stored.evaluations = std::move(kept);
+  }
+  HealthFigures figures;
+  restore(figures, parse_json(to_json(to_value(stored)), "test"));
+  add_evaluations(figures, 1'000, 1'500);
+  CHECK(figures.evaluations.front().step == 20);
+  CHECK(figures.evaluations.back().step == 30'000);
+  check_even(figures.evaluations);
 }
 
 TEST_CASE("figures come back from a checkpoint as they were") {

@@ -145,7 +145,9 @@ struct HealthFigures {
   double set_rate = unmeasured;
   std::string set_at = {};
 
-  // add() keeps at most most_rows rows of each list. Beyond this number, older rows become sparser.
+  // add() keeps at most most_rows rows of each list, the first and the latest among them, by leaving out every second
+  // row and the rows between these that come later. Evaluations are equally many steps apart, but for the latest, so
+  // that rules may take a part of them for the same part of the run; so are measured steps once they are many.
   static constexpr std::size_t most_rows = 512;
   void add(const MeasuredStep& row);
   void add(const MeasuredEvaluation& row);
