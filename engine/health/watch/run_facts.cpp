@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
-#include <unordered_map>
 
 #include "health/floor.h"
 #include "model/initial.h"
@@ -58,30 +56,6 @@ void count_labels(const FitPlan& plan, const KnownLoss& loss, const at::Tensor& 
   if (is_plain_entropy(plan, loss)) facts.prior_loss = facts.entropy;
 }
 
-// Where the n-th of `count` samples is that are spread evenly over a part.
-std::int64_t spread(std::size_t n, std::size_t count, const Part& part) {
-  return static_cast<std::int64_t>(n) * part.size() / static_cast<std::int64_t>(count);
-}
-
-// Hashes of the bytes of samples that are spread evenly over a part. Empty for samples that are made only when a batch
-// is gathered, that overlap, or that are large.
-std::vector<std::size_t> sample_hashes(const Part& part) {
-  constexpr std::int64_t most_bytes = 4 << 20, most_samples = 20'000, least_samples = 50;
-  const Column* x = part.data->find("x");
-  if (!x || !x->values.defined() || !x->values.is_contiguous() || x->values.dim() < 1 || part.data->size < 1) return {};
-  const auto bytes = static_cast<std::int64_t>(x->values.nbytes()) / part.data->size;
-  if (bytes < 1) return {};
-  const std::int64_t most = std::min({most_samples, most_bytes / bytes, part.size()});
-  if (most < std::min(least_samples, part.size())) return {};
-  const auto* data = static_cast<const char*>(x->values.const_data_ptr());
-  std::vector<std::size_t> hashes;
-  for (std::size_t i = 0; i < static_cast<std::size_t>(most); ++i) {
-    const std::int64_t row = part.row(spread(i, static_cast<std::size_t>(most), part));
-    hashes.push_back(std::hash<std::string_view>{}({data + row * bytes, static_cast<std::size_t>(bytes)}));
-  }
-  return hashes;
-}
-
 void find_floor(const FitPlan& plan, const at::Tensor& labels, const SampleFacts& samples, RunFacts& facts) {
   const bool reads_x_alone = plan.model && plan.model->columns() == std::vector<std::string>{"x"};
   if (!labels.defined() || labels.numel() != plan.data.train.size() || !reads_x_alone) return;
@@ -99,26 +73,6 @@ void find_floor(const FitPlan& plan, const at::Tensor& labels, const SampleFacts
 }
 
 }  // namespace
-
-SampleFacts sample_facts(const DataParts& data) {
-  const std::vector<std::size_t> train = sample_hashes(data.train);
-  std::unordered_map<std::size_t, std::vector<std::int64_t>> places;
-  for (std::size_t i = 0; i < train.size(); ++i) places[train[i]].push_back(spread(i, train.size(), data.train));
-  SampleFacts facts;
-  const std::vector<std::size_t> val = data.val ? sample_hashes(*data.val) : std::vector<std::size_t>();
-  if (!train.empty() && !val.empty()) {
-    // Only copies of samples that are read are found, so the share found is scaled up.
-    const double read = static_cast<double>(train.size()) / static_cast<double>(data.train.size());
-    const auto shared = std::ranges::count_if(val, [&](std::size_t hash) { return places.contains(hash); });
-    const auto repeated = std::ranges::count_if(train, [&](std::size_t hash) { return places[hash].size() > 3; });
-    facts.repeated = std::min(static_cast<double>(repeated) / static_cast<double>(train.size()) / read, 1.0);
-    facts.shared = shared < 3 ? 0 : std::min(static_cast<double>(shared) / static_cast<double>(val.size()) / read, 1.0);
-  }
-  for (auto& [hash, all] : places) {
-    if (all.size() > 1) facts.alike.push_back(std::move(all));
-  }
-  return facts;
-}
 
 RunFacts run_facts(const FitPlan& plan, const SampleFacts& samples) {
   RunFacts facts{.total_steps = plan.length.total_steps, .batch = plan.loader.batch, .accumulate = plan.accumulate};
