@@ -42,7 +42,10 @@ void StackWatch::started(std::int64_t step, std::size_t) {
 }
 
 StackWatch::Sample StackWatch::sample_of_step(const StepFacts& facts) const {
-  Sample sample{.step = facts.step, .places = {facts.places.begin(), facts.places.end()}, .matrices = {}};
+  Sample sample{.step = facts.step,
+                .places = {facts.places.begin(), facts.places.end()},
+                .changes = {facts.active.begin(), facts.active.end()},
+                .matrices = {}};
   for (const std::size_t i : matrices_) {
     const at::Tensor& weight = facts.weights[i];
     const std::int64_t values = weight.numel() / facts.members, last = weight.size(-1);
@@ -63,6 +66,8 @@ void StackWatch::compare(const Sample& before, const Sample& after) {
     const auto found = std::ranges::find(before.places, place);
     if (found == before.places.end()) continue;
     const auto row_before = found - before.places.begin();
+    // A member that has stopped stays as it is, which is no update of 0.
+    if (!before.changes[static_cast<std::size_t>(row_before)]) continue;
     std::vector<double> updates;
     for (std::size_t i = 0; i < matrices_.size(); ++i) {
       const std::int64_t values = after.matrices[i].size(1);

@@ -3,6 +3,7 @@
 // small members, and are not read.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -31,10 +32,12 @@ class StackWatch final : public LoopObserver, public GradientPass {
   // Values of the weights of one step: of each matrix [rows, values], float32.
   struct Sample {
     std::int64_t step = 0;
-    std::vector<std::size_t> places;  // by row
+    std::vector<std::size_t> places;    // by row
+    std::vector<std::uint8_t> changes;  // by row: 0 for a row that the step leaves as it is
     std::vector<at::Tensor> matrices;
   };
   Sample sample_of_step(const StepFacts& facts) const;
+  // Gives the figures of the step `before` to the watches of the members that took this step.
   void compare(const Sample& before, const Sample& after);
   void take_losses(const StepFacts& facts);
 
