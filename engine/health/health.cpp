@@ -4,7 +4,8 @@
 #include <array>
 #include <memory>
 #include <optional>
-#include <set>
+#include <utility>
+#include <vector>
 
 #include "core/trace.h"
 #include "optim/optimizer.h"
@@ -34,47 +35,21 @@ class StopAtVerdict final : public StopRule {
   std::optional<HealthKind> kind_;
 };
 
-// Calls the recipe's function once for each verdict, at the first validation after the verdict or at the end.
-class CallsRecipe final : public Observer {
- public:
-  CallsRecipe(std::shared_ptr<const HealthWatch> watch, std::shared_ptr<Callable> function, Key key)
-      : watch_(std::move(watch)), function_(std::move(function)), key_(key) {}
-
-  void started(const FitView& view) override {
-    run_ = view.run;
-    // The function has heard of the verdicts up to the last validation before a resume, and of no later ones.
-    for (const HealthVerdict& verdict : watch_->verdicts()) {
-      if (static_cast<double>(verdict.step) <= watch_->last_validation()) called_.insert(verdict.kind);
-    }
-  }
-  void validated(const ValidationView& view) override { call(view.step); }
-  void finished(const Value& summary) override {
-    if (summary["status"] != Value("interrupted")) call(summary["steps"].integer());
-  }
-
- private:
-  void call(std::int64_t step) {
-    const std::vector<HealthVerdict> verdicts = watch_->verdicts();
-    // A verdict that was taken back is told again when the fault comes again. A resume, which knows the present
-    // verdicts only, does the same.
-    std::erase_if(called_, [&](HealthKind kind) {
-      return std::ranges::find(verdicts, kind, &HealthVerdict::kind) == verdicts.end();
-    });
+// Calls the recipe's function for each verdict that it has not heard of.
+Teller teller_of(std::shared_ptr<HealthWatch> watch, std::shared_ptr<Callable> function, Key key) {
+  return [watch = std::move(watch), function = std::move(function), key](std::int64_t step,
+                                                                         const std::shared_ptr<Object>& run) {
+    const std::vector<HealthVerdict> verdicts = watch->verdicts();
     for (const HealthVerdict& verdict : verdicts) {
-      if (!called_.insert(verdict.kind).second) continue;
+      if (verdict.is_heard) continue;
       const Span span(Phase::callback, "health");
-      function_->rekey(key_.fold(static_cast<std::uint64_t>(step)).fold(name_of(verdict.kind)));
-      const std::vector<Argument> arguments{run_.lock(), to_value(verdict)};
-      function_->call(arguments);
+      function->rekey(key.fold(static_cast<std::uint64_t>(step)).fold(name_of(verdict.kind)));
+      const std::vector<Argument> arguments{run, to_value(verdict)};
+      function->call(arguments);
+      watch->hear(verdict.kind);
     }
-  }
-
-  std::shared_ptr<const HealthWatch> watch_;
-  std::shared_ptr<Callable> function_;
-  Key key_;
-  std::weak_ptr<Object> run_;
-  std::set<HealthKind> called_;
-};
+  };
+}
 
 std::string action_of(const Options& fit) {
   return fit.given("health") ? fit.child("health").string("action") : "tell";
@@ -105,8 +80,7 @@ void join_member(const FitPlan& plan, const std::shared_ptr<HealthWatch>& watch,
   if (member.options.given("on") && member.options.child("on").given("health")) {
     const std::int64_t seed = member.options.given("seed") ? member.options.integer("seed") : plan.seed;
     const Key key = Key(static_cast<std::uint64_t>(seed)).fold("callback").fold(member.context.name);
-    member.observers.push_back(
-        std::make_shared<CallsRecipe>(watch, member.options.child("on").function("health"), key.fold("health")));
+    member.tellers.push_back(teller_of(watch, member.options.child("on").function("health"), key.fold("health")));
   }
 }
 

@@ -145,6 +145,7 @@ Value to_value(const HealthVerdict& verdict) {
 Value to_stored(const HealthVerdict& verdict) {
   Value value = to_value(verdict);
   value.set("rule", verdict.rule);
+  value.set("heard", verdict.is_heard);
   return value;
 }
 
@@ -156,7 +157,8 @@ HealthVerdict verdict_of_stored(const Value& value) {
           .confidence = value["confidence"].string(),
           .evidence = value["evidence"].string(),
           .remedy = value["remedy"].string(),
-          .rule = value["rule"].is_string() ? value["rule"].string() : ""};  // else of an earlier version
+          .rule = value["rule"].is_string() ? value["rule"].string() : "",  // else of an earlier version
+          .is_heard = value["heard"] == Value(true)};
 }
 
 std::string text_of(const HealthVerdict& verdict) {

@@ -1,8 +1,11 @@
 // An error that a function of the recipe raises, or what the recipe reads: the steps that are done are saved, and a
 // resume calls the function, or reads, again.
+#include <algorithm>
+#include <array>
 #include <exception>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "loop.h"
 
@@ -10,7 +13,8 @@ namespace trainlab {
 
 bool FitLoop::breaks_off_in_validation() const {
   const std::optional<std::string>& callback = members_.front()->broken_off();
-  return !is_group_ && callback && (callback == "validate" || callback == "epoch" || callback == "stop") &&
+  constexpr std::array<std::string_view, 4> after_measuring{"validate", "epoch", "tell", "stop"};
+  return !is_group_ && callback && std::ranges::find(after_measuring, *callback) != after_measuring.end() &&
          members_.front()->validated_step() == position_.step;
 }
 

@@ -50,6 +50,7 @@ Member::Member(const FitPlan& plan, const FitMember& fit, Trained& trained, std:
         callbacks_[name] = on.function(name);
     }
   }
+  if (record_.is_kept() || context_.is_rehearsal) tellers_ = fit.tellers;
   // One bar is enough for a group.
   const ProgressStyle style = !fit.shows_progress ? ProgressStyle::none
                               : index == 0        ? ProgressStyle::bar
@@ -129,28 +130,41 @@ std::optional<Forecast> Member::forecast() const {
       finished_curves_);
 }
 
-void Member::call(const char* callback, const Position& position) {
-  const auto found = callbacks_.find(callback);
-  const bool at_end = std::string_view(callback) == "finish";
+template <class Calls>
+void Member::between_steps(const char* where, Calls&& calls) {
   try {
-    if (found != callbacks_.end()) {
-      const Span span(Phase::callback, found->first);
-      const NoMemoryBudget own_tensors;  // memory.budget is for what the engine does
-      found->second->rekey(callback_key_.fold(callback).fold(static_cast<std::uint64_t>(position.step)));
-      const std::vector<Argument> arguments{
-          std::static_pointer_cast<Object>(std::static_pointer_cast<RunHandle>(handle_))};
-      found->second->call(arguments);
-    }
+    const NoMemoryBudget own_tensors;  // memory.budget is for what the engine does
+    calls();
     // Also that of a loss, a metric, a stop rule or a step of the recipe's own. After the end nothing is saved, and a
     // member that has failed is saved as far as it can be.
-    if (!at_end && !failure_ && handle_->state_fault()) throw Error(*handle_->state_fault());
+    if (!has_ended_ && !failure_ && handle_->state_fault()) throw Error(*handle_->state_fault());
   } catch (...) {
     // Before the first step there is nothing to save, and at the end all is saved.
-    if (std::string_view(callback) != "start" && !at_end) broken_off_ = callback;
+    if (std::string_view(where) != "start" && !has_ended_) broken_off_ = where;
     throw;
   }
+}
+
+void Member::call(const char* callback, const Position& position) {
+  const auto found = callbacks_.find(callback);
+  between_steps(callback, [&] {
+    if (found == callbacks_.end()) return;
+    const Span span(Phase::callback, found->first);
+    found->second->rekey(callback_key_.fold(callback).fold(static_cast<std::uint64_t>(position.step)));
+    const std::vector<Argument> arguments{handle()};
+    found->second->call(arguments);
+  });
   if (found == callbacks_.end()) return;
   if (broken_off_ == callback) broken_off_.reset();
+  write_saves(position);
+}
+
+void Member::tell(const Position& position) {
+  if (tellers_.empty()) return;
+  between_steps("tell", [&] {
+    for (const Teller& teller : tellers_) teller(position.step, handle());
+  });
+  if (broken_off_ == "tell") broken_off_.reset();
   write_saves(position);
 }
 
@@ -215,6 +229,12 @@ void Member::validated(const Position& position, MetricMap metrics, Value report
 
 void Member::conclude_validation(const Position& position, bool ends_epoch) {
   if (broken_off_ == "stop") return ask_rules(position);
+  if (broken_off_ != "tell") add_row(position, ends_epoch);
+  tell(position);
+  ask_rules(position);
+}
+
+void Member::add_row(const Position& position, bool ends_epoch) {
   if (broken_off_ != "epoch") {
     call("validate", position);
     take_logged(metrics_);  // since the row before
@@ -259,7 +279,6 @@ void Member::conclude_validation(const Position& position, bool ends_epoch) {
   row.set("lr", view.rate);
   record_.append(to_json(row) + "\n");
   for (const auto& observer : record_.observers()) observer->validated(view);
-  ask_rules(position);
 }
 
 void Member::ask_rules(const Position& position) {

@@ -144,7 +144,9 @@ void Member::finished(Value& summary) {
     say_that_gradients_add_up(1);
   }
   if (validated_step_ != position_.step) logged_.clear();  // of steps after the last row, in a fit that has failed
-  if (callbacks_.contains("finish")) restore_kept();
+  has_ended_ = true;
+  if (callbacks_.contains("finish") || !tellers_.empty()) restore_kept();
+  tell(position_);
   call("finish", position_);
   if (logged_.empty()) return;
   MetricMap logged;

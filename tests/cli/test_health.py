@@ -6,7 +6,7 @@ import random
 import sys
 import unittest
 
-from program import LINES, SOURCE, CliTest
+from program import LINES, SOURCE, CliTest, fit
 
 sys.path.insert(0, os.path.join(SOURCE, "tools", "bench"))
 import health_rules  # noqa: E402
@@ -285,6 +285,32 @@ class Health(CliTest):
         self.assertNotIn("heard of", self.end(running, 130).err)
         result = self.run_program("resume", self.run_folder())
         self.assertEqual(result.err.count("heard of rate_too_low"), 1)
+
+    def test_an_error_in_the_function_loses_neither_its_call_nor_a_question_to_the_stop_rules(self):
+        def recipe(first):
+            return fit(**{**FAULTS["leakage"], "model": MLP, "optim": SGD, "batch": "50", "epochs": "8"},
+                       more=f"  on = {{ health = function(run) {first} run:log('heard', 1) end }},\n"
+                            "  stop = function(run)\n    run.state.asked = (run.state.asked or 0) + 1\n"
+                            "    if run.state.asked == 2 then return 'asked twice' end\n  end,\n")
+        self.write("r.lua", recipe("error('oh')"))
+        said = "the run is saved up to step 17, where it calls this function again"
+        line = LINES["more"] + FAULTS["leakage"]["data"].count("\n")
+        self.assert_said(self.train("--out", "run", code=1), f"r.lua:{line}: oh", said)
+        self.assert_said(self.run_program("resume", "run", code=1), "oh", said)
+        self.write("mended.lua", recipe(""))
+        self.run_program("resume", "run", "--recipe", "mended.lua", "--quiet")
+        self.train("--out", "whole", "--quiet", recipe="mended.lua")
+        self.assert_same_end(self.folder / "run", self.folder / "whole")
+        self.assertEqual([(row["step"], row.get("heard")) for row in self.rows(self.folder / "run")],
+                         [(17, None), (34, 1)])
+        self.assertEqual(self.summary(self.folder / "run")["reason"], "asked twice")
+
+    def test_what_the_function_saves_at_the_end_is_written(self):
+        self.run_fit("nan", code=3, data='lab.data.digits():map("x", function(x) return x:log() end)'
+                                         ":split { train = 0.6, val = 0.2 }",
+                     more="  on = { health = function(run) run:save('sick') end },\n")
+        self.assertEqual(self.kinds("nan"), ["not_finite"])
+        self.assertTrue((self.run_folder(name="nan") / "checkpoints" / "sick.safetensors").exists())
 
 
 if __name__ == "__main__":

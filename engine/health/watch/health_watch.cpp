@@ -133,9 +133,16 @@ Resumable HealthWatch::part() {
                 if (fixes != std::ssize(plan_.fixes)) return;
                 restore(figures_, state["figures"]);
                 told_.clear();
-                for (const Value& verdict : state["told"].list()) told_.push_back(verdict_of_stored(verdict));
+                for (const Value& stored : state["told"].list()) {
+                  HealthVerdict& verdict = told_.emplace_back(verdict_of_stored(stored));
+                  // An earlier version did not write what the function has heard of: what was found until a validation.
+                  if (stored["heard"].is_nil() && !figures_.evaluations.empty())
+                    verdict.is_heard = static_cast<double>(verdict.step) <= figures_.evaluations.back().step;
+                }
               }};
 }
+
+void HealthWatch::hear(HealthKind kind) { std::ranges::find(told_, kind, &HealthVerdict::kind)->is_heard = true; }
 
 bool HealthWatch::is_measured(std::int64_t step) const {
   return step == 0 || is_power_of_two(step) || step % every_ == 0;

@@ -42,8 +42,8 @@ class HealthWatch final : public Observer, public LoopObserver, public GradientP
   // The part of the watch that a checkpoint keeps.
   Resumable part();
   const std::vector<HealthVerdict>& verdicts() const { return told_; }
-  // The steps that were done at the latest validation whose losses are known; 0: there was none.
-  double last_validation() const { return figures_.evaluations.empty() ? 0 : figures_.evaluations.back().step; }
+  // Marks the verdict of this kind as one that the recipe's function has heard of.
+  void hear(HealthKind kind);
 
   // A StackWatch tells the members of a stack the steps that were done before the first, the loss of each step, finite
   // or not, and the figures of two steps. latest_rate(): the learning rate of the latest step that is measured.

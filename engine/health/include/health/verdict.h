@@ -55,6 +55,7 @@ struct HealthVerdict {
   // The rule that has found the fault, by its name; several rules may find faults of one kind. Empty: the rule of the
   // kind that looks last.
   std::string rule = {};
+  bool is_heard = false;  // whether the recipe's function on.health was called with the verdict, without an error
 };
 
 // The verdicts that the figures give, causes before symptoms. A symptom of a cause that was found is left out, so that
@@ -73,7 +74,7 @@ std::vector<std::string> take_back(std::vector<HealthVerdict>& told, const Healt
 
 // { kind, step, confidence, evidence, remedy }, as in summary.json.
 Value to_value(const HealthVerdict& verdict);
-// The same with `rule`, as a checkpoint keeps it; and back.
+// The same with `rule` and `is_heard`, as a checkpoint keeps it; and back.
 Value to_stored(const HealthVerdict& verdict);
 HealthVerdict verdict_of_stored(const Value& value);
 // A line for the log.

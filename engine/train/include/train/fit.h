@@ -1,6 +1,7 @@
 // lab.fit: trains one model (or, for studies, a group of equal ones) to its length, a stop rule or a budget.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -20,6 +21,10 @@
 
 namespace trainlab {
 
+// Calls a function of the recipe that a room above `train` takes in `on`, once for each thing that the room has found
+// and the function has not heard of. `run`: the object that the recipe's functions get.
+using Teller = std::function<void(std::int64_t step, const std::shared_ptr<Object>& run)>;
+
 struct FitMember {
   Options options;
   // Without a folder nothing is written or shown, and of the recipe's functions in `on` only `start` is called, or all
@@ -27,6 +32,9 @@ struct FitMember {
   StageContext context;
   std::vector<std::shared_ptr<StopRule>> rules = {};      // asked after the rules of the recipe; they watch a trial
   std::vector<std::shared_ptr<Observer>> observers = {};  // called after the observers that every stage has
+  // Called after the observers of a validation, before the rules, and at the end unless the fit was asked to stop.
+  // After an error a resumed fit begins with this call.
+  std::vector<Teller> tellers = {};
   // The parts that observers and gradient passes from outside keep in the member's checkpoints; restored after the
   // member's own parts, and before observers are told that the fit has started.
   std::vector<Resumable> parts = {};

@@ -66,11 +66,11 @@ class Member {
   // A validation loss that is not finite then ends the member as failed, unless a rule has stopped the member.
   // `ends_epoch`: the epoch has ended, too, and what on.epoch logs belongs to the row of this validation.
   void validated(const Position& position, MetricMap metrics, Value reports, bool ends_epoch);
-  // The rest of a validation whose metrics are there: callbacks, the row, the stop rules.
+  // The rest of a validation whose metrics are there: callbacks, the row, what other rooms tell, the stop rules.
   void conclude_validation(const Position& position, bool ends_epoch);
-  // Where the last attempt broke off after a step that was saved; empty otherwise: a callback by its name, "stop" for
-  // the stop rules, "validation" for the measuring before them. It and what comes after it at this step are still to
-  // come.
+  // Where the last attempt broke off after a step that was saved; empty otherwise: a callback by its name, "tell" for
+  // what other rooms tell, "stop" for the stop rules, "validation" for the measuring before them. It and what comes
+  // after it at this step are still to come.
   const std::optional<std::string>& broken_off() const { return broken_off_; }
   // Calls on.step, in which the last attempt broke off.
   void repeat_step_callback() { call("step", position_); }
@@ -172,6 +172,13 @@ class Member {
   void ask_rules(const Position& position);
   // Calls the callback, if there is one, and raises what was seen in run.state that cannot be saved.
   void call(const char* callback, const Position& position);
+  // The same for the functions of other rooms.
+  void tell(const Position& position);
+  // Makes calls of the recipe's functions between two steps. `where`: broken_off() after an error.
+  template <class Calls>
+  void between_steps(const char* where, Calls&& calls);
+  // The part of a validation before other rooms and the stop rules hear of it.
+  void add_row(const Position& position, bool ends_epoch);
   // Moves what was logged into the metrics.
   void take_logged(MetricMap& metrics);
 
@@ -185,6 +192,7 @@ class Member {
   Schedules schedules_;
   std::vector<std::shared_ptr<StopRule>> stop_rules_;
   std::map<std::string, std::shared_ptr<Callable>, std::less<>> callbacks_;
+  std::vector<Teller> tellers_;
   Record record_;
   std::function<Value()> speed_;
 
@@ -204,6 +212,7 @@ class Member {
   std::vector<std::string> saves_;
   std::int64_t validated_step_ = -1, epoch_step_ = -1;  // of the latest calls
   bool is_extended_ = false;                            // the run has become longer since the checkpoint
+  bool has_ended_ = false;                              // all is saved
   Position position_;
 };
 
