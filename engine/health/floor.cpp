@@ -34,6 +34,10 @@ double floor_of(double wrong, double classes) {
   return -(1 - x) * std::log(1 - x) - x * std::log(x / (classes - 1));
 }
 
+double deviation_of(double wrong, double classes) {
+  return std::sqrt(wrong * (1 - wrong)) * std::log((1 - wrong) * (classes - 1) / wrong);
+}
+
 }  // namespace
 
 std::optional<LabelFloor> label_floor(std::span<const std::vector<std::int64_t>> groups, std::int64_t classes) {
@@ -60,6 +64,7 @@ std::optional<LabelFloor> label_floor(std::span<const std::vector<std::int64_t>>
                     .low = loss(differing - half),
                     .high = loss(differing + half),
                     .wrong_labels = wrong_share(differing, k),
+                    .deviation = deviation_of(wrong_share(differing, k), k),
                     .groups = std::ssize(groups)};
 }
 

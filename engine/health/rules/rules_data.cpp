@@ -3,12 +3,37 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "core/value.h"
 #include "measures.h"
 #include "rules.h"
 
 namespace trainlab {
+namespace {
+
+// The validation loss of a perfect model lies around the floor, by the labels that happen to be in the validation part.
+Finding find_below_label_floor(const HealthFigures& figures) {
+  const std::optional<LabelFloor>& floor = figures.run.floor;
+  if (!floor || figures.evaluations.empty()) return {};
+  const std::int64_t samples = figures.run.validation_samples;
+  const double loss = figures.evaluations.back().val_loss;
+  const double error = floor->deviation / std::sqrt(static_cast<double>(samples));
+  if (!(floor->low - loss > 3 * error)) return {};
+  return HealthVerdict{
+      .kind = HealthKind::below_floor,
+      .confidence = "medium",
+      .evidence = fmt::format("the validation loss is {}, with a standard error of {} for the labels of {} samples, and "
+                              "no model comes below {} to {} on data with as many wrong labels as equal samples of the "
+                              "training part have",
+                              figure_text(loss, 3), figure_text(error, 2), samples, figure_text(floor->low, 3),
+                              figure_text(floor->high, 3)),
+      .remedy =
+          "check that no sample of the validation part, nor another view of it, is in the training part, and "
+          "that no input tells the label"};
+}
+
+}  // namespace
 
 Finding find_unnormalised_inputs(const HealthFigures& figures) {
   const InputFigures& input = figures.input;
@@ -66,20 +91,7 @@ Finding find_one_label(const HealthFigures& figures) {
 }
 
 Finding find_below_floor(const HealthFigures& figures) {
-  const std::vector<MeasuredEvaluation>& rows = figures.evaluations;
-  if (figures.run.floor && !rows.empty() && rows.back().val_loss < figures.run.floor->low) {
-    return HealthVerdict{
-        .kind = HealthKind::below_floor,
-        .confidence = "medium",
-        .evidence =
-            fmt::format("the validation loss is {}, and no model comes below {} to {} on data with as many wrong "
-                        "labels as equal samples of the training part have",
-                        figure_text(rows.back().val_loss, 3), figure_text(figures.run.floor->low, 3),
-                        figure_text(figures.run.floor->high, 3)),
-        .remedy =
-            "check that no sample of the validation part, nor another view of it, is in the training part, and "
-            "that no input tells the label"};
-  }
+  if (Finding found = find_below_label_floor(figures)) return found;
   if (!figures.run.is_never_negative) return {};
   const double loss = figures.losses.mean(0.8, 1);
   if (!(loss < -1e-3)) return {};

@@ -88,6 +88,7 @@ RunFacts run_facts(const FitPlan& plan, const SampleFacts& samples) {
   const at::Tensor labels = labels_of(plan);
   count_labels(plan, loss, labels, facts);
   if (is_plain_entropy(plan, loss)) find_floor(plan, labels, samples, facts);
+  if (plan.data.val) facts.validation_samples = plan.data.val->size();
   facts.shared = samples.shared;
   facts.repeated = samples.repeated;
   return facts;

@@ -49,6 +49,15 @@ TEST_CASE("the share of wrong labels and the floor are found, and their interval
   }
 }
 
+TEST_CASE("the deviation of a sample's loss at the floor is that of the two losses that there are") {
+  const auto found = label_floor(groups_of(400, 3, 3, 0.2, 1), 3);
+  REQUIRE(found);
+  const double wrong = found->wrong_labels, of_right = -std::log(1 - wrong), of_wrong = -std::log(wrong / 2);
+  const double square = (1 - wrong) * of_right * of_right + wrong * of_wrong * of_wrong;
+  CHECK(found->deviation == Approx(std::sqrt(square - found->loss * found->loss)));
+  CHECK(found->deviation == Approx(0.83).margin(0.04));
+}
+
 TEST_CASE("labels that do not differ, and few groups, say nothing") {
   CHECK_FALSE(label_floor(groups_of(400, 2, 10, 0, 1), 10));
   CHECK_FALSE(label_floor(groups_of(29, 2, 10, 0.4, 1), 10));

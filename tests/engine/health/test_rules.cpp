@@ -161,12 +161,20 @@ TEST_CASE("a loss that does not depend on the weights has no gradients that vani
         "the gradients of all weights are 0, and the loss is 2.3: it does not depend on them");
 }
 
-TEST_CASE("a validation loss below the floor of the labels is a verdict of its own") {
-  const auto with_floor = [](double low) {
-    return [low](HealthFigures& f) { f.run.floor = LabelFloor{.loss = low + 0.05, .low = low, .high = low + 0.1}; };
+TEST_CASE("a validation loss certainly below the floor of the labels is a verdict of its own") {
+  const auto with_floor = [](double low, std::int64_t samples) {
+    return [=](HealthFigures& f) {
+      f.run.floor = LabelFloor{.loss = low + 0.05, .low = low, .high = low + 0.1, .deviation = 0.8};
+      f.run.validation_samples = samples;
+    };
   };
-  CHECK(kinds_of(changed(Run{}, with_floor(0.1))).empty());
-  CHECK(kinds_of(changed(Run{}, with_floor(0.4))) == Kinds{"below_floor"});
+  CHECK(kinds_of(changed(Run{}, with_floor(0.1, 10'000))).empty());
+  CHECK(kinds_of(changed(Run{}, with_floor(0.4, 10'000))) == Kinds{"below_floor"});
+  CHECK(kinds_of(changed(Run{}, with_floor(0.4, 100))).empty());  // 1.7 standard errors, as chance may have it
+  CHECK(judge(changed(Run{}, with_floor(0.4, 10'000)))
+            .front()
+            .evidence.starts_with("the validation loss is 0.262, with a standard error of 0.008 for the labels of 10000 "
+                                  "samples, and no model comes below 0.4 to 0.5 on data "));
 }
 
 TEST_CASE("each fault has its own verdict") {

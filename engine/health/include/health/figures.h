@@ -34,6 +34,7 @@ struct RunFacts {
   double shared = unmeasured;            // share of validation samples that are training samples too
   double repeated = unmeasured;          // share of training samples that are in the training part four times or more
   std::optional<LabelFloor> floor = {};  // of the cross-entropy, by equal samples of the training part
+  std::int64_t validation_samples = 0;   // in the validation part
 };
 
 // The first batch as the model's first layer gets it; floating-point numbers only.

@@ -14,6 +14,10 @@ namespace trainlab {
 struct LabelFloor {
   double loss = 0, low = 0, high = 0;  // nats, with a 95 % interval
   double wrong_labels = 0;             // the share of labels that are wrong
+  // The standard deviation of the loss of one sample, of a model at the floor: with a share e of wrong labels it is
+  // √(e (1 − e)) ln ((1 − e) (K − 1) / e), because the loss is − ln (1 − e), or − ln (e / (K − 1)) where the label is
+  // wrong.
+  double deviation = 0;
   std::int64_t groups = 0;             // of equal samples, from which it is known
 };
 
