@@ -287,22 +287,28 @@ class Health(CliTest):
         self.assertEqual(result.err.count("heard of rate_too_low"), 1)
 
     def test_an_error_in_the_function_loses_neither_its_call_nor_a_question_to_the_stop_rules(self):
+        """Of two faults the second has the error: the function is not called again for the first."""
+        data = FAULTS["leakage"]["data"].replace("lab.ops.cat({ x, x })", "lab.ops.cat({ x, x }) * 255")
+        stop = ("  stop = function(run)\n    run.state.asked = (run.state.asked or 0) + 1\n"
+                "    if run.state.asked == 2 then return 'asked twice' end\n  end,\n")
+
         def recipe(first):
-            return fit(**{**FAULTS["leakage"], "model": MLP, "optim": SGD, "batch": "50", "epochs": "8"},
-                       more=f"  on = {{ health = function(run) {first} run:log('heard', 1) end }},\n"
-                            "  stop = function(run)\n    run.state.asked = (run.state.asked or 0) + 1\n"
-                            "    if run.state.asked == 2 then return 'asked twice' end\n  end,\n")
-        self.write("r.lua", recipe("error('oh')"))
+            health = (f"{first} local n, kind = run.state, verdict.kind\n"
+                      "    n[kind] = (n[kind] or 0) + 1\n    run:log(kind, n[kind])\n  end")
+            return fit(data=data, model=MLP, optim="lab.optim.SGD { lr = 1e-6 }", batch="50", epochs="8",
+                       more=f"  on = {{ health = function(run, verdict) {health} }},\n" + stop)
+
+        self.write("r.lua", recipe("if verdict.kind == 'unnormalised_inputs' then error('oh') end"))
+        line = LINES["more"] + data.count("\n")
         said = "the run is saved up to step 17, where it calls this function again"
-        line = LINES["more"] + FAULTS["leakage"]["data"].count("\n")
         self.assert_said(self.train("--out", "run", code=1), f"r.lua:{line}: oh", said)
         self.assert_said(self.run_program("resume", "run", code=1), "oh", said)
         self.write("mended.lua", recipe(""))
         self.run_program("resume", "run", "--recipe", "mended.lua", "--quiet")
         self.train("--out", "whole", "--quiet", recipe="mended.lua")
         self.assert_same_end(self.folder / "run", self.folder / "whole")
-        self.assertEqual([(row["step"], row.get("heard")) for row in self.rows(self.folder / "run")],
-                         [(17, None), (34, 1)])
+        self.assertEqual([(row["step"], row.get("leakage"), row.get("unnormalised_inputs"))
+                          for row in self.rows(self.folder / "run")], [(17, None, None), (34, 1, 1)])
         self.assertEqual(self.summary(self.folder / "run")["reason"], "asked twice")
 
     def test_what_the_function_saves_at_the_end_is_written(self):

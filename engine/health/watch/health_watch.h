@@ -42,7 +42,7 @@ class HealthWatch final : public Observer, public LoopObserver, public GradientP
   // The part of the watch that a checkpoint keeps.
   Resumable part();
   const std::vector<HealthVerdict>& verdicts() const { return told_; }
-  // Marks the verdict of this kind as one that the recipe's function has heard of.
+  // Marks the verdict of this kind, one of verdicts(), as one that the recipe's function has heard of.
   void hear(HealthKind kind);
 
   // A StackWatch tells the members of a stack the steps that were done before the first, the loss of each step, finite

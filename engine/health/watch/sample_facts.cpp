@@ -30,8 +30,7 @@ std::optional<StoredSamples> stored_samples(const Part& part) {
   if (!x || !x->values.defined() || !x->values.is_contiguous() || x->values.dim() < 1 || part.data->size < 1) return {};
   const std::size_t bytes = x->values.nbytes() / static_cast<std::size_t>(part.data->size);
   if (bytes == 0) return {};
-  return StoredSamples{
-      .part = &part, .first = static_cast<const char*>(x->values.const_data_ptr()), .bytes = bytes};
+  return StoredSamples{.part = &part, .first = static_cast<const char*>(x->values.const_data_ptr()), .bytes = bytes};
 }
 
 struct HashedSample {
@@ -69,7 +68,8 @@ SampleFacts sample_facts(const DataParts& data) {
   const std::vector<HashedSample> chosen = chosen_samples(*train, every);
   std::int64_t repeated = 0;
   for (auto first = chosen.begin(); first != chosen.end();) {
-    const auto end = std::find_if(first, chosen.end(), [&](const HashedSample& one) { return one.hash != first->hash; });
+    const auto end =
+        std::find_if(first, chosen.end(), [&](const HashedSample& one) { return one.hash != first->hash; });
     const std::int64_t copies = end - first;
     if (copies > 3) repeated += copies;
     if (copies > 1) {

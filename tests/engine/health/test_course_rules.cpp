@@ -41,8 +41,8 @@ HealthFigures after(int validations, const Loss& train, const Loss& val) {
                                .slope_after = 0.4});
     }
     if (step % steps_between == 0) {
-      figures.add(MeasuredEvaluation{
-          .step = static_cast<double>(step), .train_loss = train(step), .val_loss = val(step)});
+      figures.add(
+          MeasuredEvaluation{.step = static_cast<double>(step), .train_loss = train(step), .val_loss = val(step)});
     }
   }
   return figures;
@@ -69,10 +69,12 @@ TEST_CASE("a power law that still falls is no plateau, however many validations 
 TEST_CASE("a plateau is seen in long runs too, and its evidence is of the middle of the run") {
   const int validations = 3'000;
   // Falls by 0.002 in the second half.
-  const auto fall = [=](double step) { return 1.1 * std::exp(-step / 2'000) - 4e-3 * step / steps_between / validations; };
-  const std::vector<HealthVerdict> found =
-      judge(after(validations, [&](double step) { return 1 + fall(step); },
-                  [&](double step) { return 1.2 + fall(step) + 0.002 * noise(step); }));
+  const auto fall = [=](double step) {
+    return 1.1 * std::exp(-step / 2'000) - 4e-3 * step / steps_between / validations;
+  };
+  const std::vector<HealthVerdict> found = judge(after(
+      validations, [&](double step) { return 1 + fall(step); },
+      [&](double step) { return 1.2 + fall(step) + 0.002 * noise(step); }));
   REQUIRE(found.size() == 1);
   CHECK(found.front().kind == HealthKind::plateau);
   CHECK_THAT(found.front().evidence, Catch::StartsWith("the validation loss was 1.198 half of the run ago"));
@@ -85,8 +87,8 @@ TEST_CASE("overfitting that begins in the first half of a long run is told with 
     const double away = (step - best) / best;
     return 0.5 + (away < 0 ? 1.5 : 0.2) * away * away + 0.01 * noise(step);
   };
-  const std::vector<HealthVerdict> found =
-      judge(after(validations, [](double step) { return 0.1 + 2 / std::sqrt(step); }, turning));
+  const std::vector<HealthVerdict> found = judge(after(
+      validations, [](double step) { return 0.1 + 2 / std::sqrt(step); }, turning));
   REQUIRE(found.size() == 1);
   CHECK(found.front().kind == HealthKind::overfitting);
   const std::string& evidence = found.front().evidence;

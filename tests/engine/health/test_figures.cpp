@@ -69,7 +69,8 @@ TEST_CASE("evaluations that become rarer, or end between two others, stay evenly
   figures.add(MeasuredEvaluation{.step = 1'010});
   CHECK(figures.evaluations.size() == 101);
   check_even(figures.evaluations);
-  for (int step = 1'110; step <= 10'010; step += 100) figures.add(MeasuredEvaluation{.step = static_cast<double>(step)});
+  for (int step = 1'110; step <= 10'010; step += 100)
+    figures.add(MeasuredEvaluation{.step = static_cast<double>(step)});
   CHECK(figures.evaluations.size() == 101);
   check_even(figures.evaluations);
 }

@@ -171,10 +171,11 @@ TEST_CASE("a validation loss certainly below the floor of the labels is a verdic
   CHECK(kinds_of(changed(Run{}, with_floor(0.1, 10'000))).empty());
   CHECK(kinds_of(changed(Run{}, with_floor(0.4, 10'000))) == Kinds{"below_floor"});
   CHECK(kinds_of(changed(Run{}, with_floor(0.4, 100))).empty());  // 1.7 standard errors, as chance may have it
-  CHECK(judge(changed(Run{}, with_floor(0.4, 10'000)))
-            .front()
-            .evidence.starts_with("the validation loss is 0.262, with a standard error of 0.008 for the labels of 10000 "
-                                  "samples, and no model comes below 0.4 to 0.5 on data "));
+  CHECK(
+      judge(changed(Run{}, with_floor(0.4, 10'000)))
+          .front()
+          .evidence.starts_with("the validation loss is 0.262, with a standard error of 0.008 for the labels of 10000 "
+                                "samples, and no model comes below 0.4 to 0.5 on data "));
 }
 
 TEST_CASE("each fault has its own verdict") {

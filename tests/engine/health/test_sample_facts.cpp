@@ -97,9 +97,8 @@ TEST_CASE("rows of a table that are there often by nature are no leak") {
   for (const std::vector<std::int64_t>& places : facts.alike) {
     REQUIRE(places.size() == 10);
     const std::int64_t first = train[static_cast<std::size_t>(places.front())];
-    REQUIRE(std::ranges::all_of(places, [&](std::int64_t place) {
-      return train[static_cast<std::size_t>(place)] == first;
-    }));
+    REQUIRE(std::ranges::all_of(places,
+                                [&](std::int64_t place) { return train[static_cast<std::size_t>(place)] == first; }));
   }
 }
 

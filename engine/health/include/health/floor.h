@@ -18,7 +18,7 @@ struct LabelFloor {
   // √(e (1 − e)) ln ((1 − e) (K − 1) / e), because the loss is − ln (1 − e), or − ln (e / (K − 1)) where the label is
   // wrong.
   double deviation = 0;
-  std::int64_t groups = 0;             // of equal samples, from which it is known
+  std::int64_t groups = 0;  // of equal samples, from which it is known
 };
 
 // `groups`: the labels of samples that are equal, two or more each. Assumes that a wrong label may be any other class:
