@@ -34,8 +34,12 @@ TEST_CASE("the worst of a loss curve is a mean of five steps, and no single spik
 
 namespace {
 
+// Each with the losses of the 20 steps before it.
 void add_evaluations(HealthFigures& figures, int from, int to) {
-  for (int i = from; i < to; ++i) figures.add(MeasuredEvaluation{.step = 20.0 * (i + 1)});
+  for (int i = from; i < to; ++i) {
+    for (int step = 20 * i; step < 20 * (i + 1); ++step) figures.losses.add(2.0 / (1 + step));
+    figures.add(MeasuredEvaluation{.step = 20.0 * (i + 1)});
+  }
 }
 
 // Checks that all rows but the latest are equally many steps apart.
@@ -110,6 +114,7 @@ TEST_CASE("evaluations that go on from a checkpoint are those of a run without a
 
 TEST_CASE("evaluations of which an earlier version has kept more of the latest become evenly spaced") {
   HealthFigures stored;
+  for (int i = 0; i < 20'000; ++i) stored.losses.add(2.0 / (1 + i));
   for (int i = 0; i < 1'000; ++i) {
     std::vector<MeasuredEvaluation> kept;
     const std::vector<MeasuredEvaluation>& rows = stored.evaluations;
