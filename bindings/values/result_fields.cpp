@@ -74,12 +74,15 @@ void of_trainings(Registry& registry) {
   registry.add(
       Entry("result.forecast", "field",
             "Of a fit: the final value of the monitored metric, as forecast from the validations. Of a fit that has "
-            "reached its length the value itself; none with fewer than five validations, or after a failure.")
+            "reached its length the value itself; none with fewer than five validations, or after a failure. Of a "
+            "fit that a rule has ended, what training on would have brought.")
           .with(Option("metric", "name of the metric that `monitor` watches").string())
           .with(Option("value", "the forecast: of the best value where the best weights are kept").number())
           .with(Option("low", "lower end of an interval that holds the value in about 80 % of trainings").number())
           .with(Option("high", "its upper end").number())
           .with(Option("at", "optimizer steps done when the fit would have reached its length").integer())
+          .with(Option("at_is_estimate", "whether only a time bounds the fit, so that its length is an estimate")
+                    .boolean())
           .with(Option("rate_falls",
                        "whether the learning rate still falls until then, so that the forecast is "
                        "more often too bad than too good")

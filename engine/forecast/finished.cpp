@@ -33,13 +33,15 @@ double value_at(const std::vector<CurvePoint>& points, double step, bool keeps_b
   return value_of(before, keeps_best) + part * (value_of(*after, keeps_best) - value_of(before, keeps_best));
 }
 
-// Each curve once: the same training twice says no more than once.
-std::vector<Reference> references(std::span<const LearningCurve> finished, double share, bool keeps_best) {
+// Each curve once: the same training twice says no more than once. A training that a rule had ended before the share
+// says nothing of one that goes on.
+std::vector<Reference> references(std::span<const FinishedCurve> finished, double share, bool keeps_best) {
   std::vector<Reference> all;
-  for (const LearningCurve& one : finished) {
-    if (one.points().empty()) continue;
-    const Reference found{.then = value_at(one.points(), share * one.points().back().step, keeps_best),
-                          .end = value_of(one.points().back(), keeps_best)};
+  for (const FinishedCurve& one : finished) {
+    const std::vector<CurvePoint>& points = one.curve.points();
+    const double then = share * one.length;
+    if (points.empty() || points.back().step <= then) continue;
+    const Reference found{.then = value_at(points, then, keeps_best), .end = value_of(points.back(), keeps_best)};
     const auto is_same = [&](const Reference& other) { return other.then == found.then && other.end == found.end; };
     if (std::ranges::none_of(all, is_same)) all.push_back(found);
   }
@@ -83,14 +85,14 @@ FromFinished by_regression(const std::vector<Reference>& all, double now) {
 
 }  // namespace
 
-FromFinished from_finished(std::span<const LearningCurve> finished, double share, double now, bool keeps_best,
+FromFinished from_finished(std::span<const FinishedCurve> finished, double share, double now, bool keeps_best,
                            const std::function<double()>& noise) {
   const std::vector<Reference> all = references(finished, share, keeps_best);
   if (all.empty()) return {};
   if (all.size() >= fewest_for_regression) return by_regression(all, now);
   const bool is_positive =
       now > 0 && std::ranges::all_of(all, [](const Reference& one) { return one.then > 0 && one.end > 0; });
-  const bool by_factor = finished.front().minimize() && is_positive && share < last_quarter;
+  const bool by_factor = finished.front().curve.minimize() && is_positive && share < last_quarter;
   FromFinished found{.value = by_changes(all, now, by_factor, all.size()), .half = 0, .references = std::ssize(all)};
   if (all.size() == 1) {
     const double of_noise = (keeps_best ? noise_of_best : noise_of_last) * noise();

@@ -141,13 +141,13 @@ std::string short_text(double x) { return fmt::format("{:.3g}", x); }
 }  // namespace
 
 std::optional<Forecast> forecast_of(const LearningCurve& curve, const std::string& metric,
-                                    const ForecastQuestion& question, std::span<const LearningCurve> finished) {
+                                    const ForecastQuestion& question, std::span<const FinishedCurve> finished) {
   if (curve.validations() == 0) return std::nullopt;
   const CurvePoint& last = curve.points().back();
   const double now = question.keeps_best ? last.best : last.value;
   const auto at = static_cast<double>(question.at);
   if (at <= last.step)
-    return Forecast{.metric = metric, .value = now, .low = now, .high = now, .at = question.at, .rate_falls = false};
+    return Forecast{.metric = metric, .value = now, .low = now, .high = now, .at = question.at};
   if (curve.validations() < fewest_validations) return std::nullopt;
 
   const Oriented all = oriented(curve, question.keeps_best);
@@ -169,6 +169,7 @@ std::optional<Forecast> forecast_of(const LearningCurve& curve, const std::strin
                     .low = in_metric(value - half),
                     .high = in_metric(value + half),
                     .at = question.at,
+                    .at_is_estimate = question.at_is_estimate,
                     .rate_falls = question.rate_falls && before.references == 0,  // a finished curve has seen the fall
                     .references = before.references};
   if (forecast.low > forecast.high) std::swap(forecast.low, forecast.high);
@@ -181,6 +182,7 @@ Value to_value(const Forecast& forecast) {
                     {"low", forecast.low},
                     {"high", forecast.high},
                     {"at", forecast.at},
+                    {"at_is_estimate", forecast.at_is_estimate},
                     {"rate_falls", forecast.rate_falls},
                     {"references", forecast.references}};
 }

@@ -8,6 +8,7 @@
 #include "model/initial.h"
 #include "run/folder.h"
 #include "run/manifest.h"
+#include "train/fix.h"
 #include "train/model_file.h"
 
 namespace trainlab {
@@ -61,8 +62,8 @@ std::vector<fs::path> folders_beside(const fs::path& run) {
 FinishedCurves::FinishedCurves(const FitPlan& plan, const Options& fit, const StageContext& context)
     : plan_(plan), context_(context), key_(key_of(plan, fit, context)) {}
 
-std::vector<LearningCurve> FinishedCurves::found() const {
-  std::vector<LearningCurve> curves;
+std::vector<FinishedCurve> FinishedCurves::found() const {
+  std::vector<FinishedCurve> curves;
   if (key_.empty()) return curves;
   const fs::path run = find_run(context_.folder);
   const fs::path stage = context_.folder.lexically_relative(run);
@@ -73,7 +74,10 @@ std::vector<LearningCurve> FinishedCurves::found() const {
       if (stored.is_nil() || stored["key"] != Value(key_)) continue;
       LearningCurve curve(plan_.minimize(plan_.monitor));
       curve.restore(stored["curve"]);
-      curves.push_back(std::move(curve));
+      // Earlier versions kept only curves that had reached their length, and not the length.
+      const double last = curve.points().empty() ? 0 : curve.points().back().step;
+      const Value& length = stored["length"];
+      curves.push_back({.curve = std::move(curve), .length = length.is_number() ? length.number() : last});
     } catch (const std::exception&) {
       // A damaged file, or a folder that may not be read: a forecast is no reason to end a training.
     }
@@ -82,8 +86,10 @@ std::vector<LearningCurve> FinishedCurves::found() const {
 }
 
 void FinishedCurves::keep(const LearningCurve& curve) const {
-  if (key_.empty()) return;
-  write_atomic(context_.folder / file_name, to_json(Value::Map{{"key", key_}, {"curve", curve.state()}}) + "\n");
+  const bool went_back = std::ranges::any_of(plan_.fixes, [](const Fix& fix) { return fix.from > 0; });
+  if (key_.empty() || went_back || (context_.resumed && context_.settings->is_mended)) return;
+  const Value stored = Value::Map{{"key", key_}, {"curve", curve.state()}, {"length", plan_.length.total_steps}};
+  write_atomic(context_.folder / file_name, to_json(stored) + "\n");
 }
 
 }  // namespace trainlab

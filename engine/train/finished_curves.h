@@ -1,12 +1,12 @@
-// The finished learning curves of a fit: each run keeps the curve of a fit that has reached its length, in curve.json
-// of the stage's folder, and later runs of the same recipe and schedule forecast by the curves that lie beside them.
-// Private to the module.
+// The finished learning curves of a fit: each run keeps the curve of a fit that has reached its length, or that a rule
+// of the recipe has ended, in curve.json of the stage's folder, and later runs of the same recipe and schedule forecast
+// by the curves that lie beside them. Private to the module.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "forecast/learning_curve.h"
+#include "forecast/forecast.h"
 #include "run/stage.h"
 #include "train/fit_plan.h"
 
@@ -18,7 +18,9 @@ class FinishedCurves {
   FinishedCurves(const FitPlan& plan, const Options& fit, const StageContext& context);
 
   // The curves of the newest runs beside this one, in no order. What cannot be read is left out.
-  std::vector<LearningCurve> found() const;
+  std::vector<FinishedCurve> found() const;
+  // Not where the options changed on the way, by a fix that went back to a checkpoint or by a mended recipe: the curve
+  // is then that of no fit.
   void keep(const LearningCurve& curve) const;
 
  private:

@@ -11,6 +11,7 @@
 #include "fit_handle.h"
 #include "journal/reporters.h"
 #include "metric_values.h"
+#include "run/budget.h"
 #include "tensor/memory.h"
 #include "train/model_file.h"
 #include "train/rules.h"
@@ -122,12 +123,19 @@ bool Member::rate_falls() const {
 
 bool Member::may_rate_fall() const { return !set_rate_ && (schedules_.lr->may_fall() || rate_falls()); }
 
+bool Member::is_ended_by_recipe() const { return stop_reason_ && !is_of_budget(*stop_reason_); }
+
 std::optional<Forecast> Member::forecast() const {
   if (total_steps_ == 0) return std::nullopt;
-  return forecast_of(
-      curve_, plan_.monitor,
-      {.at = std::max(total_steps_, position_.step), .keeps_best = plan_.keep_best, .rate_falls = rate_falls()},
-      finished_curves_);
+  // A fit that only a time bounds has reached its length when the time is used.
+  const bool is_bounded = plan_.length.total_steps > 0;
+  const bool is_at_end = !is_bounded && stop_reason_ && is_of_budget(*stop_reason_);
+  const ForecastQuestion question{.at = is_at_end ? position_.step : std::max(total_steps_, position_.step),
+                                  .at_is_estimate = !is_bounded && !is_at_end,
+                                  .keeps_best = plan_.keep_best,
+                                  .rate_falls = rate_falls()};
+  const std::span<const FinishedCurve> finished = finished_curves_;
+  return forecast_of(curve_, plan_.monitor, question, is_ended_by_recipe() ? finished.first(0) : finished);
 }
 
 template <class Calls>

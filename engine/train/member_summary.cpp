@@ -136,7 +136,7 @@ void Member::say_what_the_step_forgets(const std::string& fault, const std::stri
 void Member::finished(Value& summary) {
   for (const auto& observer : record_.observers()) observer->finished(summary);
   if (summary["status"] == Value("interrupted")) return;
-  if (summary["status"] == Value("done")) kept_curves_->keep(curve_);
+  if (summary["status"] == Value("done") || (!failure_ && is_ended_by_recipe())) kept_curves_->keep(curve_);
   if (plan_.keep_best && !best_ && !failure_ && !metrics_.empty()) say_that_no_best_was_kept();
   if (!failure_) {
     say_what_the_average_lacks();

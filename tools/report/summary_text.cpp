@@ -218,7 +218,8 @@ std::string forecast_text(const Value& summary) {
   if (!forecast.is_map() || forecast["at"] == summary["steps"]) return "";
   return "  would  reach " + text_of(forecast["metric"]) + " " + text_of(forecast["value"]) + " (" +
          text_of(forecast["low"]) + " to " + text_of(forecast["high"]) + ")" +
-         (forecast["rate_falls"] == Value(true) ? ", or better," : "") + " by step " + text_of(forecast["at"]) +
+         (forecast["rate_falls"] == Value(true) ? ", or better," : "") + " by " +
+         (forecast["at_is_estimate"] == Value(true) ? "about " : "") + "step " + text_of(forecast["at"]) +
          references_text(forecast["references"]) + "\n";
 }
 

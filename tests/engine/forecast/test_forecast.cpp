@@ -4,7 +4,9 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/files.h"
@@ -27,6 +29,12 @@ Forecast forecast_at(const LearningCurve& curve, std::int64_t step, bool keeps_b
   const auto found = forecast_of(curve, "val.loss", {.at = step, .keeps_best = keeps_best, .rate_falls = false});
   REQUIRE(found);
   return *found;
+}
+
+// A training that has reached its length.
+FinishedCurve finished(LearningCurve curve) {
+  const double length = curve.points().back().step;
+  return {.curve = std::move(curve), .length = length};
 }
 
 double power(double x) { return 0.2 + 3 * std::pow(x, -0.6); }
@@ -107,7 +115,7 @@ TEST_CASE("a finished curve says more than the families") {
   const auto with_drop = [](double size) {
     return [size](double x) { return size * (0.4 + std::exp(-x / 300) - (x > 600 ? 0.2 : 0)); };
   };
-  const LearningCurve before = curve_of(with_drop(1), 100);
+  const FinishedCurve before = finished(curve_of(with_drop(1), 100));
   const LearningCurve now = curve_of(with_drop(1.1), 50);
   const ForecastQuestion question{.at = 1000, .keeps_best = false, .rate_falls = true};
   const Forecast alone = *forecast_of(now, "val.loss", question);
@@ -121,23 +129,42 @@ TEST_CASE("a finished curve says more than the families") {
   CHECK(text_of(found).ends_with("), from a finished run"));
   // Shares, of which larger ones are better, change by the same amount; so does the last quarter.
   const auto share = [&](double size) { return [=](double x) { return 1 - with_drop(size)(x) / 2; }; };
-  const LearningCurve shares = curve_of(share(1), 100, false);
+  const FinishedCurve shares = finished(curve_of(share(1), 100, false));
   const Forecast of_share = *forecast_of(curve_of(share(1.1), 50, false), "val.accuracy", question, {&shares, 1});
   CHECK(of_share.value == Approx(share(1.1)(500) + share(1)(1000) - share(1)(500)));
   CHECK(forecast_of(curve_of(with_drop(1.1), 80), "val.loss", question, {&before, 1})->value ==
         Approx(with_drop(1.1)(800) + with_drop(1)(1000) - with_drop(1)(800)));
   // A finished curve of another length, of which the course is the same.
-  LearningCurve shorter(true);
-  for (int i = 1; i <= 50; ++i) shorter.add(i, with_drop(1)(20 * i));
+  LearningCurve half_as_long(true);
+  for (int i = 1; i <= 50; ++i) half_as_long.add(i, with_drop(1)(20 * i));
+  const FinishedCurve shorter = finished(half_as_long);
   CHECK(forecast_of(now, "val.loss", question, {&shorter, 1})->value == Approx(found.value));
 }
 
 TEST_CASE("the same training twice says no more than once") {
-  const std::vector<LearningCurve> twice(2, curve_of(exponential, 100));
+  const std::vector<FinishedCurve> twice(2, finished(curve_of(exponential, 100)));
   const auto found = forecast_of(curve_of(exponential, 50), "val.loss", {.at = 1000}, twice);
   CHECK(found->references == 1);
   CHECK(found->value == Approx(exponential(1000)));
   CHECK(found->high > found->value);
+}
+
+TEST_CASE("finished curves that a rule has ended tell of a training as long as they went on") {
+  // Of the length 1000, and ended after 300 and after 600 steps.
+  const FinishedCurve at_300{.curve = curve_of(power, 30), .length = 1000};
+  const FinishedCurve at_600{.curve = curve_of(exponential, 60), .length = 1000};
+  const std::vector<FinishedCurve> both{at_300, at_600};
+  const ForecastQuestion question{.at = 1000};
+  const auto forecast = [&](int validations, std::span<const FinishedCurve> by) {
+    return *forecast_of(curve_of(exponential, validations), "val.loss", question, by);
+  };
+  CHECK(forecast(20, both).references == 2);
+  // At the same step of their length, not at the same share of their own steps; and up to where the rule ended them.
+  CHECK(forecast(20, {&at_600, 1}).value == Approx(exponential(600)));
+  CHECK(forecast(40, both).references == 1);
+  CHECK(forecast(40, both).value == Approx(exponential(600)));
+  CHECK(forecast(60, both).references == 0);
+  CHECK(forecast(60, both).value == forecast(60, {}).value);
 }
 
 TEST_CASE("four of five intervals from finished curves hold the value") {
@@ -145,19 +172,20 @@ TEST_CASE("four of five intervals from finished curves hold the value") {
   int held = 0;
   constexpr int repeats = 400;
   for (int repeat = 0; repeat < repeats; ++repeat) {
-    std::vector<LearningCurve> all;
+    std::vector<FinishedCurve> all;
     for (std::size_t i = 0; i <= count; ++i) {
       Stream random(Key(static_cast<std::uint64_t>(repeat)).fold(i));
       const double level = 0.02 * random.normal(), slope = 0.05 * random.normal();
       LearningCurve curve(true);
       for (int v = 1; v <= 40; ++v)
         curve.add(v, 1 + level + std::exp(-v / 10.0) + slope * v / 40 + 0.005 * random.normal());
-      all.push_back(curve);
+      all.push_back(finished(std::move(curve)));
     }
+    const std::vector<CurvePoint>& own = all[0].curve.points();
     LearningCurve seen(true);
-    for (std::size_t i = 0; i < 20; ++i) seen.add(all[0].points()[i].step, all[0].points()[i].value);
+    for (std::size_t i = 0; i < 20; ++i) seen.add(own[i].step, own[i].value);
     const auto found = forecast_of(seen, "val.loss", {.at = 40}, std::span(all).subspan(1));
-    const double last = all[0].points().back().value;
+    const double last = own.back().value;
     held += found->low <= last && last <= found->high;
   }
   CHECK(held > 0.75 * repeats);
@@ -231,6 +259,7 @@ TEST_CASE("a forecast in words and as a value") {
   const Value value = to_value(forecast);
   CHECK(value["metric"] == Value("val.loss"));
   CHECK(value["at"] == Value(400));
+  CHECK(value["at_is_estimate"] == Value(false));
   CHECK(value["rate_falls"] == Value(true));
   forecast.rate_falls = false;
   CHECK(text_of(forecast) == "val.loss 0.312 (0.29 to 0.331)");

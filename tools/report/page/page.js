@@ -47,7 +47,8 @@ function heading(stage) {
     const bound = forecast.rate_falls ? ', or better,' : '';
     const runs = forecast.references === 1 ? 'a finished run' : `${forecast.references} finished runs`;
     const from = forecast.references ? `, from ${runs}` : '';
-    make(page, 'p', `Would reach ${forecast.metric} ${interval}${bound} by step ${forecast.at}${from}.`);
+    const step = `${forecast.at_is_estimate ? 'about ' : ''}step ${forecast.at}`;
+    make(page, 'p', `Would reach ${forecast.metric} ${interval}${bound} by ${step}${from}.`);
   }
   const {flags = [], compute_share: share, passes, loss_ratio: ratio} = stage.efficiency ?? {};
   if (flags.includes('compute_inefficient'))

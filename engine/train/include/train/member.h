@@ -145,8 +145,11 @@ class Member {
   bool rate_falls() const;
   // Whether it does, or may do so (Schedule::may_fall).
   bool may_rate_fall() const;
+  // Whether a rule or a function of the recipe has ended the fit, and no budget.
+  bool is_ended_by_recipe() const;
   Efficiency efficiency(const MetricMap& metrics) const;
-  // The final value of the monitored metric, of the weights that will be kept; nullopt where nothing can be said.
+  // The final value of the monitored metric, of the weights that will be kept; nullopt where nothing can be said. Once
+  // a rule has ended the fit, what training on would bring, by the fit's own curve: finished runs have the same rules.
   std::optional<Forecast> forecast() const;
   double metric(const std::string& name) const;
   void say_that_no_best_was_kept() const;
@@ -205,7 +208,7 @@ class Member {
   std::optional<Best> best_;
   LearningCurve curve_;  // of the monitored metric
   std::unique_ptr<FinishedCurves> kept_curves_;
-  std::vector<LearningCurve> finished_curves_;  // of earlier runs of this fit
+  std::vector<FinishedCurve> finished_curves_;  // of earlier runs of this fit
   std::int64_t total_steps_;                    // of the run, an estimate under a budget of time; 0: unknown
   std::optional<RunHandle::SetRate> set_rate_;
   std::optional<std::string> stop_reason_, failure_, broken_off_;
