@@ -176,6 +176,13 @@ std::optional<Forecast> forecast_of(const LearningCurve& curve, const std::strin
   return forecast;
 }
 
+std::optional<double> most_gain(const LearningCurve& curve, std::int64_t at) {
+  if (curve.validations() < fewest_for_gain) return std::nullopt;
+  const Forecast best_until = *forecast_of(curve, "", {.at = at, .keeps_best = true});
+  const double best = curve.points().back().best;
+  return curve.minimize() ? best - best_until.low : best_until.high - best;
+}
+
 Value to_value(const Forecast& forecast) {
   return Value::Map{{"metric", forecast.metric},
                     {"value", forecast.value},

@@ -3,10 +3,10 @@
     python3 tools/bench/forecasts.py [--trials 40] [--runs 10] [--epochs 60] [--seed N] [--folder FOLDER]
 
 Trains small fits of recipes/forecast.lua, the same points in each run and each run with another seed (or takes the runs
-that are in FOLDER), cuts each curve at 25, 50 and 75 %, and prints the median relative error of the forecast, of the
-last value and of a power law, and the share of intervals that hold the value: from the curve alone, and from 1, 3 and 9
-finished curves of the same point. The interval's factors are chosen on points of even number; those of odd number are
-reported.
+that are in FOLDER), cuts each curve at 25, 50 and 75 % and nearer to its ends, and prints the median relative error of
+the forecast, of the last value and of a power law, and the share of intervals that hold the value: from the curve
+alone, and from 1, 3 and 9 finished curves of the same point. Points of odd number are reported; "factor" is of the
+others. Then it prints how often stop.forecast would have stopped a training too early, and what that would have cost.
 """
 
 import argparse

@@ -11,9 +11,6 @@ namespace trainlab {
 
 namespace {
 
-// With fewer validations, a curve that has not begun to fall looks like a curve that has ended.
-constexpr std::int64_t fewest_to_stop = 10;
-
 class ForecastRule final : public StopRule {
  public:
   ForecastRule(const Options& options, const StopContext& context)
@@ -23,7 +20,6 @@ class ForecastRule final : public StopRule {
 
   std::optional<std::string> validated(const Progress& progress) override {
     curve_.add(static_cast<double>(progress.step), metric_.read(progress));
-    if (curve_.validations() < fewest_to_stop) return std::nullopt;
     std::int64_t at = progress.total_steps;
     if (within_ && progress.seconds > 0) {
       const double more = *within_ * static_cast<double>(progress.step) / progress.seconds;
@@ -31,12 +27,10 @@ class ForecastRule final : public StopRule {
       at = at > 0 ? std::min(at, reached) : reached;
     }
     if (at <= progress.step || (progress.rate_falls && progress.rate_falls())) return std::nullopt;
-    const auto forecast = forecast_of(curve_, metric_.name(), {.at = at, .keeps_best = true, .rate_falls = false});
-    const double best = curve_.points().back().best;
-    const double gain = curve_.minimize() ? best - forecast->low : forecast->high - best;
-    if (!(gain < worth_)) return std::nullopt;
+    const std::optional<double> gain = most_gain(curve_, at);
+    if (!gain || !(*gain < worth_)) return std::nullopt;
     return fmt::format("{} is forecast to improve by at most {:.3g} until step {}, less than {} (best {:.4g})",
-                       metric_.name(), gain, at, number_text(worth_), best);
+                       metric_.name(), *gain, at, number_text(worth_), curve_.points().back().best);
   }
 
   std::string at_not_finite(const std::string& metric, double) const override {

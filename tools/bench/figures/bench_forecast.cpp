@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <span>
 #include <sstream>
 #include <string>
@@ -27,8 +28,7 @@ constexpr const char* metric = "val.loss";
 
 struct Curve {
   int trial = 0;  // the same recipe in each run
-  std::vector<double> steps, values;
-  bool rate_falls = false;
+  std::vector<double> steps, values, rates;
 
   // The curve until a share of its validations is done.
   std::size_t cut(double share) const { return static_cast<std::size_t>(share * static_cast<double>(steps.size())); }
@@ -37,6 +37,10 @@ struct Curve {
     for (std::size_t i = 0; i < end; ++i) seen.add(steps[i], values[i]);
     return seen;
   }
+  // Whether the rate falls after the validation before `end`, as a fit asks its schedule.
+  bool rate_falls(std::size_t end) const { return rates.back() < 0.9 * rates[end - 1]; }
+  std::int64_t length() const { return static_cast<std::int64_t>(steps.back()); }
+  double best() const { return *std::ranges::min_element(values); }
 };
 
 std::vector<Curve> stored_curves(const fs::path& folder) {
@@ -50,16 +54,13 @@ std::vector<Curve> stored_curves(const fs::path& folder) {
     Curve curve;
     curve.trial = std::stoi(file.parent_path().parent_path().filename().string());  // trials/0007/seed-1
     std::istringstream lines(read_file(file));
-    double first_rate = 0, last_rate = 0;
     for (std::string line; std::getline(lines, line);) {
       const Value row = parse_json(line, file.string());
       if (!row[metric].is_number()) continue;
       curve.steps.push_back(row["step"].number());
       curve.values.push_back(row[metric].number());
-      last_rate = row["lr"].number();
-      first_rate = std::max(first_rate, last_rate);
+      curve.rates.push_back(row["lr"].number());
     }
-    curve.rate_falls = last_rate < 0.9 * first_rate;
     if (curve.steps.size() >= 20) curves.push_back(std::move(curve));
   }
   return curves;
@@ -88,19 +89,19 @@ struct Errors {
   std::vector<double> factor;                 // error over the interval's half-width
   int held = 0;
 
-  void add(const Curve& curve, double share, bool keeps_best, std::span<const LearningCurve> finished = {}) {
+  void add(const Curve& curve, double share, bool keeps_best, std::span<const FinishedCurve> finished = {}) {
     const std::size_t cut = curve.cut(share);
     const LearningCurve seen = curve.until(cut);
     const auto found = forecast_of(
         seen, metric,
-        {.at = static_cast<std::int64_t>(curve.steps.back()), .keeps_best = keeps_best, .rate_falls = curve.rate_falls},
-        finished);
-    const double reached = keeps_best ? *std::ranges::min_element(curve.values) : curve.values.back();
+        {.at = curve.length(), .keeps_best = keeps_best, .rate_falls = curve.rate_falls(cut)}, finished);
+    const double reached = keeps_best ? curve.best() : curve.values.back();
     const CurvePoint& now = seen.points().back();
     forecast.push_back(std::abs(found->value / reached - 1));
     last.push_back(std::abs((keeps_best ? now.best : now.value) / reached - 1));
     power.push_back(std::abs(power_law(curve, cut, keeps_best) / reached - 1));
-    factor.push_back(2 * std::abs(found->value - reached) / std::max(found->high - found->low, 1e-12));
+    const double half = reached < found->value ? found->value - found->low : found->high - found->value;
+    factor.push_back(std::abs(found->value - reached) / std::max(half, 1e-12));
     held += found->low <= reached && reached <= found->high;
   }
 };
@@ -110,11 +111,11 @@ void print(const std::vector<Curve>& curves, bool keeps_best) {
               keeps_best ? "the best value until the end (keep = \"best\")" : "the last value (keep = \"last\")",
               "rate", "seen", "curves", "forecast", "last", "power law", "held", "factor");
   for (const int kind : {0, 1, 2}) {
-    for (const double share : {0.25, 0.5, 0.75}) {
+    for (const double share : {0.125, 0.25, 0.5, 0.75, 0.9}) {
       Errors reported, chosen_on;
       for (std::size_t i = 0; i < curves.size(); ++i) {
-        if (kind == 0 && curves[i].rate_falls) continue;
-        if (kind == 1 && !curves[i].rate_falls) continue;
+        const bool rate_falls = curves[i].rate_falls(curves[i].cut(share));
+        if ((kind == 0 && rate_falls) || (kind == 1 && !rate_falls)) continue;
         (curves[i].trial % 2 ? reported : chosen_on).add(curves[i], share, keeps_best);
       }
       if (reported.forecast.empty()) continue;
@@ -143,10 +144,10 @@ void print_finished(const std::vector<Curve>& curves, bool keeps_best) {
       for (const auto& [trial, all] : by_trial) {
         if (all.size() <= count) continue;
         for (std::size_t i = 0; i < all.size(); ++i) {
-          std::vector<LearningCurve> finished;
+          std::vector<FinishedCurve> finished;
           for (std::size_t k = 1; k <= count; ++k) {
             const Curve& other = *all[(i + k) % all.size()];
-            finished.push_back(other.until(other.steps.size()));
+            finished.push_back({.curve = other.until(other.steps.size()), .length = other.steps.back()});
           }
           (trial % 2 ? reported : chosen_on).add(*all[i], share, keeps_best, finished);
         }
@@ -157,6 +158,38 @@ void print_finished(const std::vector<Curve>& curves, bool keeps_best) {
                   quantile(reported.forecast, 0.5), 100.0 * reported.held / static_cast<double>(size),
                   quantile(chosen_on.factor, 0.8));
     }
+  }
+}
+
+// What stop.forecast would have done: how often it would have stopped a training whose end was better by more than
+// `worth`, and how much the best value would have lost.
+void print_stops(const std::vector<Curve>& curves) {
+  std::printf("\nstop.forecast\n%-22s %7s %8s %8s %10s %10s %8s\n", "worth", "curves", "stopped", "falsely", "mean lost",
+              "most lost", "saved");
+  for (const double worth : {0.002, 0.005, 0.02}) {
+    std::size_t count = 0, stopped = 0, falsely = 0;
+    double sum = 0, most = 0, saved = 0;
+    for (const Curve& one : curves) {
+      if (one.trial % 2 == 0) continue;
+      ++count;
+      LearningCurve seen(true);
+      for (std::size_t i = 0; i + 1 < one.steps.size(); ++i) {
+        seen.add(one.steps[i], one.values[i]);
+        if (one.rate_falls(i + 1)) continue;
+        const std::optional<double> gain = most_gain(seen, one.length());
+        if (!gain || !(*gain < worth)) continue;
+        const double lost = seen.points().back().best - one.best();
+        ++stopped;
+        falsely += lost > worth;
+        sum += lost;
+        most = std::max(most, lost);
+        saved += 1 - one.steps[i] / one.steps.back();
+        break;
+      }
+    }
+    const auto size = static_cast<double>(std::max<std::size_t>(stopped, 1));
+    std::printf("%-22g %7zu %8zu %8zu %10.4f %10.4f %7.0f%%\n", worth, count, stopped, falsely, sum / size, most,
+                100 * saved / size);
   }
 }
 
@@ -177,6 +210,7 @@ int main(int argc, char** argv) {
       print(curves, keeps_best);
       print_finished(curves, keeps_best);
     }
+    print_stops(curves);
   } catch (const Error& error) {
     std::fprintf(stderr, "%s\n", error.headline().c_str());
     return 1;

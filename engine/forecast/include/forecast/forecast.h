@@ -57,6 +57,14 @@ inline constexpr std::int64_t fewest_validations = 5;
 std::optional<Forecast> forecast_of(const LearningCurve& curve, const std::string& metric,
                                     const ForecastQuestion& question, std::span<const FinishedCurve> finished = {});
 
+// With fewer validations, a curve that has not begun to fall looks like a curve that has ended.
+inline constexpr std::int64_t fewest_for_gain = 10;
+
+// How much better than the best value so far the best value until step `at`, which is later than the curve's last step,
+// may become at a learning rate that does not fall: up to the better end of the forecast's interval. In the metric's
+// unit, not negative. A pure function. nullopt with fewer than fewest_for_gain validations.
+std::optional<double> most_gain(const LearningCurve& curve, std::int64_t at);
+
 // { metric, value, low, high, at, at_is_estimate, rate_falls, references }, as in summary.json.
 Value to_value(const Forecast& forecast);
 
