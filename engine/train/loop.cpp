@@ -416,11 +416,14 @@ std::vector<Value> FitLoop::run() {
   }
 }
 
-void FitLoop::offer_to_go_back(bool has_ended) {
-  if (is_group_ || (has_ended && !members_.front()->failure())) return;
+bool FitLoop::may_go_back(bool has_ended) const {
+  if (is_group_ || (has_ended && !members_.front()->failure())) return false;
   // With less time or FLOPs than this, the training that goes back would not come as far as it is now.
-  if (seconds_left() < members_.front()->seconds() || most_steps_ < 2 * static_cast<double>(position_.step)) return;
-  for (const auto& observer : company_.observers) observer->may_go_back();
+  return seconds_left() >= members_.front()->seconds() && most_steps_ >= 2 * static_cast<double>(position_.step);
+}
+
+void FitLoop::tell_between_steps(bool may_go_back) {
+  for (const auto& observer : company_.observers) observer->between_steps(may_go_back);
 }
 
 std::vector<Value> FitLoop::train() {
@@ -431,13 +434,16 @@ std::vector<Value> FitLoop::train() {
       commit_all();
       return end_all(true);
     }
-    offer_to_go_back(has_ended);
+    tell_between_steps(may_go_back(has_ended));
     if (has_ended) break;
     position_.step < recorded_until_ ? memory_.record([this] { train_step(); }) : train_step();
     end_step();
   }
   // After a stop between validations: what is reported belongs to the weights at this step.
-  if (!is_validated()) validate(false);
+  if (!is_validated()) {
+    validate(false);
+    tell_between_steps(false);
+  }
   commit_all();
   return end_all(false);
 }

@@ -32,8 +32,9 @@ class FitLoop {
   void compact();
   // Steps to the end, or to the step boundary after a stop request.
   std::vector<Value> train();
-  // Tells the loop's observers that a training whose fault was found can go back.
-  void offer_to_go_back(bool has_ended);
+  // Whether a training whose fault was found can go back.
+  bool may_go_back(bool has_ended) const;
+  void tell_between_steps(bool may_go_back);
   template <class Work, class Explain>
   auto within_limit(Work&& work, Explain&& explain);
   void train_step();

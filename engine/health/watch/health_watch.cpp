@@ -188,8 +188,10 @@ void HealthWatch::begin(std::int64_t step) {
   if (figures_.losses.steps() == 0) figures_.first_step = step;
 }
 
-void HealthWatch::may_go_back() {
-  for (const HealthVerdict& verdict : std::exchange(unfixed_, {})) {
+void HealthWatch::between_steps(bool may_go_back) {
+  const std::vector<HealthVerdict> unfixed = std::exchange(unfixed_, {});
+  if (!may_go_back) return;  // they are told, and stay as they are
+  for (const HealthVerdict& verdict : unfixed) {
     if (std::optional<Fix> fix = wanted_fix(verdict, plan_, *fixes_with_)) throw FixWanted{*std::move(fix)};
   }
 }

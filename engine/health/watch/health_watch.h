@@ -63,7 +63,7 @@ class HealthWatch final : public Observer, public LoopObserver, public GradientP
   void validated(const ValidationView& view) override;
 
   void started(std::int64_t step, std::size_t members) override;
-  void may_go_back() override;
+  void between_steps(bool may_go_back) override;
   void stepped(std::int64_t step) override;
   void validated(std::int64_t step) override;
   void finished(std::int64_t step) override;

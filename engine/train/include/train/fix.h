@@ -33,7 +33,7 @@ struct Fix {
   double flops = 0;       // of steps that this fix and earlier ones have thrown away; 0 where nobody knows them
 };
 
-// Raised by LoopObserver::may_go_back (train/loop_observer.h). No error: the fit leaves the loop and goes on with the
+// Raised by LoopObserver::between_steps (train/loop_observer.h). No error: the fit leaves the loop and goes on with the
 // fix. The loop sets `seconds`, and `flops` to those of all steps of the attempt.
 struct FixWanted {
   Fix fix;

@@ -19,10 +19,10 @@ class LoopObserver {
  public:
   virtual ~LoopObserver() = default;
   virtual void started(std::int64_t step, std::size_t members) { (void)step, (void)members; }
-  // Before each step, and where a failure has ended the training of a fit that trains alone. Not where the training has
-  // come to its end, nor where less is left of a budget of time than was used. The hook may raise FixWanted
-  // (train/fix.h).
-  virtual void may_go_back() {}
+  // Before each step, and at the end of the training. Where `may_go_back`, the hook may raise FixWanted (train/fix.h):
+  // in a fit that trains alone, as long as more is left of its budgets than was used, unless it has come to its end by
+  // anything but a failure.
+  virtual void between_steps(bool may_go_back) { (void)may_go_back; }
   virtual void stepped(std::int64_t step) { (void)step; }
   virtual void validated(std::int64_t step) { (void)step; }
   // Checkpoints were written: of all members, or of members that leave a group because they have ended, which may be
