@@ -18,6 +18,12 @@ bool has_channels_first(bool before, const Layer& layer, const at::Tensor& input
   return before && input.dim() == output.dim() && input.size(1) == output.size(1);
 }
 
+// Whether the layer takes mean and variance of this batch. A frozen one takes its running statistics.
+bool is_over_this_batch(const Layer& layer, const Pass& pass) {
+  return layer.traits.is_over_batch &&
+         std::ranges::all_of(layer.buffer_slots, [&](std::size_t slot) { return pass.trains_buffer(slot); });
+}
+
 }  // namespace
 
 void LayerReader::start(Reading& into) {
@@ -61,7 +67,7 @@ void LayerReader::passed(const Layer& layer, const at::Tensor& input, const at::
     has_met_weights_ = traits.is_norm || layer.own_parameters > 0;
     figures_.input.is_normalised = figures_.input.is_normalised || traits.is_norm;
   }
-  if (is_first_ && traits.is_over_batch && input.defined() && input.dim() > 1 && input.size(1) > 0) {
+  if (is_first_ && is_over_this_batch(layer, pass) && input.defined() && input.dim() > 1 && input.size(1) > 0) {
     const std::int64_t values = input.numel() / input.size(1);
     // After a resume, the norm has its figures from the checkpoint.
     auto known = std::ranges::find(figures_.norms, layer.path, &BatchNormFigures::path);

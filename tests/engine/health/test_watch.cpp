@@ -167,6 +167,16 @@ TEST_CASE("faults that the layers show") {
                      .batch = 2})) == "small_batch_statistics");
 }
 
+TEST_CASE("a frozen batch normalisation takes no statistics of small batches") {
+  Sick sick{.layers = R"({"@": "nn.Linear", "out_features": 24}, {"@": "nn.BatchNorm1d"}, {"@": "nn.ReLU"})",
+            .optim = R"({"@": "optim.SGD", "lr": 0.01})",
+            .more = R"(, "epochs": 1)",
+            .batch = 8};
+  REQUIRE_THAT(kinds(watch(sick)), Catch::Contains("small_batch_statistics"));
+  sick.more += R"(, "freeze": ["2.*", "3.*"])";
+  CHECK_THAT(kinds(watch(sick)), !Catch::Contains("small_batch_statistics"));
+}
+
 TEST_CASE("steps in float16 that are left out tell nothing about the health") {
   for (const std::string clip : {"", R"(, "clip": 1)", R"(, "clip": {"value": 1})"}) {
     INFO(clip);
@@ -410,6 +420,25 @@ TEST_CASE("what no fix can remedy is told") {
     CHECK(kinds(summary) == "small_batch_statistics");
     CHECK(summary["fixes"].is_nil());
   }
+}
+
+TEST_CASE("a fault that may not be fixed is in the next checkpoint, so that a resume does not tell it again") {
+  const TemporaryFolder folder;
+  const RunSettings settings = test_settings();
+  const Options options = watched_fit({.optim = R"({"@": "optim.SGD", "lr": 0.00005, "momentum": 0.9})",
+                                       .more = R"(, "epochs": 8, "health": {"action": "fix"})"});
+  const FitPlan plan = plan_fit(options, settings);
+  FitMember member{.options = options, .context = quiet_context(folder.path(), settings)};
+  SECTION("because more of a budget is used than is left") { member.context.most_flops = plan.flops_until(100); }
+  SECTION("because it is seen at the last validation") { member.context.most_flops = plan.flops_until(60); }
+  FitCompany company;
+  health_addition().join(plan, member, company);
+  const Value summary = run_fits(plan, {&member, 1}, false, company).front();
+  REQUIRE(kinds(summary) == "rate_too_low");
+  CHECK(summary["status"] == Value("stopped"));
+  const Value info = CheckpointFolder::newest_info(folder.path() / "checkpoints");
+  REQUIRE(info["step"] == summary["steps"]);
+  CHECK(info["health"]["told"].list().size() == 1);
 }
 
 TEST_CASE("the memory that is predicted for a stack has the samples of its watch") {
