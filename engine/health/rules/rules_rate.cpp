@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "core/statistics.h"
 #include "core/value.h"
@@ -35,6 +36,26 @@ HealthVerdict too_high(const HealthFigures& figures, std::string confidence, con
           .remedy = fmt::format("{}{}{}", lr_text(figures, factor), rate_setter(figures).empty() ? warm_up : "",
                                 tells ? "" : "; how far to go is a guess, which trainlab find lr RECIPE measures"),
           .cure = lr_cure(figures, factor, good_until)};
+}
+
+// The remedy for a rate that is too low.
+struct HigherRate {
+  std::string text;
+  std::optional<Cure> cure = {};
+};
+
+HigherRate higher_rate(const HealthFigures& figures, double update) {
+  if (figures.run.finds_step_size)
+    return {.text = "another start of the search for the size of the steps, which the optimizer finds itself: d0 = 1e-5 "
+                    "or 1e-4 with optim.Prodigy; else another optimizer"};
+  const double wanted = update > 0 ? std::clamp(usual_update / update, 4.0, 1e3) : 10;
+  const double to_largest = figures.run.largest_lr / rate_to_change(figures);
+  if (to_largest < 2)
+    return {.text = fmt::format("a loss of a larger scale: a rate of {:.4g} is as large as rates of this optimizer "
+                                "usually are; trainlab find lr RECIPE measures whether a larger one is better",
+                                rate_to_change(figures))};
+  const double factor = to_largest < wanted ? to_largest : wanted;  // the largest usual rate may be unknown
+  return {.text = lr_text(figures, factor), .cure = lr_cure(figures, factor, figures.steps_done())};
 }
 
 }  // namespace
@@ -91,7 +112,7 @@ Finding find_rate_too_low(const HealthFigures& figures) {
   if (!(update < 5e-4) && !has_seen(figures, 50, 0.5)) return {};
   const double gain = learnt(figures), late = late_share(figures);
   if (!(gain < 0.1) && !(late > 0.3 && late < 0.7)) return {};
-  const double factor = update > 0 ? std::clamp(usual_update / update, 4.0, 1e3) : 10;
+  HigherRate higher = higher_rate(figures, update);
   const std::string slope = meets_nothing ? fmt::format("changes {:.0f} % of the slope", 100 * (1 + overshoot)) : "";
   const std::string seen =
       (std::isnan(update) ? "an update"
@@ -105,8 +126,8 @@ Finding find_rate_too_low(const HealthFigures& figures) {
       .evidence = fmt::format("{}the loss went from {} to {} in {} steps", seen.empty() ? "" : seen + ", and ",
                               figure_text(figures.losses.first(), 3), figure_text(figures.losses.mean(0.8, 1), 3),
                               figures.losses.steps()),
-      .remedy = lr_text(figures, factor),
-      .cure = lr_cure(figures, factor, figures.steps_done())};
+      .remedy = std::move(higher.text),
+      .cure = std::move(higher.cure)};
 }
 
 Finding find_not_finite(const HealthFigures& figures) {
