@@ -27,6 +27,17 @@ void LossCurve::add(double loss) {
   block_steps_ *= 2;
 }
 
+double LossCurve::start(std::int64_t steps) const {
+  if (steps == 1) return first_;
+  LossBlock all;
+  for (const LossBlock& block : blocks_) {
+    all.steps += block.steps;
+    all.sum += block.sum;
+    if (all.steps >= steps) return all.mean();
+  }
+  return unmeasured;
+}
+
 double LossCurve::mean(double from, double to) const {
   const auto count = static_cast<double>(blocks_.size());
   auto first = static_cast<std::size_t>(std::floor(from * count));

@@ -24,6 +24,9 @@ const UnitFigures* worst_layer(const HealthFigures& figures, double UnitFigures:
 // Deep stacks with PyTorch's initial weights learn although half of their units are dead from the beginning.
 constexpr double most_dead = 0.7;
 
+// The loss of fewer samples may be several times that of a model that knows nothing by chance.
+constexpr std::int64_t fewest_samples = 16;
+
 constexpr const char* he_init =
     "initial weights that fit the activation: nn.Linear { …, init = init.kaiming_normal() } before a ReLU, "
     "init.xavier_normal() before a tanh";
@@ -32,18 +35,22 @@ constexpr const char* he_init =
 
 Finding find_exploding_gradients(const HealthFigures& figures) {
   const RunFacts& run = figures.run;
-  const double first = figures.losses.first();
   // The loss of a model that knows nothing is at most the logarithm of the number of classes. With several labels for
   // each sample, or with options of the loss, there is no such bound.
   if (run.classes > 1 && !std::isnan(run.prior_loss)) {
     const double most = std::log(static_cast<double>(run.classes));
-    if (figures.from_start() && first > 2 * most) {
+    const std::int64_t in_step = std::max<std::int64_t>(run.batch * run.accumulate, 1);
+    const std::int64_t steps = (fewest_samples + in_step - 1) / in_step;
+    // Under a rate that is too high, the loss of the later steps is large and that of the first step is not.
+    const double first = figures.losses.first(), start = figures.losses.start(steps);
+    if (figures.from_start() && first > 2 * most && start > 2 * most) {
       return HealthVerdict{
           .kind = HealthKind::exploding_gradients,
-          .confidence = first > 4 * most ? "high" : "medium",
-          .evidence = fmt::format("the loss of the first step is {}, while a model that knows nothing has {}: "
-                                  "outputs are too large at the beginning",
-                                  figure_text(first, 3), figure_text(most, 3)),
+          .confidence = start > 4 * most ? "high" : "medium",
+          .evidence = fmt::format("the loss of the first {} is {}, while a model that knows nothing has {}: outputs "
+                                  "are too large at the beginning",
+                                  steps > 1 ? fmt::format("{} steps", steps) : "step", figure_text(start, 3),
+                                  figure_text(most, 3)),
           .remedy = fmt::format("{}; or a normalisation between the layers", he_init),
           .cure = init_cure(figures)};
     }

@@ -23,6 +23,19 @@ TEST_CASE("a loss curve keeps the means of a long run in few blocks") {
   CHECK(counted == steps);
 }
 
+TEST_CASE("the start of a loss curve is the mean of its first steps") {
+  LossCurve curve;
+  CHECK(std::isnan(curve.start(1)));
+  for (int i = 0; i < 10; ++i) curve.add(i);
+  CHECK(curve.start(1) == 0);
+  CHECK(curve.start(4) == Approx(1.5));
+  CHECK(curve.start(10) == Approx(4.5));
+  CHECK(std::isnan(curve.start(11)));
+  for (int i = 10; i < 1000; ++i) curve.add(i);
+  CHECK(curve.start(1) == 0);
+  CHECK(curve.start(16) == Approx(7.5).margin(4));
+}
+
 TEST_CASE("the worst of a loss curve is a mean of five steps, and no single spike") {
   LossCurve curve;
   for (int i = 0; i < 100; ++i) curve.add(i == 50 ? 101 : 1);

@@ -413,6 +413,57 @@ TEST_CASE(
   CHECK_THAT(told.remedy, Catch::StartsWith("lr = 10 in place of 100") && !Catch::Contains("find lr"));
 }
 
+TEST_CASE("a rate that is too low rises to a usual rate at most") {
+  Run low;
+  low.update = 1e-5;
+  low.loss = [](int i) { return 2.31 - 1e-5 * i; };
+  low.val = low.loss;
+  const auto verdict = [&](double lr, bool finds_step_size = false) {
+    const std::vector<HealthVerdict> found = judge(changed(low, [&](HealthFigures& f) {
+      f.run.lr = lr;
+      f.run.largest_lr = 1;
+      f.run.finds_step_size = finds_step_size;
+    }));
+    REQUIRE(found.size() == 1);
+    CHECK(found.front().kind == HealthKind::rate_too_low);
+    return found.front();
+  };
+  CHECK(verdict(1e-4).cure->value == Value(0.05));
+  CHECK(verdict(0.01).cure->value == Value(1.0));
+  CHECK(verdict(0.01).remedy == "lr = 1 in place of 0.01");
+  const HealthVerdict large = verdict(1);
+  CHECK_FALSE(large.cure);
+  CHECK_THAT(large.remedy, Catch::Contains("a rate of 1 is as large") && Catch::Contains("trainlab find lr"));
+  // The option lr is no rate where the optimizer finds the size of its steps.
+  const HealthVerdict own_size = verdict(1, true);
+  CHECK_FALSE(own_size.cure);
+  CHECK_THAT(own_size.remedy, Catch::Contains("d0 = 1e-5") && !Catch::Contains("lr = "));
+}
+
+TEST_CASE("the loss of single samples is no sign of initial weights that are too large") {
+  Run run;
+  run.val = [](int i) { return 0.15 + 0.55 * std::exp(-i / 60.0); };
+  const auto of_two_classes = [&](std::int64_t batch) {
+    return kinds_of(changed(run, [&](HealthFigures& f) {
+      f.run.batch = batch;
+      f.run.classes = 2;
+      f.run.entropy = f.run.prior_loss = std::log(2.0);
+      f.run.largest_share = 0.5;
+    }));
+  };
+  run.loss = [](int i) { return i == 0 ? 1.6 : 0.1 + 0.6 * std::exp(-i / 60.0); };
+  CHECK(of_two_classes(1).empty());
+  CHECK(of_two_classes(4).empty());
+  CHECK(of_two_classes(16) == Kinds{"exploding_gradients"});
+  run.loss = [](int i) { return 0.4 + 8 * std::exp(-i / 40.0); };
+  CHECK(of_two_classes(1) == Kinds{"exploding_gradients"});
+  // A rate that is too high shows after the first step.
+  run.update = 0.3;
+  run.loss = [](int i) { return i == 0 ? 0.7 : 4 + std::sin(i); };
+  run.val = run.loss;
+  CHECK(of_two_classes(1) == Kinds{"rate_too_high"});
+}
+
 namespace {
 
 // The evaluations of a run of 60 epochs, whose validation loss is given by the epoch, until `epochs`.

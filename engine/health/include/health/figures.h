@@ -59,6 +59,8 @@ class LossCurve {
   void add(double loss);
   std::int64_t steps() const { return steps_; }
   double first() const { return first_; }  // NaN before the first step
+  // Mean loss of the first `steps` steps, and of further ones where their block ends later; NaN before these steps.
+  double start(std::int64_t steps) const;
   // The last block may be shorter than the others.
   const std::vector<LossBlock>& blocks() const { return blocks_; }
   // Mean loss of the blocks between two shares of the steps so far: mean(0.75, 1) is the mean over the last quarter.
