@@ -193,7 +193,8 @@ void of_trainings(Registry& registry) {
       Entry(
           "result.health", "field",
           "Of a fit: what was found to be wrong with the training, cause before symptom; empty when all is well. Of a "
-          "sweep or an ensemble: the faults of its trials by kind, the most frequent first.")
+          "task: what its rows of train.loss and val.loss show. Of a sweep or an ensemble: the faults of its trials by "
+          "kind, the most frequent first.")
           .with(Option("kind", "the fault, \"rate_too_high\" for example: docs/health.md has all of them").string())
           .with(Option("step", "optimizer steps done when the fault was seen").integer())
           .with(Option("confidence", "how sure the verdict is").choice({"high", "medium", "low"}))

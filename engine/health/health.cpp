@@ -9,7 +9,9 @@
 
 #include "core/trace.h"
 #include "optim/optimizer.h"
+#include "task/task.h"
 #include "watch/health_watch.h"
+#include "watch/row_watch.h"
 #include "watch/run_facts.h"
 #include "watch/stack_watch.h"
 
@@ -169,6 +171,12 @@ FitAddition health_addition() {
       .missed = missed,
       .join = join,
       .join_trials = join_trials};
+}
+
+void watch_rows(TaskCompany& company, const std::function<void(const std::string&)>& say) {
+  const auto watch = std::make_shared<RowWatch>(say);
+  company.observers.push_back(watch);
+  company.parts.push_back(watch->part());
 }
 
 }  // namespace trainlab

@@ -203,13 +203,15 @@ void TaskContext::flush() {
   std::string text;
   for (Row& row : rows_) {
     Value::Map map{{"step", row.step}, {"epoch", row.epoch}, {"samples", row.samples}, {"seconds", row.seconds}};
+    std::map<std::string, double> values;
     for (const auto& [name, logged] : row.values) {
       const double value = number_of(logged);
-      map[name] = last_[name] = value;
+      map[name] = last_[name] = values[name] = value;
       if (!not_finite_.is_first(name, value)) continue;
       warn_("ctx:log: " + name + " is " + number_text(value) + " at epoch " + std::to_string(row.epoch) + ", step " +
             std::to_string(row.step));
     }
+    for (const auto& observer : record_.observers()) observer->logged({.step = row.step, .values = values});
     text += to_json(Value(std::move(map))) + "\n";
   }
   if (text.empty()) return;
@@ -395,6 +397,7 @@ Value TaskContext::end(const std::string& status, const std::string& reason) {
                              {"resumed", record_.resumed()},
                              {"speed", speed().to_value(words_at_end_)}};
   count_speed();
+  for (const auto& observer : record_.observers()) observer->add_to(summary);
   for (const auto& observer : record_.observers()) observer->finished(summary);
   return summary;
 }

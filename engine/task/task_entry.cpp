@@ -59,12 +59,12 @@ void check_first_state(const Options& task) {
   }
 }
 
-StageWork prepare_task(const Options& stage, const RunSettings& settings, const TaskAddition& addition) {
+StageWork prepare_task(const Options& stage, const RunSettings& settings, const std::vector<TaskAddition>& additions) {
   check_first_state(stage);
   parse_device(settings.device);  // a device that is not there is refused before the task begins
-  return [stage, addition](const StageContext& context) {
+  return [stage, additions](const StageContext& context) {
     TaskCompany company;
-    if (addition) addition(stage, context, company);
+    for (const TaskAddition& addition : additions) addition(stage, context, company);
     return run_task(stage, context, company);
   };
 }
@@ -124,9 +124,9 @@ Value run_task(const Options& task, const StageContext& context, const TaskCompa
   });
 }
 
-void register_task(Registry& registry, const TaskAddition& addition) {
-  const auto prepare = [addition](const Options& stage, const RunSettings& settings) {
-    return prepare_task(stage, settings, addition);
+void register_task(Registry& registry, const std::vector<TaskAddition>& additions) {
+  const auto prepare = [additions](const Options& stage, const RunSettings& settings) {
+    return prepare_task(stage, settings, additions);
   };
   registry.add(task_entry(), StageKind{.prepare = prepare, .check = check_task_stage});
   const auto field = [&](const char* name, const char* doc, const char* type) {

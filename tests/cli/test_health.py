@@ -264,6 +264,38 @@ class Health(CliTest):
         self.assertEqual(self.kinds("own"), [])
         self.assertNotIn("overfitting", self.run_program("report", self.run_folder(name="own")).out)
 
+    def test_the_rows_of_a_task_are_watched(self):
+        """A validation loss that falls for 8 epochs of 10 steps and then rises; in a trial, the log says nothing."""
+        loop = """function(ctx)
+  local x = lab.tensor { 0 }
+  for step in ctx:steps(320, { save = { x } }) do
+    ctx:log("train.loss", %s)
+    if step %% 10 == 9 then
+      local epoch = (step + 1) / 10
+      ctx:log("val.loss", epoch < 8 and 2 - epoch / 8 or %s)
+    end
+  end
+end"""
+        falling = "2 / (1 + step / 40)"
+        for name, kinds, losses in (("well", [], (falling, "1")), ("over", ["overfitting"], (falling, "epoch / 8")),
+                                    ("lost", ["not_finite"], ("step < 100 and 2 or 0 / 0", "1"))):
+            with self.subTest(name):
+                self.write(f"{name}.lua", f'return lab.task {{ name = "t", run = {loop % losses} }}\n')
+                result = self.train(recipe=f"{name}.lua")
+                self.assertEqual(self.kinds(name), kinds, result)
+                self.assertEqual(result.err.count("health: "), len(kinds), result)
+                report = self.run_program("report", self.run_folder(name=name)).out
+                self.assertEqual(report.count("  health "), len(kinds), report)
+        self.write("trials.lua", f"""return lab.sweep {{ name = "s", space = {{ x = lab.space.uniform(0, 1) }},
+  metric = "val.loss", trials = 2, build = function(hp)
+    return lab.task {{ name = "t", run = {loop % (falling, "epoch / 8")} }}
+  end }}
+""")
+        result = self.train(recipe="trials.lua")
+        summary = self.summary(self.run_folder(name="trials"))
+        self.assertEqual([(one["kind"], one["count"]) for one in summary["health"]], [("overfitting", 2)])
+        self.assertNotIn("health: ", result.err)
+
     def test_a_verdict_outlives_an_interruption(self):
         self.recipe("r.lua", data=DIGITS, model=MLP, optim="lab.optim.SGD { lr = 0.00005 }", batch="50", epochs="400",
                     more='  checkpoint = "1 epochs",\n')

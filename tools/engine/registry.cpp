@@ -20,7 +20,7 @@ namespace trainlab {
 
 namespace {
 
-TrialAddition attached_trials() {
+TrialAddition joined_trials() {
   return {.join_fits =
               [](const FitPlan& plan, const TrialsAtWork& trials, FitCompany& company) {
                 attach_to_fits(plan, {.stage = trials.stage, .names = trials.names, .count = trials.count}, company);
@@ -28,8 +28,11 @@ TrialAddition attached_trials() {
           .join_task =
               [](const Options& task, const RunSettings& settings, const TrialsAtWork& trial, TaskCompany& company) {
                 attach_to_task(task, settings, {.stage = trial.stage, .names = trial.names}, company);
+                watch_rows(company, nullptr);  // the log says nothing of single trials
               }};
 }
+
+void watch_task(const Options&, const StageContext& context, TaskCompany& company) { watch_rows(company, context.say); }
 
 }  // namespace
 
@@ -46,8 +49,8 @@ Registry all_entries() {
   register_predict(registry);
   register_train(registry);
   register_fit(registry, {health_addition(), promotion_addition(), attach_addition()});
-  register_task(registry, attach_to_tasks());
-  register_sweep(registry, attached_trials());
+  register_task(registry, {attach_to_tasks(), watch_task});
+  register_sweep(registry, joined_trials());
   register_find(registry);
   return registry;
 }

@@ -41,6 +41,12 @@ struct ValidationView {
   std::function<bool()> may_rate_fall = {};
 };
 
+// A row that a task has logged. The numbers are in host memory.
+struct RowView {
+  std::int64_t step = 0;                        // done in durable loops
+  const std::map<std::string, double>& values;  // by the name of the log
+};
+
 struct FitView {  // known when a fit starts; of a task only the name and the first step are
   std::string name;
   std::int64_t total_steps = 0;  // 0: unknown (a time budget)
@@ -69,6 +75,9 @@ class Observer {
   // Called after each validation; in a task at the end of an epoch, of a durable loop of steps and of the task, if rows
   // were written since the call before.
   virtual void validated(const ValidationView&) {}
+  // In a task: called with each row that it logs, in their order, when the numbers of several rows have been read. A row
+  // that is logged again because the task was resumed at an earlier step is told again.
+  virtual void logged(const RowView&) {}
   // Called with the warning of a call that a step function of the recipe has forgotten, once for each such call.
   virtual void forgot(const std::string& warning) { (void)warning; }
   // Adds to the summary what the observer has found, under a name of its own. Called whenever a summary is made.

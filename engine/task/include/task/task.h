@@ -273,6 +273,6 @@ Checked check_task(const Options& task, const RunSettings& settings, const Check
 using TaskAddition = std::function<void(const Options& task, const StageContext& context, TaskCompany& company)>;
 
 // Adds the entry "task" and those of its context.
-void register_task(Registry& registry, const TaskAddition& addition = {});
+void register_task(Registry& registry, const std::vector<TaskAddition>& additions = {});
 
 }  // namespace trainlab
