@@ -146,8 +146,7 @@ std::optional<Forecast> forecast_of(const LearningCurve& curve, const std::strin
   const CurvePoint& last = curve.points().back();
   const double now = question.keeps_best ? last.best : last.value;
   const auto at = static_cast<double>(question.at);
-  if (at <= last.step)
-    return Forecast{.metric = metric, .value = now, .low = now, .high = now, .at = question.at};
+  if (at <= last.step) return Forecast{.metric = metric, .value = now, .low = now, .high = now, .at = question.at};
   if (curve.validations() < fewest_validations) return std::nullopt;
 
   const Oriented all = oriented(curve, question.keeps_best);

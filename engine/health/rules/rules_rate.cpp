@@ -46,8 +46,9 @@ struct HigherRate {
 
 HigherRate higher_rate(const HealthFigures& figures, double update) {
   if (figures.run.finds_step_size)
-    return {.text = "another start of the search for the size of the steps, which the optimizer finds itself: d0 = 1e-5 "
-                    "or 1e-4 with optim.Prodigy; else another optimizer"};
+    return {.text =
+                "another start of the search for the size of the steps, which the optimizer finds itself: d0 = "
+                "1e-5 or 1e-4 with optim.Prodigy; else another optimizer"};
   const double wanted = update > 0 ? std::clamp(usual_update / update, 4.0, 1e3) : 10;
   const double to_largest = figures.run.largest_lr / rate_to_change(figures);
   if (to_largest < 2)

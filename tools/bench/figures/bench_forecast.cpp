@@ -91,10 +91,10 @@ struct Errors {
 
   void add(const Curve& curve, double share, bool keeps_best, std::span<const FinishedCurve> finished = {}) {
     const std::size_t cut = curve.cut(share);
+    if (cut < fewest_validations) return;
     const LearningCurve seen = curve.until(cut);
     const auto found = forecast_of(
-        seen, metric,
-        {.at = curve.length(), .keeps_best = keeps_best, .rate_falls = curve.rate_falls(cut)}, finished);
+        seen, metric, {.at = curve.length(), .keeps_best = keeps_best, .rate_falls = curve.rate_falls(cut)}, finished);
     const double reached = keeps_best ? curve.best() : curve.values.back();
     const CurvePoint& now = seen.points().back();
     forecast.push_back(std::abs(found->value / reached - 1));
@@ -164,8 +164,8 @@ void print_finished(const std::vector<Curve>& curves, bool keeps_best) {
 // What stop.forecast would have done: how often it would have stopped a training whose end was better by more than
 // `worth`, and how much the best value would have lost.
 void print_stops(const std::vector<Curve>& curves) {
-  std::printf("\nstop.forecast\n%-22s %7s %8s %8s %10s %10s %8s\n", "worth", "curves", "stopped", "falsely", "mean lost",
-              "most lost", "saved");
+  std::printf("\nstop.forecast\n%-22s %7s %8s %8s %10s %10s %8s\n", "worth", "curves", "stopped", "falsely",
+              "mean lost", "most lost", "saved");
   for (const double worth : {0.002, 0.005, 0.02}) {
     std::size_t count = 0, stopped = 0, falsely = 0;
     double sum = 0, most = 0, saved = 0;

@@ -40,7 +40,7 @@ struct FinishedCurve {
 struct ForecastQuestion {
   std::int64_t at = 0;          // optimizer steps
   bool at_is_estimate = false;  // Forecast::at_is_estimate
-  bool keeps_best = false;  // whether the best value until step `at` is forecast, or else the value at this step
+  bool keeps_best = false;      // whether the best value until step `at` is forecast, or else the value at this step
   bool rate_falls = false;
 };
 
@@ -48,12 +48,12 @@ struct ForecastQuestion {
 inline constexpr std::int64_t fewest_validations = 5;
 
 // `finished`: curves of the same training, from its first step on; of the length `at`, or of another length that has
-// the same course. Those that had ended at the share of their length at which this curve is now are left out: what comes
-// next is told by those that went on. So a rule's stops count as they will for this training, whose forecast is the
-// value with which the rule, or the length, ends it. A pure function. nullopt where the curve has too few validations.
-// If `at` is not after the curve's last step, the forecast and both bounds are the last value. Values are never
-// forecast beyond a bound that the metric seems to have: 0 for a metric to minimise that was never negative, 1 for a
-// metric to maximise that was always between 0 and 1.
+// the same course. Those that had ended at the share of their length at which this curve is now are left out: what
+// comes next is told by those that went on. So a rule's stops count as they will for this training, whose forecast is
+// the value with which the rule, or the length, ends it. A pure function. nullopt where the curve has too few
+// validations. If `at` is not after the curve's last step, the forecast and both bounds are the last value. Values are
+// never forecast beyond a bound that the metric seems to have: 0 for a metric to minimise that was never negative, 1
+// for a metric to maximise that was always between 0 and 1.
 std::optional<Forecast> forecast_of(const LearningCurve& curve, const std::string& metric,
                                     const ForecastQuestion& question, std::span<const FinishedCurve> finished = {});
 

@@ -75,8 +75,8 @@ class Observer {
   // Called after each validation; in a task at the end of an epoch, of a durable loop of steps and of the task, if rows
   // were written since the call before.
   virtual void validated(const ValidationView&) {}
-  // In a task: called with each row that it logs, in their order, when the numbers of several rows have been read. A row
-  // that is logged again because the task was resumed at an earlier step is told again.
+  // In a task: called with each row that it logs, in their order, when the numbers of several rows have been read. A
+  // row that is logged again because the task was resumed at an earlier step is told again.
   virtual void logged(const RowView&) {}
   // Called with the warning of a call that a step function of the recipe has forgotten, once for each such call.
   virtual void forgot(const std::string& warning) { (void)warning; }
