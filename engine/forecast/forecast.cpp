@@ -15,8 +15,12 @@
 namespace trainlab {
 namespace {
 
-// The factor of the interval's half-width that holds 80 % of trainings; docs/forecasts.md has the measurement.
-constexpr double per_doubling = 3;
+// The least factors of the interval's half-width with which at least 80 % of trainings were held, whatever share of
+// them was seen (docs/forecasts.md). The last value may still turn for the worse at a constant rate; a best value
+// cannot.
+constexpr double factor_of_last = 1.5, factor_of_best = 0.7, factor_of_falling_rate = 0.5;
+// The last half's fall counts up to this many times; by noise it may be any number of times that of the half before it.
+constexpr double most_growth = 8;
 // Weight of the oldest validation; the newest has the weight 1.
 constexpr double oldest_weight = 0.3;
 
@@ -131,9 +135,16 @@ double noise_of(const LearningCurve& curve) {
 }
 
 // Half the width of the interval for the noise of single validations and the fall that the curve itself shows.
-double half_width(const Oriented& all, double reach, double deviation) {
-  const double fallen = std::abs(mean_between(all.points, 0.4, 0.6) - mean_between(all.points, 0.85, 1));
-  return std::hypot(per_doubling * fallen * std::log2(reach), normal_quantile_90 * deviation);
+double half_width(const Oriented& all, const ForecastQuestion& question, double reach, double deviation) {
+  const double middle = mean_between(all.points, 0.4, 0.6);
+  const double before = std::abs(mean_between(all.points, 0.2, 0.3) - middle);
+  const double fallen = std::abs(middle - mean_between(all.points, 0.85, 1));
+  // A curve that has begun to fall late may fall faster yet.
+  const double growth = fallen > before ? std::min(fallen / before, most_growth) : 1;
+  const double factor = question.rate_falls   ? factor_of_falling_rate
+                        : question.keeps_best ? factor_of_best
+                                              : factor_of_last;
+  return std::hypot(factor * fallen * growth * (reach - 1) * std::log2(reach), normal_quantile_90 * deviation);
 }
 
 std::string short_text(double x) { return fmt::format("{:.3g}", x); }
@@ -157,7 +168,7 @@ std::optional<Forecast> forecast_of(const LearningCurve& curve, const std::strin
   if (before.references == 0) {
     const Averaged found = fitted(all.points, reach, all.bounds);
     value = found.level + come_true(all.points, reach, all.bounds, found.level) * found.change;
-    half = half_width(all, reach, found.deviation);
+    half = half_width(all, question, reach, found.deviation);
   }
   // A best value never becomes worse.
   const double worst = question.keeps_best ? all.points.back().y : std::numeric_limits<double>::infinity();

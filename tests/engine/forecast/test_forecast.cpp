@@ -63,12 +63,32 @@ TEST_CASE("curves of each family are forecast") {
   }
 }
 
-TEST_CASE("the interval's half-width is 3 times the last half's fall, by the doublings that are left") {
-  const Forecast found = forecast_at(curve_of(exponential, 20), 800);
-  double before = 0, now = 0;
-  for (int i = 8; i <= 12; ++i) before += exponential(10 * i) / 5;
-  for (int i = 17; i <= 20; ++i) now += exponential(10 * i) / 4;
-  CHECK(found.high - found.value == Approx(3 * (before - now) * 2).epsilon(1e-3));
+TEST_CASE("the interval's half-width follows the last half's fall, how late it comes, and what is left of the run") {
+  // From step 200 to step 800: 2 doublings, and 3 times the steps so far. Above the value, where no bound is near.
+  const auto half = [](const Form& form, bool keeps_best, bool rate_falls) {
+    const auto found = forecast_of(curve_of(form, 20, false), "val.gain",
+                                   {.at = 800, .keeps_best = keeps_best, .rate_falls = rate_falls});
+    REQUIRE(found);
+    return found->high - found->value;
+  };
+  const auto fall = [](const Form& form) {
+    double middle = 0, now = 0;
+    for (int i = 8; i <= 12; ++i) middle += form(10 * i) / 5;
+    for (int i = 17; i <= 20; ++i) now += form(10 * i) / 4;
+    return now - middle;
+  };
+  const Form even = [](double x) { return 0.4 * std::log(x); };
+  CHECK(half(even, false, false) == Approx(1.5 * fall(even) * 3 * 2).epsilon(1e-3));
+  CHECK(half(even, true, false) == Approx(0.7 * fall(even) * 3 * 2).epsilon(1e-3));
+  CHECK(half(even, false, true) == Approx(0.5 * fall(even) * 3 * 2).epsilon(1e-3));
+  CHECK(half(even, true, true) == Approx(half(even, false, true)));
+  // Four times as much in the last half as in the quarter before it.
+  const Form late = [](double x) { return 2 + std::pow(x / 200, 2); };
+  double quarter = 0;
+  for (int i = 4; i <= 6; ++i) quarter += late(10 * i) / 3;
+  double middle = 0;
+  for (int i = 8; i <= 12; ++i) middle += late(10 * i) / 5;
+  CHECK(half(late, true, false) == Approx(0.7 * fall(late) * (fall(late) / (middle - quarter)) * 3 * 2).epsilon(0.02));
 }
 
 TEST_CASE("a metric that is larger the better is forecast as the mirrored one") {
