@@ -94,9 +94,9 @@ Value work_on(const StudyPlan& plan, const StageContext& context,
   if (context.helps) return interrupted ? Value::Map{{"status", "interrupted"}} : Value();
   Value summary = summarise(worker, interrupted);
   summary.set("resumed", resumes);
+  summary.set("health", health_of(worker.study()));
   if (!plan.runs_tasks()) {
     const Value& more = summary["flops"];  // of the trainings that have followed
-    summary.set("health", health_of(worker.study()));
     summary.set("flops", flops_of(worker.study(), context.folder) + (more.is_number() ? more.number() : 0));
   }
   SpeedFigures speed = speed_of(worker.study(), context.folder);
