@@ -61,13 +61,13 @@ void read_numbers(Row& row, const Value& value, const std::array<Figure<Row>, n>
 template <class Row, std::size_t n>
 Value by_columns(const std::vector<Row>& rows, const std::array<Figure<Row>, n>& columns) {
   Value::Map all;
-  for (const auto& [name, number] : columns) {
-    const auto is_measured = [&](const Row& row) { return !std::isnan(row.*number); };
+  for (const Figure<Row>& column : columns) {
+    const auto is_measured = [&](const Row& row) { return !std::isnan(row.*column.number); };
     if (std::ranges::none_of(rows, is_measured)) continue;
     Value::List list;
     list.reserve(rows.size());
-    for (const Row& row : rows) list.push_back(is_measured(row) ? Value(row.*number) : Value());
-    all.emplace(name, std::move(list));
+    for (const Row& row : rows) list.push_back(is_measured(row) ? Value(row.*column.number) : Value());
+    all.emplace(column.name, std::move(list));
   }
   return all;
 }

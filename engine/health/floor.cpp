@@ -49,7 +49,8 @@ std::optional<LabelFloor> label_floor(std::span<const std::vector<std::int64_t>>
   std::vector<Group> all;
   double weights = 0, sum = 0;
   for (const auto& labels : groups) {
-    const Group& one = all.emplace_back(static_cast<double>(labels.size() - 1), differing_share(labels));
+    const Group one{.weight = static_cast<double>(labels.size() - 1), .share = differing_share(labels)};
+    all.push_back(one);
     weights += one.weight;
     sum += one.weight * one.share;
   }

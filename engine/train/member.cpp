@@ -303,7 +303,7 @@ void Member::ask_rules(const Position& position) {
     broken_off_ = "stop";
     throw;
   }
-  for (std::string& reason : reasons) stop(std::move(reason));
+  for (const std::string& reason : reasons) stop(reason);
   // A rule or a callback that stops the run at a loss that is not finite is the recipe's own answer to such a loss.
   const auto loss = metrics_.find("val.loss");
   if (active() && loss != metrics_.end() && !std::isfinite(loss->second)) {
@@ -328,7 +328,7 @@ void Member::tell_not_finite(const MetricMap& metrics) {
 
 void Member::all_validated() {
   for (const auto& rule : stop_rules_) {
-    if (auto reason = rule->all_validated()) stop(std::move(*reason));
+    if (const auto reason = rule->all_validated()) stop(*reason);
   }
 }
 

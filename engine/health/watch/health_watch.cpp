@@ -103,7 +103,7 @@ HealthWatch::HealthWatch(const FitPlan& plan, RunFacts facts, std::function<void
       is_synchronous_(device_at(plan.device).is_synchronous()),
       every_(plan.length.total_steps > 0 ? std::clamp<std::int64_t>(plan.length.total_steps / 20, 5, 500) : 500),
       names_(trained_names(plan)),
-      figures_{.run = std::move(facts)},
+      figures_{.run = facts},
       reading_figures_(parameter_facts(plan), reads_numbers(plan)),
       layers_(figures_, plan.model && !plan.step ? plan.model->root().path : "", plan.head.classes) {
   if (fixes_with) fixes_with_ = *fixes_with;

@@ -1,7 +1,6 @@
 #include "sample_facts.h"
 
 #include <algorithm>
-#include <compare>
 #include <functional>
 #include <optional>
 #include <string_view>
@@ -36,18 +35,16 @@ std::optional<StoredSamples> stored_samples(const Part& part) {
 struct HashedSample {
   std::size_t hash;
   std::int64_t place;  // in the part
-
-  auto operator<=>(const HashedSample&) const = default;
 };
 
-// The samples whose hash is a multiple of `every`, in the order of their hashes.
+// The samples whose hash is a multiple of `every`, in the order of their hashes, and then of their places.
 std::vector<HashedSample> chosen_samples(const StoredSamples& samples, std::size_t every) {
   std::vector<HashedSample> chosen;
   for (std::int64_t place = 0; place < samples.part->size(); ++place) {
     const std::size_t hash = samples.hash(place);
     if (hash % every == 0) chosen.push_back({.hash = hash, .place = place});
   }
-  std::ranges::sort(chosen);
+  std::ranges::stable_sort(chosen, {}, &HashedSample::hash);
   return chosen;
 }
 
