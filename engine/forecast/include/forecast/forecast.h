@@ -5,8 +5,8 @@
 // their changes until the later step are averaged with weights by the Bayesian information criterion (Mohr and van Rijn
 // 2022: LCDB, which has the families). A forecast from an earlier point of the curve shows which share of a forecast
 // change has come true; the new change is multiplied by this share. The interval does not come from the fits, because
-// theirs would be too narrow: its half-width is q · a · g · (T / m − 1) · log2(T / m), where m is the last step, T the
-// later one, a = |y(m/2) − y(m)| the fall of the curve y in its last half, g = a / |y(m/4) − y(m/2)| as far as it is
+// theirs would be too narrow: its half-width is q · f · g · (T / m − 1) · log2(T / m), where m is the last step, T the
+// later one, f = |y(m/2) − y(m)| the fall of the curve y in its last half, g = f / |y(m/4) − y(m/2)| as far as it is
 // from 1 to 8, and q a factor for what is forecast. How many of these intervals hold the final value of a training was
 // measured: see docs/forecasts.md.
 #pragma once
