@@ -170,7 +170,7 @@ TEST_CASE("the same training twice says no more than once") {
 }
 
 TEST_CASE("finished curves that a rule has ended tell of a training as long as they went on") {
-  // Of the length 1000, and ended after 300 and after 600 steps.
+  // Two trainings of the length 1000, ended after 300 and after 600 steps.
   const FinishedCurve at_300{.curve = curve_of(power, 30), .length = 1000};
   const FinishedCurve at_600{.curve = curve_of(exponential, 60), .length = 1000};
   const std::vector<FinishedCurve> both{at_300, at_600};

@@ -268,8 +268,9 @@ TEST_CASE("a forecast within a time looks as far as the training gets in this ti
   // 0.0025 in 10 s, which are 10 steps or 100.
   const std::string within = R"({"@": "stop.forecast", "worth": 0.03, "within": "10 s"})";
   CHECK(forecast_stops_at(*rule(within), slow, false, 1) == 10);
+  // From validation 88 on, the rest of the run is worth less than 0.03.
   const int late = forecast_stops_at(*rule(within), slow, false, 0.01);
-  CHECK((late == 0 || late > 90));
+  CHECK((late == 0 || late > 88));
   CHECK_THAT(error_of([] { rule(R"({"@": "stop.forecast", "worth": 1, "within": "2 epochs"})"); }),
              Catch::Contains("fit.stop.within: expected a time such as \"10 min\" or \"18 h\", found \"2 epochs\""));
   CHECK_THAT(error_of([] { rule(R"({"@": "stop.forecast"})"); }), Catch::Contains("worth"));
