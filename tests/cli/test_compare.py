@@ -177,8 +177,8 @@ class Training(Compare):
         self.assertEqual((value["status"], value["reason"]), ("stopped", "the time budget is used"))
 
     def test_within_holds_for_the_first_pair(self):
-        # Each of A's eight validations takes a second or so, so that its first training takes longer than the time.
-        line = ("compare", "a.lua", *TARGET, "--a", "pause=100000000", "--seeds", "3", "--threads", "1")
+        # Each of A's eight validations takes two seconds or so: its first training takes far longer than the time.
+        line = ("compare", "a.lua", *TARGET, "--a", "pause=400000000", "--seeds", "3", "--threads", "1")
         folder = self.folder / "runs/compare/a/001"
         result = self.run_program(*line, "--within", "5 s", "--json")
         value = result.json()
