@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "core/value.h"
 
@@ -59,12 +60,16 @@ void RowWatch::logged(const RowView& row) {
     return found->second;
   };
   const double train = number("train.loss"), val = number("val.loss");
+  // The rows of a loop that does not count its steps are all of one step, and show no course.
+  if (row.step == 0) return;
   figures_.losses.add(train);
   if (std::isfinite(train)) {
     ++since_.steps;
     since_.sum += train;
   }
   if (!std::isfinite(val)) return;
+  const std::vector<MeasuredEvaluation>& before = figures_.evaluations;
+  if (!before.empty() && static_cast<double>(row.step) <= before.back().step) return;
   figures_.add(MeasuredEvaluation{.step = static_cast<double>(row.step),
                                   .train_loss = since_.steps > 0 ? since_.mean() : unmeasured,
                                   .val_loss = val});

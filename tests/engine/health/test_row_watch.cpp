@@ -45,6 +45,17 @@ TEST_CASE("rows that say nothing of losses, and those of a training that goes we
   CHECK(health_of(learning) == "[]");
 }
 
+TEST_CASE("a loop that does not count its steps shows no course") {
+  for (const std::int64_t fixed : {0, 7}) {
+    RowWatch watch(nullptr);
+    for (std::int64_t step = 1; step <= 320; ++step) {
+      const std::map<std::string, double> values = row_of(step);
+      watch.logged({.step = fixed, .values = values});
+    }
+    CHECK(health_of(watch) == "[]");
+  }
+}
+
 TEST_CASE("overfitting of a loop is told once, with a remedy for loops, and with a resume as without") {
   std::vector<std::string> said;
   RowWatch whole([&](const std::string& line) { said.push_back(line); });
