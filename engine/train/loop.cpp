@@ -1,8 +1,6 @@
 #include "loop.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <numeric>
 #include <stdexcept>
 #include <utility>
@@ -13,7 +11,6 @@
 #include "journal/disk_threads.h"
 #include "memory/room.h"
 #include "rows.h"
-#include "run/budget.h"
 #include "tensor/device.h"
 #include "tensor/file_memory.h"
 #include "train/fix.h"
@@ -24,8 +21,6 @@ namespace {
 // All states are there from the second step on, the last batch of an epoch may be smaller than others, and some of the
 // first steps are watched more closely than others: the largest of these steps is a step with all that steps hold.
 constexpr std::int64_t recorded_steps = 4;
-// Between two estimates of the length of a run under a time budget, once the first steps are done.
-constexpr std::int64_t estimate_every = 20;
 }  // namespace
 
 FitLoop::FitLoop(const FitPlan& plan, std::span<const FitMember> members, bool axis, const FitCompany& company)
@@ -138,62 +133,6 @@ bool FitLoop::is_validated() const {
   return std::all_of(members_.begin(), members_.end(), [](const auto& member) {
     return member->failure() || member->position().step == 0 || member->validated_step() == member->position().step;
   });
-}
-
-bool FitLoop::finished() {
-  if (!any_active()) return true;
-  const std::int64_t total = plan_.length.total_steps;
-  if (total > 0 && position_.step >= total) return true;
-  // A result needs a step.
-  if (position_.step > 0 && static_cast<double>(position_.step) >= most_steps_) {
-    for (const auto& member : members_) member->stop(flops_are_used);
-    return true;
-  }
-  if (position_.step > 0 && seconds_left() <= pace_.reserve(position_.batch)) {
-    warn_of_lateness(seconds_left());
-    const bool is_own = own_seconds_left() <= run_seconds_left();
-    for (const auto& member : members_) member->stop(is_own ? own_time_is_used : budget_is_used);
-    return true;
-  }
-  return false;
-}
-
-void FitLoop::warn_of_lateness(double left) {
-  // Less than a tenth of the time that was given, or than a second, is not worth a word; a first step alone tells
-  // little.
-  const double needed = pace_.needed(position_.batch);
-  if (needed - left <= std::max(0.1 * given_seconds_, 1.0)) return;
-  const Error text =
-      plan_.options
-          .error("", "validation, test part and checkpoint take about " + number_text(std::ceil(needed)) + " s, and " +
-                         number_text(std::max(std::floor(left), 0.0)) + " s of the budget are left: the end comes late")
-          .hint("smaller parts for val and test, or more time, end in time");
-  fits_.front().context.warn(text.what());  // once: the fits of a stack end together
-}
-
-double FitLoop::own_seconds_left() const {
-  if (plan_.time_budget == 0) return std::numeric_limits<double>::infinity();
-  return plan_.time_budget - members_.front()->seconds();
-}
-
-double FitLoop::run_seconds_left() const {
-  const auto& left = fits_.front().context.seconds_left;
-  return left ? left() : std::numeric_limits<double>::infinity();
-}
-
-double FitLoop::seconds_left() const { return std::min(own_seconds_left(), run_seconds_left()); }
-
-// Under a time budget alone the length is unknown. It is estimated from the speed so far: after each of the first
-// steps, for a wrong one would put a schedule far from its beginning, then now and then, so that a schedule comes to
-// its end with the budget although the speed changes. A checkpoint holds the latest estimate.
-void FitLoop::estimate_total() {
-  const std::int64_t measured = pace_.warm_steps();
-  if (measured < 1 || (measured > estimate_every && measured % estimate_every != 0)) return;
-  const double left = std::max(seconds_left() - pace_.reserve(position_.batch), 0.0);
-  const double in_time = static_cast<double>(position_.step) + std::floor(left / pace_.step_seconds());
-  const auto total = static_cast<std::int64_t>(std::min(in_time, std::max(most_steps_, 1.0)));
-  for (const auto& member : members_) member->set_total(total);
-  trained_->set_total(total);
 }
 
 // Does `work` within the memory that the training may take. `explain` adds advice to an error.
@@ -414,12 +353,6 @@ std::vector<Value> FitLoop::run() {
     if (const std::optional<SavedError> kept = saved(error)) throw SavedError(*kept);
     throw;
   }
-}
-
-bool FitLoop::may_go_back(bool has_ended) const {
-  if (is_group_ || (has_ended && !members_.front()->failure())) return false;
-  // With less time or FLOPs than this, the training that goes back would not come as far as it is now.
-  return seconds_left() >= members_.front()->seconds() && most_steps_ >= 2 * static_cast<double>(position_.step);
 }
 
 void FitLoop::tell_between_steps(bool may_go_back) {
