@@ -16,28 +16,25 @@ void check_report(const Arguments& given) {
   if (given.has("html")) report::check_page(given.flags["html"].string());
 }
 
-// What the words name: runs, files of studies, or comparisons.
+// A word names a run, the file of a study, or a comparison.
 std::string text_about(const std::string& word) {
-  if (!is_comparison(word)) return report::report_text(word);
-  const auto [comparison, question] = read_comparison(word);
-  return comparison_text(comparison, question);
+  const auto shown = comparison_in(word);
+  return shown ? comparison_text(shown->comparison, shown->question) : report::report_text(word);
 }
 
 std::string csv_about(const std::string& word) {
-  if (!is_comparison(word)) return report::report_csv(word);
+  if (!comparison_in(word)) return report::report_csv(word);
   throw usage_error("--csv: a comparison is no table").hint("--json, or --csv of one of its runs");
 }
 
 Value value_about(const std::string& word) {
-  if (!is_comparison(word)) return report::report_value(word);
-  const auto [comparison, question] = read_comparison(word);
-  return comparison_value(comparison, question);
+  const auto shown = comparison_in(word);
+  return shown ? comparison_value(shown->comparison, shown->question) : report::report_value(word);
 }
 
 std::string page_about(const std::string& word) {
-  if (!is_comparison(word)) return report::report_page(word);
-  const auto [comparison, question] = read_comparison(word);
-  return page_of_comparison(comparison, question);
+  const auto shown = comparison_in(word);
+  return shown ? page_of_comparison(shown->comparison, shown->question) : report::report_page(word);
 }
 
 int run_report(const Program&, const Arguments& given) {

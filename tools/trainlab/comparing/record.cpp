@@ -135,12 +135,9 @@ Comparison comparison_of(const ComparisonRecord& record, const Question& questio
           .status = status};
 }
 
-bool is_comparison(const fs::path& folder) {
+std::optional<ShownComparison> comparison_in(const fs::path& folder) {
   std::error_code ignored;
-  return fs::exists(path_of_record(folder), ignored) && !fs::exists(manifest_path(folder), ignored);
-}
-
-ShownComparison read_comparison(const fs::path& folder) {
+  if (!fs::exists(path_of_record(folder), ignored) || fs::exists(manifest_path(folder), ignored)) return std::nullopt;
   const fs::path absolute = (fs::absolute(folder) / "").lexically_normal().parent_path();
   const ComparisonRecord record = record_from(absolute, stored_comparison(absolute));
   if (!record.target) {
@@ -151,7 +148,7 @@ ShownComparison read_comparison(const fs::path& folder) {
   try {
     const Question question = question_in(record, *record.target);
     const Status status = record.has_ended ? Status::done : is_under_way(record) ? Status::running : Status::unfinished;
-    return {.comparison = comparison_of(record, question, status), .question = question};
+    return ShownComparison{.comparison = comparison_of(record, question, status), .question = question};
   } catch (const std::logic_error&) {
     throw damaged_record(absolute);
   }

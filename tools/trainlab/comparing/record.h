@@ -45,14 +45,13 @@ std::filesystem::path folder_of_run(const std::filesystem::path& comparison, con
 // The comparison as it is shown. `asked` is of the right shape.
 Comparison comparison_of(const ComparisonRecord& record, const Question& question, Status status);
 
-// Whether the folder is that of a comparison.
-bool is_comparison(const std::filesystem::path& folder);
 // A comparison that is read to be shown, and its question.
 struct ShownComparison {
   Comparison comparison;
   Question question;
 };
-// The comparison in a folder. Raises as the functions above, and Error{usage} for a record without a target.
-ShownComparison read_comparison(const std::filesystem::path& folder);
+// The comparison in a folder; nullopt where the folder is not that of a comparison. Raises as the functions above, and
+// Error{usage} for a record without a target.
+std::optional<ShownComparison> comparison_in(const std::filesystem::path& folder);
 
 }  // namespace trainlab::cli
