@@ -142,6 +142,12 @@ Value to_value(const HealthVerdict& verdict) {
                     {"remedy", verdict.remedy}};
 }
 
+Value to_value(const std::vector<HealthVerdict>& verdicts) {
+  Value::List all;
+  for (const HealthVerdict& verdict : verdicts) all.push_back(to_value(verdict));
+  return all;
+}
+
 Value to_stored(const HealthVerdict& verdict) {
   Value value = to_value(verdict);
   value.set("rule", verdict.rule);

@@ -151,9 +151,7 @@ bool HealthWatch::is_measured(std::int64_t step) const {
 void HealthWatch::add_to(Value& summary) {
   fetch();
   look();
-  Value::List all;
-  for (const HealthVerdict& verdict : told_) all.push_back(to_value(verdict));
-  summary.set("health", std::move(all));
+  summary.set("health", to_value(told_));
   if (figures_.run.floor) summary.set("floor", to_value(*figures_.run.floor));
   if (!std::isnan(figures_.run.prior_loss)) summary.set("constant_loss", figures_.run.prior_loss);
   if (plan_.fixes.empty()) return;

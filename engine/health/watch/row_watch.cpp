@@ -77,11 +77,7 @@ void RowWatch::logged(const RowView& row) {
   look();
 }
 
-void RowWatch::add_to(Value& summary) {
-  Value::List all;
-  for (const HealthVerdict& verdict : told_) all.push_back(to_value(verdict));
-  summary.set("health", std::move(all));
-}
+void RowWatch::add_to(Value& summary) { summary.set("health", to_value(told_)); }
 
 void RowWatch::look() {
   for (const std::string& line : take_back(told_, figures_)) tell(line);

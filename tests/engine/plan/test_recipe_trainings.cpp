@@ -24,9 +24,7 @@ Value::List at_most(const MeasuredStageFacts& facts) { return to_value(facts, pl
 }  // namespace
 
 TEST_CASE("a stage of several trainings that its own time ends") {
-  MeasuredStageFacts facts = measured_fit();
-  facts.kind = "sweep";
-  facts.trainings = 64;
+  MeasuredStageFacts facts = search();
   facts.stage_time = 205;
   const RecipePlan plan = plan_of(facts);
   CHECK(plan.training->median == Approx(20.5));
@@ -62,9 +60,7 @@ TEST_CASE("more trainings than can be counted") {
 }
 
 TEST_CASE("a search that other stages follow has two thirds of what is left") {
-  MeasuredStageFacts facts = measured_fit();
-  facts.kind = "sweep";
-  facts.trainings = 64;
+  MeasuredStageFacts facts = search();
   facts.share = 2.0 / 3;
   facts.within = 302;
   facts.reserve = 0;

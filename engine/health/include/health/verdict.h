@@ -74,6 +74,7 @@ std::vector<std::string> take_back(std::vector<HealthVerdict>& told, const Healt
 
 // { kind, step, confidence, evidence, remedy }, as in summary.json.
 Value to_value(const HealthVerdict& verdict);
+Value to_value(const std::vector<HealthVerdict>& verdicts);
 // The same with `rule` and `is_heard`, as a checkpoint keeps it; and back.
 Value to_stored(const HealthVerdict& verdict);
 HealthVerdict verdict_of_stored(const Value& value);
