@@ -119,8 +119,8 @@ struct Rated {
   double judged = 0;                    // by all trainings that count
 };
 
-// What the seeds of a trial gave in the search. With a scheduler these values do not count beside fresh ones: the
-// search has trained most of the trials for a part of the fit, and a fresh training is whole.
+// The values of a trial's seeds in the search. With a scheduler none of them counts beside fresh ones: the search has
+// trained most of the trials for a part of the fit, and a fresh training is whole.
 std::vector<double> searched_values(const SharedStudy& search, std::int64_t trial) {
   std::vector<double> values;
   const Value& seeds = search.stored(trial).info["seed_values"];

@@ -61,8 +61,8 @@ struct StudyReport {
   std::optional<double> optimism() const;
   // The trial that the stage names as its best; of a stage without a summary the first of the leaderboard.
   const StoredTrial& winner() const;
-  // What its seeds gave, NaN where one has none: the fresh seeds where the best trials were trained again, because
-  // those of the search have chosen it.
+  // The values of the winner's seeds, NaN where one has none: those of the fresh seeds where the best trials were
+  // trained again, because the seeds of the search have chosen it.
   std::vector<double> winner_values() const;
 };
 

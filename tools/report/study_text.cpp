@@ -260,7 +260,7 @@ std::string seeds_text(const StudyReport& study) {
   if (std::isnan(study.seed_deviation)) return "";
   std::string text = "\nseeds: one of them differs by " + short_number(study.seed_deviation) +
                      " from its trial's mean (standard deviation, median of the trials above)\n";
-  // What fresh seeds say of the winner stands further above.
+  // The interval from fresh seeds stands further above, beside the winner.
   if (study.has_front() || study.is_confirmed()) return text;
   const Spread best = spread(study.winner_values());
   if (best.count < 2) return text;

@@ -1,4 +1,4 @@
-// What a study tells to commands that measure one of its trainings.
+// The trainings of a study, for commands that measure one of them.
 #include <fmt/format.h>
 
 #include <algorithm>

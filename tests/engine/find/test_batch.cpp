@@ -73,7 +73,7 @@ TEST_CASE("larger sizes are of no use once two in a row take longer to the same 
   CHECK(takes_longer(curve_of({1, 14.0 / 13, 16.0 / 7, 25.0 / 4}), 96));
   // Within 5 % is no longer.
   CHECK_FALSE(takes_longer(curve_of({1, 14.0 / 13, 16.0 / 7, 1.04 * 16 / 4}), 96));
-  // What a larger size saves is more where the knee is unknown: here twice the time for four times the samples.
+  // Where the knee is unknown, a larger size may save more: here it takes twice the time for four times the samples.
   CHECK_FALSE(takes_longer(curve_of({1, 1.5, 2}), infinity));
   CHECK(takes_longer(curve_of({1, 1.5, 2}), 0));
 }

@@ -1,4 +1,4 @@
-// What the watch of a stack reads of its members.
+// The figures that the watch of a stack reads of its members.
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
 

@@ -161,8 +161,8 @@ void print_finished(const std::vector<Curve>& curves, bool keeps_best) {
   }
 }
 
-// What stop.forecast would have done: how often it would have stopped a training whose end was better by more than
-// `worth`, and how much the best value would have lost.
+// How often stop.forecast would have stopped a training whose end was better by more than `worth`, and how much the
+// best value would have lost.
 void print_stops(const std::vector<Curve>& curves) {
   std::printf("\nstop.forecast\n%-22s %7s %8s %8s %10s %10s %8s\n", "worth", "curves", "stopped", "falsely",
               "mean lost", "most lost", "saved");
