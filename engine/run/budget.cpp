@@ -13,7 +13,6 @@
 #include "core/time_in_seconds.h"
 #include "run/folder.h"
 #include "run/shell_word.h"
-#include "run/time_keeper.h"
 
 namespace trainlab {
 
@@ -115,8 +114,7 @@ Budget::Budget(BudgetTerms terms, std::filesystem::path file, double begun, std:
       file_(std::move(file)),
       clock_(std::move(clock)),
       holder_(std::move(holder)),
-      begun_(begun),
-      saved_(begun) {
+      begun_(begun) {
   const std::optional<Stored> stored = file_.empty() ? std::nullopt : read_stored(file_);
   if (!stored) return;
   before_ = stored->used;
@@ -158,23 +156,8 @@ void Budget::begin_stage(const std::string& name, double share, bool extends) {
   save();
 }
 
-double Budget::seconds_left() {
-  save_now_and_then();
-  return until_ - used();
-}
-
-void Budget::save_now_and_then() {
-  const std::lock_guard lock(*mutex_);
-  if (clock_() - saved_ >= most_unsaved(terms_.seconds)) write();
-}
-
 void Budget::save() {
   const std::lock_guard lock(*mutex_);
-  write();
-}
-
-void Budget::write() {
-  saved_ = clock_();
   const Moment now = present_moment();
   const Value value = Value::Map{{"used", used()},   {"stage", stage_},      {"from", from_},    {"until", until_},
                                  {"wall", now.wall}, {"steady", now.steady}, {"boot", now.boot}, {"holder", holder_}};

@@ -5,7 +5,6 @@
 
 #include "core/files.h"
 #include "run/folder.h"
-#include "run/time_keeper.h"
 
 namespace trainlab {
 
@@ -21,26 +20,13 @@ double stored_seconds(const std::filesystem::path& file) {
 
 }  // namespace
 
-UsedTime::UsedTime(const std::filesystem::path& folder, double before, double budget, std::function<double()> clock)
+UsedTime::UsedTime(const std::filesystem::path& folder, double before, std::function<double()> clock)
     : file_(folder / "used-time.json"),
       clock_(std::move(clock)),
       before_(std::max(before, stored_seconds(file_))),
-      begun_(clock_()),
-      budget_(budget),
-      saved_(begun_) {}
+      begun_(clock_()) {}
 
-void UsedTime::save() {
-  const std::lock_guard lock(*mutex_);
-  write();
-}
-
-void UsedTime::save_now_and_then() {
-  const std::lock_guard lock(*mutex_);
-  if (clock_() - saved_ >= most_unsaved(budget_)) write();
-}
-
-void UsedTime::write() {
-  saved_ = clock_();
+void UsedTime::save() const {
   write_atomic(file_, to_json(Value::Map{{"seconds", seconds()}}) + "\n");
 }
 

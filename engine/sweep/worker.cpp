@@ -28,7 +28,7 @@ std::optional<UsedTime> used_time(const StudyPlan& plan, const StageContext& con
                                   const std::function<double()>& seconds) {
   const double budget = plan.time_budget();
   if (budget == 0 || context.helps) return std::nullopt;
-  UsedTime used(context.folder, context.seconds_before, budget, seconds);
+  UsedTime used(context.folder, context.seconds_before, seconds);
   if (plan.extends() && used.seconds() >= budget) {
     const bool is_part = plan.terms().share_of_time < 1;
     throw usage_error("the sweep has used all of its " + to_text(Duration{budget, Unit::seconds}) +
@@ -227,6 +227,7 @@ Worker::End Worker::run() {
   std::optional<TimeKeeper> keeper;
   if (used_) keeper.emplace(plan_.time_budget(), [this] { used_->save(); });
   const End end = work();
+  keeper.reset();
   if (used_) used_->save();
   return end;
 }
@@ -380,7 +381,6 @@ void Worker::tell_deadline() {
 }
 
 void Worker::check_time() {
-  if (used_) used_->save_now_and_then();
   if (stopped_) return;
   if (seconds_left() > 0 && !are_flops_used()) return tell_deadline();
   stopped_ = why_over();
@@ -395,7 +395,6 @@ void Worker::show() {
 
 // While trials of this process train.
 void Worker::reported() {
-  if (used_) used_->save_now_and_then();
   if (context_.helps || !progress_.is_due()) return;
   fits_.write_reports();
   study_.follow();

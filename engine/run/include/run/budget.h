@@ -81,9 +81,8 @@ class Budget {
   // A stage begins, or goes on: one that goes on keeps the end that it had. Error{usage} when nothing is left for a
   // stage that begins, or for one that is to train longer (`extends`).
   void begin_stage(const std::string& name, double share, bool extends = false);
-  // Seconds until the present stage must have ended; negative afterwards. Saves now and then. For a budget that bounds
-  // the time.
-  double seconds_left();
+  // Seconds until the present stage must have ended; negative afterwards. For a budget that bounds the time.
+  double seconds_left() const { return until_ - used(); }
   // The length of the present stage's share.
   double seconds_of_stage() const { return until_ - from_; }
   // Any thread, if the clock may be read by any.
@@ -94,16 +93,12 @@ class Budget {
   Value summary(double flops = 0) const;
 
  private:
-  void save_now_and_then();  // unless the last save was a moment ago
-  void write();
-
   BudgetTerms terms_;
   std::filesystem::path file_;
   std::function<double()> clock_;
   std::string holder_;
   double begun_, before_ = 0;
-  std::unique_ptr<std::mutex> mutex_ = std::make_unique<std::mutex>();  // of what follows
-  double saved_;
+  std::unique_ptr<std::mutex> mutex_ = std::make_unique<std::mutex>();  // of what follows, and of the file
   std::string stage_;
   double from_ = 0, until_ = 0;  // of the present stage, in seconds used
 };

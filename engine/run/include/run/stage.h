@@ -56,7 +56,7 @@ struct StageContext {
   bool is_kept = true;        // else the folder is removed after the run, and the stage leaves nothing elsewhere either
   double seconds_before = 0;  // of earlier attempts
   // Seconds until the stage must have ended, of the budget of time of its run; negative afterwards. Null without such a
-  // budget. Called by the recipe's thread, and often: the run keeps account of the time that is used.
+  // budget. Called by the recipe's thread.
   std::function<double()> seconds_left = {};
   double seconds_in_all = 0;  // the length of the stage's share of that budget; 0 without such a budget
   // The FLOPs of the run's budget that the stage may use, from its first step on; infinite without such a budget. A

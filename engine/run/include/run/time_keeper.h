@@ -8,13 +8,10 @@
 
 namespace trainlab {
 
-// The most seconds between two saves of what is used of a budget of `budget_seconds`; 0: of a budget without a time.
-double most_unsaved(double budget_seconds);
-
 class TimeKeeper {
  public:
-  // `save` is called each most_unsaved(budget_seconds). Its errors are not told here: a full disk is told by whoever
-  // saves next.
+  // `save` is called after each fiftieth of `budget_seconds` and at least every five seconds; 0: of a budget without a
+  // time. Its errors are not told here: a full disk is told by whoever saves next.
   TimeKeeper(double budget_seconds, std::function<void()> save);
 
  private:
