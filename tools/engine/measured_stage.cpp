@@ -9,6 +9,15 @@
 
 namespace trainlab {
 
+namespace {
+
+StageTrainings trainings_of(const Options& stage, const RunSettings& settings) {
+  const auto& kind = stage.registry().implementation<StageKind>(stage.entry());
+  return kind.trainings ? kind.trainings(stage, settings) : StageTrainings{.first = stage, .count = 1};
+}
+
+}  // namespace
+
 Flag seconds_flag(const std::string& what, const std::string& otherwise) {
   return {.name = "seconds",
           .type = number_type("S", 0.1, 86400, "from 0.1 to 86400"),
@@ -29,14 +38,13 @@ Options MeasuredStage::with_more(const WhatToMeasure& what, const RunSettings& s
   SetOptions changes(texts, flag);
   const Options whole(registry(), std::make_shared<const Spec>(changes.apply(registry(), what.whole.spec(), true)), "");
   changes.check_all_used();
-  const auto& kind = registry().implementation<StageKind>(whole.entry());
-  return kind.trainings ? kind.trainings(whole, settings).first : whole;
+  return trainings_of(whole, settings).first;
 }
 
 void MeasuredStage::require_fit(const WhatToMeasure& what, const std::string& why) {
-  if (what.stage.entry().name == "fit") return;
+  if (what.stage().entry().name == "fit") return;
   throw usage_error("expected a lab.fit as the stage of the recipe, found " +
-                    (what.note.empty() ? "lab.task" : what.note + ", a lab.task"))
+                    (what.note().empty() ? "lab.task" : what.note() + ", a lab.task"))
       .hint(why);
 }
 
@@ -113,19 +121,10 @@ void MeasuredStage::measure_stage(const Spec& given, bool returned) {
   try {
     run().end_help();
     const RunSettings settings = run().begin_trial_of(stage);
-    WhatToMeasure what{.stage = stage, .whole = stage, .is_last = returned, .is_first = passed_.empty()};
-    const auto& kind = registry().implementation<StageKind>(stage.entry());
-    if (kind.trainings) {
-      StageTrainings trainings = kind.trainings(stage, settings);
-      what.stage = std::move(trainings.first);
-      what.note = std::move(trainings.name);
-      what.path = trainings.option + ".";
-      what.count = trainings.count;
-      what.together = trainings.together;
-      what.workers = trainings.workers;
-      what.validations_decide = trainings.validations_decide;
-      what.may_be_fewer = trainings.may_be_fewer;
-    }
+    const WhatToMeasure what{.whole = stage,
+                             .trainings = trainings_of(stage, settings),
+                             .is_last = returned,
+                             .is_first = passed_.empty()};
     code_ = measure(what, settings);
   } catch (const Error& error) {
     throw with_origin(error, request().texts("set"), stage.string("name"), returned);

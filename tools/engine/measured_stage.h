@@ -12,17 +12,17 @@
 namespace trainlab {
 
 struct WhatToMeasure {
-  Options stage;                    // a fit or a task; of a stage that is made of trainings the first one
-  Options whole;                    // the stage as the recipe has it
-  std::string note = {};            // "trial 0 of sweep search (lr = 0.012)" where `stage` is a training of `whole`
-  std::string path = {};            // in front of the options of `stage` in texts of --set: "build.", or empty
-  std::int64_t count = 1;           // trainings of which the stage is made; 0: as many as it comes to
-  std::int64_t together = 1;        // trainings that the stage trains as one group
-  int workers = 1;                  // processes that train side by side
-  bool validations_decide = false;  // StageTrainings::validations_decide
-  bool may_be_fewer = false;        // StageTrainings::may_be_fewer
-  bool is_last = false;             // the recipe returns the stage
-  bool is_first = true;             // of the stages that the recipe runs
+  Options whole;             // the stage as the recipe has it
+  StageTrainings trainings;  // of which it is made; a fit or a task is its own one training, which has no name
+  bool is_last = false;      // the recipe returns the stage
+  bool is_first = true;      // of the stages that the recipe runs
+
+  // What is measured: a fit or a task.
+  const Options& stage() const { return trainings.first; }
+  // What stage() is where it is a training of `whole`; else empty.
+  const std::string& note() const { return trainings.name; }
+  // In front of the options of stage() in texts of --set: "build.", or empty.
+  std::string path() const { return trainings.option.empty() ? "" : trainings.option + "."; }
 };
 
 // Executes the recipe up to the stage of --stage, or else up to its first stage, measures this stage, and ends. The

@@ -28,9 +28,9 @@ class BenchExecution final : public MeasuredStage {
   }
 
   int measure(const WhatToMeasure& what, const RunSettings& settings) override {
-    Value speed = speed_value(profile_stage(what.stage, settings, profile_options(0.01)), what.stage, settings);
+    Value speed = speed_value(profile_stage(what.stage(), settings, profile_options(0.01)), what.stage(), settings);
     speed.set("recipe", shown_name());
-    if (!what.note.empty()) speed.set("note", what.note);
+    if (!what.note().empty()) speed.set("note", what.note());
     std::string text = speed_text(speed);
     int code = 0;
     if (!before_.is_nil()) {
@@ -38,7 +38,7 @@ class BenchExecution final : public MeasuredStage {
       speed.set("against", comparison.value());
       text += comparison.text;
       code = comparison.is_slower ? 1 : 0;
-      if (comparison.is_slower) run().say_damage("stage " + what.stage.string("name") + " is slower than it was");
+      if (comparison.is_slower) run().say_damage("stage " + what.stage().string("name") + " is slower than it was");
     }
     if (request().has("json")) {
       send_json(speed);

@@ -90,19 +90,19 @@ class FindExecution final : public MeasuredStage {
  private:
   int measure(const WhatToMeasure& what, const RunSettings& settings) override {
     require_fit(what, "a task's loop is code, whose rates and batches only the recipe knows");
-    if (request().has("apply") && !what.note.empty()) {
-      throw usage_error("--apply: expected a fit that the recipe names, found " + what.note)
+    if (request().has("apply") && !what.note().empty()) {
+      throw usage_error("--apply: expected a fit that the recipe names, found " + what.note())
           .hint("options of its fits come from the function `build`");
     }
     mute();  // the many trainings of a search would print the same again and again
     const auto say = [this](const std::string& line) { run().say(line); };
     return tell(what, with_torch_errors([&] {
-                  return finder_.find({.registry = registry(), .fit = what.stage, .settings = settings, .say = say});
+                  return finder_.find({.registry = registry(), .fit = what.stage(), .settings = settings, .say = say});
                 }));
   }
 
   int tell(const WhatToMeasure& what, Found found) {
-    const std::string stage = what.stage.string("name");
+    const std::string stage = what.stage().string("name");
     std::vector<std::string> failures;
     if (request().has("apply")) {
       const auto failure = output_failure("--apply", [&] {
@@ -113,12 +113,12 @@ class FindExecution final : public MeasuredStage {
       if (failure) failures.push_back(*failure);
     }
     if (request().has("json")) {
-      if (!what.note.empty()) found.value.set("note", what.note);
+      if (!what.note().empty()) found.value.set("note", what.note());
       found.value.set("recipe", shown_name());
       found.value.set("stage", stage);
       send_json(found.value);
     } else {
-      send(found.text + (what.note.empty() ? "" : what.note + " was searched for\n"));
+      send(found.text + (what.note().empty() ? "" : what.note() + " was searched for\n"));
     }
     return end_with(failures);
   }

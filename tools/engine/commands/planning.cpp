@@ -71,10 +71,10 @@ bool ends_by_rule(const Options& training) { return training.entry().name == "fi
 double trainings_at_once(const WhatToMeasure& what, int threads, const std::string& device) {
   if (worker_device(device, 0).is_cpu()) {
     const double with_cores = static_cast<double>(usable_cores()) / threads;
-    return std::clamp(with_cores, 1.0, static_cast<double>(what.workers));
+    return std::clamp(with_cores, 1.0, static_cast<double>(what.trainings.workers));
   }
   std::set<std::string> devices;
-  for (int worker = 0; worker < what.workers; ++worker) devices.insert(worker_device(device, worker).str());
+  for (int worker = 0; worker < what.trainings.workers; ++worker) devices.insert(worker_device(device, worker).str());
   return static_cast<double>(devices.size());
 }
 
@@ -111,11 +111,11 @@ class PlanningExecution final : public MeasuredStage {
     const std::string device = settled_device(settled(request()).device);
     Value facts = Value::Map{{"stage", what.whole.string("name")},
                              {"kind", what.whole.entry().name},
-                             {"is_task", what.stage.entry().name == "task"},
-                             {"trainings", what.count},
-                             {"may_be_fewer", what.may_be_fewer || ends_by_rule(what.stage)},
-                             {"together", what.together},
-                             {"workers", what.workers},
+                             {"is_task", what.stage().entry().name == "task"},
+                             {"trainings", what.trainings.count},
+                             {"may_be_fewer", what.trainings.may_be_fewer || ends_by_rule(what.stage())},
+                             {"together", what.trainings.together},
+                             {"workers", what.trainings.workers},
                              {"at_once", trainings_at_once(what, settings.threads, device)},
                              {"is_on_gpu", !worker_device(device, 0).is_cpu()},
                              {"share", budget_share(what.whole, what.is_last)},
@@ -128,11 +128,11 @@ class PlanningExecution final : public MeasuredStage {
                              {"model_memory", 0.0},
                              {"room", 0.0},
                              {"peak", 0.0},
-                             {"training_time", what.stage.entry().name == "fit" ? own_time(what.stage) : 0.0},
+                             {"training_time", what.stage().entry().name == "fit" ? own_time(what.stage()) : 0.0},
                              {"stage_time", kind.trainings ? own_time(what.whole) : 0.0}};
     bool is_measured = false;
-    if (what.stage.entry().name == "fit") {
-      const FitPlan plan = plan_fit(what.stage, settings);
+    if (what.stage().entry().name == "fit") {
+      const FitPlan plan = plan_fit(what.stage(), settings);
       is_measured = plan.measures();
       facts.set("steps", plan.length.total_steps);
       facts.set("steps_per_epoch", plan.length.steps_per_epoch);
@@ -151,7 +151,7 @@ class PlanningExecution final : public MeasuredStage {
         .seconds = longest, .precision = 0.01, .say = [](const std::string&) {}, .ran = [this] { mute(); }};
     const EnergyMeter energy;
     const double measured_from = steady_seconds();
-    const Profile profile = profile_stage(what.stage, settings, options);
+    const Profile profile = profile_stage(what.stage(), settings, options);
     facts.set("watts", energy.joules().value_or(0) / (steady_seconds() - measured_from));
     check_timed(profile);
     facts.set("step", profile.steps.step.to_value());

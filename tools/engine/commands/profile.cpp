@@ -61,12 +61,12 @@ class BesideExecution : public MeasuredStage {
   // The stage of the second side: with the options of --with.
   Options second_of(const WhatToMeasure& what, const RunSettings& settings) const {
     const std::vector<std::string> more = request().texts("with");
-    return more.empty() ? what.stage : with_more(what, settings, more, "--with");
+    return more.empty() ? what.stage() : with_more(what, settings, more, "--with");
   }
 
   std::string note_of_second(const WhatToMeasure& what) const {
     const std::string more = joined(request().texts("with"));
-    return what.note + (what.note.empty() || more.empty() ? "" : ", ") + (more.empty() ? "" : "with " + more);
+    return what.note() + (what.note().empty() || more.empty() ? "" : ", ") + (more.empty() ? "" : "with " + more);
   }
 
   int tell_beside(const StageBeside& a, const StageBeside& b) {
@@ -142,7 +142,7 @@ class ProfileExecution final : public BesideExecution {
 
   int measure_both(const WhatToMeasure& what, const RunSettings& settings) {
     const StageBeside first{
-        .stage = what.stage, .settings = settings, .recipe = shown_name(), .note = what.note, .ran = [this] {
+        .stage = what.stage(), .settings = settings, .recipe = shown_name(), .note = what.note(), .ran = [this] {
           mute();
         }};
     if (request().second.empty()) {
@@ -165,7 +165,7 @@ class ProfileExecution final : public BesideExecution {
     options.slow_steps_share = slow_steps_share;
     options.by_length = !request().has("seconds");
     run().say("measuring " +
-              (what.note.empty() ? what.stage.entry().name + " " + what.stage.string("name") : what.note) +
+              (what.note().empty() ? what.stage().entry().name + " " + what.stage().string("name") : what.note()) +
               " for at most " + number_text(options.seconds) + " s, remedies included");
     Findings found{.profile = profile_of(what, settings, options)};
     found.measures = measures_of(found.profile);
@@ -187,9 +187,9 @@ class ProfileExecution final : public BesideExecution {
 
   static Profile profile_of(const WhatToMeasure& what, const RunSettings& settings, const ProfileOptions& options) {
     try {
-      return profile_stage(what.stage, settings, options);
+      return profile_stage(what.stage(), settings, options);
     } catch (const Error& error) {
-      if (std::optional<Profile> none = profile_without_room(what.stage, error)) return std::move(*none);
+      if (std::optional<Profile> none = profile_without_room(what.stage(), error)) return std::move(*none);
       throw;
     }
   }
@@ -208,7 +208,7 @@ class ProfileExecution final : public BesideExecution {
 
   void look_closer(const WhatToMeasure& what, const RunSettings& settings, const ProfileOptions& options,
                    Findings& found) {
-    const Options& stage = what.stage;
+    const Options& stage = what.stage();
     // A part that goes wrong is missing with the reason, because what was measured before holds all the same.
     const auto part = [&](const std::string& name, const auto& work) {
       try {
@@ -231,10 +231,10 @@ class ProfileExecution final : public BesideExecution {
     const WithSet with_set = [&](const std::vector<std::string>& set) { return with_more(what, settings, set); };
     part("remedies", [&] {
       try_remedies(found.remedies, found.profile, verdict, stage, settings, with_set, options,
-                   {.path = what.path,
-                    .together = what.together,
-                    .workers = what.workers,
-                    .validations_decide = what.validations_decide,
+                   {.path = what.path(),
+                    .together = what.trainings.together,
+                    .workers = what.trainings.workers,
+                    .validations_decide = what.trainings.validations_decide,
                     .is_first = what.is_first,
                     .predicted = found.details.predicted ? &*found.details.predicted : nullptr,
                     .sample_seconds = found.details.pipeline ? found.details.pipeline->sample_seconds() : std::nullopt,
@@ -285,9 +285,9 @@ class ProfileExecution final : public BesideExecution {
     Value object = profile_value(found.profile, found.measures);
     if (found.is_interrupted) object.set("status", "interrupted");
     object.set("recipe", shown_name());
-    if (!what.note.empty()) {
-      object.set("note", what.note);
-      object.set("together", what.together);
+    if (!what.note().empty()) {
+      object.set("note", what.note());
+      object.set("together", what.trainings.together);
     }
     for (const Value& more : {details_value(found.profile, found.details), remedies_value(found.remedies)})
       for (const auto& [name, value] : more.map()) object.set(name, value);
@@ -309,10 +309,10 @@ class ProfileExecution final : public BesideExecution {
 
   // Which training of a stage was measured.
   static std::string note_text(const WhatToMeasure& what) {
-    if (what.note.empty()) return "";
-    std::string text = "\n" + what.note + " was measured";
-    if (what.together > 1) {
-      text += " by itself; the " + what.whole.entry().name + " does " + std::to_string(what.together) +
+    if (what.note().empty()) return "";
+    std::string text = "\n" + what.note() + " was measured";
+    if (what.trainings.together > 1) {
+      text += " by itself; the " + what.whole.entry().name + " does " + std::to_string(what.trainings.together) +
               " trainings together";
     }
     return text + "\n";
@@ -320,16 +320,16 @@ class ProfileExecution final : public BesideExecution {
 
   // Raises Error{usage}, before anything is measured, where remedies cannot be judged.
   static void check_quality(const WhatToMeasure& what, const RunSettings& settings) {
-    if (what.stage.entry().name != "fit") {
-      throw usage_error("--quality: expected a fit, found the task \"" + what.stage.string("name") + "\"")
+    if (what.stage().entry().name != "fit") {
+      throw usage_error("--quality: expected a fit, found the task \"" + what.stage().string("name") + "\"")
           .hint("a task's loop is code, and has no options that could be changed");
     }
-    if (!what.note.empty()) {
-      throw usage_error("--quality: expected a fit that the recipe names, found " + what.note)
+    if (!what.note().empty()) {
+      throw usage_error("--quality: expected a fit that the recipe names, found " + what.note())
           .hint("profile the fit in a recipe of its own: what a change does to a search is not known from one trial");
     }
     try {
-      with_torch_errors([&] { quality_metric(plan_fit(what.stage, settings)); });
+      with_torch_errors([&] { quality_metric(plan_fit(what.stage(), settings)); });
     } catch (const Error& error) {
       if (!error.lacks_memory()) throw;  // which is the verdict
     }

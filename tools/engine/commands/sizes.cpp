@@ -30,21 +30,22 @@ class SizesExecution final : public MeasuredStage {
       context.seconds_left = [end] { return end - steady_seconds(); };
     }
     return with_torch_errors([&] {
-      if (is_data) return tell(what, train_on_subsets(registry(), what.stage.spec(), settings, context), subsets_text);
+      if (is_data)
+        return tell(what, train_on_subsets(registry(), what.stage().spec(), settings, context), subsets_text);
       const WithSet with_set = [&](const std::vector<std::string>& set) {
         std::vector<std::string> texts;
-        for (const std::string& one : set) texts.push_back(what.path + one);
+        for (const std::string& one : set) texts.push_back(what.path() + one);
         return with_more(what, settings, texts);
       };
-      return tell(what, train_model_sizes(what.stage, settings, with_set, context), model_sizes_text);
+      return tell(what, train_model_sizes(what.stage(), settings, with_set, context), model_sizes_text);
     });
   }
 
   template <class Found>
   int tell(const WhatToMeasure& what, const Found& found, std::string (*text)(const Found&)) {
     Value value = to_value(found);
-    value.set("stage", what.stage.string("name"));
-    if (!what.note.empty()) value.set("note", what.note);
+    value.set("stage", what.stage().string("name"));
+    if (!what.note().empty()) value.set("note", what.note());
     std::vector<std::string> failures;
     if (request().has("html")) {
       const auto failure = report::page_failure(*request().path("html"), [&] { return report::sizes_page(value); });
@@ -53,7 +54,7 @@ class SizesExecution final : public MeasuredStage {
     if (request().has("json")) {
       send_json(value);
     } else {
-      send(text(found) + (what.note.empty() ? "" : "  " + what.note + " was trained\n"));
+      send(text(found) + (what.note().empty() ? "" : "  " + what.note() + " was trained\n"));
     }
     return end_with(failures);
   }

@@ -160,12 +160,12 @@ using StageWork = std::function<Value(const StageContext& context)>;
 
 // The trainings of which a stage is made.
 struct StageTrainings {
-  Options first;              // checked: the first trial that can be built, or the fit that is searched for
-  std::string name;           // of the first: "trial 0 of sweep search (lr = 0.012)"
-  std::string option;         // the option of the stage that gives the trainings, below which --set changes theirs
-  std::int64_t count = 0;     // 0: as many as the stage comes to
-  std::int64_t together = 1;  // trainings that the stage trains as one group
-  int workers = 1;            // processes that train side by side, no more than can have work
+  Options first;                    // checked: the first trial that can be built, or the fit that is searched for
+  std::string name = {};            // of the first: "trial 0 of sweep search (lr = 0.012)"
+  std::string option = {};          // that gives the trainings, and below which --set changes them
+  std::int64_t count = 0;           // 0: as many as the stage comes to
+  std::int64_t together = 1;        // trainings that the stage trains as one group
+  int workers = 1;                  // processes that train side by side, no more than can have work
   bool validations_decide = false;  // whether their validations decide which trainings end and which go on
   bool may_be_fewer = false;        // whether the stage may end some of `count` early, or leave some out
 };
