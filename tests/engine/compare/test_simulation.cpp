@@ -1,5 +1,6 @@
 // The share of false verdicts of recipes that do not differ, and the power where they do. The streams are fixed: the
 // counts are always the same.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <optional>
@@ -35,6 +36,19 @@ Counts counted(int comparisons, const SimulatedRecipes& recipes, const Looks& lo
     counts.pairs += judged.pairs;
   }
   return counts;
+}
+
+// What is said of 20 pairs after each of them.
+std::vector<Judgement> judged_after_each(Key key, const SimulatedRecipes& recipes, const Looks& looks,
+                                         std::optional<double> margin = {}) {
+  Stream stream(key);
+  std::vector<Judgement> all;
+  std::vector<Pair> pairs;
+  while (pairs.size() < 20) {
+    pairs.push_back(simulated_pair(stream, recipes));
+    all.push_back(judge(pairs, {.metric = "val.accuracy", .value = 0, .minimize = false}, margin, looks));
+  }
+  return all;
 }
 
 // The most comparisons that have a word, of which the true share is at most `share`: two standard deviations more.
@@ -87,17 +101,10 @@ TEST_CASE("a comparison that is judged after each pair until it says what was ho
   for (const Looks& looks : {Looks::planned(), Looks::fixed(20)}) {
     int wrong_speed = 0, wrong_quality = 0;
     for (int i = 0; i < comparisons; ++i) {
-      Stream stream(Key(20'27).fold(static_cast<std::uint64_t>(i)));
-      std::vector<Pair> pairs;
-      bool has_speed = false, has_quality = false;
-      while (pairs.size() < 20) {
-        pairs.push_back(simulated_pair(stream, {}));
-        const Judgement judged = judge(pairs, {.metric = "val.accuracy", .value = 0, .minimize = false}, {}, looks);
-        has_speed |= judged.speed != Speed::unclear;
-        has_quality |= judged.quality != Quality::unclear;
-      }
-      wrong_speed += has_speed;
-      wrong_quality += has_quality;
+      const Key key = Key(20'27).fold(static_cast<std::uint64_t>(i));
+      const std::vector<Judgement> all = judged_after_each(key, {}, looks);
+      wrong_speed += std::ranges::any_of(all, [](const Judgement& one) { return one.speed != Speed::unclear; });
+      wrong_quality += std::ranges::any_of(all, [](const Judgement& one) { return one.quality != Quality::unclear; });
     }
     // Some 5 %, with a deviation of 0.5 %; looks after each pair at the level of the last one make it 22 %.
     CHECK(wrong_speed <= 0.065 * comparisons);
@@ -127,16 +134,10 @@ TEST_CASE("neither is it where the comparison is judged after each pair until it
   for (const Looks& looks : {Looks::planned(), Looks::any_time()}) {
     int wrong = 0;
     for (int i = 0; i < comparisons; ++i) {
-      Stream stream(Key(20'28).fold(static_cast<std::uint64_t>(i)));
-      std::vector<Pair> pairs;
-      bool is_called_so = false;
-      while (pairs.size() < 20) {
-        pairs.push_back(simulated_pair(stream, {.quality = -size}));
-        const Judgement judged =
-            judge(pairs, {.metric = "val.accuracy", .value = 0, .minimize = false}, size * simulated_deviation, looks);
-        is_called_so |= judged.quality == Quality::not_worse || judged.quality == Quality::better;
-      }
-      wrong += is_called_so;
+      const Key key = Key(20'28).fold(static_cast<std::uint64_t>(i));
+      wrong += std::ranges::any_of(
+          judged_after_each(key, {.quality = -size}, looks, size * simulated_deviation),
+          [](const Judgement& one) { return one.quality == Quality::not_worse || one.quality == Quality::better; });
     }
     CHECK(wrong <= at_most(0.025, comparisons));
   }
