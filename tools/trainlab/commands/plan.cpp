@@ -165,7 +165,7 @@ Command plan_command() {
           "`plan model` trains a recipe with a quarter to four times the features of its hidden layers, and says\n"
           "what a larger model brings and costs.\n"
           "`plan sweep` trains models of several sizes for --flops in all, and fits the law to these runs.\n"
-          "All numbers are estimates. More: docs/planning.md\n",
+          "All numbers are estimates. More: docs/planning.md, docs/how-much-more.md\n",
       .words = {.operand = "RECIPE.lua | fit FILE.csv | fit RUN | seeds RECIPE.lua | seeds RUN | data RECIPE.lua | "
                            "model RECIPE.lua | sweep RECIPE.lua",
                 .what = "a recipe, flags, or fit, seeds, data, model or sweep with what they take",
