@@ -97,11 +97,11 @@ std::vector<double> gaps_of(const std::vector<Row>& rows) {
 // Leaves out rows that are nearer than `gap` to the row before them; the first row stays.
 template <class Row>
 void keep_apart(std::vector<Row>& rows, double gap) {
-  std::vector<Row> kept;
+  std::size_t kept = 0;
   for (const Row& row : rows) {
-    if (kept.empty() || row.step - kept.back().step >= gap) kept.push_back(row);
+    if (kept == 0 || row.step - rows[kept - 1].step >= gap) rows[kept++] = row;
   }
-  rows = std::move(kept);
+  rows.resize(kept);
 }
 
 template <class Row>
