@@ -279,11 +279,6 @@ double huber_sum(const Law& law, std::span<const RunPoint> points) {
   return sum;
 }
 
-Law law_near(const Law& start, std::span<const RunPoint> points) {
-  const Objective objective(points);
-  return objective.law(descended(objective, objective.variables_of(start), long_descent).x);
-}
-
 LawFit fit_law(std::span<const RunPoint> points) {
   if (const std::optional<Error> lack = lack_of(points)) throw Error(*lack);
   constexpr std::uint64_t resamples = 200;

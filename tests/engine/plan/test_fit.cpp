@@ -181,12 +181,9 @@ TEST_CASE("runs without a limit of the loss have E = 0") {
   CHECK(fit_law(synthetic({.e = 0, .a = 100, .b = 500, .alpha = 0.3, .beta = 0.4}, 0)).law.e < 1e-3);
 }
 
-TEST_CASE("a single start may end in a worse minimum, many starts do not") {
+TEST_CASE("the fitted law is at least as near to the runs as the law behind them") {
   const std::vector<RunPoint> points = synthetic(refit(), 0.01);
-  const LawFit fit = fit_law(points);
-  const Law stuck = law_near({.e = std::exp(1), .a = 1, .b = 1, .alpha = 2, .beta = 2}, points);
-  CHECK(huber_sum(stuck, points) > 1.5 * fit.objective);
-  CHECK(fit.objective <= huber_sum(refit(), points));
+  CHECK(fit_law(points).objective <= huber_sum(refit(), points));
 }
 
 TEST_CASE("the objective is a sum") {

@@ -46,9 +46,6 @@ struct LawFit {
 // because with the mean a minimiser ends too early (Besiroglu et al. 2024, arXiv 2404.10102).
 double huber_sum(const Law& law, std::span<const RunPoint> points);
 
-// A local minimum of huber_sum, from a start.
-Law law_near(const Law& start, std::span<const RunPoint> points);
-
 // The law with the least objective among the minima found from the 4,500 starts of Besiroglu et al. 2024, and 200 laws
 // of resampled runs, which are the same for the same runs. Takes some seconds for some hundred runs. Raises
 // Error{recipe} for runs that do not determine a law: fewer than 6, fewer than 3 sizes of models or of data, or data in
