@@ -4,7 +4,6 @@
 #include <filesystem>
 
 #include "core/error.h"
-#include "forecast/efficiency.h"
 #include "rate.h"
 
 namespace trainlab {
@@ -92,15 +91,11 @@ Judgement judged(const Law& law, const Allocation& chosen, double unique_tokens)
   const double flops = chosen.flops();
   const double least = std::min(flops, least_flops(law, loss_of(law, chosen, unique_tokens), unique_tokens));
   const Allocation best = best_allocation(law, flops, unique_tokens);
-  Judgement judgement{.compute_share = least / flops,
-                      .instead = best_allocation(law, least, unique_tokens),
-                      .best_tokens_share = best.tokens / best.parameters,
-                      .epochs = std::isfinite(unique_tokens) ? chosen.tokens / unique_tokens : 0};
-  judgement.is_compute_inefficient = judgement.compute_share <= inefficient_share;
-  judgement.is_over_trained =
-      judgement.is_compute_inefficient && chosen.tokens / chosen.parameters > judgement.best_tokens_share;
-  judgement.is_repeated = judgement.epochs > most_passes;
-  return judgement;
+  return {.compute_share = least / flops,
+          .instead = best_allocation(law, least, unique_tokens),
+          .tokens_per_parameter = chosen.tokens / chosen.parameters,
+          .best_tokens_per_parameter = best.tokens / best.parameters,
+          .epochs = std::isfinite(unique_tokens) ? chosen.tokens / unique_tokens : 0};
 }
 
 std::optional<bool> Plan::is_extrapolated() const {

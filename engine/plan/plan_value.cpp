@@ -15,8 +15,8 @@ Value value_of(const Answer& answer) {
 
 Value flags_of(const Judgement& judgement) {
   Value::List flags;
-  if (judgement.is_compute_inefficient) flags.emplace_back("compute_inefficient");
-  if (judgement.is_over_trained || judgement.is_repeated) flags.emplace_back("data_inefficient");
+  if (judgement.is_compute_inefficient()) flags.emplace_back("compute_inefficient");
+  if (judgement.is_over_trained() || judgement.is_repeated()) flags.emplace_back("data_inefficient");
   return flags;
 }
 
@@ -52,8 +52,8 @@ Value to_value(const Plan& plan) {
       {"approaches", std::move(answers)},
       {"flags", flags_of(plan.judgement)},
       {"compute_share", plan.judgement.compute_share},
-      {"tokens_per_parameter", plan.chosen.tokens / plan.chosen.parameters},
-      {"best_tokens_per_parameter", plan.judgement.best_tokens_share},
+      {"tokens_per_parameter", plan.judgement.tokens_per_parameter},
+      {"best_tokens_per_parameter", plan.judgement.best_tokens_per_parameter},
       {"extrapolated", extrapolated ? Value(*extrapolated) : Value()},
       {"law", Value::Map{{"name", plan.law.name},
                          {"source", plan.law.source},

@@ -112,16 +112,16 @@ std::string budget_text(const Plan& plan) {
 std::string judgement_text(const Plan& plan) {
   const Judgement& judgement = plan.judgement;
   std::string text;
-  if (judgement.is_compute_inefficient) {
+  if (judgement.is_compute_inefficient()) {
     text += "  compute-inefficient: " + amount(judgement.instead.parameters) + " parameters with " +
             amount(judgement.instead.tokens) + " tokens reach this loss with " +
             fmt::format("{:.3f} of the FLOPs\n", judgement.compute_share);
   }
-  if (judgement.is_over_trained) {
-    text += "  data-inefficient: " + ratio_text(plan.chosen.tokens / plan.chosen.parameters) +
-            " tokens for each parameter, " + ratio_text(judgement.best_tokens_share) + " are best for these FLOPs\n";
+  if (judgement.is_over_trained()) {
+    text += "  data-inefficient: " + ratio_text(judgement.tokens_per_parameter) + " tokens for each parameter, " +
+            ratio_text(judgement.best_tokens_per_parameter) + " are best for these FLOPs\n";
   }
-  if (judgement.is_repeated) text += repeats_text(judgement.epochs);
+  if (judgement.is_repeated()) text += repeats_text(judgement.epochs);
   return text;
 }
 

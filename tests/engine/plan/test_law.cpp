@@ -95,32 +95,33 @@ TEST_CASE("the search under repeats finds the lowest loss") {
 TEST_CASE("a best allocation has no fault") {
   const Judgement judgement = judged(refit(), best_allocation(refit(), 1e22));
   CHECK(judgement.compute_share == Approx(1));
-  CHECK_FALSE(judgement.is_compute_inefficient);
-  CHECK_FALSE(judgement.is_over_trained);
-  CHECK_FALSE(judgement.is_repeated);
+  CHECK_FALSE(judgement.is_compute_inefficient());
+  CHECK_FALSE(judgement.is_over_trained());
+  CHECK_FALSE(judgement.is_repeated());
 }
 
 TEST_CASE("a model that is too small for its data is compute- and data-inefficient") {
   const Allocation chosen{1e9, 2e12};
   const Judgement judgement = judged(refit(), chosen);
-  CHECK(judgement.is_compute_inefficient);
-  CHECK(judgement.is_over_trained);
-  CHECK(chosen.tokens / chosen.parameters > judgement.best_tokens_share);
+  CHECK(judgement.is_compute_inefficient());
+  CHECK(judgement.is_over_trained());
+  CHECK(judgement.tokens_per_parameter == 2000);
+  CHECK(judgement.tokens_per_parameter > judgement.best_tokens_per_parameter);
   CHECK(loss_of(refit(), judgement.instead) == Approx(loss_of(refit(), chosen)));
   CHECK(product(judgement.instead) == Approx(judgement.compute_share * product(chosen)));
 }
 
 TEST_CASE("a model that is too large for its data is compute-inefficient only") {
   const Judgement judgement = judged(refit(), {175e9, 300e9});
-  CHECK(judgement.is_compute_inefficient);
-  CHECK_FALSE(judgement.is_over_trained);
+  CHECK(judgement.is_compute_inefficient());
+  CHECK_FALSE(judgement.is_over_trained());
 }
 
 TEST_CASE("the border lies at nine tenths of the FLOPs") {
   // From the best allocation on, until the flag is raised for the first time.
   Allocation chosen = best_allocation(refit(), 1e21);
   Judgement before = judged(refit(), chosen), judgement = before;
-  while (!judgement.is_compute_inefficient) {
+  while (!judgement.is_compute_inefficient()) {
     before = judgement;
     chosen = {chosen.parameters * 1.001, chosen.tokens / 1.001};
     judgement = judged(refit(), chosen);
@@ -132,9 +133,9 @@ TEST_CASE("the border lies at nine tenths of the FLOPs") {
 
 TEST_CASE("more than four passes are data-inefficient") {
   const Allocation best = best_allocation(refit(), 1e20);
-  CHECK_FALSE(judged(refit(), best, best.tokens / 4).is_repeated);
+  CHECK_FALSE(judged(refit(), best, best.tokens / 4).is_repeated());
   const Judgement judgement = judged(refit(), best, best.tokens / 4.01);
-  CHECK(judgement.is_repeated);
+  CHECK(judgement.is_repeated());
   CHECK(judgement.epochs == Approx(4.01));
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/value.h"
+#include "forecast/efficiency.h"
 #include "plan/approaches.h"
 #include "plan/ends_first.h"
 #include "plan/law.h"
@@ -45,13 +46,15 @@ struct Speed {
 
 // The faults of a choice of parameters and tokens, each with the figure behind it. Any thread.
 struct Judgement {
-  double compute_share = 1;             // FLOPs that suffice for the same loss, divided by the FLOPs spent
-  Allocation instead;                   // the allocation that reaches the loss with these FLOPs
-  double best_tokens_share = 0;         // best number of tokens for each parameter with the same FLOPs
-  double epochs = 0;                    // passes over the unique tokens; 0 where their number is not given
-  bool is_compute_inefficient = false;  // the share is at most 0.9
-  bool is_over_trained = false;         // compute-inefficient with more tokens for each parameter than are best
-  bool is_repeated = false;             // more than 4 epochs
+  double compute_share = 1;              // FLOPs that suffice for the same loss, divided by the FLOPs spent
+  Allocation instead;                    // the allocation that reaches the loss with these FLOPs
+  double tokens_per_parameter = 0;       // of the choice
+  double best_tokens_per_parameter = 0;  // with the same FLOPs
+  double epochs = 0;                     // passes over the unique tokens; 0 where their number is not given
+
+  bool is_compute_inefficient() const { return compute_share <= inefficient_share; }
+  bool is_over_trained() const { return is_compute_inefficient() && tokens_per_parameter > best_tokens_per_parameter; }
+  bool is_repeated() const { return epochs > most_passes; }
 };
 Judgement judged(const Law& law, const Allocation& chosen, double unique_tokens = all_unique);
 
