@@ -1,11 +1,9 @@
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <filesystem>
 
 #include "core/error.h"
 #include "core/files.h"
-#include "core/statistics.h"
 #include "formats/csv.h"
 #include "formats/fields.h"
 #include "plan/fit.h"
@@ -77,21 +75,6 @@ void read_run(const std::string& folder, ReadRuns& runs) {
   runs.points.push_back({parameters, tokens, number(summary["metrics"]["val.loss"], "val.loss")});
 }
 
-using Constant = std::pair<const char*, double (*)(const Law&)>;
-constexpr std::array<Constant, 6> constants = {
-    {{"E", [](const Law& law) { return law.e; }},
-     {"A", [](const Law& law) { return law.a; }},
-     {"B", [](const Law& law) { return law.b; }},
-     {"alpha", [](const Law& law) { return law.alpha; }},
-     {"beta", [](const Law& law) { return law.beta; }},
-     {"exponent", [](const Law& law) { return law.beta / (law.alpha + law.beta); }}}};
-
-Value constants_of(const Law& law) {
-  Value value;
-  for (const auto& [name, of] : constants) value.set(name, of(law));
-  return value;
-}
-
 }  // namespace
 
 ReadRuns read_runs(std::span<const std::string> words) {
@@ -108,28 +91,6 @@ ReadRuns read_runs(std::span<const std::string> words) {
     }
   }
   return runs;
-}
-
-Value to_value(const LawFit& fit) {
-  Value::List samples;
-  for (const Law& law : fit.samples) samples.push_back(constants_of(law));
-  Value intervals;
-  for (const auto& [name, of] : constants) {
-    std::vector<double> numbers;
-    for (const Law& law : fit.samples) numbers.push_back(of(law));
-    std::ranges::sort(numbers);
-    intervals.set(name, Value::List{linear_quantile(numbers, 0.1), linear_quantile(numbers, 0.9)});
-  }
-  return Value::Map{{"kind", "plan_fit"},
-                    {"law", constants_of(fit.law)},
-                    {"intervals", std::move(intervals)},
-                    {"runs", static_cast<std::int64_t>(fit.runs)},
-                    {"objective", fit.objective},
-                    {"deviation", fit.deviation},
-                    {"least_flops", fit.least_flops},
-                    {"most_flops", fit.most_flops},
-                    {"drift", fit.drift ? Value(*fit.drift) : Value()},
-                    {"samples", std::move(samples)}};
 }
 
 }  // namespace trainlab

@@ -125,13 +125,12 @@ std::string judgement_text(const Plan& plan) {
   return text;
 }
 
-std::string constant_row(const char* name, const Value& fit) {
-  const Value::List& interval = fit["intervals"][name].list();
-  const double value = fit["law"][name].number(), low = interval[0].number(), high = interval[1].number();
-  const bool is_limit = name == std::string_view("E");
-  const auto is_unknown = [&](double x) { return is_limit && x < no_limit; };
-  return fmt::format("  {:<9} {:>10}  {}\n", name, is_unknown(value) ? "unknown" : fmt::format("{:.4g}", value),
-                     is_unknown(high) ? "unknown" : fmt::format("{:.4g} ... {:.4g}", is_unknown(low) ? 0 : low, high));
+std::string constant_row(const FittedConstant& one) {
+  const auto is_unknown = [&](double x) { return one.name == "E" && x < no_limit; };
+  return fmt::format(
+      "  {:<9} {:>10}  {}\n", one.name, is_unknown(one.value) ? "unknown" : fmt::format("{:.4g}", one.value),
+      is_unknown(one.high) ? "unknown"
+                           : fmt::format("{:.4g} ... {:.4g}", is_unknown(one.low) ? 0 : one.low, one.high));
 }
 
 }  // namespace
@@ -158,10 +157,9 @@ std::string plan_text(const Plan& plan) {
 }
 
 std::string fit_text(const LawFit& fit) {
-  const Value value = to_value(fit);
   std::string text =
       law_text(fit.law) + fmt::format(" from {} runs\n\n", fit.runs) + "  constant    estimate  10-90 %\n";
-  for (const char* name : {"E", "A", "B", "alpha", "beta", "exponent"}) text += constant_row(name, value);
+  for (const FittedConstant& one : fitted_constants(fit)) text += constant_row(one);
   text += fmt::format("\n  the losses of the runs are {:.2g} % off the law (root mean square)\n", 100 * fit.deviation);
   if (fit.drift) {
     text += fmt::format("  a law of the shorter runs alone predicts the longest {:.2g} % too {}, a doubling of FLOPs\n",

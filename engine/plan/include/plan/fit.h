@@ -52,6 +52,14 @@ double huber_sum(const Law& law, std::span<const RunPoint> points);
 // proportion to the parameters.
 LawFit fit_law(std::span<const RunPoint> points);
 
+// A constant of a fitted law, with the 10th and the 90th percentile over the law's samples.
+struct FittedConstant {
+  std::string name;
+  double value = 0, low = 0, high = 0;
+};
+// E, A, B, alpha and beta, and the exponent with which the best number of parameters grows with the FLOPs.
+std::vector<FittedConstant> fitted_constants(const LawFit& fit);
+
 // { kind = "plan_fit", law = …, intervals = …, samples = …, … }. read_law reads this value as JSON.
 Value to_value(const LawFit& fit);
 
