@@ -2,7 +2,7 @@
 #include "plan/fit.h"
 #include "cli/ending.h"
 #include "core/error.h"
-#include "plan_text.h"
+#include "planning/text.h"
 #include "planning/topic.h"
 
 namespace trainlab::cli {

@@ -16,7 +16,7 @@
 #include "core/error.h"
 #include "core/words.h"
 #include "plan/fit.h"
-#include "plan_text.h"
+#include "planning/text.h"
 #include "planning/topic.h"
 #include "report/texts.h"
 #include "run/folder.h"

@@ -1,4 +1,4 @@
-#include "plan_text.h"
+#include "planning/text.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "plan_recipe.h"
+#include "planning/recipe.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 #include "cli/requests.h"
 #include "core/error.h"
 #include "plan/recipe_plan.h"
-#include "plan_text.h"
+#include "planning/text.h"
 #include "report/texts.h"
 #include "run/supervisor.h"
 
