@@ -129,6 +129,25 @@ std::string ladder_text(const std::vector<Rung>& ladder) {
   return text + "\n";
 }
 
+// Asks an engine about the model of each size. Returns the outcome of one that could not answer.
+std::optional<Outcome> set_parameters(const Arguments& given, std::vector<Rung>& ladder) {
+  const std::size_t sizes = ladder.size() / levels.size();
+  for (std::size_t i = 0; i < ladder.size(); ++i) {
+    if (i >= sizes) {
+      ladder[i].parameters = ladder[i - sizes].parameters;
+      continue;
+    }
+    const EngineAnswer answer = ask_about(request_of(given, ladder[i]), "val.loss");
+    if (answer.facts.is_nil()) {
+      const std::optional<Error>& error = answer.outcome.error;
+      if (error && error->path() == "flops") throw too_few_flops(ladder.size(), ladder[i], *error);
+      return answer.outcome;
+    }
+    ladder[i].parameters = static_cast<double>(answer.facts["parameters"].integer());
+  }
+  return std::nullopt;
+}
+
 // Error{usage} unless the sizes make models of enough different numbers of parameters for a law.
 void check_models(const std::vector<Rung>& ladder) {
   std::set<double> different;
@@ -161,6 +180,26 @@ std::optional<Outcome> train(const Arguments& given, Rung& rung) {
   return std::nullopt;
 }
 
+// Returns the outcome of a training without a result, after which no other begins.
+std::optional<Outcome> train_all(const Arguments& given, std::vector<Rung>& ladder) {
+  for (std::size_t i = 0; i < ladder.size(); ++i) {
+    Rung& rung = ladder[i];
+    if (std::optional<Outcome> outcome = train(given, rung)) return outcome;
+    say(given, fmt::format("run {} of {}: {}={} with {:.3g} FLOPs, ", i + 1, ladder.size(), rung.size.name,
+                           rung.size.text, rung.flops) +
+                   (rung.point ? fmt::format("val.loss {:.4g}", rung.point->loss) : rung.without));
+  }
+  return std::nullopt;
+}
+
+LawFit fitted_to(const std::vector<Rung>& ladder) {
+  std::vector<RunPoint> points;
+  for (const Rung& rung : ladder) {
+    if (rung.point) points.push_back(*rung.point);
+  }
+  return fit_law(points);
+}
+
 void check_sweep(const Arguments& given) {
   if (given.words.size() != 1) throw usage_error("`trainlab plan sweep` takes one recipe");
   for (const char* flag : {"flops", "size"}) {
@@ -174,22 +213,9 @@ void check_sweep(const Arguments& given) {
 int plan_sweep(const Arguments& given) {
   const bool json = given.has("json");
   const fs::path recipe = recipe_at(given.words.front());
-  // An error of the recipe, with any of the sizes, is said before a folder is made and trainings begin.
   std::vector<Rung> ladder = ladder_of(given);
-  const std::size_t sizes = ladder.size() / levels.size();
-  for (std::size_t i = 0; i < ladder.size(); ++i) {
-    if (i >= sizes) {
-      ladder[i].parameters = ladder[i - sizes].parameters;
-      continue;
-    }
-    const EngineAnswer answer = ask_about(request_of(given, ladder[i]), "val.loss");
-    if (answer.facts.is_nil()) {
-      if (answer.outcome.error && answer.outcome.error->path() == "flops")
-        throw too_few_flops(ladder.size(), ladder[i], *answer.outcome.error);
-      return tell(answer.outcome, json, "plan_fit");
-    }
-    ladder[i].parameters = static_cast<double>(answer.facts["parameters"].integer());
-  }
+  // An error of the recipe, with any of the sizes, is said before a folder is made and trainings begin.
+  if (const std::optional<Outcome> outcome = set_parameters(given, ladder)) return tell(*outcome, json, "plan_fit");
   check_models(ladder);
   const Value asked = Value::Map{{"topic", "sweep"},
                                  {"size", given.flags["size"]},
@@ -198,22 +224,15 @@ int plan_sweep(const Arguments& given) {
   const fs::path folder = folder_for(fs::current_path() / "runs" / "plan" / recipe.stem(), asked);
   for (std::size_t i = 0; i < ladder.size(); ++i) ladder[i].folder = folder / run_name(i + 1);
   say(given, proposed_text(ladder));
-  std::vector<RunPoint> points;
   LawFit fit;
   try {
-    for (Rung& rung : ladder) {
-      const std::string shown = fmt::format("run {} of {}: {}={} with {:.3g} FLOPs", &rung - ladder.data() + 1,
-                                            ladder.size(), rung.size.name, rung.size.text, rung.flops);
-      if (const std::optional<Outcome> outcome = train(given, rung)) {
-        const int code = tell(*outcome, json, "plan_fit");
-        say(given, "the runs that have ended lie in " + shown_path(folder) + "; the same command goes on");
-        return code;
-      }
-      if (rung.point) points.push_back(*rung.point);
-      say(given, shown + ", " + (rung.point ? fmt::format("val.loss {:.4g}", rung.point->loss) : rung.without));
+    if (const std::optional<Outcome> outcome = train_all(given, ladder)) {
+      const int code = tell(*outcome, json, "plan_fit");
+      say(given, "the runs that have ended lie in " + shown_path(folder) + "; the same command goes on");
+      return code;
     }
     mark_ended(folder);
-    fit = fit_law(points);
+    fit = fitted_to(ladder);
   } catch (const Error&) {
     say(given, "the runs that have ended lie in " + shown_path(folder));
     throw;
