@@ -93,29 +93,29 @@ std::optional<double> flops_of(const MeasuredStageFacts& facts, const RecipePlan
   return flops_until(steps, facts) * std::min(all, fit);
 }
 
-// Sets what the least of all bounds holds: the budget's time and FLOPs, and the own time of the stage and of a
-// training.
-void set_what_fits(RecipePlan& plan, const MeasuredStageFacts& facts) {
+WhatFits within_bounds(const MeasuredStageFacts& facts, const RecipePlan& plan) {
   double seconds = plan.usable.value_or(infinity), flops = facts.most_flops > 0 ? facts.most_flops : infinity;
   if (facts.stage_time > 0) seconds = std::min(seconds, facts.stage_time);
   double steps = facts.training_time > 0 ? steps_in(facts.training_time, facts, plan) : infinity;
   if (std::isfinite(seconds)) steps = std::min(steps, steps_in(seconds, facts, plan));
   if (facts.flops > 0) steps = std::min(steps, steps_within(flops, facts));
-  if (std::isinf(steps)) return;
-  plan.steps = steps;
-  if (facts.steps_per_epoch > 0) plan.epochs = steps / static_cast<double>(facts.steps_per_epoch);
-  if (!plan.training) return;
+  if (std::isinf(steps)) return {};
+  WhatFits fits;
+  fits.steps = steps;
+  if (facts.steps_per_epoch > 0) fits.epochs = steps / static_cast<double>(facts.steps_per_epoch);
+  if (!plan.training) return fits;
   double trainings = facts.at_once * std::floor(seconds / plan.training->median);
   if (const double own = steps_of_training(facts, plan); facts.flops > 0 && std::isfinite(own) && own > 0)
     trainings = std::min(trainings, flops / flops_until(own, facts));
   if (std::isfinite(trainings))
-    plan.trainings = std::max(static_cast<std::int64_t>(std::min(trainings, most_counted)), std::int64_t{0});
+    fits.trainings = std::max(static_cast<std::int64_t>(std::min(trainings, most_counted)), std::int64_t{0});
+  return fits;
 }
 
 // The passes of a training over unchanged data, as far as the budget lets it come.
 double passes_of(const MeasuredStageFacts& facts, const RecipePlan& plan) {
   double steps = steps_of_training(facts, plan);
-  if (plan.ends_first == EndsFirst::budget && plan.steps) steps = std::min(steps, *plan.steps);
+  if (plan.ends_first == EndsFirst::budget && plan.fits.steps) steps = std::min(steps, *plan.fits.steps);
   return std::isfinite(steps) ? facts.step_passes * steps : 0;
 }
 
@@ -191,7 +191,7 @@ RecipePlan plan_of(const MeasuredStageFacts& facts) {
   }
   if (facts.flops > 0) plan.rate = facts.flops / plan.step.median;
   if (plan.rate && facts.peak > 0) plan.mfu = *plan.rate / facts.peak;
-  set_what_fits(plan, facts);
+  plan.fits = within_bounds(facts, plan);
   plan.ends_first = end_of(facts, plan);
   set_largest(plan, facts);
   plan.passes = passes_of(facts, plan);
@@ -264,9 +264,9 @@ Value to_value(const MeasuredStageFacts& facts, const RecipePlan& plan) {
                     {"reserve", known(facts.reserve)},
                     {"usable", number_or_nil(plan.usable)},
                     {"flops_budget", known(facts.most_flops)},
-                    {"epochs", number_or_nil(plan.epochs)},
-                    {"steps", number_or_nil(plan.steps)},
-                    {"trainings", plan.trainings ? Value(*plan.trainings) : Value()},
+                    {"epochs", number_or_nil(plan.fits.epochs)},
+                    {"steps", number_or_nil(plan.fits.steps)},
+                    {"trainings", plan.fits.trainings ? Value(*plan.fits.trainings) : Value()},
                     {"ends_first", text_of(plan.ends_first)},
                     {"largest_parameters", number_or_nil(plan.largest_parameters)},
                     {"largest_by", plan.largest_by.empty() ? Value() : Value(std::string(plan.largest_by))},

@@ -21,7 +21,7 @@ TEST_CASE("without a budget a plan says how long the stage takes") {
   CHECK(plan.training->median == Approx(20.5));
   CHECK(plan.whole->median == Approx(20.5));
   CHECK_FALSE(plan.usable);
-  CHECK_FALSE(plan.epochs);
+  CHECK_FALSE(plan.fits.epochs);
   CHECK(plan.ends_first == EndsFirst::unknown);
 }
 
@@ -80,9 +80,9 @@ TEST_CASE("what a budget holds of a fit") {
   facts.reserve = 3;
   const RecipePlan plan = plan_of(facts);
   CHECK(*plan.usable == Approx(95));  // less the start
-  CHECK(*plan.steps == Approx(9450));
-  CHECK(*plan.epochs == Approx(94.5));
-  CHECK(*plan.trainings == 4);
+  CHECK(*plan.fits.steps == Approx(9450));
+  CHECK(*plan.fits.epochs == Approx(94.5));
+  CHECK(*plan.fits.trainings == 4);
   CHECK(plan.ends_first == EndsFirst::length);
   CHECK(*plan.largest_parameters == Approx(1e6 * 95 / 20.5));
   CHECK(plan.largest_by == "time");
@@ -103,7 +103,7 @@ TEST_CASE("what a budget holds of a fit") {
     facts.within = 15;
     const RecipePlan cut = plan_of(facts);
     CHECK(cut.ends_first == EndsFirst::budget);
-    CHECK(*cut.trainings == 0);
+    CHECK(*cut.fits.trainings == 0);
     CHECK(*cut.largest_parameters < 1e6);
   }
   SECTION("into which nothing fits") {
@@ -111,7 +111,7 @@ TEST_CASE("what a budget holds of a fit") {
     const RecipePlan none = plan_of(facts);
     CHECK(*none.usable <= 0);
     CHECK_FALSE(none.largest_parameters);
-    CHECK(*none.steps == 0);
+    CHECK(*none.fits.steps == 0);
   }
   SECTION("that has no length") {
     facts.steps = 0;
@@ -128,8 +128,8 @@ TEST_CASE("a training that its own time ends") {
   SECTION("before its length, without a budget") {
     const RecipePlan plan = plan_of(facts);
     CHECK(plan.whole->median == Approx(10));
-    CHECK(*plan.steps == Approx(950));
-    CHECK(*plan.epochs == Approx(9.5));
+    CHECK(*plan.fits.steps == Approx(950));
+    CHECK(*plan.fits.epochs == Approx(9.5));
     CHECK(*plan.flops == Approx(950e9));
     CHECK(plan.ends_first == EndsFirst::unknown);
     CHECK_FALSE(plan.largest_parameters);
@@ -137,20 +137,20 @@ TEST_CASE("a training that its own time ends") {
   SECTION("and that has no other length") {
     facts.steps = 0;
     CHECK(plan_of(facts).whole->median == Approx(10));
-    CHECK(*plan_of(facts).steps == Approx(950));
+    CHECK(*plan_of(facts).fits.steps == Approx(950));
   }
   SECTION("before a larger budget") {
     facts.within = 3600;
     const RecipePlan plan = plan_of(facts);
     CHECK(plan.ends_first == EndsFirst::length);
-    CHECK(*plan.epochs == Approx(9.5));  // not those of an hour
-    CHECK(*plan.trainings == 359);
+    CHECK(*plan.fits.epochs == Approx(9.5));  // not those of an hour
+    CHECK(*plan.fits.trainings == 359);
   }
   SECTION("after a smaller budget") {
     facts.within = 7;
     const RecipePlan plan = plan_of(facts);
     CHECK(plan.ends_first == EndsFirst::budget);
-    CHECK(*plan.steps == Approx(450));
+    CHECK(*plan.fits.steps == Approx(450));
   }
   SECTION("after its length") {
     facts.training_time = 100;
@@ -164,27 +164,27 @@ TEST_CASE("what a budget of FLOPs holds") {
   facts.most_flops = 5e11;
   const RecipePlan plan = plan_of(facts);
   CHECK(plan.ends_first == EndsFirst::budget);
-  CHECK(*plan.steps == Approx(500));
-  CHECK(*plan.epochs == Approx(5));
-  CHECK(*plan.trainings == 0);
+  CHECK(*plan.fits.steps == Approx(500));
+  CHECK(*plan.fits.epochs == Approx(5));
+  CHECK(*plan.fits.trainings == 0);
   CHECK(*plan.largest_parameters == Approx(2.5e5));
   CHECK_FALSE(plan.usable);
   CHECK(to_value(facts, plan)["flops_budget"].number() == Approx(5e11));
   SECTION("that is larger than the training") {
     facts.most_flops = 1e13;
     CHECK(plan_of(facts).ends_first == EndsFirst::length);
-    CHECK(*plan_of(facts).trainings == 5);
+    CHECK(*plan_of(facts).fits.trainings == 5);
   }
   SECTION("beside a time that ends first") {
     facts.most_flops = 1e13;
     facts.within = 15;
     CHECK(plan_of(facts).ends_first == EndsFirst::budget);
-    CHECK(*plan_of(facts).steps == Approx(1250));
+    CHECK(*plan_of(facts).fits.steps == Approx(1250));
   }
   SECTION("that ends before the time") {
     facts.within = 3600;
     CHECK(plan_of(facts).ends_first == EndsFirst::budget);
-    CHECK(*plan_of(facts).steps == Approx(500));
+    CHECK(*plan_of(facts).fits.steps == Approx(500));
   }
 }
 
@@ -199,7 +199,7 @@ TEST_CASE("the last step of an epoch may have fewer FLOPs than the others") {
   facts.steps = 20000;
   for (const auto& [flops, steps] : {std::pair(198.5e9, 200), {198.4e9, 199}, {199.4e9, 200}, {50e9, 50}}) {
     facts.most_flops = flops;
-    CHECK(*plan_of(facts).steps == steps);
+    CHECK(*plan_of(facts).fits.steps == steps);
   }
 }
 

@@ -29,22 +29,22 @@ TEST_CASE("a stage of several trainings that its own time ends") {
   const RecipePlan plan = plan_of(facts);
   CHECK(plan.training->median == Approx(20.5));
   CHECK(plan.whole->median == Approx(205));
-  CHECK(*plan.trainings == 10);
+  CHECK(*plan.fits.trainings == 10);
   CHECK(*plan.flops == Approx(10 * 2000e9));
   SECTION("as many as the time allows") {
     facts.trainings = 0;
     CHECK(plan_of(facts).whole->median == Approx(205));
-    CHECK(*plan_of(facts).trainings == 10);
+    CHECK(*plan_of(facts).fits.trainings == 10);
   }
   SECTION("before a larger budget") {
     facts.within = 3600;
     CHECK(plan_of(facts).ends_first == EndsFirst::length);
-    CHECK(*plan_of(facts).trainings == 10);
+    CHECK(*plan_of(facts).fits.trainings == 10);
   }
   SECTION("after a smaller budget") {
     facts.within = 110;
     CHECK(plan_of(facts).ends_first == EndsFirst::budget);
-    CHECK(*plan_of(facts).trainings == 5);
+    CHECK(*plan_of(facts).fits.trainings == 5);
   }
 }
 
@@ -56,7 +56,7 @@ TEST_CASE("more trainings than can be counted") {
   facts.wall = 1e-12;
   facts.once = 0;
   facts.within = 1e12;
-  CHECK(*plan_of(facts).trainings > 0);
+  CHECK(*plan_of(facts).fits.trainings > 0);
 }
 
 TEST_CASE("a search that other stages follow has two thirds of what is left") {
@@ -67,7 +67,7 @@ TEST_CASE("a search that other stages follow has two thirds of what is left") {
   const RecipePlan plan = plan_of(facts);
   CHECK(*plan.usable == Approx(200));
   CHECK(plan.whole->median == Approx(64 * 20.5));
-  CHECK(*plan.trainings == 9);
+  CHECK(*plan.fits.trainings == 9);
   CHECK(plan.ends_first == EndsFirst::budget);
 }
 
@@ -82,7 +82,7 @@ TEST_CASE("workers whose threads have cores of their own divide the time") {
   CHECK(plan.whole->median == Approx(8 * 20.5));
   CHECK(*plan.flops == Approx(64 * 2000e9));
   CHECK(plan.ends_first == EndsFirst::length);  // one after the other they take 22 min
-  CHECK(*plan.trainings == 8 * 14);
+  CHECK(*plan.fits.trainings == 8 * 14);
   CHECK(*plan.largest_parameters == Approx(1e6 * 298 / (8 * 20.5)));
   CHECK_FALSE(plan.joules);  // of one training the power was measured
   CHECK(to_value(facts, plan)["workers"] == Value(8));
@@ -92,7 +92,7 @@ TEST_CASE("workers whose threads have cores of their own divide the time") {
     const RecipePlan shared = plan_of(facts);
     CHECK(shared.whole->median == Approx(32 * 20.5));
     CHECK(shared.ends_first == EndsFirst::budget);
-    CHECK(*shared.trainings == 2 * 14);
+    CHECK(*shared.fits.trainings == 2 * 14);
     facts.at_once = 1;
     CHECK(plan_of(facts).whole->median == Approx(64 * 20.5));
     CHECK(*plan_of(facts).joules == Approx(40 * 64 * 20.5));
@@ -105,7 +105,7 @@ TEST_CASE("workers whose threads have cores of their own divide the time") {
     facts.stage_time = 42;
     CHECK(plan_of(facts).whole->median == Approx(42));
     CHECK(*plan_of(facts).flops == Approx(8 * 42 / 20.5 * 2000e9));
-    CHECK(*plan_of(facts).trainings == 16);
+    CHECK(*plan_of(facts).fits.trainings == 16);
   }
 }
 

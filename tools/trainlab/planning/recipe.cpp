@@ -98,15 +98,15 @@ std::string bounds_text(const MeasuredStageFacts& facts, const RecipePlan& plan)
     if (*plan.usable <= 0) return text + row_of("fits", "nothing: what comes before and the reserve use all of it");
   }
   if (facts.most_flops > 0) text += row_of("budget", fmt::format("{:.4g} FLOPs for the stage", facts.most_flops));
-  if (!plan.steps) return text;
-  std::string fits =
-      plan.epochs ? count_text(std::floor(*plan.epochs)) + " epochs" : count_text(*plan.steps) + " steps";
-  fits += " of one training";
-  if (plan.trainings) {
-    fits +=
-        ", or " + count_text(static_cast<double>(*plan.trainings)) + " whole trainings, each with a seed of its own";
-  }
-  text += row_of("fits", fits);
+  const WhatFits& fits = plan.fits;
+  if (!fits.steps) return text;
+  std::string most =
+      fits.epochs ? count_text(std::floor(*fits.epochs)) + " epochs" : count_text(*fits.steps) + " steps";
+  most += " of one training";
+  if (fits.trainings)
+    most +=
+        ", or " + count_text(static_cast<double>(*fits.trainings)) + " whole trainings, each with a seed of its own";
+  text += row_of("fits", most);
   if (facts.within == 0 && facts.most_flops == 0) return text;
   return text + row_of("ends first", plan.ends_first == EndsFirst::length   ? "the length of the stage"
                                      : plan.ends_first == EndsFirst::budget ? "the budget"

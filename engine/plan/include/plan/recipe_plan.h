@@ -55,6 +55,14 @@ struct MeasuredStageFacts {
   std::optional<PlannedCost> cost = {};  // where the recipe's budget has prices and the stage has a length
 };
 
+// What the least of the bounds holds: the budget's time and FLOPs, and the own time of the stage and of a training.
+// Unknown without a bound.
+struct WhatFits {
+  // Of a single training that takes all that is there; epochs where the training has some.
+  std::optional<double> epochs, steps;
+  std::optional<std::int64_t> trainings;  // whole ones, of seeds or of trials
+};
+
 struct RecipePlan {
   MedianInterval step;  // a step with its share of the work between steps, in seconds, about its mean
   std::optional<MedianInterval> epoch, training, whole;  // whole: the stage. Unknown without a length
@@ -67,10 +75,7 @@ struct RecipePlan {
   std::optional<double> rate, mfu;  // FLOP/s of a step with its share, and their share of the peak
   double passes = 0;  // of a training over unchanged data, as far as the budget lets it come; 0: unknown, or changed
   std::optional<double> usable;  // seconds of the budget for the stage
-  // Epochs, or steps where there are no epochs, of a single training that takes all that the least of the bounds
-  // leaves: the budget's time and FLOPs, and the own time of the stage. Unknown without a bound.
-  std::optional<double> epochs, steps;
-  std::optional<std::int64_t> trainings;  // whole trainings, of seeds or of trials, that fit into the same
+  WhatFits fits;
   // Unknown without a budget, for a task, and where the most that the stage can take does not fit into the budget, and
   // what it will take is not known.
   EndsFirst ends_first = EndsFirst::unknown;
