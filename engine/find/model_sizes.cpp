@@ -55,9 +55,9 @@ FoundModelSizes train_model_sizes(const Options& fit, const RunSettings& setting
     ModelSize size{.factor = factor, .set = model.features(factor)};
     // Layers of few features have no quarter.
     const bool is_another = size.set != model.features(1) && (fits.empty() || size.set != found.sizes.back().set);
-    if (factor != 1 && !is_another) continue;
+    if (!size.is_own() && !is_another) continue;
     try {
-      Sized sized{factor == 1 ? fit.spec() : with_set(size.set).spec(), settings};
+      Sized sized{size.is_own() ? fit.spec() : with_set(size.set).spec(), settings};
       const FitPlan plan = plan_fit(with_seed(registry, sized.fit, settings.seed), settings, &whole.data);
       sized.settings.chosen = plan.chosen;
       size.parameters = plan.model->parameter_count();
@@ -82,7 +82,7 @@ FoundModelSizes train_model_sizes(const Options& fit, const RunSettings& setting
     found.sizes[i].values = results.sizes[i].values;
     found.sizes[i].seconds = results.sizes[i].seconds;
   }
-  const ModelSize own = *std::ranges::find(found.sizes, 1.0, &ModelSize::factor);
+  const ModelSize own = *std::ranges::find_if(found.sizes, &ModelSize::is_own);
   for (ModelSize& size : found.sizes) judge(size, own);
   found.seeded = results.findings;
   return found;

@@ -21,7 +21,7 @@ std::string model_sizes_text(const FoundModelSizes& found) {
   text += fmt::format("  {:<10} {:>10}  {:<20} {:<41} {}\n", "features", "parameters", found.seeded.metric,
                       "instead of the recipe's", "a training");
   for (const ModelSize& size : found.sizes) {
-    const std::string difference = size.factor == 1
+    const std::string difference = size.is_own()
                                        ? "the recipe's own"
                                        : fmt::format("{:+.3g} ({:+.3g} to {:+.3g}), {}", size.difference, size.low,
                                                      size.high, verdict_of(size, found.seeded.minimize));
@@ -37,7 +37,7 @@ std::string model_sizes_text(const FoundModelSizes& found) {
 Value to_value(const FoundModelSizes& found) {
   Value::List sizes;
   for (const ModelSize& size : found.sizes) {
-    const bool is_own = size.factor == 1;
+    const bool is_own = size.is_own();
     sizes.push_back(Value::Map{
         {"factor", size.factor},
         {"parameters", size.parameters},

@@ -22,6 +22,8 @@ struct ModelSize {
   double mean = 0, error = 0;         // of the values; the standard error
   // The mean difference from the recipe's model within pairs of equal seeds, and its 95 % interval by Student's t.
   double difference = 0, low = 0, high = 0;
+
+  bool is_own() const { return factor == 1; }  // whether this is the recipe's model
 };
 
 struct FoundModelSizes {
