@@ -30,6 +30,9 @@ std::vector<RatePoint> mean_curve(const std::vector<std::vector<RatePoint>>& cur
   return mean;
 }
 
+// The loss by which rates are put in order; one that is not finite comes last.
+double finite_or_most(const ProbedRate& one) { return std::isnan(one.loss) ? HUGE_VAL : one.loss; }
+
 // Probed rates by the octaves between them and the start. Each rate has the same weights and data for each seed.
 class RateProbe {
  public:
@@ -79,7 +82,7 @@ class RateProbe {
 
   // The rate with the least loss; the lowest where no loss is finite.
   int best() const {
-    const auto loss = [](const auto& entry) { return std::isnan(entry.second.loss) ? HUGE_VAL : entry.second.loss; };
+    const auto loss = [](const auto& entry) { return finite_or_most(entry.second); };
     return std::ranges::min_element(probes_, {}, loss)->first;
   }
 
@@ -95,25 +98,6 @@ double error_between(const ProbedRate& a, const ProbedRate& b) {
   for (std::size_t i = 0; i < a.losses.size(); ++i) differences.push_back(a.losses[i] - b.losses[i]);
   return mean_and_error(differences).error;
 }
-
-}  // namespace
-
-RateChoice choose_rate(std::vector<ProbedRate>& probes) {
-  const auto loss = [](const ProbedRate& one) { return std::isnan(one.loss) ? HUGE_VAL : one.loss; };
-  const auto best = std::ranges::min_element(probes, {}, loss);
-  if (best == probes.end() || std::isnan(best->loss)) return {};
-  for (ProbedRate& one : probes) one.error = error_between(one, *best);
-  const auto is_as_good = [&](const ProbedRate& one) { return one.loss - best->loss <= one.error; };
-  auto low = best, high = best;
-  while (low != probes.begin() && is_as_good(*(low - 1))) --low;
-  while (high + 1 != probes.end() && is_as_good(*(high + 1))) ++high;
-  return {.suggestion = std::sqrt(low->rate * high->rate),
-          .low = low->rate,
-          .high = high->rate,
-          .is_bounded = low != probes.begin() && high + 1 != probes.end()};
-}
-
-namespace {
 
 void search(Trainings& trainings, FoundRate& found, std::int64_t first_seed, const SearchContext& context) {
   std::vector<std::vector<RatePoint>> curves;
@@ -153,6 +137,20 @@ RateChoice known_choice(const Trainings& trainings, FoundRate& found) {
 }
 
 }  // namespace
+
+RateChoice choose_rate(std::vector<ProbedRate>& probes) {
+  const auto best = std::ranges::min_element(probes, {}, finite_or_most);
+  if (best == probes.end() || std::isnan(best->loss)) return {};
+  for (ProbedRate& one : probes) one.error = error_between(one, *best);
+  const auto is_as_good = [&](const ProbedRate& one) { return one.loss - best->loss <= one.error; };
+  auto low = best, high = best;
+  while (low != probes.begin() && is_as_good(*(low - 1))) --low;
+  while (high + 1 != probes.end() && is_as_good(*(high + 1))) ++high;
+  return {.suggestion = std::sqrt(low->rate * high->rate),
+          .low = low->rate,
+          .high = high->rate,
+          .is_bounded = low != probes.begin() && high + 1 != probes.end()};
+}
 
 FoundRate find_rate(const Registry& registry, const Spec& fit, const RunSettings& settings,
                     const RateOptions& options) {
