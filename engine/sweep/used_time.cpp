@@ -26,8 +26,6 @@ UsedTime::UsedTime(const std::filesystem::path& folder, double before, std::func
       before_(std::max(before, stored_seconds(file_))),
       begun_(clock_()) {}
 
-void UsedTime::save() const {
-  write_atomic(file_, to_json(Value::Map{{"seconds", seconds()}}) + "\n");
-}
+void UsedTime::save() const { write_atomic(file_, to_json(Value::Map{{"seconds", seconds()}}) + "\n"); }
 
 }  // namespace trainlab

@@ -121,10 +121,8 @@ void MeasuredStage::measure_stage(const Spec& given, bool returned) {
   try {
     run().end_help();
     const RunSettings settings = run().begin_trial_of(stage);
-    const WhatToMeasure what{.whole = stage,
-                             .trainings = trainings_of(stage, settings),
-                             .is_last = returned,
-                             .is_first = passed_.empty()};
+    const WhatToMeasure what{
+        .whole = stage, .trainings = trainings_of(stage, settings), .is_last = returned, .is_first = passed_.empty()};
     code_ = measure(what, settings);
   } catch (const Error& error) {
     throw with_origin(error, request().texts("set"), stage.string("name"), returned);

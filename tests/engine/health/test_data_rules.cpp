@@ -37,8 +37,8 @@ TEST_CASE("each fault of the data has its own verdict") {
     CHECK(kinds_of(changed(HealthyRun{}, [](HealthFigures& f) {
             f.input = {.mean = 80, .deviation = 95, .root_mean_square = 124, .is_normalised = true};
           })).empty());
-    const std::vector<HealthVerdict> constant = judge(changed(
-        HealthyRun{}, [](HealthFigures& f) { f.input = {.mean = 0, .deviation = 0, .root_mean_square = 0}; }));
+    const std::vector<HealthVerdict> constant = judge(
+        changed(HealthyRun{}, [](HealthFigures& f) { f.input = {.mean = 0, .deviation = 0, .root_mean_square = 0}; }));
     REQUIRE(constant.size() == 1);
     CHECK(constant[0].evidence == "all inputs are 0");
     CHECK_THAT(constant[0].remedy, !Catch::Contains("normalize"));

@@ -129,8 +129,7 @@ std::string constant_row(const FittedConstant& one) {
   const auto is_unknown = [&](double x) { return one.name == "E" && x < no_limit; };
   return fmt::format(
       "  {:<9} {:>10}  {}\n", one.name, is_unknown(one.value) ? "unknown" : fmt::format("{:.4g}", one.value),
-      is_unknown(one.high) ? "unknown"
-                           : fmt::format("{:.4g} ... {:.4g}", is_unknown(one.low) ? 0 : one.low, one.high));
+      is_unknown(one.high) ? "unknown" : fmt::format("{:.4g} ... {:.4g}", is_unknown(one.low) ? 0 : one.low, one.high));
 }
 
 }  // namespace
