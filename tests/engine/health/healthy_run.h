@@ -16,7 +16,7 @@ namespace trainlab::test {
 
 inline const double ten_classes = std::log(10.0);  // the loss of a constant prediction for ten equal classes
 
-// The figures before the first step, of a run of so many steps.
+// The figures before the first step.
 inline HealthFigures healthy_facts(std::int64_t total_steps) {
   HealthFigures figures;
   figures.run = {.total_steps = total_steps,

@@ -58,7 +58,7 @@ struct MeasuredStageFacts {
 // What the least of the bounds holds: the budget's time and FLOPs, and the own time of the stage and of a training.
 // Unknown without a bound.
 struct WhatFits {
-  // Of a single training that takes all that is there; epochs where the training has some.
+  // The length of a single training that takes all that is there; in epochs where the training has some.
   std::optional<double> epochs, steps;
   std::optional<std::int64_t> trainings;  // whole ones, of seeds or of trials
 };
