@@ -18,18 +18,21 @@ struct Estimate {
 
 // Estimates from all groups except `without`; from all groups if `without` is noise_groups.
 Estimate estimate(const GradientSums& sums, std::size_t without) {
-  double count = 0, squares = 0, of_sum = 0;
+  double count = 0, squares = 0, of_sum = 0, pairs = 0;
   for (std::size_t a = 0; a < noise_groups; ++a) {
     if (a == without) continue;
     count += sums.per_group;
     squares += sums.squares[a];
     for (std::size_t b = 0; b < noise_groups; ++b) {
-      if (b != without) of_sum += sums.dots[a][b];
+      if (b == without) continue;
+      of_sum += sums.dots[a][b];
+      pairs += sums.pairs[a][b];
     }
   }
-  const double of_mean = of_sum / (count * count);
-  const double noise = sums.batch * (squares - count * of_mean) / (count - 1);
-  return {noise, of_mean - noise / (sums.batch * count)};
+  const double of_mean = of_sum / (count * count), spread = (squares - count * of_mean) / (count - 1);
+  const double share = sums.batch / sums.epoch;
+  const double noise = sums.batch * spread / (1 - share * (1 - pairs / (count * (count - 1))));
+  return {noise, of_mean - noise / (sums.batch * count) * (1 - share * (1 + pairs / count))};
 }
 
 }  // namespace

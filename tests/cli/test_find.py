@@ -100,20 +100,23 @@ class Find(CliTest):
     def test_the_noise_scale_of_a_linear_model_whatever_the_last_step_of_an_epoch_has(self):
         """At the weights 0 the gradient of a sample is −2 y x. With x of 16 independent normal numbers and y = x·w +
         noise of the variance |w|², the covariance of these gradients has a trace of 16 + 1 + 16 times the square of
-        their mean. Of 1,025 samples, one is left for the last step of an epoch."""
-        for batch in ("64", "4, accumulate = 16"):
+        their mean. Of 1,025 samples, one is left for the last step of an epoch. In the two steps of 512 samples of an
+        epoch the gradients differ half as much as those of independent batches."""
+        for batch in ("64", "4, accumulate = 16", "512"):
             self.write("r.lua", LINEAR % batch)
             found = self.run_program("find", "batch", "r.lua", "--threads", "1", "--json").json()
             with self.subTest(batch):
                 for one in found["noise"]:
                     self.assertLess(abs(one["value"] - 33), 10, found["noise"])
                     self.assertLess(one["low"], one["value"])
+        # Of the last batch, groups of gradients have the two large steps of whole epochs, which have three.
+        self.assertEqual(found["noise"][0]["step"] % 3, 0)
 
-    def test_the_noise_of_steps_that_take_all_samples_is_not_known(self):
-        for batch in ("1025", "1000, accumulate = 2"):
+    def test_the_noise_of_steps_that_take_most_samples_is_not_known(self):
+        for batch in ("1025", "513", "1000, accumulate = 2"):
             self.write("r.lua", LINEAR % batch)
             self.assert_said(self.run_program("find", "batch", "r.lua", code=1), "r.lua:", "batch: expected "
-                             "steps of fewer samples than the 1025 of an epoch, found ")
+                             "steps of at most 512 of the 1025 samples of an epoch, found ")
 
     def test_a_size_that_does_not_fit_ends_the_sizes_and_loses_nothing(self):
         """Steps of 16 samples fit into the budget, steps of 1,024 do not, even with activations that are computed

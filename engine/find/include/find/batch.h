@@ -65,9 +65,11 @@ bool takes_longer(const std::vector<BatchPoint>& curve, double knee);
 double efficiency_of(std::int64_t batch, double knee);
 
 // Finds the batch of `fit`, a checked lab.fit. Each training begins from new weights, and nothing is written.
-// Error{recipe} for a fit with a step of its own or with fuse_step, for one whose steps take all samples of an epoch,
-// and for one of fewer than 99 steps: at each of three places 32 steps measure gradients, and one trains. More steps
-// are needed where the last step of an epoch has fewer samples than the others, because its gradient is not measured.
+// Error{recipe} for a fit with a step of its own or with fuse_step, for one whose steps take more than half of the
+// samples of an epoch (of samples drawn with replacement, more than an epoch has), and for one of fewer than 99 steps:
+// at each of three places 32 steps measure gradients, and one trains. More steps are needed where the last step of an
+// epoch has fewer samples than the others, because its gradient is not measured, and where an epoch has two or four
+// others, because the first of the 32 then begins an epoch.
 FoundBatch find_batch(const Registry& registry, const Spec& fit, const RunSettings& settings,
                       const BatchOptions& options);
 
