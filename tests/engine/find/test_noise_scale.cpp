@@ -80,8 +80,8 @@ struct Samples {
   GradientSums dealt(std::size_t batch, std::size_t first, std::mt19937_64& random) {
     const std::size_t per_epoch = gradients.size() / batch;
     GradientSums sums{.batch = static_cast<double>(batch),
-                      .per_group = per_group,
-                      .epoch = static_cast<double>(gradients.size())};
+                      .epoch = static_cast<double>(gradients.size()),
+                      .per_group = per_group};
     std::vector<Vector> of_batches;
     for (std::size_t i = 0; i < noise_groups * per_group; ++i) {
       const std::size_t in_epoch = (first + i) % per_epoch;
