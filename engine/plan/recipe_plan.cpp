@@ -49,9 +49,17 @@ std::optional<MedianInterval> at_most(const std::optional<MedianInterval>& time,
   return MedianInterval{std::min(time->median, most), std::min(time->low, most), std::min(time->high, most)};
 }
 
-// The steps of a training that has these seconds.
+// The seconds of a training of this many steps outside of its steps, each of which has its share of a validation: the
+// last validation may come early.
+double outside_steps(double steps, const MeasuredStageFacts& facts) {
+  if (facts.validate_every == 0) return facts.once;
+  const double intervals = steps / static_cast<double>(facts.validate_every);
+  return facts.once + (std::ceil(intervals) - intervals) * facts.validation;
+}
+
+// The steps of a training that has these seconds, and that validates after its last step, whichever that is.
 double steps_in(double seconds, const MeasuredStageFacts& facts, const RecipePlan& plan) {
-  return std::max(std::floor((seconds - facts.once) / plan.step.median), 0.0);
+  return std::max(std::floor((seconds - facts.once - facts.validation) / plan.step.median), 0.0);
 }
 
 // The steps of one training, as its length or its own time ends it; infinite where neither does.
@@ -62,10 +70,51 @@ double steps_of_training(const MeasuredStageFacts& facts, const RecipePlan& plan
   return steps;
 }
 
-// How many times as long as one training all trainings of the stage take.
+// How many times as long as one training all trainings of the stage take. A process trains whole trials.
 double rounds(const MeasuredStageFacts& facts) {
-  const auto trainings = static_cast<double>(facts.trainings);
-  return std::max(trainings / facts.at_once, std::ceil(trainings / static_cast<double>(facts.workers)));
+  const auto trainings = static_cast<double>(facts.trainings), workers = static_cast<double>(facts.workers);
+  const auto repeats = static_cast<double>(facts.repeats), at_end = static_cast<double>(facts.at_end);
+  const double of_worker = std::ceil((trainings - at_end) / repeats / workers) * repeats + std::ceil(at_end / workers);
+  return std::max(trainings / facts.at_once, of_worker);
+}
+
+// The time of this many trainings that take turns, while all workers train.
+MedianInterval time_of_turns(std::int64_t trainings, const MeasuredStageFacts& facts, const MedianInterval& training) {
+  return training.times(static_cast<double>(trainings) * static_cast<double>(facts.workers) / facts.at_once);
+}
+
+// Whether what follows from the number of trainings and their length is the most that they can take.
+bool are_seconds_most(const MeasuredStageFacts& facts) { return facts.may_be_fewer || facts.together > 1; }
+
+// The time of the trials that begin within the stage's own time, the last of which end after it.
+MedianInterval begun_in_time(const MeasuredStageFacts& facts, const MedianInterval& training) {
+  const double time = facts.stage_time;
+  const MedianInterval last = time_of_turns(std::max(facts.repeats, facts.together), facts, training);
+  if (are_seconds_most(facts)) return plus(last, time);
+  return {.median = std::ceil(time / last.median) * last.median, .low = time, .high = time + last.high};
+}
+
+// The time of all trainings of the stage, or of those that begin within its own time; unknown where neither bounds
+// them.
+std::optional<MedianInterval> all_trainings(const MeasuredStageFacts& facts, const MedianInterval& training) {
+  std::optional<MedianInterval> all;
+  if (facts.trainings > 0) all = training.times(rounds(facts));
+  if (facts.stage_time == 0) return all;
+  const MedianInterval begun = begun_in_time(facts, training);
+  if (!all) return begun;
+  return MedianInterval{.median = std::min(all->median, begun.median),
+                        .low = std::min(all->low, begun.low),
+                        .high = std::min(all->high, begun.high)};
+}
+
+// The seconds of the stage until its trainings have ended, where its length is known.
+double seconds_of_trainings(const MeasuredStageFacts& facts, const RecipePlan& plan) {
+  return plan.whole->median - facts.after;
+}
+
+// The seconds of the budget in which the trainings of the stage end; infinite without a budget of time.
+double usable_by_trainings(const MeasuredStageFacts& facts, const RecipePlan& plan) {
+  return plan.usable ? *plan.usable * facts.trainings_share : infinity;
 }
 
 // The FLOPs of this number of steps of a training from the first on.
@@ -88,13 +137,23 @@ std::optional<double> flops_of(const MeasuredStageFacts& facts, const RecipePlan
   const double steps = steps_of_training(facts, plan);
   if (facts.flops == 0 || !plan.whole || std::isinf(steps)) return std::nullopt;
   const double all = facts.trainings > 0 ? static_cast<double>(facts.trainings) : infinity;
-  const double fit = facts.stage_time > 0 ? facts.at_once * facts.stage_time / plan.training->median : infinity;
-  if (fit < all && facts.together > 1) return std::nullopt;  // nobody knows how much a group gets done in this time
-  return flops_until(steps, facts) * std::min(all, fit);
+  if (!plan.ends_by_time) return flops_until(steps, facts) * all;
+  if (facts.together > 1) return std::nullopt;  // nobody knows how much a group gets done in this time
+  const double in_time = facts.at_once * seconds_of_trainings(facts, plan) / plan.training->median;
+  return flops_until(steps, facts) * std::min(all, in_time);
+}
+
+// The whole trainings that end within the budget's time, and whose trials begin within the stage's own time.
+double trainings_in_time(const MeasuredStageFacts& facts, const RecipePlan& plan) {
+  double trainings = infinity;
+  if (plan.usable) trainings = facts.at_once * std::floor(usable_by_trainings(facts, plan) / plan.training->median);
+  if (facts.stage_time == 0) return trainings;
+  const double rounds_begun = std::ceil(facts.stage_time / time_of_turns(facts.repeats, facts, *plan.training).median);
+  return std::min(trainings, rounds_begun * static_cast<double>(facts.workers * facts.repeats));
 }
 
 WhatFits within_bounds(const MeasuredStageFacts& facts, const RecipePlan& plan) {
-  double seconds = plan.usable.value_or(infinity), flops = facts.most_flops > 0 ? facts.most_flops : infinity;
+  double seconds = usable_by_trainings(facts, plan), flops = facts.most_flops > 0 ? facts.most_flops : infinity;
   if (facts.stage_time > 0) seconds = std::min(seconds, facts.stage_time);
   double steps = facts.training_time > 0 ? steps_in(facts.training_time, facts, plan) : infinity;
   if (std::isfinite(seconds)) steps = std::min(steps, steps_in(seconds, facts, plan));
@@ -104,7 +163,7 @@ WhatFits within_bounds(const MeasuredStageFacts& facts, const RecipePlan& plan) 
   fits.steps = steps;
   if (facts.steps_per_epoch > 0) fits.epochs = steps / static_cast<double>(facts.steps_per_epoch);
   if (!plan.training) return fits;
-  double trainings = facts.at_once * std::floor(seconds / plan.training->median);
+  double trainings = trainings_in_time(facts, plan);
   if (const double own = steps_of_training(facts, plan); facts.flops > 0 && std::isfinite(own) && own > 0)
     trainings = std::min(trainings, flops / flops_until(own, facts));
   if (std::isfinite(trainings))
@@ -119,12 +178,13 @@ double passes_of(const MeasuredStageFacts& facts, const RecipePlan& plan) {
   return std::isfinite(steps) ? facts.step_passes * steps : 0;
 }
 
-// The least seconds that the stage takes, as far as is known: a group of trainings may take as little as one of them.
+// The least seconds that the trainings take, as far as is known: a group may take as little as one of them.
 double least_seconds(const MeasuredStageFacts& facts, const RecipePlan& plan) {
-  if (!plan.seconds_are_most) return plan.whole->median;
-  if (facts.may_be_fewer || !plan.training) return 0;
-  const double least = plan.training->median * rounds(facts) / static_cast<double>(facts.together);
-  return facts.stage_time > 0 ? std::min(least, facts.stage_time) : least;
+  if (!plan.seconds_are_most) return seconds_of_trainings(facts, plan);
+  if (facts.trainings == 0) return facts.may_end_early ? 0 : facts.stage_time;
+  if (facts.may_be_fewer) return 0;
+  const double one = plan.training->median, least = one * rounds(facts) / static_cast<double>(facts.together);
+  return std::max(facts.stage_time > 0 ? std::min(least, facts.stage_time) : least, one);
 }
 
 EndsFirst end_of(const MeasuredStageFacts& facts, const RecipePlan& plan) {
@@ -132,9 +192,9 @@ EndsFirst end_of(const MeasuredStageFacts& facts, const RecipePlan& plan) {
   // A fit without a length of its own goes on until the budget ends it.
   if (!plan.whole) return facts.is_task || facts.trainings == 0 ? EndsFirst::unknown : EndsFirst::budget;
   const auto is_out = [&](double seconds, double flops) {
-    return (plan.usable && seconds > *plan.usable) || (facts.most_flops > 0 && flops > facts.most_flops);
+    return seconds > usable_by_trainings(facts, plan) || (facts.most_flops > 0 && flops > facts.most_flops);
   };
-  if (!is_out(plan.whole->median, plan.flops.value_or(infinity))) return EndsFirst::length;
+  if (!is_out(seconds_of_trainings(facts, plan), plan.flops.value_or(infinity))) return EndsFirst::length;
   const double least_flops = plan.flops_are_most ? 0 : plan.flops.value_or(0);
   return is_out(least_seconds(facts, plan), least_flops) ? EndsFirst::budget : EndsFirst::unknown;
 }
@@ -150,7 +210,7 @@ void set_largest(RecipePlan& plan, const MeasuredStageFacts& facts) {
   if (facts.room > 0 && facts.model_memory > 0) bound(facts.room / facts.model_memory, "memory");
   // A stage that its own time ends takes this time with any model.
   if (plan.whole && facts.training_time == 0 && facts.stage_time == 0 && facts.flops > 0) {
-    if (plan.usable) bound(*plan.usable / plan.whole->median, "time");
+    if (plan.usable) bound(usable_by_trainings(facts, plan) / seconds_of_trainings(facts, plan), "time");
     if (facts.most_flops > 0) bound(facts.most_flops / *plan.flops, "FLOPs");
   }
   const bool is_least =
@@ -175,12 +235,14 @@ RecipePlan plan_of(const MeasuredStageFacts& facts) {
   RecipePlan plan;
   plan.step = about(widened(facts.step), facts.wall);
   if (facts.steps_per_epoch > 0) plan.epoch = plan.step.times(static_cast<double>(facts.steps_per_epoch));
-  if (facts.steps > 0) plan.training = plus(plan.step.times(static_cast<double>(facts.steps)), facts.once);
+  if (const auto steps = static_cast<double>(facts.steps); steps > 0)
+    plan.training = plus(plan.step.times(steps), outside_steps(steps, facts));
   plan.training = at_most(plan.training, facts.training_time);
-  if (plan.training && facts.trainings > 0) plan.whole = plan.training->times(rounds(facts));
-  plan.whole = at_most(plan.whole, facts.stage_time);
-  if (plan.whole && facts.trainings > 0) {
-    plan.seconds_are_most = facts.may_be_fewer || facts.together > 1;
+  if (plan.training) plan.whole = all_trainings(facts, *plan.training);
+  if (plan.whole) {
+    plan.ends_by_time = facts.trainings == 0 || plan.whole->median < plan.training->median * rounds(facts);
+    plan.whole = plus(*plan.whole, facts.after);
+    plan.seconds_are_most = are_seconds_most(facts);
     plan.flops_are_most = facts.may_be_fewer;
   }
   if (plan.whole && facts.watts > 0 && facts.at_once == 1) plan.joules = facts.watts * plan.whole->median;
@@ -206,14 +268,20 @@ MeasuredStageFacts facts_from(const Value& value) try {
           .wall = value["wall"].number(),
           .once = value["once"].number(),
           .start = value["start"].number(),
+          .validation = value["validation"].number(),
+          .validate_every = value["validate_every"].integer(),
           .steps_per_epoch = value["steps_per_epoch"].integer(),
           .steps = value["steps"].integer(),
           .is_task = value["is_task"].boolean(),
           .trainings = value["trainings"].integer(),
+          .repeats = value["repeats"].integer(),
+          .at_end = value["at_end"].integer(),
           .may_be_fewer = value["may_be_fewer"].boolean(),
+          .may_end_early = value["may_end_early"].boolean(),
           .together = value["together"].integer(),
           .workers = value["workers"].integer(),
           .at_once = value["at_once"].number(),
+          .after = value["after"].number(),
           .is_on_gpu = value["is_on_gpu"].boolean(),
           .parameters = value["parameters"].number(),
           .flops = value["flops"].number(),
@@ -222,6 +290,7 @@ MeasuredStageFacts facts_from(const Value& value) try {
           .within = value["within"].number(),
           .reserve = value["reserve"].number(),
           .share = value["share"].number(),
+          .trainings_share = value["trainings_share"].number(),
           .training_time = value["training_time"].number(),
           .stage_time = value["stage_time"].number(),
           .most_flops = value["most_flops"].number(),

@@ -155,12 +155,38 @@ return lab.sweep {{ name = "s", space = {{ lr = lab.space.log(1e-3, 1e-1) }}, me
         for text in ("; 27 fits take at most ", "  ends first unknown: trainings may end early, and then the"):
             self.assertIn(text, result.out)
 
+    def test_trials_that_begin_within_the_time_of_the_sweep_are_brought_to_their_end(self):
+        self.sweep('time = "1 s", trials = 50, stack = false', epochs=100000)
+        plan = self.plan("r.lua", "--threads", "1")
+        self.assertGreater(plan["training_seconds"]["median"], 1)
+        self.assertEqual((plan["seconds"], plan["at_most"]), (plan["training_seconds"]["median"], []))
+        self.assertRegex(self.run_program("plan", "r.lua", "--threads", "1").out,
+                         r" each; of 50 fits, as many as begin in the 1 s of its option `time` take \d.* one after")
+        self.sweep('time = "1 s", improvement = true, stack = false', epochs=100000)
+        self.assertEqual(self.plan("r.lua", "--threads", "1")["at_most"][0], "seconds")
+
+    def test_a_validation_at_the_end_counts_once(self):
+        """The only one of the training takes longer than its 101 steps."""
+        self.recipe(data="lab.data.blobs { samples = 161600 }:split { train = 0.01, val = 0.99 }", epochs=1)
+        plan = self.plan("r.lua", "--threads", "1")
+        self.assertEqual(plan["steps_per_epoch"], 101)
+        # Each step has its share of the validation: one more would be about as long as 101 of them.
+        self.assertLess(plan["training_seconds"]["median"] / plan["step_seconds"]["median"], 150)
+
     def test_a_stop_rule_may_end_the_fit_early(self):
         self.recipe(epochs=1000000, more='  stop = lab.stop.patience { metric = "val.loss", patience = 5 },\n')
         plan = self.plan("r.lua", "--threads", "1", "--within", "10 s")
         self.assertGreater(plan["seconds"], 10)
         self.assertEqual((plan["ends_first"], plan["at_most"][0]), ("unknown", "seconds"))
         self.assertRegex(self.run_program("plan", "r.lua", "--threads", "1").out, r"\n  length     at most ")
+
+    def test_functions_and_verdicts_may_end_the_fit_early(self):
+        for option, at_most in (("on = { validate = function(run) end }", ["seconds"]),
+                                ('health = { action = "stop" }', ["seconds"]),
+                                ('health = { action = "tell" }, on = { finish = function() end }', [])):
+            with self.subTest(option):
+                self.recipe(epochs=1000000, more=f"  {option},\n")
+                self.assertEqual(self.plan("r.lua", "--threads", "1")["at_most"][:1], at_most)
 
     def test_a_fit_of_negative_flops(self):
         self.write("r.lua", fit().replace("epochs = 3", "flops = -1"))

@@ -49,7 +49,8 @@ StudyTerms terms_of_ensemble(const Options& ensemble, const RunSettings& setting
           .seed = seed_of_members(ensemble, settings),
           .trials_name = "members",
           .trials = ensemble.integer("seeds"),
-          .share_at_end = share_of_predictions};
+          .share_at_end = share_of_predictions,
+          .predictions_at_end = ensemble.given("keep") ? ensemble.integer("keep") : ensemble.integer("seeds")};
 }
 
 }  // namespace

@@ -62,7 +62,8 @@ struct StudyTerms {
   double share_at_end = 0;
   // The share of the stage's own time (the option `time`) in which trials begin.
   double share_of_time = 1;
-  std::int64_t trainings_at_end = 0;  // those that follow when all trials have ended
+  std::int64_t trainings_at_end = 0;    // those that follow when all trials have ended
+  std::int64_t predictions_at_end = 0;  // models that then predict together
   // The trials are trainings that confirm what another study has found: their study lies in the folder of the stage,
   // whatever the option `storage` says, and a single one of them is no result.
   bool is_confirmation = false;
@@ -144,7 +145,7 @@ class StudyPlan {
 
  private:
   std::string option_behind(const Options& fit, const Error& error) const;
-  std::int64_t trainings_together(const Study& study) const;
+  std::int64_t trainings_together(const Study& study, std::int64_t trials) const;
   std::int64_t most_trials(const Study& study) const;
   bool leaves_out(const Study& study) const;
   void plan_time_budget(const RunSettings& settings);

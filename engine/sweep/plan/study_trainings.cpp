@@ -34,10 +34,15 @@ StageTrainings StudyPlan::trainings() const {
                               params.empty() ? "" : " (" + params + ")"),
           .option = "build",
           .count = is_bounded ? std::min(trials, most) * terms_.repeats + terms_.trainings_at_end : 0,
-          .together = trainings_together(study),
+          .repeats = terms_.repeats,
+          .at_end = terms_.trainings_at_end,
+          .together = trainings_together(study, trials),
           .workers = static_cast<int>(std::min<std::int64_t>(workers_, trials)),
           .validations_decide = validations_decide,
-          .may_be_fewer = validations_decide || leaves_out(study)};
+          .may_be_fewer = validations_decide || leaves_out(study),
+          .may_end_early = terms_.ends_without_improvement || study.points(),
+          .share = terms_.trainings_at_end > 0 ? 1 : 1 - terms_.share_at_end,
+          .predictions = runs_tasks() ? 0 : terms_.predictions_at_end};
 }
 
 // The trials that the recipe asks for, or all points of a grid that has fewer of them.
@@ -55,9 +60,12 @@ bool StudyPlan::leaves_out(const Study& study) const {
   return study.points() && (has_constraints || !terms_.enqueued.empty());
 }
 
-std::int64_t StudyPlan::trainings_together(const Study& study) const {
+// A group holds whole trials, and no more trainings than a stack has room for, but for a single trial that has more.
+std::int64_t StudyPlan::trainings_together(const Study& study, std::int64_t trials) const {
   const std::int64_t stack = runs_tasks() ? 1 : stack_of(plan_fit(example()));
-  return stack == 1 ? 1 : trials_at_once(study, stack, terms_.trials) * terms_.repeats;
+  if (stack == 1) return 1;
+  const std::int64_t whole = std::max<std::int64_t>(stack / terms_.repeats, 1);
+  return std::min(trials_at_once(study, stack, trials), whole) * terms_.repeats;
 }
 
 }  // namespace trainlab

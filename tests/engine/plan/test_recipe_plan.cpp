@@ -35,6 +35,24 @@ TEST_CASE("slow steps that are rare count, though the median of blocks does not 
   CHECK(plan.training->median == Approx(2000 * 0.0125 + 0.5));
 }
 
+TEST_CASE("the last validation of a training counts once") {
+  MeasuredStageFacts facts = measured_fit();
+  facts.validation = 30;
+  facts.validate_every = 1000;
+  facts.wall = 0.01 + 30.0 / 1000;  // a step has its share
+  CHECK(plan_of(facts).training->median == Approx(2000 * 0.01 + 2 * 30 + 0.5));
+  facts.validate_every = 1500;  // the second comes after 500 steps
+  facts.wall = 0.01 + 30.0 / 1500;
+  CHECK(plan_of(facts).training->median == Approx(2000 * 0.01 + 2 * 30 + 0.5));
+  facts.validate_every = 4000;  // the only one comes at the end
+  facts.wall = 0.01 + 30.0 / 4000;
+  CHECK(plan_of(facts).training->median == Approx(2000 * 0.01 + 30 + 0.5));
+  SECTION("of one that a time ends, whose last step nobody knows, in full") {
+    facts.training_time = 45.5;
+    CHECK(*plan_of(facts).fits.steps == Approx(15 / facts.wall).margin(1));
+  }
+}
+
 TEST_CASE("the energy of a stage is the power during the measured steps, for its length") {
   MeasuredStageFacts facts = measured_fit();
   CHECK_FALSE(plan_of(facts).joules);
@@ -205,9 +223,10 @@ TEST_CASE("the last step of an epoch may have fewer FLOPs than the others") {
 
 TEST_CASE("a plan of a recipe as data, and the engine's facts") {
   const Value sent = parse_json(R"({"stage": "f", "kind": "task", "step": {"median": 0.01, "low": 0.01, "high": 0.01},
-    "wall": 0.01, "once": 0.0, "start": 1.0, "steps_per_epoch": 0, "steps": 0, "is_task": true, "trainings": 1,
-    "may_be_fewer": false, "together": 1, "workers": 1, "at_once": 1.0, "is_on_gpu": false, "parameters": 0.0,
-    "flops": 0.0, "full_step_flops": 0.0, "epoch_flops": 0.0, "within": 10.0, "reserve": 1.0, "share": 1.0,
+    "wall": 0.01, "once": 0.0, "start": 1.0, "validation": 0.0, "validate_every": 0, "steps_per_epoch": 0, "steps": 0,
+    "is_task": true, "trainings": 1, "repeats": 1, "at_end": 0, "may_be_fewer": false, "may_end_early": false,
+    "together": 1, "workers": 1, "at_once": 1.0, "after": 0.0, "is_on_gpu": false, "parameters": 0.0, "flops": 0.0,
+    "full_step_flops": 0.0, "epoch_flops": 0.0, "within": 10.0, "reserve": 1.0, "share": 1.0, "trainings_share": 1.0,
     "training_time": 0.0, "stage_time": 0.0, "most_flops": 0.0, "model_memory": 0.0, "room": 0.0,
     "step_passes": 0.0, "peak": 0.0, "watts": 0.0})",
                                 "test");

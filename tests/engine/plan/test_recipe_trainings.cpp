@@ -23,18 +23,43 @@ Value::List at_most(const MeasuredStageFacts& facts) { return to_value(facts, pl
 
 }  // namespace
 
-TEST_CASE("a stage of several trainings that its own time ends") {
+TEST_CASE("a stage of several trainings ends when those that begin within its own time have ended") {
   MeasuredStageFacts facts = search();
-  facts.stage_time = 205;
+  facts.stage_time = 200;
   const RecipePlan plan = plan_of(facts);
   CHECK(plan.training->median == Approx(20.5));
   CHECK(plan.whole->median == Approx(205));
+  CHECK(plan.whole->low == 200);
+  CHECK(plan.whole->high == Approx(200 + plan.training->high));
+  CHECK(plan.ends_by_time);
   CHECK(*plan.fits.trainings == 10);
   CHECK(*plan.flops == Approx(10 * 2000e9));
   SECTION("as many as the time allows") {
     facts.trainings = 0;
     CHECK(plan_of(facts).whole->median == Approx(205));
     CHECK(*plan_of(facts).fits.trainings == 10);
+    CHECK(*plan_of(facts).flops == Approx(10 * 2000e9));
+  }
+  SECTION("or all of them") {
+    facts.trainings = 9;
+    CHECK(plan_of(facts).whole->median == Approx(9 * 20.5));
+    CHECK_FALSE(plan_of(facts).ends_by_time);
+    CHECK(*plan_of(facts).flops == Approx(9 * 2000e9));
+  }
+  SECTION("of which a trial has several") {
+    facts.repeats = 4;
+    CHECK(plan_of(facts).whole->median == Approx(3 * 4 * 20.5));
+    CHECK(*plan_of(facts).fits.trainings == 12);
+  }
+  SECTION("which is not known of loops by hand") {
+    facts.steps = 0;
+    facts.is_task = true;
+    CHECK_FALSE(plan_of(facts).whole);
+  }
+  SECTION("within a budget that the last of them do not fit into") {
+    facts.within = 205;  // 203 after the start
+    CHECK(plan_of(facts).ends_first == EndsFirst::budget);
+    CHECK(*plan_of(facts).fits.trainings == 9);
   }
   SECTION("before a larger budget") {
     facts.within = 3600;
@@ -103,10 +128,44 @@ TEST_CASE("workers whose threads have cores of their own divide the time") {
   }
   SECTION("within the stage's own time") {
     facts.stage_time = 42;
-    CHECK(plan_of(facts).whole->median == Approx(42));
-    CHECK(*plan_of(facts).flops == Approx(8 * 42 / 20.5 * 2000e9));
-    CHECK(*plan_of(facts).fits.trainings == 16);
+    CHECK(plan_of(facts).whole->median == Approx(3 * 20.5));
+    CHECK(*plan_of(facts).flops == Approx(8 * 3 * 2000e9));
+    CHECK(*plan_of(facts).fits.trainings == 24);
+    facts.at_once = 2;  // a round of 8 takes four times as long
+    CHECK(plan_of(facts).whole->median == Approx(4 * 20.5));
+    CHECK(*plan_of(facts).fits.trainings == 8);
   }
+}
+
+TEST_CASE("a worker trains whole trials, and those that follow all trials wait for the last of them") {
+  MeasuredStageFacts facts = search();
+  facts.workers = 4;
+  facts.at_once = 4;
+  facts.trainings = 15;
+  facts.repeats = 3;
+  CHECK(plan_of(facts).whole->median == Approx(2 * 3 * 20.5));  // 2 trials of one worker, while 15 / 4 is less than 4
+  facts.at_end = 6;
+  facts.trainings += facts.at_end;
+  CHECK(plan_of(facts).whole->median == Approx((2 * 3 + 2) * 20.5));
+  facts.at_once = 1;
+  CHECK(plan_of(facts).whole->median == Approx(21 * 20.5));
+}
+
+TEST_CASE("an ensemble predicts when its members have ended, for which it keeps a part of its time") {
+  MeasuredStageFacts facts = search();
+  facts.kind = "ensemble";
+  facts.trainings = 10;
+  facts.after = 3;
+  facts.trainings_share = 0.95;
+  facts.within = 217;  // 215 after the start, of which the members have 204.25
+  const RecipePlan plan = plan_of(facts);
+  CHECK(plan.whole->median == Approx(208));
+  CHECK(*plan.usable == Approx(215));
+  CHECK(*plan.fits.trainings == 9);
+  CHECK(plan.ends_first == EndsFirst::budget);
+  facts.within = 218;
+  CHECK(*plan_of(facts).fits.trainings == 10);
+  CHECK(plan_of(facts).ends_first == EndsFirst::length);
 }
 
 TEST_CASE("trainings that may end early take at most what all of them take") {
@@ -142,11 +201,17 @@ TEST_CASE("trainings that may end early take at most what all of them take") {
     CHECK(*plan_of(facts).largest_parameters == Approx(1.1e6));
     CHECK(plan_of(facts).largest_by == "memory");
   }
-  SECTION("and as many as their own time allows take this time") {
+  SECTION("and as many as begin within their own time take this time at least") {
     facts.trainings = 0;
     facts.stage_time = 205;
-    CHECK(plan_of(facts).whole->median == Approx(205));
-    CHECK(at_most(facts).empty());
+    CHECK(plan_of(facts).whole->median == Approx(205 + 20.5));  // the last may begin at its end
+    CHECK(*plan_of(facts).flops == Approx(11 * 2000e9));
+    CHECK(at_most(facts) == Value::List{"seconds", "flops"});
+    CHECK(plan_of(facts).ends_first == EndsFirst::length);
+    facts.within = 202;
+    CHECK(plan_of(facts).ends_first == EndsFirst::budget);
+    facts.may_end_early = true;
+    CHECK(plan_of(facts).ends_first == EndsFirst::unknown);
   }
 }
 
@@ -161,11 +226,16 @@ TEST_CASE("trainings that go together take at most the time that they take in tu
   CHECK(plan_of(facts).ends_first == EndsFirst::length);
   facts.within = 302;  // less than a fourth
   CHECK(plan_of(facts).ends_first == EndsFirst::budget);
+  facts.trainings = 2;  // of which none is shorter for the other
+  facts.within = 18;
+  CHECK(plan_of(facts).ends_first == EndsFirst::budget);
+  facts.trainings = 64;
   facts.within = 0;
   facts.most_flops = 1e12;
   CHECK(plan_of(facts).ends_first == EndsFirst::budget);
   SECTION("of which nobody knows how many fit into the stage's own time") {
     facts.stage_time = 205;
+    CHECK(plan_of(facts).whole->median == Approx(205 + 4 * 20.5));
     CHECK_FALSE(plan_of(facts).flops);
     CHECK(plan_of(facts).ends_first == EndsFirst::unknown);
   }

@@ -81,6 +81,16 @@ Options sweep(const std::string& more, const Events& events, const std::string& 
   return Options(sweep_registry(), spec, "sweep");
 }
 
+Options ensemble(const std::string& more) {
+  auto spec = std::make_shared<Spec>();
+  spec->value = sweep_registry().check(parse_json(R"({"@": "ensemble", "name": "e", "params": {"lr": 0.1},
+    "build": {"@": "function", "index": 0})" + more + "}",
+                                                  "test"),
+                                       "ensemble");
+  spec->functions = {std::make_shared<Build>(Events{})};
+  return Options(sweep_registry(), spec, "ensemble");
+}
+
 std::string work(const Options& stage, const std::filesystem::path& folder,
                  const std::function<void(const SharedStudy&)>& check, const Engine& engine) {
   prepare_devices();

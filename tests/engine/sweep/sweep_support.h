@@ -23,6 +23,9 @@ struct Events {
 // where they are parameters.
 Options sweep(const std::string& more, const Events& events = {}, const std::string& space = "");
 
+// An ensemble of such fits at the rate 0.1.
+Options ensemble(const std::string& more);
+
 // The engine that works on a sweep.
 struct Engine {
   std::string supervisor = "here:1";

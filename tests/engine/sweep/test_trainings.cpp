@@ -1,6 +1,7 @@
 // The description of its trainings that a sweep gives to commands that measure one of them.
 #include <catch2/catch.hpp>
 
+#include "plan/ensemble_plan.h"
 #include "sweep_support.h"
 
 namespace trainlab::trainings_test {
@@ -46,6 +47,46 @@ TEST_CASE("a search may end trainings early, or leave some out") {
   const std::string grid = R"(, "sampler": {"@": "sampler.grid", "points": 5})";
   CHECK_FALSE(may_be_fewer(grid));
   CHECK(may_be_fewer(R"(, "enqueue": [{"lr": 0.5}])" + grid));
+}
+
+TEST_CASE("trainings are those of trials, and those that follow all trials") {
+  const RunSettings settings = cpu_settings();
+  const StageTrainings confirmed =
+      SweepPlan(sweep(R"(, "trials": 4, "seeds": 3, "confirm": {"top": 2, "seeds": 5})"), settings).trainings();
+  CHECK(confirmed.count == 4 * 3 + 2 * 5);
+  CHECK(confirmed.repeats == 3);
+  CHECK(confirmed.at_end == 2 * 5);
+  CHECK(confirmed.share == 1);
+}
+
+TEST_CASE("a search may end before its own time where it may end without improvement") {
+  const RunSettings settings = cpu_settings();
+  const auto may_end_early = [&](const std::string& more) {
+    return SweepPlan(sweep(R"(, "time": "1 h")" + more), settings).trainings().may_end_early;
+  };
+  CHECK_FALSE(may_end_early(""));
+  CHECK_FALSE(may_end_early(R"(, "pruner": {"@": "pruner.median"})"));
+  CHECK(may_end_early(R"(, "improvement": true)"));
+}
+
+TEST_CASE("a group holds whole trials, as many as a stack has room for") {
+  const RunSettings settings = cpu_settings();
+  const auto together = [&](const std::string& more) {
+    return SweepPlan(sweep(R"(, "stack": 8)" + more), settings).trainings().together;
+  };
+  CHECK(together(R"(, "trials": 40)") == 8);
+  CHECK(together(R"(, "trials": 5)") == 5);
+  CHECK(together(R"(, "trials": 40, "seeds": 3)") == 6);
+  CHECK(together(R"(, "trials": 40, "seeds": 9)") == 9);
+  CHECK(together(R"(, "sampler": {"@": "sampler.grid", "points": 5})") == 5);
+}
+
+TEST_CASE("an ensemble keeps a part of its time for the predictions of the members together") {
+  const RunSettings settings = cpu_settings();
+  const StageTrainings trainings = EnsemblePlan(ensemble(R"(, "seeds": 6, "keep": 4)"), settings).trainings();
+  CHECK(trainings.count == 6);
+  CHECK(trainings.share == 0.95);
+  CHECK(trainings.predictions == 4);
 }
 
 }  // namespace trainlab::trainings_test

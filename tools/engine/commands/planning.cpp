@@ -1,6 +1,7 @@
 // The part of `trainlab plan RECIPE.lua` that needs the recipe: the steps of its first stage, or of that of --stage,
 // are measured, and the engine answers with JSON (plan/recipe_plan.h).
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <set>
 #include <string>
@@ -63,8 +64,16 @@ void set_memory(Value& facts, const FitPlan& plan) {
   facts.set("room", static_cast<double>(room_of(plan) - fixed));
 }
 
-// Whether a stop rule may end the training before its length.
-bool ends_by_rule(const Options& training) { return training.entry().name == "fit" && training.given("stop"); }
+// Whether a stop rule, a function of the recipe or a verdict may end the training before its length.
+bool may_stop(const Options& training) {
+  if (training.entry().name != "fit") return false;
+  if (training.given("stop")) return true;
+  if (training.given("health") && training.child("health").string("action") == "stop") return true;
+  constexpr std::array calls_in_training{"step", "validate", "epoch", "checkpoint", "health"};
+  return training.given("on") && std::ranges::any_of(calls_in_training, [on = training.child("on")](const char* name) {
+           return on.given(name);
+         });
+}
 
 // How many of the stage's trainings proceed side by side as fast as one does alone: those whose threads have cores of
 // their own, or one on each GPU that the workers take. `device`: as worker_device() takes it.
@@ -78,17 +87,17 @@ double trainings_at_once(const WhatToMeasure& what, int threads, const std::stri
   return static_cast<double>(devices.size());
 }
 
-// The seconds of a training outside of its steps: the last validation, the test and the last checkpoint. `is_measured`:
-// whether the validation and test parts are evaluated at all.
-double seconds_at_end(const Profile& profile, bool is_measured) {
-  double seconds = profile.checkpoint.seconds;
-  if (!is_measured) return seconds;
+// The seconds in which the validation and the test part are evaluated; 0 for a part that there is not.
+struct Evaluations {
+  double validation = 0, test = 0;
+};
+
+Evaluations evaluations_of(const Profile& profile) {
   const EvaluationSpeed speed{
       .validation = profile.validation.seconds, .step = profile.steps.mean, .samples = profile.samples};
   const DataParts& data = profile.data.value();
-  if (data.val) seconds += evaluation_seconds(data, *data.val, speed);
-  if (data.test) seconds += evaluation_seconds(data, *data.test, speed);
-  return seconds;
+  return {.validation = data.val ? evaluation_seconds(data, *data.val, speed) : 0,
+          .test = data.test ? evaluation_seconds(data, *data.test, speed) : 0};
 }
 
 class PlanningExecution final : public MeasuredStage {
@@ -113,12 +122,17 @@ class PlanningExecution final : public MeasuredStage {
                              {"kind", what.whole.entry().name},
                              {"is_task", what.stage().entry().name == "task"},
                              {"trainings", what.trainings.count},
-                             {"may_be_fewer", what.trainings.may_be_fewer || ends_by_rule(what.stage())},
+                             {"repeats", what.trainings.repeats},
+                             {"at_end", what.trainings.at_end},
+                             {"may_be_fewer", what.trainings.may_be_fewer || may_stop(what.stage())},
+                             {"may_end_early", what.trainings.may_end_early},
                              {"together", what.trainings.together},
                              {"workers", what.trainings.workers},
                              {"at_once", trainings_at_once(what, settings.threads, device)},
                              {"is_on_gpu", !worker_device(device, 0).is_cpu()},
                              {"share", budget_share(what.whole, what.is_last)},
+                             {"trainings_share", what.trainings.share},
+                             {"validate_every", 0},
                              {"steps", 0},
                              {"steps_per_epoch", 0},
                              {"parameters", 0.0},
@@ -136,6 +150,7 @@ class PlanningExecution final : public MeasuredStage {
       is_measured = plan.measures();
       facts.set("steps", plan.length.total_steps);
       facts.set("steps_per_epoch", plan.length.steps_per_epoch);
+      facts.set("validate_every", plan.validate_every);
       facts.set("parameters", static_cast<double>(plan.parameter_count()));
       facts.set("step_passes", step_passes(plan));
       facts.set("peak", known_peak(plan, settings.threads));
@@ -156,7 +171,10 @@ class PlanningExecution final : public MeasuredStage {
     check_timed(profile);
     facts.set("step", profile.steps.step.to_value());
     facts.set("wall", profile.wall());
-    facts.set("once", seconds_at_end(profile, is_measured));
+    const Evaluations evaluations = is_measured ? evaluations_of(profile) : Evaluations{};
+    facts.set("validation", evaluations.validation);
+    facts.set("once", evaluations.test + profile.checkpoint.seconds);
+    facts.set("after", static_cast<double>(what.trainings.predictions) * (evaluations.validation + evaluations.test));
     facts.set("flops", profile.flops.value_or(0));
     const BudgetTerms budget = run().budget_terms();
     facts.set("within", budget.seconds);

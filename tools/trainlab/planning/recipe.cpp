@@ -46,12 +46,13 @@ std::string length_text(const MeasuredStageFacts& facts, const RecipePlan& plan)
   if (is_cut) text += ", by its option `time`";
   if (!one) return text;
   text += " each";
-  const std::string in_time = " in the " + fine_duration_text(facts.stage_time) + " of its option `time`";
-  if (facts.trainings == 0) return text + ", as many as fit" + (facts.stage_time > 0 ? in_time : "");
-  text += fmt::format("; {} {}", facts.trainings, one);
-  if (plan.whole && plan.whole->median == facts.stage_time) return text + ", as far as they fit" + in_time;
+  if (facts.trainings == 0 && facts.stage_time == 0) return text + ", as many as fit";
+  const std::string begun = "as many as begin in the " + fine_duration_text(facts.stage_time) + " of its option `time`";
+  const std::string all = fmt::format("{} {}", facts.trainings, one);
+  text += "; " + (facts.trainings == 0 ? begun : plan.ends_by_time ? "of " + all + ", " + begun : all);
   if (!plan.whole) return text;
   text += std::string(" take ") + at_most(plan.seconds_are_most) + seconds_text(*plan.whole);
+  if (facts.after > 0) text += ", predictions together included,";
   if (facts.workers == 1) return text + " one after the other";
   text += fmt::format(" by {} workers", facts.workers);
   if (facts.at_once == static_cast<double>(facts.workers)) return text;

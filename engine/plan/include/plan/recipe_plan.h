@@ -25,16 +25,22 @@ struct MeasuredStageFacts {
   std::string stage, kind;  // "search", "sweep"
   MedianInterval step;      // a step without the work between steps, in seconds
   double wall = 0;   // mean seconds of a step with its share of validations, checkpoints and functions of the recipe
-  double once = 0;   // seconds of a training outside of its steps: its last validation, test and checkpoint
+  double once = 0;   // seconds of a training outside of its steps: its test and its last checkpoint
   double start = 0;  // seconds before the first step of the stage
+  double validation = 0;            // seconds of a validation; one ends each training
+  std::int64_t validate_every = 0;  // steps from one validation to the next; 0: none are made
   std::int64_t steps_per_epoch = 0;  // 0: the training has no epochs
   std::int64_t steps = 0;            // steps of a training by the recipe; 0: only a time ends it
   bool is_task = false;              // a loop by hand, which has no steps by the recipe and ends all the same
   std::int64_t trainings = 1;        // trainings of the stage; 0: as many as it comes to
+  std::int64_t repeats = 1;          // trainings of a trial, all of which one process trains
+  std::int64_t at_end = 0;           // those of `trainings` that begin when all trials have ended
   bool may_be_fewer = false;         // the stage may end some of its trainings early, or leave some out
+  bool may_end_early = false;        // without a number of trainings, the stage may end before its own time
   std::int64_t together = 1;         // trainings that one process may train as a group, in less time than in turn
   std::int64_t workers = 1;          // processes that train side by side
   double at_once = 1;                // trainings that proceed side by side as fast as the measured one does alone
+  double after = 0;                  // seconds after the trainings: the models of an ensemble predict together
   bool is_on_gpu = false;
   double parameters = 0;           // parameters of the model; 0: unknown
   double flops = 0;                // FLOPs of a step, the mean over an epoch; 0: unknown
@@ -42,8 +48,9 @@ struct MeasuredStageFacts {
   double epoch_flops = 0;          // FLOPs of all steps of an epoch
   double within = 0, reserve = 0;  // the budget of the run in seconds; 0: none
   double share = 1;                // share of the remaining budget for this stage; 1: no stages follow
+  double trainings_share = 1;      // share of the stage's time in the budget in which its trainings end
   double training_time = 0;        // the option `time` of a training, in seconds; 0: none
-  double stage_time = 0;           // the option `time` of the stage around the trainings, in seconds; 0: none
+  double stage_time = 0;           // the option `time` of the stage around the trainings, after which no trial begins
   double most_flops = 0;           // the stage's share of the run's budget of FLOPs; 0: none
   // Passes over the training data that a step makes; 0 where the data are new or changed in each pass.
   double step_passes = 0;
@@ -55,8 +62,8 @@ struct MeasuredStageFacts {
   std::optional<PlannedCost> cost = {};  // where the recipe's budget has prices and the stage has a length
 };
 
-// What the least of the bounds holds: the budget's time and FLOPs, and the own time of the stage and of a training.
-// Unknown without a bound.
+// What the least of the bounds holds: the budget's time and FLOPs, and the own time of the stage, in which trainings
+// begin, and of a training. Unknown without a bound.
 struct WhatFits {
   // The length of a single training that takes all that is there; in epochs where the training has some.
   std::optional<double> epochs, steps;
@@ -66,6 +73,7 @@ struct WhatFits {
 struct RecipePlan {
   MedianInterval step;  // a step with its share of the work between steps, in seconds, about its mean
   std::optional<MedianInterval> epoch, training, whole;  // whole: the stage. Unknown without a length
+  bool ends_by_time = false;  // whether the stage's own time is over before all of its trainings have begun
   // Whether `whole`, and with it the energy and the cost, and whether `flops` are the most that the stage can take.
   bool seconds_are_most = false, flops_are_most = false;
   // For the stage, if the power stays; all that the machine does counts. Unknown where several trainings proceed side
