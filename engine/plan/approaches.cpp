@@ -17,7 +17,7 @@ namespace {
 // line's height is the error of its slope times the standard deviation of the logarithms.
 Approach from_tokens(std::string name, std::string what, double offset, double slope, double low, double high) {
   const KnownLaw& of_same_runs = known_law("besiroglu");
-  const double least = of_same_runs.least_flops, most = of_same_runs.most_flops;
+  const auto [least, most] = of_same_runs.flops;
   return {.name = std::move(name),
           .what = std::move(what),
           .factor = std::pow(10, -offset) / flops_per_parameter_and_token,

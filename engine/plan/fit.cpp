@@ -247,6 +247,11 @@ Allocation allocation_of(const RunPoint& run) { return {run.parameters, run.toke
 
 double flops_of(const RunPoint& run) { return allocation_of(run).flops(); }
 
+RunRange run_range(std::span<const RunPoint> points, double (*count)(const RunPoint&)) {
+  const auto [least, most] = std::ranges::minmax(points, {}, count);
+  return {count(least), count(most)};
+}
+
 // LawFit::drift: the slope of the line through the origin that is nearest to the misses over the doublings of FLOPs
 // beyond the shorter runs.
 std::optional<double> drift_of(std::span<const RunPoint> points, double most_flops) {
@@ -285,16 +290,16 @@ LawFit fit_law(std::span<const RunPoint> points) {
   Objective objective(points);
   const Bottom least = least_of_many(objective);
   const Law law = objective.law(least.x);
-  const auto [shortest, longest] = std::ranges::minmax(points, {}, flops_of);
   LawFit fit{.law = law,
              .samples = {},
              .runs = points.size(),
              .objective = huber_sum(law, points),
              .deviation = deviation_of(law, points),
-             .least_flops = flops_of(shortest),
-             .most_flops = flops_of(longest),
+             .flops = run_range(points, flops_of),
+             .parameters = run_range(points, [](const RunPoint& run) { return run.parameters; }),
+             .tokens = run_range(points, [](const RunPoint& run) { return run.tokens; }),
              .drift = {}};
-  fit.drift = drift_of(points, fit.most_flops);
+  fit.drift = drift_of(points, fit.flops.most);
   for (std::uint64_t i = 0; i < resamples; ++i) {
     objective.count(drawn_anew(points.size(), i));
     fit.samples.push_back(objective.law(descended(objective, least.x, long_descent).x));

@@ -51,8 +51,12 @@ Value to_value(const LawFit& fit) {
                     {"runs", static_cast<std::int64_t>(fit.runs)},
                     {"objective", fit.objective},
                     {"deviation", fit.deviation},
-                    {"least_flops", fit.least_flops},
-                    {"most_flops", fit.most_flops},
+                    {"least_flops", fit.flops.least},
+                    {"most_flops", fit.flops.most},
+                    {"least_parameters", fit.parameters.least},
+                    {"most_parameters", fit.parameters.most},
+                    {"least_tokens", fit.tokens.least},
+                    {"most_tokens", fit.tokens.most},
                     {"drift", fit.drift ? Value(*fit.drift) : Value()},
                     {"samples", std::move(samples)}};
 }

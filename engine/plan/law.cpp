@@ -47,6 +47,15 @@ Value fit_in(const std::string& file, const std::string& text) try {
       .hint("a law for a table of runs: trainlab plan fit " + shell_word(file) + " --json > law.json");
 }
 
+// What a law in a file has of `what`: files of earlier versions lack some of it, or all.
+RunRange run_range_in(const Value& fit, const std::string& what) {
+  RunRange range;
+  const Value &least = fit["least_" + what], &most = fit["most_" + what];
+  if (least.is_number() && least.number() > 0) range.least = least.number();
+  if (most.is_number() && most.number() > 0) range.most = most.number();
+  return range;
+}
+
 Law law_from(const Value& map, const std::string& file) {
   const auto number = [&](const char* name) { return constant_in(map, name, file); };
   return {number("E"), number("A"), number("B"), number("alpha"), number("beta")};
@@ -55,15 +64,15 @@ Law law_from(const Value& map, const std::string& file) {
 }  // namespace
 
 const KnownLaw& known_law(const std::string& name) {
-  // The FLOPs of the runs: for the first law as Besiroglu et al. read them off figure 4 of Hoffmann et al.; for the
-  // second those of the runs on C4 of Hoffmann et al. whose losses Muennighoff et al. fitted, 1e19, 1e20, 6e20 and 1e21
+  // The FLOPs of the runs: for the first law as Besiroglu et al. read them off figure 4 of Hoffmann et al., whose
+  // smallest and largest models stand in table A9; for the second those of the runs on C4 of Hoffmann et al. whose losses Muennighoff et al. fitted, 1e19, 1e20, 6e20 and 1e21
   // (utils/parametric_fit.ipynb of their repository huggingface/datablations).
   static const std::vector<KnownLaw> laws = {
       {.name = "besiroglu",
        .source = "Besiroglu et al. 2024, the runs of Hoffmann et al. 2022 fitted again",
        .law = {.e = 1.81686, .a = 482.00572, .b = 2085.43420, .alpha = 0.34781, .beta = 0.36585},
-       .least_flops = 1.4e18,
-       .most_flops = 1.3e22},
+       .flops = {1.4e18, 1.3e22},
+       .parameters = {4.4e7, 1.6e10}},
       {.name = "muennighoff",
        .source = "Muennighoff et al. 2023, runs on C4",
        .law = {.e = std::exp(0.6254804),
@@ -71,8 +80,7 @@ const KnownLaw& known_law(const std::string& name) {
                .b = std::exp(7.3049974),
                .alpha = 0.3526596,
                .beta = 0.3526596},
-       .least_flops = 1e19,
-       .most_flops = 1e21}};
+       .flops = {1e19, 1e21}}};
   if (name == "hoffmann" || name == "chinchilla") {
     throw usage_error(
         "the constants that Hoffmann et al. 2022 print (406.4, 410.7, 1.69, 0.34, 0.28) are rounded and "
@@ -99,10 +107,9 @@ KnownLaw read_law(const std::string& file) {
     known.freedom = runs.number() - constants;
     known.deviation = std::abs(deviation.number()) * std::sqrt(runs.number() / known.freedom);
   }
-  const Value &least = value["least_flops"], &most = value["most_flops"];
-  if (!least.is_number() || !most.is_number() || least.number() <= 0) return known;
-  known.least_flops = least.number();
-  known.most_flops = most.number();
+  known.flops = run_range_in(value, "flops");
+  known.parameters = run_range_in(value, "parameters");
+  known.tokens = run_range_in(value, "tokens");
   if (value["drift"].is_number()) known.drift = std::abs(value["drift"].number());
   return known;
 }
@@ -126,7 +133,7 @@ std::optional<LossInterval> interval_of(const KnownLaw& law, const Allocation& a
   std::vector<double> logs;
   for (const Law& sample : law.samples) logs.push_back(std::log(loss_of(sample, allocation, unique_tokens)));
   std::ranges::sort(logs);
-  const double doublings = std::max(std::log2(allocation.flops() / law.most_flops), 0.0);
+  const double doublings = std::max(std::log2(allocation.flops() / law.flops.most), 0.0);
   // The resamples, too, differ less than laws of other runs would where few runs are left beyond the constants.
   const double quantile = student_quantile(1 - tail, law.freedom), few = quantile / normal_quantile_90;
   const double of_run = std::hypot(quantile * law.deviation, normal_quantile_90 * law.drift * doublings);

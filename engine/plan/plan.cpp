@@ -100,11 +100,8 @@ Judgement judged(const Law& law, const Allocation& chosen, double unique_tokens)
 
 std::optional<bool> Plan::is_extrapolated() const {
   if (!law.knows_runs()) return std::nullopt;
-  constexpr double rounding = 1e-6;
-  const auto is_beyond = [&](double count) {
-    return count < (1 - rounding) * law.least_flops || count > (1 + rounding) * law.most_flops;
-  };
-  return is_beyond(flops) || is_beyond(asked_flops());
+  return law.flops.is_beyond(flops) || law.flops.is_beyond(asked_flops()) ||
+         law.parameters.is_beyond(chosen.parameters) || law.tokens.is_beyond(chosen.tokens);
 }
 
 Plan make_plan(const PlanQuestion& question) {

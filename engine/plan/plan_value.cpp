@@ -20,6 +20,10 @@ Value flags_of(const Judgement& judgement) {
   return flags;
 }
 
+Value value_of_least(const RunRange& range) { return range.is_known() ? Value(range.least) : Value(); }
+
+Value value_of_most(const RunRange& range) { return finite_or_nil(range.most); }
+
 void set_transformer(Value& value, const Plan& plan) {
   const double flops = flops_per_sequence(*plan.transformer);
   value.set("flops_per_sequence", flops);
@@ -62,8 +66,12 @@ Value to_value(const Plan& plan) {
                          {"B", law.b},
                          {"alpha", law.alpha},
                          {"beta", law.beta},
-                         {"least_flops", plan.law.knows_runs() ? Value(plan.law.least_flops) : Value()},
-                         {"most_flops", plan.law.knows_runs() ? Value(plan.law.most_flops) : Value()}}},
+                         {"least_flops", value_of_least(plan.law.flops)},
+                         {"most_flops", value_of_most(plan.law.flops)},
+                         {"least_parameters", value_of_least(plan.law.parameters)},
+                         {"most_parameters", value_of_most(plan.law.parameters)},
+                         {"least_tokens", value_of_least(plan.law.tokens)},
+                         {"most_tokens", value_of_most(plan.law.tokens)}}},
       {"rate", number_or_nil(plan.speed.rate)},
       {"mfu", number_or_nil(plan.speed.mfu())},
       {"seconds", number_or_nil(plan.seconds)},

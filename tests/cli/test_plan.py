@@ -52,8 +52,8 @@ class Plan(PlanTest):
         best = min(curve, key=lambda point: point["y"])
         self.assertAlmostEqual(best["x"] / plan["approaches"][2]["parameters"], 1, places=6)
         self.run_program("plan", "--flops", "1e24", "--html", "beyond.html")
-        self.assertIn("Beyond the runs behind the law, which had 1.40e+18 to 1.30e+22 FLOPs: an extrapolation.",
-                      shown_by_scripts(self, self.folder / "beyond.html")["texts"])
+        self.assertIn("Beyond the runs behind the law, which had 1.40e+18 to 1.30e+22 FLOPs and 44.0 M to 16.0 B "
+                      "parameters: an extrapolation.", shown_by_scripts(self, self.folder / "beyond.html")["texts"])
         text = self.run_program("plan", *given).out
         self.assertEqual(self.run_program("plan", *given, "--html", "p.html").out, text)
         self.assertEqual(self.plan(*given, "--html", "p.html"), plan)
@@ -76,6 +76,10 @@ class Plan(PlanTest):
         for name in ("seconds", "cost", "mfu"):
             self.assertIsNone(plan[name])
         self.assertFalse(plan["extrapolated"])
+        # FLOPs of the runs behind the law, and a model that is far smaller than theirs.
+        beyond = self.plan("--parameters", "1e6", "--tokens", "1e14")
+        self.assertEqual((beyond["flops"], beyond["extrapolated"]), (6e20, True))
+        self.assertEqual((beyond["law"]["least_parameters"], beyond["law"]["least_tokens"]), (4.4e7, None))
 
     def test_a_budget_as_text(self):
         lines = self.run_program("plan", "--flops", "1e21").out.splitlines()
@@ -176,8 +180,8 @@ class Plan(PlanTest):
         self.assertAlmostEqual(value["least_flops"] / (6 * 5e7 * 3 * 5e7), 1)
         self.assertAlmostEqual(value["most_flops"] / (6 * 4e9 * 100 * 4e9), 1)
         beyond = self.run_program("plan", "--flops", "1e24", "--law", "law.json").out
-        self.assertIn("  beyond the runs behind the law, which had 4.5e+16 to 9.6e+21 FLOPs: an extrapolation\n",
-                      beyond)
+        self.assertIn("  beyond the runs behind the law, which had 4.5e+16 to 9.6e+21 FLOPs, 50.0 M to 4.00 B "
+                      "parameters and 150 M to 400 B tokens: an extrapolation\n", beyond)
         self.assertEqual([one["name"] for one in plan["approaches"]], ["fit"])
         self.assertLessEqual(plan["loss_low"], plan["loss"])
         self.assertLessEqual(plan["loss"], plan["loss_high"])

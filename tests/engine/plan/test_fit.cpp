@@ -128,7 +128,7 @@ std::vector<RunPoint> ladder(double from, double miss) {
 
 TEST_CASE("the drift of a law is how far the shorter runs miss the longest") {
   const LawFit exact = fit_law(ladder(1e16, 0.03));
-  CHECK(exact.most_flops == Approx(4e15));
+  CHECK(exact.flops.most == Approx(4e15));
   CHECK(std::abs(exact.drift.value()) < 1e-4);
   CHECK(fit_law(ladder(3e15, 0.03)).drift.value() == Approx(-std::log(0.97)).epsilon(0.01));
   // Without the longest runs no six are left.
@@ -175,6 +175,30 @@ TEST_CASE("beyond its runs a law that drifts has a wider interval") {
   CHECK(width(law, 4e15) == Approx(width(steady, 4e15)));
   CHECK(width(law, 3.2e16) > 2 * 1.2816 * 3 * 0.03);  // three doublings
   CHECK(width(law, 3.2e16) > 2 * width(steady, 3.2e16));
+}
+
+TEST_CASE("a law that an earlier version fitted has its drift, though not all of its runs' ranges") {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "law.json";
+  Value fit = to_value(fit_law(ladder(3e15, 0.03)));
+  const auto read = [&](std::initializer_list<const char*> without) {
+    for (const char* name : without) fit.map().erase(name);
+    write_atomic(file, to_json(fit));
+    return read_law(file.string());
+  };
+  const KnownLaw whole = read({});
+  const KnownLaw older = read({"least_parameters", "most_parameters", "least_tokens", "most_tokens"});
+  CHECK(older.knows_runs());
+  CHECK_FALSE(older.parameters.is_known());
+  const KnownLaw oldest = read({"least_flops"});
+  CHECK_FALSE(oldest.knows_runs());
+  CHECK(oldest.drift > 0);
+  const auto width = [](const KnownLaw& law) {
+    const LossInterval interval = interval_of(law, {.parameters = 4e6, .tokens = 3.2e16 / 6 / 4e6}).value();
+    return interval.high - interval.low;
+  };
+  CHECK(width(older) == width(whole));
+  CHECK(width(oldest) == width(whole));
 }
 
 TEST_CASE("runs without a limit of the loss have E = 0") {
@@ -312,13 +336,25 @@ TEST_CASE("a fitted law plans") {
   CHECK(law.samples == fit.samples);
   CHECK(answer(law, 1e22).low < answer(law, 1e22).high);
   // The runs had 6 · 5e7 · 2.5 · 5e7 to 6 · 6.4e9 · 160 · 6.4e9 FLOPs.
-  CHECK(law.least_flops == Approx(3.75e16));
-  CHECK(law.most_flops == Approx(3.93216e22));
+  CHECK(law.flops.least == Approx(3.75e16));
+  CHECK(law.flops.most == Approx(3.93216e22));
+  CHECK(law.parameters.least == 5e7);
+  CHECK(law.parameters.most == 6.4e9);
+  CHECK(law.tokens.least == 1.25e8);
+  CHECK(law.tokens.most == 1.024e12);
   CHECK(make_plan({.flops = 1e24, .law = "law.json"}).is_extrapolated() == true);
   CHECK(make_plan({.flops = 1e16, .law = "law.json"}).is_extrapolated() == true);
-  for (const double flops : {law.least_flops, 1e20, law.most_flops})
-    CHECK(make_plan({.flops = flops, .law = "law.json"}).is_extrapolated() == false);
-  CHECK(to_value(make_plan({.flops = 1e24, .law = "law.json"}))["law"]["most_flops"].number() == law.most_flops);
+  CHECK(make_plan({.flops = 1e20, .law = "law.json"}).is_extrapolated() == false);
+  const auto of_choice = [](double parameters, double tokens) {
+    return make_plan({.parameters = parameters, .tokens = tokens, .law = "law.json"}).is_extrapolated().value();
+  };
+  CHECK_FALSE(of_choice(5e7, 1.25e8));
+  CHECK_FALSE(of_choice(6.4e9, 1.024e12));
+  CHECK(of_choice(4e7, 1e10));
+  CHECK(of_choice(7e9, 1e10));
+  CHECK(of_choice(1e9, 1e8));
+  CHECK(of_choice(1e8, 2e12));
+  CHECK(to_value(make_plan({.flops = 1e24, .law = "law.json"}))["law"]["most_flops"].number() == law.flops.most);
   write_atomic("mylaw", to_json(to_value(fit), 2));
   CHECK(make_plan({.flops = 1e20, .law = "mylaw"}).law.law == fit.law);
   write_atomic("besiroglu", to_json(to_value(fit), 2));  // a published law is not taken from a file of its name

@@ -49,6 +49,13 @@ TEST_CASE("a plan beyond the runs behind its law is an extrapolation") {
   CHECK_FALSE(extrapolated(1e20, "muennighoff"));
   CHECK(extrapolated(5e21, "muennighoff"));
   CHECK(extrapolated(5e18, "muennighoff"));
+  // The runs of the first law had models of 44 million to 16 billion parameters.
+  const auto of_choice = [](double parameters, double tokens) {
+    return make_plan({.parameters = parameters, .tokens = tokens}).is_extrapolated().value();
+  };
+  CHECK(of_choice(1e6, 1e14));
+  CHECK(of_choice(1e11, 1e9));
+  CHECK_FALSE(of_choice(1e9, 1e11));
   // A training that leaves some of its budget lies within the runs, and the budget does not.
   CHECK(*make_plan({.flops = 1e24, .parameters = 1e9, .tokens = 2e10}).is_extrapolated());
 }

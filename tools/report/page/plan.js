@@ -67,8 +67,13 @@ facts(page, [
 ]);
 verdicts();
 if (data.extrapolated) {
-  const [least, most] = [data.law.least_flops, data.law.most_flops].map(exponent);
-  make(page, 'p', `Beyond the runs behind the law, which had ${least} to ${most} FLOPs: an extrapolation.`);
+  const range = (name, text) => {
+    const [least, most] = [data.law[`least_${name}`], data.law[`most_${name}`]];
+    return least === null ? [] : [`${text(least)} to ${text(most)} ${name === 'flops' ? 'FLOPs' : name}`];
+  };
+  const ranges = [...range('flops', exponent), ...range('parameters', amount), ...range('tokens', amount)];
+  const runs = ranges.join(', ').replace(/, ([^,]*)$/, ' and $1');
+  make(page, 'p', `Beyond the runs behind the law, which had ${runs}: an extrapolation.`);
 }
 const cards = make(page, 'div', '', {class: 'cards'});
 chart(cards, leaves ? 'Loss for the FLOPs of the training' : 'Loss for these FLOPs', sizes, {

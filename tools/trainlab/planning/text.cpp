@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "core/words.h"
 #include "report/texts.h"
 
 namespace trainlab::cli {
@@ -37,6 +38,17 @@ constexpr double no_limit = 1e-9;
 std::string law_text(const Law& law) {
   const std::string e = law.e < no_limit ? "E (unknown)" : fmt::format("{:.4g}", law.e);
   return fmt::format("L(N, D) = {} + {:.4g}/N^{:.4g} + {:.4g}/D^{:.4g}", e, law.a, law.alpha, law.b, law.beta);
+}
+
+// What is known of the runs behind the law.
+std::string runs_text(const KnownLaw& law) {
+  std::vector<std::string> ranges = {fmt::format("{:.3g} to {:.3g} FLOPs", law.flops.least, law.flops.most)};
+  const auto add = [&](const RunRange& range, const char* name) {
+    if (range.is_known()) ranges.push_back(amount(range.least) + " to " + amount(range.most) + " " + name);
+  };
+  add(law.parameters, "parameters");
+  add(law.tokens, "tokens");
+  return listed(ranges, "and");
 }
 
 std::string row(const std::string& name, const std::string& what, const std::string& parameters,
@@ -148,10 +160,8 @@ std::string plan_text(const Plan& plan) {
   if (plan.transformer) text += transformer_text(plan);
   if (std::isfinite(plan.unique_tokens)) text += data_text(plan);
   text += budget_text(plan) + time_text(plan) + judgement_text(plan);
-  if (plan.is_extrapolated() == true) {
-    text += fmt::format("  beyond the runs behind the law, which had {:.3g} to {:.3g} FLOPs: an extrapolation\n",
-                        plan.law.least_flops, plan.law.most_flops);
-  }
+  if (plan.is_extrapolated() == true)
+    text += "  beyond the runs behind the law, which had " + runs_text(plan.law) + ": an extrapolation\n";
   return text;
 }
 

@@ -35,8 +35,8 @@ struct LawFit {
   std::size_t runs = 0;
   double objective = 0;  // huber_sum at the law
   double deviation = 0;  // the root mean square of the differences between the logarithms of the losses
-  double least_flops = 0, most_flops = 0;  // 6 N D of the shortest and of the longest run
-  // How far a law of the shorter runs alone misses the longest ones, those with more than 1/1.9 of most_flops: the
+  RunRange flops, parameters, tokens;  // of the runs; FLOPs are 6 N D
+  // How far a law of the shorter runs alone misses the longest ones, those with more than 1/1.9 of the most FLOPs: the
   // logarithm of predicted to found loss for each doubling of FLOPs. nullopt where the shorter runs determine no law.
   std::optional<double> drift;
 };

@@ -24,21 +24,32 @@ struct Law {
   bool operator==(const Law&) const = default;
 };
 
+// The least and the most of what the runs behind a law had; 0 and infinity where they are unknown.
+struct RunRange {
+  double least = 0, most = std::numeric_limits<double>::infinity();
+
+  bool is_known() const { return least > 0; }
+  // Up to rounding.
+  bool is_beyond(double count) const {
+    constexpr double rounding = 1e-6;
+    return count < (1 - rounding) * least || count > (1 + rounding) * most;
+  }
+};
+
 // A law with its source. For a law that trainlab fitted, `samples` are the laws of resampled runs.
 struct KnownLaw {
   std::string name, source;
   Law law;
-  // The FLOPs of the shortest and of the longest run behind the law; 0 and infinity where they are unknown.
-  double least_flops = 0, most_flops = std::numeric_limits<double>::infinity();
+  RunRange flops = {}, parameters = {}, tokens = {};  // of the runs behind the law
   std::vector<Law> samples = {};
   // The standard deviation of the logarithm of a single run's loss from such a law, as the runs show it.
   double deviation = 0;
   // The degrees of freedom of what the runs show: runs beyond the constants of the law. Infinite where unknown.
   double freedom = std::numeric_limits<double>::infinity();
-  // How far such a law misses runs beyond `most_flops`, in the logarithm of the loss for each doubling of FLOPs.
+  // How far such a law misses runs with more FLOPs, in the logarithm of the loss for each doubling of FLOPs.
   double drift = 0;
 
-  bool knows_runs() const { return least_flops > 0; }
+  bool knows_runs() const { return flops.is_known(); }
 };
 
 // A published law: "besiroglu", which is the default, or "muennighoff". Raises Error{usage} for another name; for

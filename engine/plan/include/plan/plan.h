@@ -79,7 +79,8 @@ struct Plan {
   double flops_6nd() const { return chosen.flops(); }
   // The FLOPs of the question: those of the budget or, without one, of the training.
   double asked_flops() const { return budget.value_or(flops); }
-  // Whether these FLOPs, or those of the training, lie beyond the runs behind the law; unknown where those are.
+  // Whether these FLOPs, or the FLOPs, parameters or tokens of the training, lie beyond those of the runs behind the
+  // law; unknown where nobody knows the FLOPs of the runs.
   std::optional<bool> is_extrapolated() const;
 };
 
