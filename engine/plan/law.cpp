@@ -64,9 +64,10 @@ Law law_from(const Value& map, const std::string& file) {
 }  // namespace
 
 const KnownLaw& known_law(const std::string& name) {
-  // The FLOPs of the runs: for the first law as Besiroglu et al. read them off figure 4 of Hoffmann et al., whose
-  // smallest and largest models stand in table A9; for the second those of the runs on C4 of Hoffmann et al. whose losses Muennighoff et al. fitted, 1e19, 1e20, 6e20 and 1e21
-  // (utils/parametric_fit.ipynb of their repository huggingface/datablations).
+  // The runs: for the first law the FLOPs as Besiroglu et al. read them off figure 4 of Hoffmann et al., whose models
+  // had 44 million to 16 billion parameters; for the second the FLOPs of the runs on C4 of Hoffmann et al. whose losses
+  // Muennighoff et al. fitted, 1e19, 1e20, 6e20 and 1e21 (utils/parametric_fit.ipynb of their repository
+  // huggingface/datablations).
   static const std::vector<KnownLaw> laws = {
       {.name = "besiroglu",
        .source = "Besiroglu et al. 2024, the runs of Hoffmann et al. 2022 fitted again",
