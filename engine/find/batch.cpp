@@ -14,6 +14,7 @@
 #include "run/budget.h"
 #include "tensor/free_memory.h"
 #include "tensor/types.h"
+#include "train/fit_plan.h"
 #include "train/memory_prediction.h"
 
 namespace trainlab {
@@ -149,7 +150,12 @@ FoundBatch find_batch(const Registry& registry, const Spec& fit, const RunSettin
   // The budget of a fit is for its training alone, as it is without the search.
   if (plan.budget > 0) plan.budget += noise_bytes(plan);
   check_room_for_noise(plan);
-  FoundBatch found{.batch = plan.length.batch, .suggestion = plan.length.batch, .accumulate = plan.accumulate};
+  const bool is_effective = whole.given("effective");
+  FoundBatch found{.batch = plan.length.batch,
+                   .suggestion = plan.length.batch,
+                   .accumulate = plan.accumulate,
+                   .option = is_effective ? "effective" : "batch",
+                   .is_number = is_effective || !is_auto_batch(whole)};
   found.knee_low = found.knee_high = std::nan("");
   try {
     options.context.tell("gradients at three places of a training");

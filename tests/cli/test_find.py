@@ -97,6 +97,12 @@ class Find(CliTest):
         self.assertRegex(text, r"\n  a batch of 16 wastes \d+ ")
         self.train("--apply", "batch.toml", "--out", "run")
 
+    def test_the_test_of_a_batch_that_memory_chooses(self):
+        self.recipe(batch='"auto"', epochs="60", more="  effective = 16,\n")
+        text = self.run_program("find", "batch", "r.lua", "--threads", "1", "--apply", "batch.toml").out
+        self.assertIn(" --b effective=", text)
+        self.assertIn("effective=", (self.folder / "batch.toml").read_text())
+
     def test_the_noise_scale_of_a_linear_model_whatever_the_last_step_of_an_epoch_has(self):
         """At the weights 0 the gradient of a sample is −2 y x. With x of 16 independent normal numbers and y = x·w +
         noise of the variance |w|², the covariance of these gradients has a trace of 16 + 1 + 16 times the square of

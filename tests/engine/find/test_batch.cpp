@@ -78,6 +78,18 @@ TEST_CASE("larger sizes are of no use once two in a row take longer to the same 
   CHECK(takes_longer(curve_of({1, 1.5, 2}), 0));
 }
 
+TEST_CASE("the line to type names the option that the recipe gives as a number") {
+  FoundBatch batch = found(4, 64, any);
+  CHECK_THAT(batch_text(batch), Catch::Contains(" --b batch=4 "));
+  batch.accumulate = 2;
+  CHECK_THAT(batch_text(batch), Catch::Contains(" --b batch=2 "));
+  batch.option = "effective";
+  CHECK_THAT(batch_text(batch), Catch::Contains(" --b effective=4 "));
+  batch.option = "batch";
+  batch.is_number = false;  // "auto"
+  CHECK_THAT(batch_text(batch), !Catch::Contains("the test: "));
+}
+
 TEST_CASE("the efficiency of a batch") {
   CHECK(efficiency_of(16, 16) == Approx(0.5));
   CHECK(efficiency_of(16, 0) == 0);

@@ -47,8 +47,7 @@ Found rate(const Search& search) {
 Found batch(const Search& search) {
   const FoundBatch found =
       find_batch(search.registry, search.fit.spec(), search.settings, {.context = {.say = search.say}});
-  std::vector<std::string> set = {search.fit.given("effective") ? "effective=" + std::to_string(found.suggestion)
-                                                                : "batch=" + std::to_string(found.micro_batch())};
+  std::vector<std::string> set = {found.option + "=" + std::to_string(found.value_of_option(found.suggestion))};
   if (std::isfinite(found.scaled_rate)) set.push_back(rate_set(search.fit, found.scaled_rate));
   return {batch_text(found), to_value(found), std::move(set)};
 }

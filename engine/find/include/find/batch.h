@@ -34,6 +34,10 @@ struct FoundBatch {
   // the range, the one that is nearest to the recipe's batch.
   std::int64_t suggestion = 0;
   std::int64_t accumulate = 1;  // micro-batches of a step; the option `batch` is the size of a micro-batch
+  // The option of the fit that says how large a step is, "effective" or "batch", and whether the recipe gives it as a
+  // number rather than as "auto".
+  std::string option = "batch";
+  bool is_number = true;
   std::vector<NoiseAt> noise = {};
   // The range of the size beyond which a training needs more than twice the least number of samples: from a quarter of
   // the lower end of the noise scale's interval in the middle of a training to the upper end, because this scale was 1
@@ -48,6 +52,10 @@ struct FoundBatch {
 
   // The option `batch` that makes the suggested step of `accumulate` micro-batches.
   std::int64_t micro_batch() const { return suggestion / accumulate; }
+  // The value of `option` for a step of this many samples.
+  std::int64_t value_of_option(std::int64_t samples) const {
+    return option == "effective" ? samples : samples / accumulate;
+  }
 };
 
 struct BatchOptions {
