@@ -107,11 +107,11 @@ class Watch {
   void watch() {
     std::array<pollfd, 2> ready = {
         {{signals_.fd(), POLLIN, 0}, {channel_open_ && !ended_ ? channel_->fd() : -1, POLLIN, 0}}};
-    const int found = ::poll(ready.data(), ready.size(), milliseconds_left());
-    if (found < 0) return;
-    if (found == 0 && milliseconds_left() == 0) end_time();
+    if (::poll(ready.data(), ready.size(), milliseconds_left()) < 0) return;
     if (ready[1].revents != 0) take_messages();
     while (const int signal = signals_.take()) take_signal(signal);
+    // Also while the engine sends one message after the other. An engine that has ended by now is not late.
+    if (milliseconds_left() == 0) end_time();
   }
 
   void take_signal(int signal) {
