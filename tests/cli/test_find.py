@@ -115,7 +115,7 @@ class Find(CliTest):
                 for one in found["noise"]:
                     self.assertLess(abs(one["value"] - 33), 10, found["noise"])
                     self.assertLess(one["low"], one["value"])
-        # Of the last batch, groups of gradients have the two large steps of whole epochs, which have three.
+        # Groups of gradients of 512 samples hold the two large steps of whole epochs, which have three.
         self.assertEqual(found["noise"][0]["step"] % 3, 0)
 
     def test_the_noise_of_steps_that_take_most_samples_is_not_known(self):

@@ -33,8 +33,8 @@ struct LawFit {
   Law law;
   std::vector<Law> samples;  // bootstrap: laws of the runs resampled with replacement
   std::size_t runs = 0;
-  double objective = 0;  // huber_sum at the law
-  double deviation = 0;  // the root mean square of the differences between the logarithms of the losses
+  double objective = 0;                // huber_sum at the law
+  double deviation = 0;                // the root mean square of the differences between the logarithms of the losses
   RunRange flops, parameters, tokens;  // of the runs; FLOPs are 6 N D
   // How far a law of the shorter runs alone misses the longest ones, those with more than 1/1.9 of the most FLOPs: the
   // logarithm of predicted to found loss for each doubling of FLOPs. nullopt where the shorter runs determine no law.

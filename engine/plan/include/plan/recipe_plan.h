@@ -27,8 +27,8 @@ struct MeasuredStageFacts {
   double wall = 0;   // mean seconds of a step with its share of validations, checkpoints and functions of the recipe
   double once = 0;   // seconds of a training outside of its steps: its test and its last checkpoint
   double start = 0;  // seconds before the first step of the stage
-  double validation = 0;            // seconds of a validation; one ends each training
-  std::int64_t validate_every = 0;  // steps from one validation to the next; 0: none are made
+  double validation = 0;             // seconds of a validation; one ends each training
+  std::int64_t validate_every = 0;   // steps from one validation to the next; 0: none are made
   std::int64_t steps_per_epoch = 0;  // 0: the training has no epochs
   std::int64_t steps = 0;            // steps of a training by the recipe; 0: only a time ends it
   bool is_task = false;              // a loop by hand, which has no steps by the recipe and ends all the same
