@@ -114,6 +114,14 @@ void add_row(std::vector<Row>& rows, const Row& row) {
 // The latest row is at an even place, and stays.
 static_assert(HealthFigures::most_rows % 2 == 0);
 
+// The distance of the numbers of evaluations that are kept, where `count` were added: the least power of two for which
+// most_rows are enough.
+std::int64_t stride_of(std::int64_t count) {
+  std::int64_t stride = 1;
+  while (stride * (std::int64_t{HealthFigures::most_rows} - 1) < count - 1) stride *= 2;
+  return stride;
+}
+
 }  // namespace
 
 void HealthFigures::add(const MeasuredStep& row) {
@@ -124,10 +132,10 @@ void HealthFigures::add(const MeasuredStep& row) {
 }
 
 void HealthFigures::add(const MeasuredEvaluation& row) {
-  // All gaps but the last are equal, unless validations have become rarer, or an earlier version has kept more of the
-  // latest rows.
-  const std::vector<double> gaps = gaps_of(evaluations);
-  if (!gaps.empty()) keep_apart(evaluations, *std::ranges::max_element(gaps));
+  // Evaluations are kept by their numbers, from 0, because their steps may be uneven: a run may have ended between two
+  // of them, and a task may log a loss that is not a number. The latest one is kept until the next comes.
+  if (evaluated > 0 && (evaluated - 1) % stride_of(evaluated) != 0) evaluations.pop_back();
+  ++evaluated;
   add_row(evaluations, row);
 }
 
@@ -163,6 +171,7 @@ Value to_value(const HealthFigures& figures) {
   value.set("units", std::move(units));
   value.set("norms", std::move(norms));
   value.set("evaluations", by_columns(figures.evaluations, evaluation_columns));
+  value.set("evaluated", figures.evaluated);
   if (figures.not_finite) {
     const NotFinite& one = *figures.not_finite;
     value.set("not_finite",
@@ -179,6 +188,10 @@ void restore(HealthFigures& figures, const Value& value) {
   read_numbers(figures.input, value["input"], input_columns);
   read_columns(figures.measured, value["measured"], measured_columns);
   read_columns(figures.evaluations, value["evaluations"], evaluation_columns);
+  const Value& evaluated = value["evaluated"];
+  // An earlier version kept no number. Of many evaluations it may have left out some, and nobody knows which.
+  if (!evaluated.is_integer() && figures.evaluations.size() > HealthFigures::most_rows / 2) figures.evaluations.clear();
+  figures.evaluated = evaluated.is_integer() ? evaluated.integer() : std::ssize(figures.evaluations);
   figures.units.clear();
   for (const Value& one : value["units"].list()) {
     figures.units.push_back({.path = one["path"].string(), .kind = one["kind"].string()});

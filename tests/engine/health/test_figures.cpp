@@ -81,17 +81,42 @@ TEST_CASE("evaluations become sparser alike, and the first and the latest stay")
   }
 }
 
-TEST_CASE("evaluations that become rarer, or end between two others, stay evenly spaced") {
+TEST_CASE("evaluations that are not on the grid of the others, and missing ones, cost no others") {
+  const auto steps_of = [](std::vector<int> steps) {
+    HealthFigures figures;
+    for (const int step : steps) figures.add(MeasuredEvaluation{.step = static_cast<double>(step)});
+    std::vector<int> kept;
+    for (const MeasuredEvaluation& row : figures.evaluations) kept.push_back(static_cast<int>(row.step));
+    CHECK(kept == steps);
+    return kept.size();
+  };
+  const auto grid = [](std::vector<int> steps, int from, int to, int gap) {
+    for (int step = from; step <= to; step += gap) steps.push_back(step);
+    return steps;
+  };
+  CHECK(steps_of(grid({137}, 500, 50'000, 500)) == 101);                   // a budget ended the first attempt
+  CHECK(steps_of(grid({1}, 100, 20'000, 100)) == 201);                     // a loop that validates before it trains
+  CHECK(steps_of(grid(grid({}, 10, 300, 10), 810, 2'000, 10)) == 150);     // fifty are missing
+  const std::vector<int> ended = grid(grid({}, 10, 1'000, 10), 1'003, 1'003, 1);
+  CHECK(steps_of(ended) == 101);
+  CHECK(steps_of(grid(ended, 1'010, 2'000, 10)) == 201);  // the run goes on
+  CHECK(steps_of(grid(grid({}, 10, 1'000, 10), 1'100, 10'000, 100)) == 190);  // they become rarer
+}
+
+TEST_CASE("of many evaluations those that are kept have equally many others between them, be their steps uneven") {
   HealthFigures figures;
-  for (int step = 10; step <= 1'000; step += 10) figures.add(MeasuredEvaluation{.step = static_cast<double>(step)});
-  figures.add(MeasuredEvaluation{.step = 1'003});  // the end of a run that goes on
-  figures.add(MeasuredEvaluation{.step = 1'010});
-  CHECK(figures.evaluations.size() == 101);
-  CHECK(is_even(figures.evaluations));
-  for (int step = 1'110; step <= 10'010; step += 100)
-    figures.add(MeasuredEvaluation{.step = static_cast<double>(step)});
-  CHECK(figures.evaluations.size() == 101);
-  CHECK(is_even(figures.evaluations));
+  figures.add(MeasuredEvaluation{.step = 137});
+  for (int number = 1; number <= 3'000; ++number) {
+    const int missing = number > 700 ? 50 : 0;
+    figures.add(MeasuredEvaluation{.step = 500.0 * (number + missing)});
+  }
+  const std::vector<MeasuredEvaluation>& rows = figures.evaluations;
+  REQUIRE(rows.size() == 376);  // each eighth of 3,001: the numbers from 0 to 3,000
+  CHECK(rows.front().step == 137);
+  for (std::size_t i = 1; i < rows.size(); ++i) {
+    const int number = 8 * static_cast<int>(i);
+    CHECK(rows[i].step == 500.0 * (number + (number > 700 ? 50 : 0)));
+  }
 }
 
 TEST_CASE("measured steps become sparser alike once they are many") {
@@ -127,24 +152,28 @@ TEST_CASE("evaluations that go on from a checkpoint are those of a run without a
   }
 }
 
-TEST_CASE("evaluations of which an earlier version has kept more of the latest become evenly spaced") {
-  HealthFigures stored;
-  for (int i = 0; i < 20'000; ++i) stored.losses.add(2.0 / (1 + i));
-  for (int i = 0; i < 1'000; ++i) {
-    std::vector<MeasuredEvaluation> kept;
-    const std::vector<MeasuredEvaluation>& rows = stored.evaluations;
-    for (std::size_t k = 0; k < rows.size(); ++k) {
-      if (rows.size() < 512 || k % 2 == 0 || k >= rows.size() / 2) kept.push_back(rows[k]);
+TEST_CASE("many evaluations of an earlier version, which left out more of the oldest, are judged from here on") {
+  for (const int before : {200, 1'000}) {
+    HealthFigures stored;
+    for (int i = 0; i < 20 * before; ++i) stored.losses.add(2.0 / (1 + i));
+    for (int i = 0; i < before; ++i) {
+      std::vector<MeasuredEvaluation> kept;
+      const std::vector<MeasuredEvaluation>& rows = stored.evaluations;
+      for (std::size_t k = 0; k < rows.size(); ++k) {
+        if (rows.size() < 512 || k % 2 == 0 || k >= rows.size() / 2) kept.push_back(rows[k]);
+      }
+      kept.push_back({.step = 20.0 * (i + 1)});
+      stored.evaluations = std::move(kept);
     }
-    kept.push_back({.step = 20.0 * (i + 1)});
-    stored.evaluations = std::move(kept);
+    Value earlier = to_value(stored);
+    earlier.set("evaluated", Value());
+    HealthFigures figures;
+    restore(figures, parse_json(to_json(earlier), "test"));
+    add_evaluations(figures, before, before + 500);
+    CHECK(figures.evaluations.front().step == (before == 200 ? 20 : 20 * (before + 1)));
+    CHECK(figures.evaluations.back().step == 20 * (before + 500));
+    CHECK(is_even(figures.evaluations));
   }
-  HealthFigures figures;
-  restore(figures, parse_json(to_json(to_value(stored)), "test"));
-  add_evaluations(figures, 1'000, 1'500);
-  CHECK(figures.evaluations.front().step == 20);
-  CHECK(figures.evaluations.back().step == 30'000);
-  CHECK(is_even(figures.evaluations));
 }
 
 TEST_CASE("figures come back from a checkpoint as they were") {

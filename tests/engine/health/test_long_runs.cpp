@@ -17,7 +17,8 @@ constexpr int steps_between = 20;  // from one validation to the next
 
 using Loss = std::function<double(double step)>;
 
-HealthFigures after(int validations, const Loss& train, const Loss& val) {
+// `early`: the step of a validation before the first regular one; 0: there is none.
+HealthFigures after(int validations, const Loss& train, const Loss& val, int early = 0) {
   const int steps = steps_between * validations;
   HealthFigures figures = healthy_facts(steps);
   for (int step = 1; step <= steps; ++step) {
@@ -31,7 +32,7 @@ HealthFigures after(int validations, const Loss& train, const Loss& val) {
                                .slope_before = 1,
                                .slope_after = 0.4});
     }
-    if (step % steps_between == 0) {
+    if (step % steps_between == 0 || step == early) {
       figures.add(
           MeasuredEvaluation{.step = static_cast<double>(step), .train_loss = train(step), .val_loss = val(step)});
     }
@@ -86,6 +87,21 @@ TEST_CASE("overfitting that begins in the first half of a long run is told with 
   const std::string mark = "at step ";
   REQUIRE_THAT(evidence, Catch::Contains(mark));
   CHECK(std::stod(evidence.substr(evidence.find(mark) + mark.size())) == Approx(best).epsilon(0.2));
+}
+
+TEST_CASE("a validation before the first regular one hides neither overfitting nor a plateau") {
+  const Loss train = [](double step) { return 0.1 + 2 / std::sqrt(step); };
+  const Loss turning = [](double step) { return 0.5 + std::abs(step - 300) / 1'000 + 0.01 * noise(step); };
+  const Loss settled = [](double step) { return 1.2 + std::exp(-step / 200) + 0.002 * noise(step); };
+  for (const int early : {0, 1, 13}) {
+    INFO(early);
+    const std::vector<HealthVerdict> rising = judge(after(60, train, turning, early));
+    REQUIRE(rising.size() == 1);
+    CHECK(rising.front().kind == HealthKind::overfitting);
+    const std::vector<HealthVerdict> still = judge(after(200, settled, settled, early));
+    REQUIRE(still.size() == 1);
+    CHECK(still.front().kind == HealthKind::plateau);
+  }
 }
 
 TEST_CASE("overfitting of a long run is taken back when the loss falls below its best from before") {

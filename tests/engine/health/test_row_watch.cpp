@@ -76,6 +76,16 @@ TEST_CASE("overfitting of a loop is told once, with a remedy for loops, and with
   }
 }
 
+TEST_CASE("a validation in the first step of a loop does not hide its overfitting") {
+  RowWatch watch(nullptr);
+  const std::map<std::string, double> first{{"train.loss", 2}, {"val.loss", 2}};
+  watch.logged({.step = 1, .values = first});
+  log(watch, 2, 320);
+  const Value verdicts = parse_json(health_of(watch), "test");
+  REQUIRE(verdicts.list().size() == 1);
+  CHECK(verdicts.list().front()["kind"] == Value("overfitting"));
+}
+
 TEST_CASE("a loss of a loop that is not finite is told with its step") {
   RowWatch watch(nullptr);
   log(watch, 1, 40);

@@ -141,6 +141,7 @@ struct HealthFigures {
   std::vector<UnitFigures> units = {};      // in the order of the model
   std::vector<BatchNormFigures> norms = {};
   std::vector<MeasuredEvaluation> evaluations = {};  // in order of steps
+  std::int64_t evaluated = 0;                        // evaluations that were added
   // Whether, at the latest evaluation, the rate was to fall before the end, or might have.
   bool may_rate_fall = false;
   std::optional<NotFinite> not_finite = {};
@@ -149,8 +150,9 @@ struct HealthFigures {
   std::string set_at = {};
 
   // add() keeps at most most_rows rows of each list, the first and the latest among them, by leaving out every second
-  // row and the rows between these that come later. Evaluations are equally many steps apart, but for the latest, so
-  // that rules may take a part of them for the same part of the run; so are measured steps once they are many.
+  // row and the rows between these that come later. From one evaluation to the next, but for the latest, equally many
+  // are left out, so that rules may take a part of them for the same part of all. Measured steps are equally many steps
+  // apart once they are many.
   static constexpr std::size_t most_rows = 512;
   void add(const MeasuredStep& row);
   void add(const MeasuredEvaluation& row);
