@@ -17,7 +17,7 @@ constexpr double share_of_change = 0.6, noise_of_last = 0.8, noise_of_best = 0.4
 // From this share of the training on, changes are small beside the noise that a factor would multiply.
 constexpr double last_quarter = 0.75;
 
-// A finished curve at the share in question and at its end.
+// A finished curve at the two shares.
 struct Reference {
   double then = 0, end = 0;
 };
@@ -28,6 +28,7 @@ double value_at(const std::vector<CurvePoint>& points, double step, bool keeps_b
   const auto after = std::ranges::lower_bound(points, step, {}, &CurvePoint::step);
   if (after == points.begin()) return value_of(points.front(), keeps_best);
   if (after == points.end()) return value_of(points.back(), keeps_best);
+  if (after->step == step) return value_of(*after, keeps_best);
   const CurvePoint& before = *std::prev(after);
   const double part = (step - before.step) / (after->step - before.step);
   return value_of(before, keeps_best) + part * (value_of(*after, keeps_best) - value_of(before, keeps_best));
@@ -35,13 +36,14 @@ double value_at(const std::vector<CurvePoint>& points, double step, bool keeps_b
 
 // Each curve once: the same training twice says no more than once. A training that a rule had ended before the share
 // says nothing of one that goes on.
-std::vector<Reference> references(std::span<const FinishedCurve> finished, double share, bool keeps_best) {
+std::vector<Reference> references(std::span<const FinishedCurve> finished, Shares shares, bool keeps_best) {
   std::vector<Reference> all;
   for (const FinishedCurve& one : finished) {
     const std::vector<CurvePoint>& points = one.curve.points();
-    const double then = share * one.length;
+    const double then = shares.now * one.length;
     if (points.empty() || points.back().step <= then) continue;
-    const Reference found{.then = value_at(points, then, keeps_best), .end = value_of(points.back(), keeps_best)};
+    const Reference found{.then = value_at(points, then, keeps_best),
+                          .end = value_at(points, shares.end * one.length, keeps_best)};
     const auto is_same = [&](const Reference& other) { return other.then == found.then && other.end == found.end; };
     if (std::ranges::none_of(all, is_same)) all.push_back(found);
   }
@@ -85,14 +87,14 @@ FromFinished by_regression(const std::vector<Reference>& all, double now) {
 
 }  // namespace
 
-FromFinished from_finished(std::span<const FinishedCurve> finished, double share, double now, bool keeps_best,
+FromFinished from_finished(std::span<const FinishedCurve> finished, Shares shares, double now, bool keeps_best,
                            const std::function<double()>& noise) {
-  const std::vector<Reference> all = references(finished, share, keeps_best);
+  const std::vector<Reference> all = references(finished, shares, keeps_best);
   if (all.empty()) return {};
   if (all.size() >= fewest_for_regression) return by_regression(all, now);
   const bool is_positive =
       now > 0 && std::ranges::all_of(all, [](const Reference& one) { return one.then > 0 && one.end > 0; });
-  const bool by_factor = finished.front().curve.minimize() && is_positive && share < last_quarter;
+  const bool by_factor = finished.front().curve.minimize() && is_positive && shares.now / shares.end < last_quarter;
   FromFinished found{.value = by_changes(all, now, by_factor, all.size()), .half = 0, .references = std::ssize(all)};
   if (all.size() == 1) {
     const double of_noise = (keeps_best ? noise_of_best : noise_of_last) * noise();

@@ -162,8 +162,9 @@ std::optional<Forecast> forecast_of(const LearningCurve& curve, const std::strin
 
   const Oriented all = oriented(curve, question.keeps_best);
   const double reach = at / last.step;
-  const FromFinished before =
-      from_finished(finished, 1 / reach, now, question.keeps_best, [&] { return noise_of(curve); });
+  const double length = question.length > 0 ? static_cast<double>(question.length) : at;
+  const FromFinished before = from_finished(finished, {.now = 1 / (length / last.step), .end = at / length}, now,
+                                            question.keeps_best, [&] { return noise_of(curve); });
   double value = before.value / all.unit, half = before.half / std::abs(all.unit);
   if (before.references == 0) {
     const Averaged found = fitted(all.points, reach, all.bounds);

@@ -324,7 +324,7 @@ void FitLoop::end_step() {
   }
   for (const auto& member : members_) member->went_on();
   pace_.stepped(position_.step);
-  if (plan_.length.total_steps == 0) estimate_total();
+  estimate_total();
   if (any_active() && !last && (std::exchange(commits_now_, false) || is_checkpoint_due(validates))) commit_all();
   if (is_group_ && validates && !last) compact();
 }

@@ -57,17 +57,20 @@ double FitLoop::run_seconds_left() const {
 
 double FitLoop::seconds_left() const { return std::min(own_seconds_left(), run_seconds_left()); }
 
-// Under a time budget alone the length is unknown. It is estimated from the speed so far: after each of the first
-// steps, for a wrong one would put a schedule far from its beginning, then now and then, so that a schedule comes to
-// its end with the budget although the speed changes. A checkpoint holds the latest estimate.
+// A budget ends the fit at a step that nobody knows. It is estimated from the speed so far: after each of the first
+// steps, for a wrong estimate would put a schedule far from its beginning where the time alone bounds the fit, then now
+// and then, so that such a schedule comes to its end with the budget although the speed changes. A checkpoint holds the
+// latest estimate of a schedule.
 void FitLoop::estimate_total() {
-  const std::int64_t measured = pace_.warm_steps();
+  const std::int64_t measured = pace_.warm_steps(), length = plan_.length.total_steps;
   if (measured < 1 || (measured > estimate_every && measured % estimate_every != 0)) return;
   const double left = std::max(seconds_left() - pace_.reserve(position_.batch), 0.0);
   const double in_time = static_cast<double>(position_.step) + std::floor(left / pace_.step_seconds());
-  const auto total = static_cast<std::int64_t>(std::min(in_time, std::max(most_steps_, 1.0)));
+  const double in_budget = std::min(in_time, std::max(most_steps_, 1.0));
+  const bool is_in_reach = length > 0 && in_budget >= static_cast<double>(length);
+  const std::int64_t total = is_in_reach ? length : static_cast<std::int64_t>(in_budget);
   for (const auto& member : members_) member->set_total(total);
-  trained_->set_total(total);
+  if (length == 0) trained_->set_total(total);
 }
 
 bool FitLoop::may_go_back(bool has_ended) const {

@@ -111,14 +111,19 @@ Progress Member::progress(const Position& position) const {
 
 void Member::set_total(std::int64_t total_steps) {
   total_steps_ = total_steps;
-  schedules_.set_total(total_steps);
+  if (plan_.length.total_steps == 0) schedules_.set_total(total_steps);
+}
+
+std::int64_t Member::forecast_step() const {
+  if (!stop_reason_ || !is_of_budget(*stop_reason_)) return total_steps_;
+  // A fit that only a budget bounds has reached its length then.
+  return plan_.length.total_steps > 0 ? plan_.length.total_steps : position_.step;
 }
 
 bool Member::rate_falls() const {
-  if (set_rate_ || position_.step == 0 || position_.step >= total_steps_) return false;
-  const double last = schedules_.lr->factor(total_steps_ - 1);
-  // The present step comes last, because a sequence of schedules remembers which of its parts was asked.
-  return last < 0.9 * schedules_.lr->factor(position_.step - 1);
+  const std::int64_t until = forecast_step();
+  if (set_rate_ || position_.step == 0 || position_.step >= until) return false;
+  return falls_between(*schedules_.lr, position_.step - 1, until);
 }
 
 bool Member::may_rate_fall() const { return !set_rate_ && (schedules_.lr->may_fall() || rate_falls()); }
@@ -127,11 +132,10 @@ bool Member::is_ended_by_recipe() const { return stop_reason_ && !is_of_budget(*
 
 std::optional<Forecast> Member::forecast() const {
   if (total_steps_ == 0) return std::nullopt;
-  // A fit that only a time bounds has reached its length when the time is used.
-  const bool is_bounded = plan_.length.total_steps > 0;
-  const bool is_at_end = !is_bounded && stop_reason_ && is_of_budget(*stop_reason_);
-  const ForecastQuestion question{.at = is_at_end ? position_.step : std::max(total_steps_, position_.step),
-                                  .at_is_estimate = !is_bounded && !is_at_end,
+  const std::int64_t length = plan_.length.total_steps, at = std::max(forecast_step(), position_.step);
+  const ForecastQuestion question{.at = at,
+                                  .length = length,
+                                  .at_is_estimate = at != length && at > position_.step,
                                   .keeps_best = plan_.keep_best,
                                   .rate_falls = rate_falls()};
   const std::span<const FinishedCurve> finished = finished_curves_;

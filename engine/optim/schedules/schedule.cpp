@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 #include <vector>
 
@@ -61,10 +62,13 @@ class Function final : public LengthSchedule {
       : LengthSchedule(length), function_(std::move(function)), key_(key.fold("schedule")) {}
 
   double factor(std::int64_t step) override {
-    step = std::clamp<std::int64_t>(step, 0, total() - 1);
-    const std::int64_t chunk = step / chunk_steps;
-    if (chunk != chunk_) tabulate(chunk);
+    step = within(step);
+    if (!is_tabulated(step)) tabulate(step / chunk_steps);
     return table_[static_cast<std::size_t>(step % chunk_steps)];
+  }
+  double factor_ahead(std::int64_t step) override {
+    step = within(step);
+    return is_tabulated(step) ? factor(step) : call_at(step);
   }
   // The function is not called ahead of its steps, where it may raise an error.
   bool may_fall() const override { return (total() - 1) / chunk_steps != chunk_; }
@@ -74,19 +78,25 @@ class Function final : public LengthSchedule {
 
   void length_changed() override { chunk_ = -1; }
 
+  std::int64_t within(std::int64_t step) const { return std::clamp<std::int64_t>(step, 0, total() - 1); }
+  bool is_tabulated(std::int64_t step) const { return step / chunk_steps == chunk_; }
+
+  double call_at(std::int64_t step) const {
+    function_->rekey(key_.fold(static_cast<std::uint64_t>(step)));
+    const Argument arguments[] = {Value(step), Value(total())};
+    const std::vector<Argument> results = function_->call(arguments);
+    const Value* result = results.empty() ? nullptr : std::get_if<Value>(&results.front());
+    if (!result || !result->is_number() || !std::isfinite(result->number()) || result->number() < 0)
+      throw wrong_result(step, results.empty() ? "nothing" : result ? result->brief() : "an object");
+    return result->number();
+  }
+
   void tabulate(std::int64_t chunk) {
     chunk_ = -1;
     table_.clear();
     const std::int64_t begin = chunk * chunk_steps;
-    for (std::int64_t step = begin; step < std::min(begin + chunk_steps, total()); ++step) {
-      function_->rekey(key_.fold(static_cast<std::uint64_t>(step)));
-      const Argument arguments[] = {Value(step), Value(total())};
-      const std::vector<Argument> results = function_->call(arguments);
-      const Value* result = results.empty() ? nullptr : std::get_if<Value>(&results.front());
-      if (!result || !result->is_number() || !std::isfinite(result->number()) || result->number() < 0)
-        throw wrong_result(step, results.empty() ? "nothing" : result ? result->brief() : "an object");
-      table_.push_back(result->number());
-    }
+    for (std::int64_t step = begin; step < std::min(begin + chunk_steps, total()); ++step)
+      table_.push_back(call_at(step));
     chunk_ = chunk;
   }
 
@@ -153,6 +163,19 @@ std::unique_ptr<Schedule> make_schedule(std::shared_ptr<Callable> function, cons
 }
 
 std::unique_ptr<Schedule> constant_schedule() { return std::make_unique<Constant>(); }
+
+bool falls_between(Schedule& schedule, std::int64_t step, std::int64_t end) {
+  double least = std::numeric_limits<double>::infinity();  // of the later steps
+  bool falls = false;
+  // From the end to the present step, because a sequence of schedules remembers which of its parts was asked last.
+  for (std::int64_t ahead = end - 1 - step; ahead > 0; ahead -= 1 + ahead / 9) {
+    const double factor = schedule.factor_ahead(step + ahead);
+    falls = falls || least < 0.9 * factor;
+    least = std::min(least, factor);
+  }
+  const double now = schedule.factor(step);
+  return falls || least < 0.9 * now;
+}
 
 bool follows_validations(const Registry& registry, const Value& schedule) {
   const auto follows = [&](const Value& part) { return follows_validations(registry, part); };

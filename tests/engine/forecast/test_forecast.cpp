@@ -187,6 +187,15 @@ TEST_CASE("finished curves that a rule has ended tell of a training as long as t
   CHECK(forecast(60, both).value == forecast(60, {}).value);
 }
 
+TEST_CASE("a training that a budget ends before its length is told by what finished curves were at this step") {
+  const FinishedCurve whole = finished(curve_of(exponential, 100));
+  const ForecastQuestion question{.at = 400, .length = 1000};
+  const Forecast found = *forecast_of(curve_of(exponential, 20), "val.loss", question, {&whole, 1});
+  CHECK(found.at == 400);
+  CHECK(found.references == 1);
+  CHECK(found.value == Approx(exponential(400)));
+}
+
 TEST_CASE("four of five intervals from finished curves hold the value") {
   const std::size_t count = GENERATE(3, 7, 9, 30);
   int held = 0;

@@ -191,6 +191,46 @@ TEST_CASE("schedules: only a plateau above its floor may be lowered by validatio
   CHECK_FALSE(earlier->may_fall());
 }
 
+TEST_CASE("schedules: a fall that is still to come is seen at the bottom of a cycle too, and however many are left") {
+  const auto falls = [](const std::string& entry, const Value::Map& options, std::int64_t step, std::int64_t total) {
+    const auto schedule = make(entry, options, {.total_steps = total, .steps_per_epoch = 10, .batch = 4});
+    return falls_between(*schedule, step, total);
+  };
+  for (const std::int64_t total : {300, 30'000, 3'000'000}) {
+    INFO(total);
+    const Value::Map restarts{{"every", "100 steps"}}, cycles{{"up", "50 steps"}};
+    for (const std::int64_t step : {99, 199, 150}) CHECK(falls("sched.cosine_restarts", restarts, step, total));
+    for (const std::int64_t step : {0, 100, 150}) CHECK(falls("sched.cyclic", cycles, step, total));
+    CHECK_FALSE(falls("sched.cyclic", {{"up", std::to_string(total) + " steps"}}, 0, total));
+    CHECK(falls("sched.cosine", {}, 0, total));
+    CHECK(falls("sched.wsd", {{"decay", "2%"}}, 0, total));
+    CHECK_FALSE(falls("sched.wsd", {{"decay", "2%"}}, total - 1, total));
+    CHECK_FALSE(falls("sched.cosine", {{"floor", 0.95}}, 0, total));
+    CHECK_FALSE(falls("sched.constant", {}, 0, total));
+    const Value::Map linear{{"start", 0.1}, {"finish", 1}};
+    CHECK_FALSE(falls("sched.linear", linear, 0, total));
+    const Value::Map rises_again{{"parts", Value::List{"constant", "cosine", "constant"}},
+                                 {"at", Value::List{"40%", "50%"}}};
+    CHECK(falls("sched.sequence", rises_again, 0, total));
+    CHECK_FALSE(falls("sched.sequence", rises_again, total / 2, total));
+  }
+}
+
+TEST_CASE("schedules: a function is asked for single steps ahead, and its table stays that of the present step") {
+  const auto function = std::make_shared<Function>([](std::int64_t step, std::int64_t) {
+    return std::vector<Argument>{Value(step < 50'000 ? 1.0 : 0.5)};
+  });
+  const auto schedule = make_schedule(function, {.total_steps = 100'000, .steps_per_epoch = 10, .batch = 4}, Key(1));
+  CHECK(schedule->factor(1'500) == 1);
+  CHECK(function->calls == 1'000);
+  CHECK(falls_between(*schedule, 1'500, 100'000));
+  CHECK(function->calls < 1'100);
+  const int before = function->calls;
+  CHECK(schedule->factor(1'501) == 1);
+  CHECK(function->calls == before);
+  CHECK_FALSE(falls_between(*schedule, 60'000, 100'000));
+}
+
 TEST_CASE("schedules: a sequence of a run that was extended has the lengths of the longer run") {
   const Value::Map options{{"parts", Value::List{"constant", "cosine"}}, {"at", "50%"}};
   const auto before = make("sched.sequence", options), after = make("sched.sequence", options, {.total_steps = 400});

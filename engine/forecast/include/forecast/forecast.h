@@ -26,7 +26,7 @@ struct Forecast {
   double value = 0;
   double low = 0, high = 0;     // the bounds hold the value in about 80 % of trainings
   std::int64_t at = 0;          // optimizer steps done at the forecast value
-  bool at_is_estimate = false;  // whether a budget of time alone bounds the training, whose length nobody knows
+  bool at_is_estimate = false;  // whether a budget ends the training at a step that nobody knows yet
   bool rate_falls = false;      // the learning rate will fall, which the curve so far does not show: then the forecast
                                 // value is more often too bad than too good
   std::int64_t references = 0;  // the finished curves from which the forecast comes; 0: from this curve alone
@@ -40,6 +40,7 @@ struct FinishedCurve {
 
 struct ForecastQuestion {
   std::int64_t at = 0;          // optimizer steps
+  std::int64_t length = 0;      // that the training was to have, where a budget ends it before, at step `at`; 0: `at`
   bool at_is_estimate = false;  // Forecast::at_is_estimate
   bool keeps_best = false;      // whether the best value until step `at` is forecast, or else the value at this step
   bool rate_falls = false;
@@ -48,10 +49,10 @@ struct ForecastQuestion {
 // A curve with fewer validations is not forecast.
 inline constexpr std::int64_t fewest_validations = 5;
 
-// `finished`: curves of the same training, from its first step on; of the length `at`, or of another length that has
-// the same course. Those that had ended at the share of their length at which this curve is now are left out: what
+// `finished`: curves of the same training, from its first step on; of the length in question, or of another length that
+// has the same course. Those that had ended at the share of their length at which this curve is now are left out: what
 // comes next is told by those that went on. So a rule's stops count as they will for this training, whose forecast is
-// the value with which the rule, or the length, ends it. A pure function. nullopt where the curve has too few
+// the value with which the rule, the length or a budget ends it. A pure function. nullopt where the curve has too few
 // validations. If `at` is not after the curve's last step, the forecast and both bounds are the last value. Values are
 // never forecast beyond a bound that the metric seems to have: 0 for a metric to minimise that was never negative, 1
 // for a metric to maximise that was always between 0 and 1.

@@ -28,6 +28,8 @@ class Schedule {
   virtual ~Schedule() = default;
   // Factor for optimizer step `step` (from 0). Calls may come in any order unless the schedule has state.
   virtual double factor(std::int64_t step) = 0;
+  // The same for a step that may be far ahead: a function of the recipe is called for this step alone.
+  virtual double factor_ahead(std::int64_t step) { return factor(step); }
   // Sets the estimated total, which a time budget leaves open; kept in state().
   virtual void set_total(std::int64_t total_steps) { (void)total_steps; }
   // Called after each validation with the monitored value; `minimize` is its direction.
@@ -60,6 +62,11 @@ std::unique_ptr<Schedule> make_schedule(const Options& spec, const RunLength& le
 // be used on the function's home thread.
 std::unique_ptr<Schedule> make_schedule(std::shared_ptr<Callable> function, const RunLength& length, Key key);
 std::unique_ptr<Schedule> constant_schedule();
+// Whether the factor falls by more than a tenth between two of the steps from `step` to the one before `end`, which is
+// later than `step`; it may rise before and after that. The steps that are asked lie nearer to each other the nearer
+// they are to `step`, so that the next of many cycles is seen whatever its length. A later fall after which the factor
+// rises again is seen where it lasts for at least an eighth of the steps until then.
+bool falls_between(Schedule& schedule, std::int64_t step, std::int64_t end);
 // Whether values of validations decide the factor of a schedule, or of one of several by name or in a list.
 bool follows_validations(const Registry& registry, const Value& schedule);
 // Warnings about times of a schedule that a run of this length never reaches: a warm-up that is as long as the run, a

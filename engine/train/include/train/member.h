@@ -124,7 +124,7 @@ class Member {
   double seconds() const { return record_.seconds(); }
   // Where this member is: it stays behind the group's once it has stopped.
   const Position& position() const { return position_; }
-  // The estimate of the run's length under a budget of time.
+  // The steps with which the fit will end: its length, or an estimate where a budget of time or FLOPs ends it before.
   void set_total(std::int64_t total_steps);
   double rate();  // RunHandle::rate()
   // `speed` gives the figures that the loop has measured so far; RunHandle::speed() calls it.
@@ -141,7 +141,9 @@ class Member {
   };
 
   Progress progress(const Position& position) const;
-  // Whether the schedule of the rate ends more than 10 % below the present rate.
+  // The step of forecasts: the end of the fit, or after a budget has ended it the length that it was to have.
+  std::int64_t forecast_step() const;
+  // Whether the schedule lowers the rate by more than a tenth until then, be it after a rise.
   bool rate_falls() const;
   // Whether it does, or may do so (Schedule::may_fall).
   bool may_rate_fall() const;
@@ -209,7 +211,7 @@ class Member {
   LearningCurve curve_;  // of the monitored metric
   std::unique_ptr<FinishedCurves> kept_curves_;
   std::vector<FinishedCurve> finished_curves_;  // of earlier runs of this fit
-  std::int64_t total_steps_;                    // of the run, an estimate under a budget of time; 0: unknown
+  std::int64_t total_steps_;                    // with which the fit will end, see set_total(); 0: unknown
   std::optional<RunHandle::SetRate> set_rate_;
   std::optional<std::string> stop_reason_, failure_, broken_off_;
   std::vector<std::string> saves_;

@@ -14,8 +14,8 @@ namespace trainlab {
 struct Progress {
   std::int64_t step = 0, epoch = 0;
   double seconds = 0;            // of training so far
-  std::int64_t total_steps = 0;  // of the whole run, an estimate under a budget of time; 0: unknown
-  // Whether the schedule still lowers the learning rate before the end; null: no.
+  std::int64_t total_steps = 0;  // with which the fit will end, an estimate where a budget ends it; 0: unknown
+  // Whether the schedule still lowers the learning rate before the end, be it after a rise; null: no.
   std::function<bool()> rate_falls = {};
   // Value of a metric by its full name ("val.loss"); Error{recipe} for a name that does not exist.
   std::function<double(const std::string&)> metric = {};
