@@ -60,12 +60,12 @@ std::optional<LabelFloor> label_floor(std::span<const std::vector<std::int64_t>>
   const double half = two_sided * std::sqrt(squares) / weights;
   if (differing - half <= 0) return std::nullopt;
   const auto k = static_cast<double>(classes);
-  const auto loss = [&](double share) { return floor_of(wrong_share(share, k), k); };
-  return LabelFloor{.loss = loss(differing),
-                    .low = loss(differing - half),
-                    .high = loss(differing + half),
+  constexpr double two = 2;  // classes that the labels of one sample have, where all wrong ones are the same
+  return LabelFloor{.loss = floor_of(wrong_share(differing, k), k),
+                    .low = floor_of(wrong_share(differing - half, two), two),
+                    .high = floor_of(wrong_share(differing + half, k), k),
                     .wrong_labels = wrong_share(differing, k),
-                    .deviation = deviation_of(wrong_share(differing, k), k),
+                    .deviation = deviation_of(wrong_share(differing, two), two),
                     .groups = std::ssize(groups)};
 }
 

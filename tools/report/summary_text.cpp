@@ -151,8 +151,9 @@ std::string floor_text(const Value& summary) {
   const Value& floor = summary["floor"];
   if (!floor["loss"].is_number()) return "";
   constexpr double percent = 100;
-  return "  floor  a loss of " + short_number(floor["loss"].number()) + " (" + short_number(floor["low"].number()) +
-         " to " + short_number(floor["high"].number()) + "), because " +
+  return "  floor  a loss of " + short_number(floor["loss"].number()) + " if a wrong label may be any class (" +
+         short_number(floor["low"].number()) + " if a class is taken for one other alone, to " +
+         short_number(floor["high"].number()) + "), because about " +
          short_number(percent * floor["wrong_labels"].number()) + " % of the labels are wrong, as those of " +
          text_of(floor["groups"]) + " groups of equal samples show" + constant_text(summary) + "\n";
 }

@@ -49,13 +49,27 @@ TEST_CASE("the share of wrong labels and the floor are found, and their interval
   }
 }
 
-TEST_CASE("the deviation of a sample's loss at the floor is that of the two losses that there are") {
-  const auto found = label_floor(groups_of(400, 3, 3, 0.2, 1), 3);
+TEST_CASE("wrong labels that are all of one class leave a floor within the interval, whatever the other classes") {
+  int held = 0;
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    const auto found = label_floor(groups_of(300, 2, 2, 0.2, seed), 10);
+    REQUIRE(found);
+    held += found->low <= floor_of(0.2, 2) && floor_of(0.2, 2) <= found->high ? 1 : 0;
+    CHECK(found->low < found->loss);
+    CHECK(found->loss < found->high);
+  }
+  CHECK(held >= 180);
+}
+
+TEST_CASE("the deviation of a sample's loss at the least floor is that of the two losses that there are") {
+  const std::vector<std::vector<std::int64_t>> groups = groups_of(400, 3, 2, 0.2, 1);
+  const auto found = label_floor(groups, 2);
   REQUIRE(found);
-  const double wrong = found->wrong_labels, of_right = -std::log(1 - wrong), of_wrong = -std::log(wrong / 2);
+  const double wrong = found->wrong_labels, of_right = -std::log(1 - wrong), of_wrong = -std::log(wrong);
   const double square = (1 - wrong) * of_right * of_right + wrong * of_wrong * of_wrong;
   CHECK(found->deviation == Approx(std::sqrt(square - found->loss * found->loss)));
-  CHECK(found->deviation == Approx(0.83).margin(0.04));
+  CHECK(found->deviation == Approx(0.55).margin(0.04));
+  CHECK(label_floor(groups, 10)->deviation == found->deviation);
 }
 
 TEST_CASE("labels that do not differ, and few groups, say nothing") {
