@@ -37,13 +37,11 @@ class StopAtVerdict final : public StopRule {
   std::optional<HealthKind> kind_;
 };
 
-// Calls the recipe's function for each verdict that it has not heard of.
+// Calls the recipe's function for each verdict that it has not heard of and that no fix may end any more.
 Teller teller_of(std::shared_ptr<HealthWatch> watch, std::shared_ptr<Callable> function, Key key) {
   return [watch = std::move(watch), function = std::move(function), key](std::int64_t step,
                                                                          const std::shared_ptr<Object>& run) {
-    const std::vector<HealthVerdict> verdicts = watch->verdicts();
-    for (const HealthVerdict& verdict : verdicts) {
-      if (verdict.is_heard) continue;
+    for (const HealthVerdict& verdict : watch->unheard()) {
       const Span span(Phase::callback, "health");
       function->rekey(key.fold(static_cast<std::uint64_t>(step)).fold(name_of(verdict.kind)));
       const std::vector<Argument> arguments{run, to_value(verdict)};

@@ -343,6 +343,19 @@ end"""
                           for row in self.rows(self.folder / "run")], [(17, None, None), (34, 1, 1)])
         self.assertEqual(self.summary(self.folder / "run")["reason"], "asked twice")
 
+    def test_an_error_in_the_function_under_fix_loses_no_call(self):
+        """A fault that the validation of step 10 shows, and that no fix may end: it is told at the next one."""
+        for name, body in (("r", "error('oh')"), ("mended", "print('heard of ' .. verdict.kind)")):
+            self.recipe(f"{name}.lua", data=DIGITS, **FAULTS["small_batch_statistics"],
+                        more='  health = { action = "fix" }, memory = { budget = "1 GB" }, validate = "10 steps",\n'
+                             f"  on = {{ health = function(run, verdict) {body} end }},\n")
+        self.assert_said(self.train("--out", "run", code=1), "oh",
+                         "the run is saved up to step 20, where it calls this function again")
+        result = self.run_program("resume", "run", "--recipe", "mended.lua")
+        self.assertEqual(result.err.count("heard of small_batch_statistics"), 1, result)
+        summary = self.summary(self.folder / "run")
+        self.assertEqual([verdict["kind"] for verdict in summary["health"]], ["small_batch_statistics"])
+
     def test_what_the_function_saves_at_the_end_is_written(self):
         self.run_fit("nan", code=3, data='lab.data.digits():map("x", function(x) return x:log() end)'
                                          ":split { train = 0.6, val = 0.2 }",

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "not_finite.h"
@@ -116,8 +117,7 @@ Resumable HealthWatch::part() {
                 Value::List told;
                 for (const HealthVerdict& verdict : told_) {
                   // A run that is killed now finds the fault again, and fixes it then.
-                  if (std::ranges::find(unfixed_, verdict.kind, &HealthVerdict::kind) == unfixed_.end())
-                    told.push_back(to_stored(verdict));
+                  if (!may_be_fixed(verdict)) told.push_back(to_stored(verdict));
                 }
                 Value state = Value::Map{{"figures", to_value(figures_)}, {"told", std::move(told)}};
                 if (!plan_.fixes.empty()) state.set("fixes", std::ssize(plan_.fixes));
@@ -142,6 +142,13 @@ Resumable HealthWatch::part() {
               }};
 }
 
+std::vector<HealthVerdict> HealthWatch::unheard() const {
+  std::vector<HealthVerdict> all;
+  std::ranges::copy_if(told_, std::back_inserter(all),
+                       [&](const HealthVerdict& verdict) { return !verdict.is_heard && !may_be_fixed(verdict); });
+  return all;
+}
+
 void HealthWatch::hear(HealthKind kind) { std::ranges::find(told_, kind, &HealthVerdict::kind)->is_heard = true; }
 
 bool HealthWatch::is_measured(std::int64_t step) const {
@@ -151,6 +158,7 @@ bool HealthWatch::is_measured(std::int64_t step) const {
 void HealthWatch::add_to(Value& summary) {
   fetch();
   look();
+  unfixed_.clear();  // the fit has ended
   summary.set("health", to_value(told_));
   if (figures_.run.floor) summary.set("floor", to_value(*figures_.run.floor));
   if (!std::isnan(figures_.run.prior_loss)) summary.set("constant_loss", figures_.run.prior_loss);
@@ -284,8 +292,12 @@ void HealthWatch::look() {
   for (const std::string& line : take_back(told_, figures_)) tell(line);
   for (const HealthVerdict& verdict : add_verdicts(told_, judge(figures_))) {
     tell(text_of(verdict));
-    if (fixes_with_) unfixed_.push_back(verdict);
+    if (fixes_with_ && verdict.cure) unfixed_.push_back(verdict);
   }
+}
+
+bool HealthWatch::may_be_fixed(const HealthVerdict& verdict) const {
+  return std::ranges::find(unfixed_, verdict.kind, &HealthVerdict::kind) != unfixed_.end();
 }
 
 void HealthWatch::tell(const std::string& line) const {

@@ -42,6 +42,8 @@ class HealthWatch final : public Observer, public LoopObserver, public GradientP
   // The part of the watch that a checkpoint keeps.
   Resumable part();
   const std::vector<HealthVerdict>& verdicts() const { return told_; }
+  // Those of which the recipe's function has not heard, but for those that a fix may end before the next step.
+  std::vector<HealthVerdict> unheard() const;
   // Marks the verdict of this kind, one of verdicts(), as one that the recipe's function has heard of.
   void hear(HealthKind kind);
 
@@ -82,6 +84,7 @@ class HealthWatch final : public Observer, public LoopObserver, public GradientP
   void stack_losses();
   void look();
   void tell(const std::string& line) const;
+  bool may_be_fixed(const HealthVerdict& verdict) const;
 
   const FitPlan& plan_;
   std::function<void(const std::string&)> say_;
@@ -103,7 +106,8 @@ class HealthWatch final : public Observer, public LoopObserver, public GradientP
   std::int64_t first_loss_ = 0;  // the step of the first of these losses
   std::vector<HealthVerdict> told_;
   std::optional<RunSettings> fixes_with_;
-  std::vector<HealthVerdict> unfixed_;  // told, and not looked at for a fix yet; empty without fixes_with_
+  // Verdicts of told_ with a cure that were not looked at for a fix yet; empty without fixes_with_.
+  std::vector<HealthVerdict> unfixed_;
 };
 
 }  // namespace trainlab

@@ -350,6 +350,38 @@ TEST_CASE("action fix begins anew with the remedy") {
   CHECK(summary["metrics"]["val.accuracy"].number() > 0.85);
 }
 
+TEST_CASE("on.health hears of a fault that is not fixed at the validation after, and of none that a fix ends") {
+  std::string heard;
+  const auto hears = native([&heard](Arguments arguments) -> Results {
+    heard += std::get<Value>(arguments[1])["kind"].string() + " at step " +
+             std::to_string(object_at<RunHandle>(arguments, 0).step()) + "; ";
+    return {};
+  });
+  const TemporaryFolder folder;
+  SECTION("one that ends") {
+    const Value summary =
+        fix({.more = R"(, "epochs": 4, "validate": "10 steps", "init": {"2.bias": {"@": "init.constant", "value": -10}})",
+             .batch = 100,
+             .on_health = hears},
+            folder.path());
+    REQUIRE(summary["fixes"].list().size() == 1);
+    CHECK(summary["fixes"].list().front()["kind"] == Value("dead_units"));
+    CHECK(summary["fixes"].list().front()["step"] == Value(10));  // a validation has shown it
+    CHECK_THAT(heard, !Catch::Contains("dead_units"));
+  }
+  SECTION("one that stays, because the size of batches is not open") {
+    if (test_settings().device != "cpu") return;  // a budget of memory is for the CPU
+    const Sick sick{.layers = R"({"@": "nn.Linear", "out_features": 24}, {"@": "nn.BatchNorm1d"}, {"@": "nn.ReLU"})",
+                    .optim = R"({"@": "optim.SGD", "lr": 0.01})",
+                    .more = R"(, "steps": 60, "validate": "10 steps", "memory": {"budget": "1 GB"})",
+                    .batch = 2,
+                    .on_health = hears};
+    CHECK(fix(sick, folder.path())["fixes"].is_nil());
+    CHECK_THAT(heard, Catch::StartsWith("small_batch_statistics at step 20; "));
+    CHECK(heard.find("small_batch_statistics") == heard.rfind("small_batch_statistics"));
+  }
+}
+
 TEST_CASE("a process that dies as it records a fix loses nothing, and the next one goes back all the same") {
   const Sick sick{.optim = R"({"@": "optim.SGD", "lr": 5, "momentum": 0.9})",
                   .more = R"(, "epochs": 8, "checkpoint": "5 steps")"};
