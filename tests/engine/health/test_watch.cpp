@@ -359,11 +359,9 @@ TEST_CASE("on.health hears of a fault that is not fixed at the validation after,
   });
   const TemporaryFolder folder;
   SECTION("one that ends") {
+    const std::string dying = R"(, "epochs": 4, "init": {"2.bias": {"@": "init.constant", "value": -10}})";
     const Value summary =
-        fix({.more = R"(, "epochs": 4, "validate": "10 steps", "init": {"2.bias": {"@": "init.constant", "value": -10}})",
-             .batch = 100,
-             .on_health = hears},
-            folder.path());
+        fix({.more = dying + R"(, "validate": "10 steps")", .batch = 100, .on_health = hears}, folder.path());
     REQUIRE(summary["fixes"].list().size() == 1);
     CHECK(summary["fixes"].list().front()["kind"] == Value("dead_units"));
     CHECK(summary["fixes"].list().front()["step"] == Value(10));  // a validation has shown it
