@@ -70,6 +70,7 @@ Value Member::summary(const MetricMap& test, const Value& test_reports, bool int
                                       {"scale", scaling.scale}});
   summary.set("seconds", seconds());
   summary.set("resumed", record_.resumed());
+  if (plan_.step) summary.set("own_step", true);
   if (failure_) {
     summary.set("status", "failed");
     summary.set("reason", *failure_);

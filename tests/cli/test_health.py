@@ -262,7 +262,9 @@ class Health(CliTest):
         self.assertRegex(result.err, r"health: overfitting is taken back after [56]\d\d steps: the validation loss has "
                                      r"fallen to \S+, below its best until step (3|4)\d\d, \S+\n")
         self.assertEqual(self.kinds("own"), [])
-        self.assertNotIn("overfitting", self.run_program("report", self.run_folder(name="own")).out)
+        report = self.run_program("report", self.run_folder(name="own")).out
+        self.assertNotIn("overfitting", report)
+        self.assertNotIn("trainlab find", report)  # which refuses a fit with a step of its own
 
     def test_the_rows_of_a_task_are_watched(self):
         """A validation loss that falls for 8 epochs of 10 steps and then rises; in a trial, the log says nothing."""
@@ -286,6 +288,7 @@ end"""
                 self.assertEqual(result.err.count("health: "), len(kinds), result)
                 report = self.run_program("report", self.run_folder(name=name)).out
                 self.assertEqual(report.count("  health "), len(kinds), report)
+                self.assertNotIn("trainlab find", report)
         self.write("trials.lua", f"""return lab.sweep {{ name = "s", space = {{ x = lab.space.uniform(0, 1) }},
   metric = "val.loss", trials = 2, build = function(hp)
     return lab.task {{ name = "t", run = {loop % (falling, "epoch / 8")} }}

@@ -108,15 +108,16 @@ std::string curves_text(const Rows& rows) {
   return columns(lines, {false, true, false, true});
 }
 
-// At most two lines about a watched fit: the question that its figures leave open, with the command that answers it,
-// and its floor where that is unknown.
+// At most two lines about a fit that the engine has watched: the question that its figures leave open, with the command
+// that answers it, and its floor where that is unknown.
 std::string unknown_text(const Value& summary) {
-  if (!summary["health"].is_list() || !is_finished(summary)) return "";
+  if (summary["kind"] != Value("fit") || !summary["health"].is_list() || !is_finished(summary)) return "";
   std::string text;
   const auto is_of_rate = [](const Value& verdict) {
     return verdict["kind"] == Value("rate_too_high") || verdict["kind"] == Value("rate_too_low");
   };
-  if (std::ranges::none_of(summary["health"].list(), is_of_rate)) {
+  const bool has_own_step = summary["own_step"] == Value(true);  // whose rate trainlab find cannot try
+  if (!has_own_step && std::ranges::none_of(summary["health"].list(), is_of_rate)) {
     text +=
         "  rate   one run cannot tell whether another rate within a factor 4 is better; to ask: trainlab find lr "
         "RECIPE\n";
