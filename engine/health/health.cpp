@@ -37,18 +37,44 @@ class StopAtVerdict final : public StopRule {
   std::optional<HealthKind> kind_;
 };
 
+void call_with_verdict(Callable& function, Key key, std::int64_t step, const std::shared_ptr<Object>& run,
+                       const HealthVerdict& verdict) {
+  const Span span(Phase::callback, "health");
+  function.rekey(key.fold(static_cast<std::uint64_t>(step)).fold(name_of(verdict.kind)));
+  const std::vector<Argument> arguments{run, to_value(verdict)};
+  function.call(arguments);
+}
+
 // Calls the recipe's function for each verdict that it has not heard of and that no fix may end any more.
 Teller teller_of(std::shared_ptr<HealthWatch> watch, std::shared_ptr<Callable> function, Key key) {
   return [watch = std::move(watch), function = std::move(function), key](std::int64_t step,
                                                                          const std::shared_ptr<Object>& run) {
     for (const HealthVerdict& verdict : watch->unheard()) {
-      const Span span(Phase::callback, "health");
-      function->rekey(key.fold(static_cast<std::uint64_t>(step)).fold(name_of(verdict.kind)));
-      const std::vector<Argument> arguments{run, to_value(verdict)};
-      function->call(arguments);
+      call_with_verdict(*function, key, step, run, verdict);
       watch->hear(verdict.kind);
     }
   };
+}
+
+// The recipe's function on.health; null where there is none.
+std::shared_ptr<Callable> verdict_function(const Options& fit) {
+  if (!fit.given("on") || !fit.child("on").given("health")) return nullptr;
+  return fit.child("on").function("health");
+}
+
+// Few samples show no fault, so that the function gets a verdict that is none of this fit.
+std::vector<Teller> rehearsed(const FitPlan& plan) {
+  std::shared_ptr<Callable> function = verdict_function(plan.options);
+  if (!function) return {};
+  const HealthVerdict sample{.kind = HealthKind::plateau,
+                             .step = 1,
+                             .confidence = "low",
+                             .evidence = "a verdict that trainlab check has made up",
+                             .remedy = "none"};
+  const Key key(static_cast<std::uint64_t>(plan.seed));
+  return {[=, is_called = false](std::int64_t step, const std::shared_ptr<Object>& run) mutable {
+    if (!std::exchange(is_called, true)) call_with_verdict(*function, key, step, run, sample);
+  }};
 }
 
 std::string action_of(const Options& fit) {
@@ -77,10 +103,10 @@ void join_member(const FitPlan& plan, const std::shared_ptr<HealthWatch>& watch,
   if (!member.context.clone_of.empty()) part.restore = {};
   member.parts.push_back(std::move(part));
   if (action_of(plan.options) == "stop") member.rules.push_back(std::make_shared<StopAtVerdict>(watch, std::nullopt));
-  if (member.options.given("on") && member.options.child("on").given("health")) {
+  if (const std::shared_ptr<Callable> function = verdict_function(member.options)) {
     const std::int64_t seed = member.options.given("seed") ? member.options.integer("seed") : plan.seed;
     const Key key = Key(static_cast<std::uint64_t>(seed)).fold("callback").fold(member.context.name);
-    member.tellers.push_back(teller_of(watch, member.options.child("on").function("health"), key.fold("health")));
+    member.tellers.push_back(teller_of(watch, function, key.fold("health")));
   }
 }
 
@@ -168,7 +194,8 @@ FitAddition health_addition() {
       .bytes = bytes_of,
       .missed = missed,
       .join = join,
-      .join_trials = join_trials};
+      .join_trials = join_trials,
+      .rehearse = rehearsed};
 }
 
 void watch_rows(TaskCompany& company, const std::function<void(const std::string&)>& say) {

@@ -150,10 +150,14 @@ Checked try_callbacks(FitPlan plan) {
   StageContext context = silent_context(plan.options);
   context.is_rehearsal = true;
   const auto forgotten = std::make_shared<Forgotten>();
-  const FitMember member{.options = plan.options,
-                         .context = std::move(context),
-                         .rules = {std::make_shared<EndsTrial>()},
-                         .observers = {forgotten}};
+  FitMember member{.options = plan.options,
+                   .context = std::move(context),
+                   .rules = {std::make_shared<EndsTrial>()},
+                   .observers = {forgotten}};
+  for (const FitAddition& addition : additions_of(plan.options)) {
+    if (!addition.rehearse) continue;
+    for (Teller& teller : addition.rehearse(plan)) member.tellers.push_back(std::move(teller));
+  }
   const Value summary = run_fits(plan, {&member, 1}, false).front();
   if (summary["status"] == Value("failed")) {
     return {.text = "the functions of the recipe were called on a few samples, and the fit would fail there: " +

@@ -263,7 +263,7 @@ class Check(CliTest):
 
     def test_a_wrong_field_in_each_function(self):
         wrong = "function(run)\n    return run.lossss.x\n  end"
-        for name in ("start", "step", "validate", "epoch", "checkpoint", "finish"):
+        for name in ("start", "step", "validate", "epoch", "checkpoint", "finish", "health"):
             with self.subTest(name):
                 self.recipe(epochs=1000, more=f"  on = {{ {name} = {wrong} }},\n")
                 self.refused(f"r.lua:{LINES['more'] + 1}: run has no 'lossss'")
@@ -290,6 +290,14 @@ class Check(CliTest):
         self.assertRegex(result.out, r"functions +on\.start, on\.step, on\.validate, on\.epoch, on\.checkpoint, "
                                      r"on\.finish, and all functions that compute: called on 16 training samples")
         self.assertEqual([path.name for path in self.folder.iterdir()], ["r.lua"], "check left something behind")
+
+    def test_on_health_gets_a_verdict_once(self):
+        more = ("  on = { health = function(run, verdict)\n"
+                "    print('heard of ' .. verdict.kind .. ', ' .. verdict.remedy)\n  end },\n")
+        self.recipe(epochs=1000, more=more)
+        result = self.run_program("check", "r.lua", "--callbacks")
+        self.assertEqual((result.out + result.err).count("heard of plateau, none"), 1, result)
+        self.assertIn("on.health, and all functions that compute: called on 16", result.out)
 
     def test_a_fit_without_callbacks(self):
         self.recipe()
