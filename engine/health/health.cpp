@@ -18,15 +18,15 @@
 namespace trainlab {
 namespace {
 
-// Ends the fit at the first validation after a verdict: action = "stop" after any, action = "fix" after that of
-// overfitting, whose remedy is the end.
+// Ends the fit at the first validation after a verdict that is no guess: action = "stop" after one of any kind,
+// action = "fix" after that of overfitting, whose remedy is the end.
 class StopAtVerdict final : public StopRule {
  public:
   StopAtVerdict(std::shared_ptr<const HealthWatch> watch, std::optional<HealthKind> kind)
       : watch_(std::move(watch)), kind_(kind) {}
   std::optional<std::string> validated(const Progress&) override {
     for (const HealthVerdict& verdict : watch_->verdicts()) {
-      if (!kind_ || verdict.kind == *kind_)
+      if (verdict.confidence != "low" && (!kind_ || verdict.kind == *kind_))
         return "health: " + std::string(name_of(verdict.kind)) + ": " + verdict.evidence;
     }
     return {};
@@ -181,8 +181,9 @@ FitAddition health_addition() {
       .options = {Option("health", "how the fit reacts to a fault that is found in its training (docs/health.md)")
                       .fields({Option("action",
                                       "\"tell\" says it in the log, the summary and the report; \"stop\" also ends "
-                                      "the fit at the next validation; \"fix\" goes back to the last good checkpoint, "
-                                      "or begins anew, and goes on with the remedy, at most three times")
+                                      "the fit at the next validation, unless the confidence is low; \"fix\" goes back "
+                                      "to the last good checkpoint, or begins anew, and goes on with the remedy, at "
+                                      "most three times")
                                    .choice({"tell", "stop", "fix"})
                                    .or_default("tell")})},
       .callbacks = {Option("health",
