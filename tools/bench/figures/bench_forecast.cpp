@@ -112,26 +112,26 @@ void print(const std::vector<Curve>& curves, bool keeps_best) {
               "rate", "seen", "curves", "forecast", "last", "power law", "held", "factor");
   for (const int kind : {0, 1, 2}) {
     for (const double share : {0.125, 0.25, 0.5, 0.75, 0.9}) {
-      Errors reported, chosen_on;
-      for (std::size_t i = 0; i < curves.size(); ++i) {
-        const bool rate_falls = curves[i].rate_falls(curves[i].cut(share));
+      Errors errors;
+      for (const Curve& one : curves) {
+        const bool rate_falls = one.rate_falls(one.cut(share));
         if ((kind == 0 && rate_falls) || (kind == 1 && !rate_falls)) continue;
-        (curves[i].trial % 2 ? reported : chosen_on).add(curves[i], share, keeps_best);
+        errors.add(one, share, keeps_best);
       }
-      if (reported.forecast.empty()) continue;
-      const auto count = reported.forecast.size();
+      if (errors.forecast.empty()) continue;
+      const auto count = errors.forecast.size();
       std::printf("%-22s %4.0f%% %7zu %10.4f %10.4f %10.4f %9.0f%% %10.2f\n",
                   kind == 0   ? "constant"
                   : kind == 1 ? "falls"
                               : "all",
-                  100 * share, count, quantile(reported.forecast, 0.5), quantile(reported.last, 0.5),
-                  quantile(reported.power, 0.5), 100.0 * reported.held / static_cast<double>(count),
-                  quantile(chosen_on.factor, 0.8));
+                  100 * share, count, quantile(errors.forecast, 0.5), quantile(errors.last, 0.5),
+                  quantile(errors.power, 0.5), 100.0 * errors.held / static_cast<double>(count),
+                  quantile(errors.factor, 0.8));
     }
   }
 }
 
-// Each curve by curves of the same trial in other runs.
+// Each curve of every second trial by curves of the same trial in other runs; the factor is that of the other trials.
 void print_finished(const std::vector<Curve>& curves, bool keeps_best) {
   std::map<int, std::vector<const Curve*>> by_trial;
   for (const Curve& one : curves) by_trial[one.trial].push_back(&one);
@@ -167,11 +167,9 @@ void print_stops(const std::vector<Curve>& curves) {
   std::printf("\nstop.forecast\n%-22s %7s %8s %8s %10s %10s %8s\n", "worth", "curves", "stopped", "falsely",
               "mean lost", "most lost", "saved");
   for (const double worth : {0.002, 0.005, 0.02}) {
-    std::size_t count = 0, stopped = 0, falsely = 0;
+    std::size_t stopped = 0, falsely = 0;
     double sum = 0, most = 0, saved = 0;
     for (const Curve& one : curves) {
-      if (one.trial % 2 == 0) continue;
-      ++count;
       LearningCurve seen(true);
       for (std::size_t i = 0; i + 1 < one.steps.size(); ++i) {
         seen.add(one.steps[i], one.values[i]);
@@ -188,7 +186,7 @@ void print_stops(const std::vector<Curve>& curves) {
       }
     }
     const auto size = static_cast<double>(std::max<std::size_t>(stopped, 1));
-    std::printf("%-22g %7zu %8zu %8zu %10.4f %10.4f %7.0f%%\n", worth, count, stopped, falsely, sum / size, most,
+    std::printf("%-22g %7zu %8zu %8zu %10.4f %10.4f %7.0f%%\n", worth, curves.size(), stopped, falsely, sum / size, most,
                 100 * saved / size);
   }
 }
@@ -203,8 +201,8 @@ int main(int argc, char** argv) {
   try {
     const std::vector<Curve> curves = stored_curves(argv[1]);
     std::printf(
-        "%zu curves of %s with 20 validations or more; medians of relative errors on every second trial;\n"
-        "held: values inside the interval; factor: by which the half-width would hold 80 %% of the others\n",
+        "%zu curves of %s with 20 validations or more; medians of relative errors; held: values inside the\n"
+        "interval; factor: by which the half-width would hold 80 %%\n",
         curves.size(), metric);
     for (const bool keeps_best : {true, false}) {
       print(curves, keeps_best);
