@@ -230,7 +230,7 @@ void register_lbfgs(Registry& registry) {
                       return std::make_unique<Lbfgs>(specs.front(), std::move(parameters), members);
                     },
                     .stackable = false,
-                    .rates = {.largest = 1, .growth = RateGrowth::none}});
+                    .rates = {.largest = 1, .growth = RateGrowth::none, .search = "line_search_fn"}});
 }
 
 }  // namespace trainlab

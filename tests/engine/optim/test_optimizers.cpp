@@ -307,7 +307,10 @@ TEST_CASE("optimizers: each says which rates are usual, and a wrapper has those 
   CHECK(largest_usual_rate(optim_spec("optim.Prodigy", {})) == 1);
   CHECK(largest_usual_rate(optim_spec("optim.LBFGS", {})) == 1);
   CHECK(finds_step_size(optim_spec("optim.Prodigy", {})));
+  CHECK(finds_step_size(optim_spec("optim.Rprop", {})));
   CHECK_FALSE(finds_step_size(optim_spec("optim.SGD", {})));
+  CHECK_FALSE(finds_step_size(optim_spec("optim.LBFGS", {})));
+  CHECK(finds_step_size(optim_spec("optim.LBFGS", {{"line_search_fn", "strong_wolfe"}})));
   const Value adam = Value::Map{{"@", "optim.Adam"}};
   CHECK(largest_usual_rate(optim_spec("optim.SAM", {{"base", adam}})) ==
         largest_usual_rate(optim_spec("optim.Adam", {})));

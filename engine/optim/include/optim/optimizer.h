@@ -120,7 +120,7 @@ bool keeps_average(const Options& spec);
 enum class RateGrowth {
   slow,  // each step is divided by the size of past gradients
   fast,  // descent, perhaps with momentum
-  none,  // the optimizer finds the size of its steps itself
+  none,  // the optimizer finds the size of its steps itself, or nobody knows
 };
 
 // What is known of an optimizer's learning rates, whatever it trains. A wrapper has the rates of its base.
@@ -130,6 +130,9 @@ struct UsualRates {
   // itself and the rate is a factor of this size. 0: a wrapper.
   double largest = 0;
   RateGrowth growth = RateGrowth::slow;
+  // Where the optimizer does not grow its rate: the option with which alone it finds the size of its steps itself. Null:
+  // it always does.
+  const char* search = nullptr;
 };
 
 // The implementation of an entry of kind "optimizer".

@@ -5,7 +5,7 @@
 
 namespace trainlab {
 
-// Whether the optimizer, or the base of a wrapper, finds the size of its steps itself (RateGrowth::none).
+// Whether the optimizer, or the base of a wrapper, finds the size of its steps itself with these options.
 bool finds_step_size(const Options& optimizer);
 
 // A rate that was tuned for batches of `from` samples, for batches of `to`; both are 1 or more. For descent with
