@@ -203,6 +203,7 @@ void watch_rows(TaskCompany& company, const std::function<void(const std::string
   const auto watch = std::make_shared<RowWatch>(say);
   company.observers.push_back(watch);
   company.parts.push_back(watch->part());
+  company.watches_losses = true;
 }
 
 }  // namespace trainlab

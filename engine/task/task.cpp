@@ -31,7 +31,8 @@ TaskContext::TaskContext(const StageContext& stage, std::int64_t seed, Value ini
       words_at_end_(words_at_end(stage)),
       warn_([stage](const std::string& text) { stage.warn(text); }),
       seconds_left_(stage.seconds_left),
-      judges_(company.judges) {
+      judges_(company.judges),
+      watches_losses_(company.watches_losses) {
   list_parts();
   record_.add(not_finite_.part(stage));
   for (const Resumable& part : company.parts) record_.add(part);
@@ -173,7 +174,8 @@ void TaskContext::flush() {
     for (const auto& [name, logged] : row.values) {
       const double value = number_of(logged);
       map[name] = last_[name] = values[name] = value;
-      if (!not_finite_.is_first(name, value)) continue;
+      const bool is_told = watches_losses_ && (name == "train.loss" || name == "val.loss");
+      if (is_told || !not_finite_.is_first(name, value)) continue;
       warn_("ctx:log: " + name + " is " + number_text(value) + " at epoch " + std::to_string(row.epoch) + ", step " +
             std::to_string(row.step));
     }

@@ -286,6 +286,7 @@ end"""
                 result = self.train(recipe=f"{name}.lua")
                 self.assertEqual(self.kinds(name), kinds, result)
                 self.assertEqual(result.err.count("health: "), len(kinds), result)
+                self.assertNotIn("ctx:log: ", result.err)  # one line for one fault
                 report = self.run_program("report", self.run_folder(name=name)).out
                 self.assertEqual(report.count("  health "), len(kinds), report)
                 self.assertNotIn("trainlab find", report)

@@ -118,6 +118,7 @@ struct TaskCompany {
   std::vector<std::shared_ptr<Observer>> observers = {};  // called after the observers that every stage has
   std::vector<Resumable> parts = {};                      // what observers and judges keep in the task's checkpoints
   std::vector<std::shared_ptr<RowJudge>> judges = {};
+  bool watches_losses = false;  // whether an observer tells of a train.loss or val.loss that is not finite
   bool shows_progress = true;
   SpeedTotal* speed = nullptr;  // as FitCompany::speed
 };
@@ -254,6 +255,7 @@ class TaskContext : public Object, public std::enable_shared_from_this<TaskConte
   std::int64_t steps_before_ = 0;   // of finished loops
   std::optional<Checkpoint> from_;  // the checkpoint, until the loop in which it was made is reached again
   std::vector<std::shared_ptr<RowJudge>> judges_;
+  bool watches_losses_;  // TaskCompany::watches_losses
   std::optional<Value> early_end_;
   StateLooks state_looks_;
   std::optional<Error> state_fault_;
