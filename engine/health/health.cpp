@@ -4,6 +4,7 @@
 #include <array>
 #include <memory>
 #include <optional>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -131,8 +132,9 @@ void join(const FitPlan& plan, FitMember& member, FitCompany& company) {
 class LatestSamples {
  public:
   const SampleFacts& of(const DataParts& data) {
-    const std::array<std::shared_ptr<const void>, 4> parts{
-        data.train.data, data.train.rows, data.val ? data.val->data : nullptr, data.val ? data.val->rows : nullptr};
+    std::array<std::shared_ptr<const void>, 6> parts{data.train.data, data.train.rows};
+    if (data.val) std::tie(parts[2], parts[3]) = std::tie(data.val->data, data.val->rows);
+    if (data.test) std::tie(parts[4], parts[5]) = std::tie(data.test->data, data.test->rows);
     const auto is_same = [](const std::weak_ptr<const void>& known, const std::shared_ptr<const void>& part) {
       return !known.owner_before(part) && !part.owner_before(known);
     };
@@ -142,7 +144,7 @@ class LatestSamples {
   }
 
  private:
-  std::array<std::weak_ptr<const void>, 4> parts_;
+  std::array<std::weak_ptr<const void>, 6> parts_;  // samples and rows of each part
   std::optional<SampleFacts> facts_;
 };
 

@@ -13,6 +13,7 @@ using Finding = std::optional<HealthVerdict>;
 // Rules for the data, in rules_data.cpp.
 Finding find_unnormalised_inputs(const HealthFigures& figures);
 Finding find_leakage(const HealthFigures& figures);
+Finding find_leakage_into_test(const HealthFigures& figures);
 Finding find_one_label(const HealthFigures& figures);
 Finding find_below_floor(const HealthFigures& figures);
 Finding find_not_finite_data(const HealthFigures& figures);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <string_view>
 
 #include "core/value.h"
 #include "measures.h"
@@ -33,6 +34,18 @@ Finding find_below_label_floor(const HealthFigures& figures) {
           "that no input tells the label"};
 }
 
+// `shared`: the share of the samples of this part that are training samples too.
+Finding leakage_into(std::string_view part, double shared, double repeated) {
+  if (!(shared >= 0.02) || shared <= 4 * repeated) return {};
+  return HealthVerdict{
+      .kind = HealthKind::leakage,
+      .confidence = shared > 0.1 ? "high" : "medium",
+      .evidence = fmt::format("{:.3g} % of the {} samples are training samples too, byte for byte, while {:.3g} % of "
+                              "the training samples are there four times or more",
+                              100 * shared, part, 100 * repeated),
+      .remedy = "remove the copies from the data, or split by what the copies share: split { groups = \"COLUMN\" }"};
+}
+
 }  // namespace
 
 Finding find_unnormalised_inputs(const HealthFigures& figures) {
@@ -58,15 +71,11 @@ Finding find_unnormalised_inputs(const HealthFigures& figures) {
 }
 
 Finding find_leakage(const HealthFigures& figures) {
-  const double shared = figures.run.shared, repeated = figures.run.repeated;
-  if (!(shared >= 0.02) || shared <= 4 * repeated) return {};
-  return HealthVerdict{
-      .kind = HealthKind::leakage,
-      .confidence = shared > 0.1 ? "high" : "medium",
-      .evidence = fmt::format("{:.3g} % of the validation samples are training samples too, byte for byte, while "
-                              "{:.3g} % of the training samples are there four times or more",
-                              100 * shared, 100 * repeated),
-      .remedy = "remove the copies from the data, or split by what the copies share: split { groups = \"COLUMN\" }"};
+  return leakage_into("validation", figures.run.shared, figures.run.repeated);
+}
+
+Finding find_leakage_into_test(const HealthFigures& figures) {
+  return leakage_into("test", figures.run.shared_by_test, figures.run.repeated);
 }
 
 Finding find_one_label(const HealthFigures& figures) {

@@ -90,6 +90,7 @@ RunFacts run_facts(const FitPlan& plan, const SampleFacts& samples) {
   if (is_plain_entropy(plan, loss)) find_floor(plan, labels, samples, facts);
   if (plan.data.val) facts.validation_samples = plan.data.val->size();
   facts.shared = samples.shared;
+  facts.shared_by_test = samples.shared_by_test;
   facts.repeated = samples.repeated;
   return facts;
 }

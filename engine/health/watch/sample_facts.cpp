@@ -52,17 +52,33 @@ double share_of(std::int64_t count, const std::vector<HashedSample>& all) {
   return static_cast<double>(count) / static_cast<double>(all.size());
 }
 
+// The share of the samples of a part that are among those of the training part.
+double shared_share(const std::vector<HashedSample>& part, const std::vector<HashedSample>& train) {
+  if (part.empty()) return unmeasured;
+  const std::int64_t shared = std::ranges::count_if(part, [&](const HashedSample& one) {
+    return std::ranges::binary_search(train, one.hash, {}, &HashedSample::hash);
+  });
+  return shared < 3 ? 0 : share_of(shared, part);  // one or two may be equal by chance
+}
+
+std::size_t bytes_of_all(const std::optional<StoredSamples>& samples) { return samples ? samples->all_bytes() : 0; }
+
 }  // namespace
 
 SampleFacts sample_facts(const DataParts& data) {
   SampleFacts facts;
   const std::optional<StoredSamples> train = stored_samples(data.train);
   const std::optional<StoredSamples> val = data.val ? stored_samples(*data.val) : std::nullopt;
-  if (!train || train->all_bytes() + (val ? val->all_bytes() : 0) > most_bytes) return facts;
+  std::optional<StoredSamples> test = data.test ? stored_samples(*data.test) : std::nullopt;
+  const std::size_t trained = bytes_of_all(train) + bytes_of_all(val);
+  if (!train || trained > most_bytes) return facts;
+  if (trained + bytes_of_all(test) > most_bytes) test.reset();
 
-  const std::int64_t most = std::max({std::int64_t{1}, data.train.size(), val ? data.val->size() : 0});
+  std::int64_t most = 1;
+  for (const auto& samples : {train, val, test}) most = std::max(most, samples ? samples->part->size() : 0);
   const auto every = static_cast<std::size_t>((most + most_chosen - 1) / most_chosen);
   const std::vector<HashedSample> chosen = chosen_samples(*train, every);
+  if (chosen.empty()) return facts;
   std::int64_t repeated = 0;
   for (auto first = chosen.begin(); first != chosen.end();) {
     const auto end =
@@ -75,14 +91,9 @@ SampleFacts sample_facts(const DataParts& data) {
     }
     first = end;
   }
-  if (!val) return facts;
-  const std::vector<HashedSample> chosen_of_val = chosen_samples(*val, every);
-  if (chosen.empty() || chosen_of_val.empty()) return facts;
-  const std::int64_t shared = std::ranges::count_if(chosen_of_val, [&](const HashedSample& one) {
-    return std::ranges::binary_search(chosen, one.hash, {}, &HashedSample::hash);
-  });
   facts.repeated = share_of(repeated, chosen);
-  facts.shared = shared < 3 ? 0 : share_of(shared, chosen_of_val);  // one or two may be equal by chance
+  if (val) facts.shared = shared_share(chosen_samples(*val, every), chosen);
+  if (test) facts.shared_by_test = shared_share(chosen_samples(*test, every), chosen);
   return facts;
 }
 

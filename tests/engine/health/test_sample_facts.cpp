@@ -111,6 +111,28 @@ TEST_CASE("copies of training samples in the validation part of a large table ar
   CHECK(is_leak(facts));
 }
 
+TEST_CASE("copies of training samples in the test part are a leak too, which names this part") {
+  DataParts parts;
+  parts.train = part_of(table(numbers(0, 1'000)));
+  parts.val = part_of(table(numbers(2'000, 200)));
+  parts.test = part_of(table(numbers(980, 100)));
+  const SampleFacts facts = sample_facts(parts);
+  CHECK(facts.shared == 0);
+  CHECK(facts.shared_by_test == Approx(0.2));
+  HealthFigures figures;
+  figures.run.shared = facts.shared;
+  figures.run.shared_by_test = facts.shared_by_test;
+  figures.run.repeated = facts.repeated;
+  const std::vector<HealthVerdict> found = judge(figures);
+  REQUIRE(found.size() == 1);
+  CHECK(found.front().kind == HealthKind::leakage);
+  CHECK_THAT(found.front().evidence, Catch::StartsWith("20 % of the test samples are training samples too"));
+  // Of a test part that is too large nothing is known, and the others are compared all the same.
+  parts.test = part_of(at::empty({1'100, std::int64_t{1} << 20}, at::kByte));
+  CHECK(sample_facts(parts).shared == 0);
+  CHECK(std::isnan(sample_facts(parts).shared_by_test));
+}
+
 TEST_CASE("of more samples than are read nothing is known") {
   const SampleFacts facts = facts_of(at::empty({1'100, std::int64_t{1} << 20}, at::kByte), table(numbers(0, 100)));
   CHECK(std::isnan(facts.shared));

@@ -32,6 +32,7 @@ struct RunFacts {
   double prior_loss = unmeasured;
   bool is_never_negative = false;        // whether the formula of the loss has no negative values
   double shared = unmeasured;            // share of validation samples that are training samples too
+  double shared_by_test = unmeasured;    // the same of the test part
   double repeated = unmeasured;          // share of training samples that are in the training part four times or more
   std::optional<LabelFloor> floor = {};  // of the cross-entropy, by equal samples of the training part
   std::int64_t validation_samples = 0;   // in the validation part
