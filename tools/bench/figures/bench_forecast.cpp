@@ -186,8 +186,8 @@ void print_stops(const std::vector<Curve>& curves) {
       }
     }
     const auto size = static_cast<double>(std::max<std::size_t>(stopped, 1));
-    std::printf("%-22g %7zu %8zu %8zu %10.4f %10.4f %7.0f%%\n", worth, curves.size(), stopped, falsely, sum / size, most,
-                100 * saved / size);
+    std::printf("%-22g %7zu %8zu %8zu %10.4f %10.4f %7.0f%%\n", worth, curves.size(), stopped, falsely, sum / size,
+                most, 100 * saved / size);
   }
 }
 

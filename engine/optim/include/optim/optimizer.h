@@ -130,7 +130,7 @@ struct UsualRates {
   // itself and the rate is a factor of this size. 0: a wrapper.
   double largest = 0;
   RateGrowth growth = RateGrowth::slow;
-  // Where the optimizer does not grow its rate: the option with which alone it finds the size of its steps itself. Null:
+  // With RateGrowth::none: the option without which the optimizer does not find the size of its steps itself; null:
   // it always does.
   const char* search = nullptr;
 };

@@ -97,8 +97,8 @@ struct FitAddition {
   // The same for the fits that a process trains of a sweep or an ensemble: called before the first of them. What it
   // returns may keep what they share, and is called for one training after the other. May be null.
   std::function<JoinTrials()> join_trials = {};
-  // For `trainlab check --callbacks`, which calls each function of a recipe: tellers that call those of `callbacks` once
-  // with a sample of what the room finds, and never again. May be null.
+  // For `trainlab check --callbacks`, which calls each function of a recipe: tellers that call those of `callbacks`
+  // once, with a sample of what the room finds. May be null.
   std::function<std::vector<Teller>(const FitPlan& plan)> rehearse = {};
   // StageKind::publish() of a fit; returns a line, or an empty text. May be null.
   std::function<std::string(const Value& summary, const std::filesystem::path& run)> publish = {};
