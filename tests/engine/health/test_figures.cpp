@@ -94,12 +94,12 @@ TEST_CASE("evaluations that are not on the grid of the others, and missing ones,
     for (int step = from; step <= to; step += gap) steps.push_back(step);
     return steps;
   };
-  CHECK(steps_of(grid({137}, 500, 50'000, 500)) == 101);                   // a budget ended the first attempt
-  CHECK(steps_of(grid({1}, 100, 20'000, 100)) == 201);                     // a loop that validates before it trains
-  CHECK(steps_of(grid(grid({}, 10, 300, 10), 810, 2'000, 10)) == 150);     // fifty are missing
+  CHECK(steps_of(grid({137}, 500, 50'000, 500)) == 101);                // a budget ended the first attempt
+  CHECK(steps_of(grid({1}, 100, 20'000, 100)) == 201);                  // a loop that validates before it trains
+  CHECK(steps_of(grid(grid({}, 10, 300, 10), 810, 2'000, 10)) == 150);  // fifty are missing
   const std::vector<int> ended = grid(grid({}, 10, 1'000, 10), 1'003, 1'003, 1);
   CHECK(steps_of(ended) == 101);
-  CHECK(steps_of(grid(ended, 1'010, 2'000, 10)) == 201);  // the run goes on
+  CHECK(steps_of(grid(ended, 1'010, 2'000, 10)) == 201);                      // the run goes on
   CHECK(steps_of(grid(grid({}, 10, 1'000, 10), 1'100, 10'000, 100)) == 190);  // they become rarer
 }
 

@@ -217,9 +217,8 @@ TEST_CASE("schedules: a fall that is still to come is seen at the bottom of a cy
 }
 
 TEST_CASE("schedules: a function is asked for single steps ahead, and its table stays that of the present step") {
-  const auto function = std::make_shared<Function>([](std::int64_t step, std::int64_t) {
-    return std::vector<Argument>{Value(step < 50'000 ? 1.0 : 0.5)};
-  });
+  const auto function = std::make_shared<Function>(
+      [](std::int64_t step, std::int64_t) { return std::vector<Argument>{Value(step < 50'000 ? 1.0 : 0.5)}; });
   const auto schedule = make_schedule(function, {.total_steps = 100'000, .steps_per_epoch = 10, .batch = 4}, Key(1));
   CHECK(schedule->factor(1'500) == 1);
   CHECK(function->calls == 1'000);

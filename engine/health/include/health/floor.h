@@ -12,11 +12,11 @@
 namespace trainlab {
 
 struct LabelFloor {
-  double loss = 0;             // nats
-  double low = 0, high = 0;    // a 95 % interval, and as low as the floor is where a class is taken for one other alone
-  double wrong_labels = 0;     // the share of labels that are wrong
-  double deviation = 0;        // the standard deviation of the loss of one sample, of a model at the least floor
-  std::int64_t groups = 0;     // of equal samples, from which it is known
+  double loss = 0;           // nats
+  double low = 0, high = 0;  // a 95 % interval, and as low as the floor is where a class is taken for one other alone
+  double wrong_labels = 0;   // the share of labels that are wrong
+  double deviation = 0;      // the standard deviation of the loss of one sample, of a model at the least floor
+  std::int64_t groups = 0;   // of equal samples, from which it is known
 };
 
 // `groups`: the labels of samples that are equal, two or more each. With the share e of wrong labels, of which each may
