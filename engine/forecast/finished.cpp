@@ -36,7 +36,7 @@ double value_at(const std::vector<CurvePoint>& points, double step, bool keeps_b
 
 // Each curve once: the same training twice says no more than once. A training that a rule had ended before the share
 // says nothing of one that goes on.
-std::vector<Reference> references(std::span<const FinishedCurve> finished, Shares shares, bool keeps_best) {
+std::vector<Reference> references(std::span<const FinishedCurve> finished, SharesOfLength shares, bool keeps_best) {
   std::vector<Reference> all;
   for (const FinishedCurve& one : finished) {
     const std::vector<CurvePoint>& points = one.curve.points();
@@ -87,7 +87,7 @@ FromFinished by_regression(const std::vector<Reference>& all, double now) {
 
 }  // namespace
 
-FromFinished from_finished(std::span<const FinishedCurve> finished, Shares shares, double now, bool keeps_best,
+FromFinished from_finished(std::span<const FinishedCurve> finished, SharesOfLength shares, double now, bool keeps_best,
                            const std::function<double()>& noise) {
   const std::vector<Reference> all = references(finished, shares, keeps_best);
   if (all.empty()) return {};

@@ -13,8 +13,8 @@ struct FromFinished {
   std::int64_t references = 0;  // the curves that were used; 0: none suits
 };
 
-// Shares (0 … 1) of the length that a training was to have.
-struct Shares {
+// SharesOfLength (0 … 1) of the length that a training was to have.
+struct SharesOfLength {
   double now = 0;  // done
   double end = 1;  // done in the end, less than 1 where a budget ends the training
 };
@@ -29,7 +29,7 @@ struct Shares {
 // curves the half-width comes from forecasts of each of them by the others, by Student's distribution. With one curve
 // it joins six tenths of the change that is forecast with a part of `noise()`, the standard deviation of single
 // validations around a fitted curve, which no other case asks for.
-FromFinished from_finished(std::span<const FinishedCurve> finished, Shares shares, double now, bool keeps_best,
+FromFinished from_finished(std::span<const FinishedCurve> finished, SharesOfLength shares, double now, bool keeps_best,
                            const std::function<double()>& noise);
 
 }  // namespace trainlab

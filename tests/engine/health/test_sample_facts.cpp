@@ -127,7 +127,7 @@ TEST_CASE("copies of training samples in the test part are a leak too, which nam
   REQUIRE(found.size() == 1);
   CHECK(found.front().kind == HealthKind::leakage);
   CHECK_THAT(found.front().evidence, Catch::StartsWith("20 % of the test samples are training samples too"));
-  // Of a test part that is too large nothing is known, and the others are compared all the same.
+  // A test part that is too large is left out, and the others are compared all the same.
   parts.test = part_of(at::empty({1'100, std::int64_t{1} << 20}, at::kByte));
   CHECK(sample_facts(parts).shared == 0);
   CHECK(std::isnan(sample_facts(parts).shared_by_test));

@@ -371,7 +371,7 @@ TEST_CASE("on.health hears of a fault that is not fixed at the validation after,
     if (test_settings().device != "cpu") return;  // a budget of memory is for the CPU
     const Sick sick{.layers = R"({"@": "nn.Linear", "out_features": 24}, {"@": "nn.BatchNorm1d"}, {"@": "nn.ReLU"})",
                     .optim = R"({"@": "optim.SGD", "lr": 0.01})",
-                    .more = R"(, "steps": 60, "validate": "10 steps", "memory": {"budget": "1 GB"})",
+                    .more = R"(, "steps": 28, "validate": "10 steps", "memory": {"budget": "1 GB"})",
                     .batch = 2,
                     .on_health = hears};
     CHECK(fix(sick, folder.path())["fixes"].is_nil());
