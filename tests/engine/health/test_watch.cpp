@@ -337,6 +337,20 @@ TEST_CASE("action stop ends the fit at a validation") {
   CHECK(summary["steps"].integer() < 8 * 22);
 }
 
+TEST_CASE("action stop ends no fit for a guess") {
+  const Value summary = watch({.optim = R"({"@": "optim.SGD", "lr": 0.004, "momentum": 0.9})",
+                               .more = R"(, "epochs": 12, "health": {"action": "stop"})"});
+  REQUIRE(kinds(summary) == "rate_too_low");
+  REQUIRE(summary["health"].list().front()["confidence"] == Value("low"));
+  CHECK(summary["status"] == Value("done"));
+}
+
+TEST_CASE("LBFGS without a line search gets the advice of another rate") {
+  const Value summary = watch({.optim = R"({"@": "optim.LBFGS", "lr": 0.0001, "max_iter": 1})"});
+  REQUIRE(kinds(summary) == "rate_too_low");
+  CHECK_THAT(summary["health"].list().front()["remedy"].string(), Catch::StartsWith("lr = "));
+}
+
 TEST_CASE("action fix begins anew with the remedy") {
   const TemporaryFolder folder;
   const Value summary = fix({.optim = R"({"@": "optim.SGD", "lr": 5, "momentum": 0.9})"}, folder.path());

@@ -138,11 +138,11 @@ void print_finished(const std::vector<Curve>& curves, bool keeps_best) {
   std::printf("\n%s, from finished runs\n%-22s %5s %7s %10s %10s %10s\n",
               keeps_best ? "the best value until the end" : "the last value", "finished", "seen", "curves", "forecast",
               "held", "factor");
-  for (const std::size_t count : {1, 3, 9}) {
+  for (const std::size_t count : {0, 1, 3, 9}) {  // 0: from the curve alone
     for (const double share : {0.25, 0.5, 0.75}) {
       Errors reported, chosen_on;
       for (const auto& [trial, all] : by_trial) {
-        if (all.size() <= count) continue;
+        if (all.size() <= std::max<std::size_t>(count, 1)) continue;
         for (std::size_t i = 0; i < all.size(); ++i) {
           std::vector<FinishedCurve> finished;
           for (std::size_t k = 1; k <= count; ++k) {
