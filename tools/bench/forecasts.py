@@ -5,9 +5,10 @@
 Trains small fits of recipes/forecast.lua, the same points in each run and each run with another seed (or takes the runs
 that are in FOLDER), cuts each curve at 25, 50 and 75 % and nearer to its ends, and prints the median relative error of
 the forecast, of the last value and of a power law, and the share of intervals that hold the value: from the curve
-alone, and from 1, 3 and 9 finished curves of the same point (0: none). From the curve alone all points are reported: take a seed
-on which no factor was chosen. From finished curves the points of odd number are, and "factor" is of the others. Then it
-prints how often stop.forecast would have stopped a training of all these too early, and what that would have cost.
+alone, and from 1, 3 and 9 finished curves of the same point (0: none). From the curve alone all points are reported:
+take a seed on which no factor was chosen. From finished curves the points of odd number are, and "factor" is of the
+others. Then it prints how often stop.forecast would have stopped a training of all these too early, and what that would
+have cost.
 """
 
 import argparse
