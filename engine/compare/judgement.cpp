@@ -50,11 +50,12 @@ Differences differences(const std::vector<double>& a, const std::vector<double>&
 }
 
 // The differences within pairs between the logarithms of both times to the target.
-Differences times(std::span<const Pair> pairs, const std::optional<double>& end, const Looks& looks) {
+Differences times(std::span<const Pair> pairs, const Window& window, const Looks& looks) {
   std::vector<double> a, b;
   // Shorter times count as a nanosecond, the resolution of clocks, so that the logarithm is finite.
   const auto log_time = [&](const Training& one) {
-    return std::log(std::max(is_cut(one, end) ? *end : *one.arrival, 1e-9));
+    const std::optional<double> bound = bound_of(one, window);
+    return std::log(std::max(bound ? *bound : *one.arrival, 1e-9));
   };
   for (const Pair& pair : pairs) {
     a.push_back(log_time(pair.a));
@@ -123,54 +124,91 @@ double effect_of_speed(const Differences& time, bool is_bounded) {
   return (is_bounded ? size : std::max(size, std::log(relevant_ratio) - size)) / time.deviation();
 }
 
+bool is_early(const Training& training, const Window& window) {
+  return training.is_first || (training.arrival && window.begin && *training.arrival < *window.begin);
+}
+
+bool is_late(const Training& training, const Window& window) {
+  return !training.arrival || (!training.is_first && window.end && *training.arrival > *window.end);
+}
+
+// The seconds for which the trainings of a side that lack the target count as watched; nullopt where none lacks it.
+std::optional<double> usual_end(std::span<const Pair> pairs, Training Pair::*side) {
+  std::vector<double> all, without_target;
+  for (const Pair& pair : pairs) {
+    const Training& one = pair.*side;
+    if (one.has_failed) continue;
+    all.push_back(one.watched);
+    if (!one.arrival) without_target.push_back(one.watched);
+  }
+  if (without_target.empty()) return std::nullopt;
+  return std::max(median(std::move(all)), median(std::move(without_target)));
+}
+
+// The usual seconds of a side's first validations that had reached the target; nullopt where none had.
+std::optional<double> usual_begin(std::span<const Pair> pairs, Training Pair::*side) {
+  std::vector<double> firsts;
+  for (const Pair& pair : pairs) {
+    if ((pair.*side).is_first) firsts.push_back(*(pair.*side).arrival);
+  }
+  return firsts.empty() ? std::nullopt : std::optional(median(std::move(firsts)));
+}
+
+Tally tally_of(std::span<const Pair> pairs, Training Pair::*side, const Window& window) {
+  Tally tally;
+  for (const Pair& pair : pairs) {
+    const Training& one = pair.*side;
+    tally.failed += one.has_failed ? 1 : 0;
+    if (!one.arrival) continue;
+    ++tally.arrived;
+    tally.first += one.is_first ? 1 : 0;
+    tally.sooner += !one.is_first && is_early(one, window) ? 1 : 0;
+    tally.later += is_late(one, window) ? 1 : 0;
+  }
+  return tally;
+}
+
 }  // namespace
 
-std::optional<double> common_end(std::span<const Pair> pairs) {
-  std::optional<double> end;
+Window common_window(std::span<const Pair> pairs) {
+  Window window;
   double longest = 0;
   bool has_failed = false;
   for (const auto side : {&Pair::a, &Pair::b}) {
-    std::vector<double> watched;
-    bool is_without_target = false;
     for (const Pair& pair : pairs) {
-      const Training& one = pair.*side;
-      longest = std::max(longest, one.watched);
-      has_failed |= one.has_failed;
-      if (one.has_failed) continue;
-      watched.push_back(one.watched);
-      is_without_target |= !one.arrival;
+      longest = std::max(longest, (pair.*side).watched);
+      has_failed |= (pair.*side).has_failed;
     }
-    if (!is_without_target) continue;
-    const double usual = median(std::move(watched));
-    end = std::min(end.value_or(usual), usual);
+    if (const auto end = usual_end(pairs, side)) window.end = std::min(window.end.value_or(*end), *end);
+    if (const auto begin = usual_begin(pairs, side)) window.begin = std::max(window.begin.value_or(*begin), *begin);
   }
-  return has_failed && !end ? longest : end;
+  if (has_failed && !window.end) window.end = longest;
+  if (window.begin && window.end) window.begin = std::min(*window.begin, *window.end);
+  return window;
 }
 
-bool is_cut(const Training& training, const std::optional<double>& end) {
-  return !training.arrival || (end && *training.arrival > *end);
+std::optional<double> bound_of(const Training& training, const Window& window) {
+  if (is_early(training, window)) return window.begin;
+  return is_late(training, window) ? window.end : std::nullopt;
 }
 
 Judgement judge(std::span<const Pair> pairs, const Target& target, std::optional<double> margin, const Looks& looks) {
   Judgement result{.pairs = static_cast<int>(pairs.size())};
-  result.end = common_end(pairs);
-  for (const Pair& pair : pairs) {
-    result.a_arrived += pair.a.arrival ? 1 : 0;
-    result.b_arrived += pair.b.arrival ? 1 : 0;
-    result.a_later += pair.a.arrival && is_cut(pair.a, result.end) ? 1 : 0;
-    result.b_later += pair.b.arrival && is_cut(pair.b, result.end) ? 1 : 0;
-    result.a_failed += pair.a.has_failed ? 1 : 0;
-    result.b_failed += pair.b.has_failed ? 1 : 0;
-  }
-  if (!pairs.empty()) result.failures_p = fisher_p(result.a_failed, result.b_failed, result.pairs);
-  const bool knows_a = result.a_arrived - result.a_later == result.pairs;
-  const bool knows_b = result.b_arrived - result.b_later == result.pairs;
-  result.is_bounded = !knows_a || !knows_b;
+  result.window = common_window(pairs);
+  result.a = tally_of(pairs, &Pair::a, result.window);
+  result.b = tally_of(pairs, &Pair::b, result.window);
+  if (!pairs.empty()) result.failures_p = fisher_p(result.a.failed, result.b.failed, result.pairs);
+  // A's true times may be longer than those with which they count, or shorter; and B's.
+  const auto may_be_longer = [&](const Tally& side) { return side.arrived - side.later < result.pairs; };
+  const auto may_be_shorter = [](const Tally& side) { return side.first + side.sooner > 0; };
+  const bool knows_low = !may_be_shorter(result.a) && !may_be_longer(result.b);
+  const bool knows_high = !may_be_longer(result.a) && !may_be_shorter(result.b);
+  result.is_bounded = !knows_low || !knows_high;
 
-  const Differences time = times(pairs, result.end, looks);
+  const Differences time = times(pairs, result.window, looks);
   result.speed = speed_word(time.interval, result.is_bounded);
-  result.ratio = {std::exp(-time.interval.mean), knows_b ? std::exp(-time.interval.high) : 0,
-                  knows_a ? std::exp(-time.interval.low) : infinity};
+  result.ratio = {std::exp(-time.interval.mean), knows_low ? std::exp(-time.interval.high) : 0,
+                  knows_high ? std::exp(-time.interval.low) : infinity};
   if (result.pairs > 1) result.p = looks.p_value(time.t(), result.pairs);
   const double faster_by = -time.mean / time.deviation();
   result.speed_effect = std::isfinite(faster_by) && result.pairs > 1 ? faster_by : std::nan("");

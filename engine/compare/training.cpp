@@ -94,10 +94,11 @@ Value Training::to_value() const {
 
 Training Training::from_value(const Value& value) {
   const double seconds = value["seconds"].number();
+  const std::optional<double> arrival = number_or_none(value["arrival"]);
   return {.seconds = seconds,
           .watched = number_or_none(value["watched"]).value_or(seconds),  // earlier versions did not store it
-          .arrival = number_or_none(value["arrival"]),
-          .is_first = value["is_first"].boolean(),
+          .arrival = arrival,
+          .is_first = value["is_first"].boolean() && arrival,  // also in a record that says otherwise
           .value = number_or_none(value["value"]),
           .best = number_or_none(value["best"]).value_or(std::nan("")),
           .apart = number_or_none(value["apart"]).value_or(std::nan("")),

@@ -98,6 +98,32 @@ class Finished(Compare):
         self.assertIn("  end    val.loss, B − A: unknown", text)
         self.assertIn("  5 pairs without a value left out of the difference\n", text)
 
+    def test_a_target_that_first_validations_have_reached(self):
+        """A validates each 10 s and may have reached the target sooner than B, whose validations tell it after 6 s."""
+        seeds = range(1, 6)
+        self.train_runs("a", seeds)
+        self.train_runs("b", seeds, "--rate", "0.03")
+        losses = {side: [[row["val.loss"] for row in self.rows(self.folder / f"{side}/{seed}")] for seed in seeds]
+                  for side in "ab"}
+        reached = max(one[0] for one in losses["a"])
+        self.assertLess(reached, min(one[0] for one in losses["b"]))
+        self.assertGreater(reached, max(one[1] for one in losses["b"]))
+        target = ("--target", f"val.loss={reached}")
+        self.set_times("a", {seed: 10 for seed in seeds})
+        self.set_times("b", {seed: 5 for seed in seeds})
+        self.assert_said(self.run_program("compare", "a", "b", *target, code=2), "can be told: trainings have reached "
+                         "it at their first validation, after about 10.0 s, and none was seen to need longer",
+                         "choose a target that is harder to reach, or validate more often")
+        self.set_times("b", {seed: 10 if seed == 1 else 5 for seed in seeds})
+        speed = self.run_program("compare", "a", "b", *target, "--json").json()["speed"]
+        self.assertEqual((speed["begin"], speed["end"], speed["is_bounded"]), (10, None, True))
+        self.assertEqual((speed["first"], speed["sooner"]), ({"a": 5, "b": 0}, {"a": 0, "b": 4}))
+        text = self.run_program("compare", "a", "b", *target).out
+        self.assertIn(", median: A at most 10.0 s, B ", text)
+        self.assertRegex(text, r"\n  5 trainings of A and 0 of B had reached val.loss = [\d.]+ at their first "
+                               r"validation: they count with 10.0 s, and so do 0 of A and 4 of B that reached it "
+                               r"sooner\n")
+
     def test_a_link_to_one_of_the_runs_is_not_another_run(self):
         """As `promote` leaves beside the runs."""
         for folder in "ab":

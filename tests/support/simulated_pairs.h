@@ -16,9 +16,13 @@ struct SimulatedRecipes {
   double quality = 0;            // and better
   bool has_heavy_tails = false;  // Student's t with 3 degrees of freedom in place of a normal distribution
   double missing = 0;            // the chance that a training never arrives, of A and B alike
+  double missing_in_b = 0;       // and that a training of B alone does not
   double resolution = 0;         // to which the quality is rounded; 0: it is not
   // When trainings of A and of B end, in A's usual times to the target; nullopt: long after all have arrived.
   std::optional<double> a_ends = {}, b_ends = {};
+  bool stops_at_target = false;  // whether a training that arrives ends then
+  // When the first validations of A and of B are, in A's usual times to the target; 0: before all arrivals.
+  double a_validates = 0, b_validates = 0;
 };
 
 constexpr double simulated_deviation = 0.1;  // of differences, of log times and of qualities
@@ -31,31 +35,44 @@ inline double simulated_noise(Stream& stream, bool has_heavy_tails) {
   return x / std::sqrt(squares / 3);
 }
 
-inline Training simulated_training(Stream& stream, const SimulatedRecipes& recipes, double speed, double quality,
-                                   const std::optional<double>& ends) {
+// One of two recipes that are compared.
+struct SimulatedRecipe {
+  double speed = 0, quality = 0, missing = 0;
+  std::optional<double> ends = {};
+  double validates = 0;
+};
+
+inline Training simulated_training(Stream& stream, const SimulatedRecipes& recipes, const SimulatedRecipe& one) {
   constexpr double usual = 100, long_after = 150, pace_deviation = 0.02;
   Training result{.seconds = long_after};
-  double seconds = usual * std::exp(simulated_noise(stream, recipes.has_heavy_tails) - speed);
-  bool is_seen = stream.uniform() >= recipes.missing;
-  if (ends) {
-    is_seen &= seconds <= usual * *ends;
-    // The machine trains now faster, now slower, and the end comes after a number of steps.
+  double seconds = usual * std::exp(simulated_noise(stream, recipes.has_heavy_tails) - one.speed);
+  bool is_seen = stream.uniform() >= one.missing;
+  if (one.ends || one.validates > 0) {
+    if (one.ends) is_seen &= seconds <= usual * *one.ends;
+    result.is_first = is_seen && seconds <= usual * one.validates;
+    if (result.is_first) seconds = usual * one.validates;
+    // The machine trains now faster, now slower, and validations and the end come after a number of steps.
     const double pace = std::exp(pace_deviation * stream.normal());
     seconds *= pace;
-    result.seconds = usual * *ends * pace;
+    if (one.ends) result.seconds = usual * *one.ends * pace;
   }
-  result.watched = result.seconds;
   if (is_seen) result.arrival = seconds;
-  const double value = quality + simulated_noise(stream, recipes.has_heavy_tails);
+  if (is_seen && recipes.stops_at_target) result.seconds = seconds;
+  result.watched = result.seconds;
+  const double value = one.quality + simulated_noise(stream, recipes.has_heavy_tails);
   result.value = recipes.resolution > 0 ? std::round(value / recipes.resolution) * recipes.resolution : value;
   result.best = *result.value;
   return result;
 }
 
 inline Pair simulated_pair(Stream& stream, const SimulatedRecipes& recipes) {
-  return {.a = simulated_training(stream, recipes, 0, 0, recipes.a_ends),
-          .b = simulated_training(stream, recipes, recipes.speed * simulated_deviation,
-                                  recipes.quality * simulated_deviation, recipes.b_ends)};
+  const SimulatedRecipe a{.missing = recipes.missing, .ends = recipes.a_ends, .validates = recipes.a_validates};
+  const SimulatedRecipe b{.speed = recipes.speed * simulated_deviation,
+                          .quality = recipes.quality * simulated_deviation,
+                          .missing = recipes.missing + recipes.missing_in_b,
+                          .ends = recipes.b_ends,
+                          .validates = recipes.b_validates};
+  return {.a = simulated_training(stream, recipes, a), .b = simulated_training(stream, recipes, b)};
 }
 
 // A comparison to its end: looked at as `looks` say, after at most `most` pairs. Greater values are better.

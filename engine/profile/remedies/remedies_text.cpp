@@ -47,8 +47,8 @@ std::string quality_text(const RemedyQuality& quality) {
                                        judged.difference.high, quality_word(judged.quality))
                          : "unclear, because too few trainings delivered a value of " + quality.metric;
   text += fmt::format("; {} pairs, {} each", judged.pairs, time_text(quality.seconds));
-  if (judged.a_failed + judged.b_failed > 0)
-    text += fmt::format("; {} failed with the change, {} without", judged.b_failed, judged.a_failed);
+  if (judged.a.failed + judged.b.failed > 0)
+    text += fmt::format("; {} failed with the change, {} without", judged.b.failed, judged.a.failed);
   return text;
 }
 
@@ -67,7 +67,7 @@ Value quality_value(const RemedyQuality& quality) {
                                                                                      {"high", judged.difference.high}})
                                                                   : Value()},
       {"verdict", is_judged ? Value(std::string(quality_word(judged.quality))) : Value()},
-      {"failed", Value::Map{{"without", judged.a_failed}, {"with", judged.b_failed}}},
+      {"failed", Value::Map{{"without", judged.a.failed}, {"with", judged.b.failed}}},
       {"reason", is_judged ? Value() : Value(quality.reason)}};
 }
 

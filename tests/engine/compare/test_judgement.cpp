@@ -20,6 +20,13 @@ Training arrived(double seconds, double value, double whole = 100) {
   return {.seconds = whole, .watched = whole, .arrival = seconds, .value = value, .best = value};
 }
 
+// At its first validation, so that the true time is shorter.
+Training arrived_first(double seconds) {
+  Training training = arrived(seconds, 0.95);
+  training.is_first = true;
+  return training;
+}
+
 Training missed(double whole, double value = 0.5) {
   return {.seconds = whole, .watched = whole, .value = value, .best = value};
 }
@@ -173,11 +180,11 @@ TEST_CASE("a training that never arrives counts with the usual length of its rec
   const Judgement judged = judge(pairs, accuracy, std::nullopt, Looks::planned());
   double sum = 0;
   for (const Pair& pair : pairs) sum += std::log(80 / *pair.b.arrival);
-  CHECK(judged.end == 80);
+  CHECK(judged.window.end == 80);
   CHECK(judged.speed == Speed::faster);
   CHECK(judged.is_bounded);
-  CHECK(judged.a_arrived == 0);
-  CHECK(judged.b_arrived == 5);
+  CHECK(judged.a.arrived == 0);
+  CHECK(judged.b.arrived == 5);
   CHECK_THAT(judged.ratio.mean, WithinRel(std::exp(sum / 5), 1e-12));
   CHECK(judged.ratio.low > 1);
   CHECK(judged.ratio.low < judged.ratio.mean);
@@ -206,26 +213,71 @@ TEST_CASE("an arrival after the time for which the other side was watched is no 
   for (Pair& pair : pairs) pair.a.watched = 12;
   pairs[4].a.watched = 15;
   const Judgement judged = judge(pairs, accuracy, std::nullopt, Looks::planned());
-  CHECK(judged.end == 12);
+  CHECK(judged.window.end == 12);
   const double sum = std::log(11 / 9.9) + std::log(12 / 12.0) + std::log(12 / 12.0) + std::log(12 / 12.0);
   CHECK_THAT(judged.ratio.mean, WithinRel(std::exp(sum / 5), 1e-12));
-  CHECK((judged.a_arrived == 4 && judged.a_later == 1));  // after 14 s, in a training that was longer than the usual
-  CHECK((judged.b_arrived == 5 && judged.b_later == 3));
+  CHECK((judged.a.arrived == 4 && judged.a.later == 1));  // after 14 s, in a training that was longer than the usual
+  CHECK((judged.b.arrived == 5 && judged.b.later == 3));
   CHECK(judged.is_bounded);
   CHECK(judged.ratio.low == 0);
   CHECK(std::isinf(judged.ratio.high));
   // Where both sides have a training without the target, the shorter one counts.
   pairs[0].b = missed(40);
-  CHECK(common_end(pairs) == 12);
+  CHECK(common_window(pairs).end == 12);
   for (Pair& pair : pairs) pair.b.watched = 11.5;
-  CHECK(common_end(pairs) == 11.5);
+  CHECK(common_window(pairs).end == 11.5);
+}
+
+TEST_CASE("a recipe that stops at the target is watched for longer where it misses the target") {
+  std::vector<Pair> pairs(5);
+  for (Pair& pair : pairs) pair = {.a = arrived(12, 0.9, 12), .b = arrived(10, 0.9, 10)};
+  pairs[1].b = pairs[3].b = missed(120);
+  const Judgement judged = judge(pairs, accuracy, std::nullopt, Looks::planned());
+  CHECK(judged.window.end == 120);
+  CHECK(judged.a.later == 0);
+  CHECK_THAT(judged.ratio.mean, WithinRel(std::exp((3 * std::log(12 / 10.0) + 2 * std::log(12 / 120.0)) / 5), 1e-12));
+  // One that gives up early has not been watched for longer than those that have arrived.
+  pairs[1].b = pairs[3].b = missed(3);
+  CHECK(common_window(pairs).end == 10);
+}
+
+TEST_CASE("an arrival before the first validations of the other side that tell anything is no evidence") {
+  // A's first validation is after 10 s; the true arrival may be after 4 s, and B's 6 s be longer.
+  std::vector<Pair> pairs(5);
+  for (Pair& pair : pairs) pair = {.a = arrived_first(10), .b = arrived(6, 0.9)};
+  pairs[0].a = arrived_first(11);
+  pairs[1].a = arrived_first(9);
+  const Judgement judged = judge(pairs, accuracy, std::nullopt, Looks::planned());
+  CHECK(judged.window.begin == 10);
+  CHECK(judged.speed == Speed::unclear);
+  CHECK(judged.p == 1);
+  CHECK(judged.ratio.mean == 1);
+  CHECK(judged.is_bounded);
+  CHECK((judged.a.first == 5 && judged.a.sooner == 0));
+  CHECK((judged.b.first == 0 && judged.b.sooner == 5));
+  // Where B ends before these validations, nobody knows more.
+  for (Pair& pair : pairs) pair.b = missed(4);
+  CHECK(common_window(pairs).begin == 4);
+  CHECK(judge(pairs, accuracy, std::nullopt, Looks::planned()).p == 1);
+}
+
+TEST_CASE("a first validation that has reached the target is a bound") {
+  std::vector<Pair> pairs = pairs_of({1, 1, 1, 1, 1}, none);
+  for (Pair& pair : pairs) pair.b = arrived_first(5);
+  const Interval faster = judge(pairs, accuracy, std::nullopt, Looks::planned()).ratio;
+  CHECK(faster.low > 1.5);
+  CHECK(std::isinf(faster.high));
+  for (Pair& pair : pairs) std::swap(pair.a, pair.b);
+  const Interval slower = judge(pairs, accuracy, std::nullopt, Looks::planned()).ratio;
+  CHECK(slower.low == 0);
+  CHECK(slower.high < 0.7);
 }
 
 TEST_CASE("where every training arrives each counts with its own time, whatever the lengths") {
   std::vector<Pair> pairs = pairs_of({0.1, 0.11, 0.09, 0.1, 0.12}, none);
   for (Pair& pair : pairs) pair.b.watched = 2;
   const Judgement judged = judge(pairs, accuracy, std::nullopt, Looks::planned());
-  CHECK_FALSE(judged.end.has_value());
+  CHECK_FALSE(judged.window.end.has_value());
   CHECK_FALSE(judged.is_bounded);
   CHECK(judged.speed == Speed::faster);
   CHECK(judged.ratio.mean > 9);
@@ -238,7 +290,7 @@ TEST_CASE("a recipe that gives up early is neither faster nor slower") {
   const Judgement judged = judge(pairs, accuracy, std::nullopt, Looks::planned());
   CHECK(judged.speed == Speed::unclear);
   CHECK(judged.p == 1);
-  CHECK(judged.a_later == 5);
+  CHECK(judged.a.later == 5);
 }
 
 TEST_CASE("a training that failed would never have arrived") {
@@ -246,13 +298,13 @@ TEST_CASE("a training that failed would never have arrived") {
   for (Pair& pair : pairs) pair.b = failed(1);
   pairs[2].a.watched = 130;
   const Judgement judged = judge(pairs, accuracy, std::nullopt, Looks::planned());
-  CHECK(judged.end == 130);
+  CHECK(judged.window.end == 130);
   CHECK(judged.speed == Speed::slower);
   CHECK(judged.ratio.low == 0);
   CHECK(judged.ratio.high < 0.2);
   // It says nothing of the time for which a side was watched.
   pairs[0].b = pairs[1].b = missed(20);
-  CHECK(common_end(pairs) == 20);
+  CHECK(common_window(pairs).end == 20);
 }
 
 TEST_CASE("where nobody arrives nothing is told of the speed") {
@@ -295,8 +347,8 @@ TEST_CASE("a training without a value stays out of the quality, not out of the s
   const Judgement judged = judge(pairs, accuracy, std::nullopt, Looks::any_time());
   CHECK(judged.without_value == 1);
   CHECK_THAT(judged.difference.mean, WithinAbs(0.01, 1e-12));
-  CHECK(judged.b_failed == 1);
-  CHECK(judged.b_arrived == 5);
+  CHECK(judged.b.failed == 1);
+  CHECK(judged.b.arrived == 5);
   CHECK(judged.pairs == 6);
 }
 

@@ -90,6 +90,35 @@ TEST_CASE("no more than that where the trainings of one side end sooner, before 
   }
 }
 
+TEST_CASE("no more than that where trainings that have arrived end, and those that miss the target go on") {
+  constexpr int comparisons = 10'000;
+  for (const SimulatedRecipes& recipes :
+       {SimulatedRecipes{.missing = 0.3, .a_ends = 10, .b_ends = 10, .stops_at_target = true},
+        SimulatedRecipes{.missing = 0.3, .a_ends = 3, .b_ends = 10, .stops_at_target = true}}) {
+    const Counts counts = counted(comparisons, recipes, Looks::planned(), 20);
+    CHECK(counts.wrong_speed() <= 0.055 * comparisons);
+  }
+  // B is sooner in 60 % of its trainings, and misses the target in the others, which are ten times as long: slower.
+  const SimulatedRecipes often_missed{
+      .speed = 2, .missing_in_b = 0.4, .a_ends = 10, .b_ends = 10, .stops_at_target = true};
+  const Counts counts = counted(comparisons, often_missed, Looks::planned(), 20);
+  CHECK(counts.faster <= 0.055 * comparisons);
+  CHECK(counts.slower >= 0.5 * comparisons);
+}
+
+TEST_CASE("no more than that where the first validations of one side come late, after some have arrived") {
+  constexpr int comparisons = 10'000;
+  for (const SimulatedRecipes& recipes :
+       {SimulatedRecipes{.a_validates = 1, .b_validates = 0.5}, SimulatedRecipes{.a_validates = 1.1},
+        SimulatedRecipes{.a_validates = 0.95, .b_validates = 1.05}}) {
+    const Counts counts = counted(comparisons, recipes, Looks::planned(), 20);
+    CHECK(counts.wrong_speed() <= 0.055 * comparisons);
+  }
+  // A real difference is still found.
+  const SimulatedRecipes faster{.speed = 2, .a_validates = 0.8, .b_validates = 0.8};
+  CHECK(counted(2'000, faster, Looks::planned(), 20).faster > 0.9 * 2'000);
+}
+
 TEST_CASE("a comparison that may end at any time, or at one look, is wrong no more often") {
   constexpr int comparisons = 4'000;
   CHECK(counted(comparisons, {}, Looks::any_time(), 30).wrong_speed() <= 0.05 * comparisons);

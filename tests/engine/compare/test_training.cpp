@@ -110,6 +110,9 @@ TEST_CASE("a training survives a file") {
   const Training none = Training::from_value(parse_json(to_json(training({}, accuracy).to_value()), "test"));
   CHECK_FALSE(none.arrival.has_value());
   CHECK(std::isnan(none.best));
+  Value other = training({}, accuracy).to_value();
+  other.set("is_first", true);
+  CHECK_FALSE(Training::from_value(other).is_first);  // without an arrival
   // Earlier versions did not store for how long a training was watched.
   Value earlier = one.to_value();
   earlier.map().erase("watched");

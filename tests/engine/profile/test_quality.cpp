@@ -65,8 +65,8 @@ TEST_CASE("remedies that change the result are judged by trainings of the same t
   CHECK(first == std::vector<Texts>{{"seed=1"}, {"seed=1", "optim.lr=1e-9"}, {"seed=2", "optim.lr=1e-9"}, {"seed=2"}});
 
   REQUIRE(remedies[1].quality);
-  CHECK(remedies[1].quality->judgement.b_failed == 5);
-  CHECK(remedies[1].quality->judgement.a_failed == 0);
+  CHECK(remedies[1].quality->judgement.b.failed == 5);
+  CHECK(remedies[1].quality->judgement.a.failed == 0);
   REQUIRE(remedies[2].quality);
   CHECK(remedies[2].quality->reason == "units: no such option");
   CHECK_FALSE(remedies[3].quality);

@@ -103,15 +103,28 @@ std::string headline(const compare::Judgement& judged, const Question& question,
   return text + more_text(judged, looks) + ", p " + digits(judged.p, 2);
 }
 
-std::string arrivals_text(const compare::Judgement& judged, const compare::Target& target) {
-  const int a = judged.pairs - judged.a_arrived, b = judged.pairs - judged.b_arrived;
-  std::string text = "  " + counted(a, "training") + " of A and " + std::to_string(b) + " of B never reached " +
-                     target_text(target) + ": they count with " + fine_duration_text(*judged.end);
-  if (judged.a_later + judged.b_later > 0) {
-    text += ", and so do " + std::to_string(judged.a_later) + " of A and " + std::to_string(judged.b_later) +
-            " of B that reached it later";
+// Notes on trainings that count with a bound of the window, not with their own time.
+std::string window_text(const compare::Judgement& judged, const compare::Target& target) {
+  const compare::Window& window = judged.window;
+  const auto both = [](int a, int b) { return std::to_string(a) + " of A and " + std::to_string(b) + " of B"; };
+  const auto trainings = [](int a, int b) {
+    return "  " + counted(a, "training") + " of A and " + std::to_string(b) + " of B ";
+  };
+  const compare::Tally &a = judged.a, &b = judged.b;
+  std::string text;
+  if (window.begin) {
+    text += trainings(a.first, b.first) + "had reached " + target_text(target) +
+            " at their first validation: they count with " + fine_duration_text(*window.begin);
+    if (a.sooner + b.sooner > 0) text += ", and so do " + both(a.sooner, b.sooner) + " that reached it sooner";
+    text += "\n";
   }
-  return text + "\n";
+  if (window.end) {
+    text += trainings(judged.pairs - a.arrived, judged.pairs - b.arrived) + "never reached " + target_text(target) +
+            ": they count with " + fine_duration_text(*window.end);
+    if (a.later + b.later > 0) text += ", and so do " + both(a.later, b.later) + " that reached it later";
+    text += "\n";
+  }
+  return text;
 }
 
 double seconds_of(const std::vector<Pair>& pairs) {
@@ -120,14 +133,17 @@ double seconds_of(const std::vector<Pair>& pairs) {
   return seconds;
 }
 
-// The median time to the target of the trainings that have reached it.
+// The median time to the target of the trainings that have reached it. At their first validation they may have reached
+// it earlier.
 std::string usual_time(const std::vector<Pair>& pairs, const compare::Training Pair::*side) {
   std::vector<double> times;
+  bool is_bound = false;
   for (const Pair& pair : pairs) {
     if ((pair.*side).arrival) times.push_back(*(pair.*side).arrival);
+    is_bound |= (pair.*side).is_first;
   }
   if (times.empty()) return "never";
-  return fine_duration_text(median(std::move(times)));
+  return (is_bound ? "at most " : "") + fine_duration_text(median(std::move(times)));
 }
 
 // A note for trainings that were interrupted: a new process starts slowly, and computes again what was not saved.
@@ -209,11 +225,11 @@ std::string comparison_text(const Comparison& comparison, const Question& questi
   text += "  A      " + comparison.a + "\n  B      " + comparison.b + "\n";
   text += "  time   to " + target_text(question.target) + ", median: A " + usual_time(pairs, &Pair::a) + ", B " +
           usual_time(pairs, &Pair::b) + "\n";
-  if (judged.is_bounded) text += arrivals_text(judged, question.target);
+  text += window_text(judged, question.target);
   text += "  end    " + question.target.metric + ", B − A: " + difference_text(judged.difference) +
           "; at the end of the shorter training " + difference_text(judged.at_equal_time) + "\n";
-  if (judged.a_failed + judged.b_failed > 0) {
-    text += "  failed " + std::to_string(judged.a_failed) + " trainings of A, " + std::to_string(judged.b_failed) +
+  if (judged.a.failed + judged.b.failed > 0) {
+    text += "  failed " + std::to_string(judged.a.failed) + " trainings of A, " + std::to_string(judged.b.failed) +
             " of B, by a loss that is not finite (p " + digits(judged.failures_p, 2) + ")\n";
   }
   if (judged.without_value > 0) {
@@ -237,9 +253,17 @@ Value comparison_value(const Comparison& comparison, const Question& question) {
   Value speed = interval(judged.ratio, "ratio");
   if (judged.ratio.low == 0) speed.set("low", Value());  // not known
   speed.set("is_bounded", judged.is_bounded);
-  speed.set("arrived", Value::Map{{"a", judged.a_arrived}, {"b", judged.b_arrived}});
-  speed.set("end", number_or_nil(judged.end));
-  speed.set("later", Value::Map{{"a", judged.a_later}, {"b", judged.b_later}});
+  const auto of_both = [&](int compare::Tally::*count) {
+    return Value::Map{{"a", judged.a.*count}, {"b", judged.b.*count}};
+  };
+  speed.set("arrived", of_both(&compare::Tally::arrived));
+  speed.set("begin", number_or_nil(judged.window.begin));
+  speed.set("first", of_both(&compare::Tally::first));
+  speed.set("sooner", of_both(&compare::Tally::sooner));
+  speed.set("end", number_or_nil(judged.window.end));
+  speed.set("later", of_both(&compare::Tally::later));
+  Value failed = of_both(&compare::Tally::failed);
+  failed.set("p", judged.failures_p);
   Value quality = interval(judged.difference, "difference");
   quality.set("verdict", word(judged.quality));
   quality.set("not_worse", judged.quality == Quality::better || judged.quality == Quality::not_worse);
@@ -253,7 +277,7 @@ Value comparison_value(const Comparison& comparison, const Question& question) {
       {"verdict", word(judged.speed)},
       {"speed", std::move(speed)},
       {"quality", std::move(quality)},
-      {"failed", Value::Map{{"a", judged.a_failed}, {"b", judged.b_failed}, {"p", judged.failures_p}}},
+      {"failed", std::move(failed)},
       {"target", Value::Map{{"metric", question.target.metric}, {"value", question.target.value}}},
       {"seeds", judged.pairs},
       {"more_seeds", more ? Value(*more) : Value()},

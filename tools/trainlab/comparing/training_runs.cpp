@@ -117,19 +117,24 @@ void check_target(const std::vector<compare::Pair>& pairs, const compare::Target
                       best_text(pairs, &Pair::a, target) + ", B " + best_text(pairs, &Pair::b, target))
         .hint("choose a target that A reaches in most of its trainings, or train longer");
   }
-  const std::optional<double> end = compare::common_end(pairs);
-  const auto has_no_time = [&](const Pair& pair) {
-    return compare::is_cut(pair.a, end) && compare::is_cut(pair.b, end);
+  const compare::Window window = compare::common_window(pairs);
+  const auto all_count_with = [&](const std::optional<double>& bound) {
+    return bound && std::ranges::all_of(pairs, [&](const Pair& pair) {
+             return compare::bound_of(pair.a, window) == bound && compare::bound_of(pair.b, window) == bound;
+           });
   };
-  if (std::ranges::all_of(pairs, has_no_time)) {
-    throw usage_error("--target: no time to " + target_text(target) + " can be told: trainings end after about " +
-                      report::fine_duration_text(*end) + " without having reached it, and all others reach it later")
-        .hint("train both longer, and equally long, or choose a target that is easier to reach");
-  }
-  if (std::ranges::all_of(pairs, [](const Pair& pair) { return pair.a.is_first && pair.b.is_first; })) {
-    throw usage_error("--target: A and B have reached " + target_text(target) +
-                      " at their first validation: no time can be told")
+  const auto untold = [&](const std::string& why) {
+    return usage_error("--target: no time to " + target_text(target) + " can be told: " + why);
+  };
+  if (all_count_with(window.begin)) {
+    throw untold("trainings have reached it at their first validation, after about " +
+                 report::fine_duration_text(*window.begin) + ", and none was seen to need longer")
         .hint("choose a target that is harder to reach, or validate more often: validate = \"10 steps\"");
+  }
+  if (all_count_with(window.end)) {
+    throw untold("trainings end after about " + report::fine_duration_text(*window.end) +
+                 " without having reached it, and all others reach it later")
+        .hint("train both longer, and equally long, or choose a target that is easier to reach");
   }
 }
 

@@ -15,7 +15,7 @@ compare::Pair read_pair(std::int64_t seed, const std::filesystem::path& a, const
                         const compare::Target& target);
 
 // Raises Error{usage} where the target does not distinguish the trainings: none has reached it, or none as long as the
-// trainings of both sides were watched, or all had reached it at their first validation.
+// trainings of both sides were watched, or all before the first validations of one side tell it.
 void check_target(const std::vector<compare::Pair>& pairs, const compare::Target& target);
 
 // The target as text: "val.accuracy = 0.97".

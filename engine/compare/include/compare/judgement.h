@@ -36,17 +36,33 @@ enum class Speed { faster, slower, equal, unclear };
 // `not_worse`: worse by less than the margin, if at all. Without a margin this word is never given.
 enum class Quality { better, not_worse, worse, unclear };
 
+// The seconds after which trainings of both sides are seen to reach the target. A training that reached it outside
+// counts with the nearer bound.
+struct Window {
+  std::optional<double> begin = {}, end = {};  // nullopt: there is no bound
+};
+
+// How many trainings of a side …
+struct Tally {
+  int arrived = 0;  // reached the target,
+  int first = 0;    // of these, at their first validation,
+  int sooner = 0;   // later than that, but before the window,
+  int later = 0;    // and after the window;
+  int failed = 0;   // and how many failed.
+};
+
 struct Judgement {
   int pairs = 0;
 
   Speed speed = Speed::unclear;
   // A's time to the target divided by B's: above 1 B is faster. An end that is not known is 0 or ∞: the upper one where
-  // a training of A counts with less than its true time, the lower one where a training of B does.
+  // a training of A counts with less than its true time or one of B with more, the lower one where a training of B
+  // counts with less or one of A with more.
   Interval ratio = {};
-  bool is_bounded = false;         // whether a training counts with less than its true time, which is `end`
-  std::optional<double> end = {};  // common_end()
-  int a_later = 0, b_later = 0;    // trainings that reached the target after `end`
-  double p = 1;                    // p value of the speed
+  bool is_bounded = false;  // whether a training counts with another time than its own, which is a bound of the window
+  Window window = {};       // common_window()
+  Tally a = {}, b = {};
+  double p = 1;  // p value of the speed
   // How much faster B is, in standard deviations of the differences inside pairs; NaN where these are not known, and
   // where all are equal.
   double speed_effect = 0;
@@ -59,8 +75,6 @@ struct Judgement {
   int without_value = 0;        // pairs that are left out of the difference because a training delivered no value
   Interval at_equal_time = {};  // the same difference for the best values at the end of the pair's shorter training
 
-  int a_arrived = 0, b_arrived = 0;
-  int a_failed = 0, b_failed = 0;
   double failures_p = 1;  // p value of the difference between the two numbers of failures
 
   // Whether the comparison may end: B is slower; or B is faster or equal and, where a margin is given, the quality is
@@ -72,22 +86,29 @@ struct Judgement {
   double effect = 0;
 };
 
-// The seconds with which trainings count that never reached the target, and those that reached it later than this;
-// nullopt where every training counts with its own time.
+// The window in which the trainings of both sides are compared.
 //
 // A training that ended without the target says nothing of the time after its end. If the trainings of A are shorter
-// than those of B, B must not be called faster because it was watched for longer. So both sides are watched for one
-// time: of the sides with a training that ended so, the least of the medians of the seconds for which the side's
-// trainings were watched. The median, because a training that gives up early counts as one of its recipe's usual
-// length. A training that failed would never have reached the target, however long it had been: where failed trainings
-// alone lack the target, they count with the longest time for which any training was watched. Pure; any thread.
-std::optional<double> common_end(std::span<const Pair> pairs);
+// than those of B, B must not be called faster because it was watched for longer. So both sides are watched until one
+// time: of the sides with a training that ended so, the least of the seconds for which the side's trainings without the
+// target were usually watched (the median), or all its trainings, if that is longer. The median of those without the
+// target, because a recipe that stops at the target is watched for longer where it misses the target. The median of
+// all, because a training that gives up early counts as one of its recipe's usual length. A training that failed would
+// never have reached the target, however long it had been: where failed trainings alone lack the target, they count
+// with the longest time for which any training was watched.
+//
+// In the same way a training that had reached the target at its first validation says nothing of the time before. B
+// must not be called faster because it validates sooner than A. So the window begins, of the sides with such a
+// training, at the latest of the usual seconds (the median) of these validations, but not after its end. Pure; any
+// thread.
+Window common_window(std::span<const Pair> pairs);
 
-// Whether the training counts with less than its true time.
-bool is_cut(const Training& training, const std::optional<double>& end);
+// The bound of the window with which a training counts, of the pairs to which the window belongs: its end where the
+// training's true time is longer, its begin where the true time is shorter; nullopt: the training counts with its own.
+std::optional<double> bound_of(const Training& training, const Window& window);
 
-// Where trainings of one side alone count with less than their true time, the end of the ratio's interval that is known
-// is a bound. The margin is positive, in the unit of the metric. Pure; any thread.
+// Where trainings count with another time than their own, the end of the ratio's interval that is known is a bound. The
+// margin is positive, in the unit of the metric. Pure; any thread.
 Judgement judge(std::span<const Pair> pairs, const Target& target, std::optional<double> margin, const Looks& looks);
 
 }  // namespace trainlab::compare
