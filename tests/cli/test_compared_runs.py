@@ -90,9 +90,21 @@ class Finished(Compare):
         quality = result.json()["quality"]
         self.assertAlmostEqual(quality["difference"], 0, 9, result)
         self.assertEqual(quality["verdict"], "unclear")
-        # Which of the validations that count were the best by another metric is not known.
+        # By another metric, the best of the validations that count is that after four epochs.
         for seed, summary in kept.items():
-            summary["best"]["metric"] = "val.accuracy"
+            folder = self.folder / f"b/{seed}"
+            rows = self.rows(folder)
+            rows[2]["val.accuracy"], rows[3]["val.accuracy"] = 0.9991, 0.999
+            self.replace_rows(folder / "metrics.jsonl", "\n".join(map(json.dumps, rows)))
+            summary["best"].update(metric="val.accuracy", value=0.9991)
+            (folder / "summary.json").write_text(json.dumps(summary))
+        ends = [self.rows(self.folder / "b" / str(seed))[3]["val.loss"]
+                - self.rows(self.folder / "a" / str(seed))[-1]["val.loss"] for seed in kept]
+        quality = self.run_program("compare", "a", "b", *TARGET, "--json").json()["quality"]
+        self.assertAlmostEqual(quality["difference"], statistics.mean(ends), 9)
+        # Which it is is not known where no validation has the value of the weights that were kept.
+        for seed, summary in kept.items():
+            summary["best"]["value"] = 2
             (self.folder / f"b/{seed}/summary.json").write_text(json.dumps(summary))
         text = self.run_program("compare", "a", "b", *TARGET).out
         self.assertIn("  end    val.loss, B − A: unknown", text)
