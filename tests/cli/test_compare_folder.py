@@ -5,6 +5,7 @@ import unittest
 
 from browser import NODE, shown_by_scripts
 from comparing import NEVER, RECIPE, TARGET, Compare
+from program import fit
 
 LINE = ("a.lua", *TARGET, *NEVER, "--seeds", "3")
 
@@ -77,6 +78,47 @@ class Folder(Compare):
         self.assertIn("  in     runs/compare/a/002\n", again.out)
         # Another question is another comparison.
         self.assertNotIn("begins anew", self.compare("a.lua", *TARGET, *NEVER, "--seeds", "4").err)
+
+    def test_the_same_command_after_another_question(self):
+        """A comparison that has not ended goes on, though another one was begun since."""
+        self.compare(*LINE)
+        self.keep_pairs(1)
+        other = ("a.lua", "--target", "val.loss=1.6", *NEVER, "--within", "0.001 s")
+        self.compare(*other)
+        goes_on = self.compare(*LINE)
+        self.assert_said(goes_on, "continues the comparison in runs/compare/a/001, which has 1 pair")
+        self.assertIn("  in     runs/compare/a/001\n", goes_on.out)
+        self.compare(*other)
+        self.assertEqual(sorted(path.name for path in (self.folder / "runs/compare/a").iterdir()), ["001", "002"])
+
+    def test_the_same_command_with_other_data(self):
+        """All pairs of a comparison are trained on the same data."""
+        def write_data(slope):
+            self.write("d.csv", "x,y\n" + "".join(f"{i},{slope * i}\n" for i in range(20)))
+
+        self.write("a.lua", 'local rate = lab.param { "rate", 1e-4 }\n' + fit(
+            data='lab.data.csv { "d.csv", target = "y" }:split { train = 0.5, val = 0.5, seed = 1 }',
+            model="nn.Linear(1)", loss="mse", optim="lab.optim.SGD { lr = rate }"))
+        line = ("a.lua", "--target", "val.loss=1e-9", "--b", "rate=2e-4", "--within", "0.001 s")
+        write_data(1)
+        self.compare(*line)
+        write_data(2)
+        said = self.compare(*line).err
+        self.assertIn("the comparison in runs/compare/a/001 does not go on, because the part train of A's data has "
+                      "changed\n", said)
+        self.assert_said(self.compare(*line, "--out", "runs/compare/a/001", code=2), "is another one: the part train of "
+                         "A's data has changed")
+        self.assertNotIn("does not go on", self.compare(*line).err)
+        write_data(1)
+        self.assertNotIn("does not go on", self.compare(*line).err)
+        self.assertEqual(sorted(path.name for path in (self.folder / "runs/compare/a").iterdir()), ["001", "002"])
+        # A record of an earlier version does not have the data.
+        path = self.folder / "runs/compare/a/002/comparison.json"
+        record = json.loads(path.read_text())
+        del record["asked"]["data"]
+        path.write_text(json.dumps(record))
+        self.assertNotIn("does not go on", self.compare(*line).err)
+        self.assertIn("data", json.loads(path.read_text())["asked"])
 
     def test_a_damaged_record_is_told(self):
         """Also where a new comparison could begin beside it: the result of hours may be in it."""

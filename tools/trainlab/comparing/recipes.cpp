@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <ranges>
+#include <utility>
 
 #include "cli/ending.h"
 #include "cli/requests.h"
@@ -57,15 +59,16 @@ Request request_for(const Arguments& given, const Side& side) {
 }
 
 // The facts in which two comparisons must agree to be the same comparison. The recipe's own modules are compared when a
-// run has ended.
-Value asked_value(const Arguments& given, const Question& question, const Side& a, const Side& b) {
+// run has ended. `data`: of both sides.
+Value asked_value(const Arguments& given, const Question& question, const Side& a, const Side& b, Value data) {
   return Value::Map{{"a", asked_of(absolute_path(a.recipe), a.parameters)},
                     {"b", asked_of(absolute_path(b.recipe), b.parameters)},
                     {"target", target_text(question.target)},
                     {"not_worse", question.margin ? Value(*question.margin) : Value()},
                     {"seeds", question.seeds ? Value(*question.seeds) : Value("auto")},
                     {"device", given.flags["device"]},
-                    {"threads", given.flags["threads"]}};
+                    {"threads", given.flags["threads"]},
+                    {"data", std::move(data)}};
 }
 
 ComparisonRecord begun_in(const fs::path& folder, ComparisonRecord fresh) {
@@ -77,17 +80,23 @@ ComparisonRecord begun_in(const fs::path& folder, ComparisonRecord fresh) {
 // The record of the comparison `fresh` that a folder holds.
 ComparisonRecord found_in(const fs::path& folder, const Value& stored, const ComparisonRecord& fresh) {
   ComparisonRecord record = record_from(folder, stored);
-  if (record.target) return record;
-  record.target = fresh.target;
-  record.shared_samples = fresh.shared_samples;
-  record.write();
+  // Records of earlier versions.
+  const bool lacks_target = !record.target, lacks_data = !record.has_ended && record.asked["data"].is_nil();
+  if (lacks_target) {
+    record.target = fresh.target;
+    record.shared_samples = fresh.shared_samples;
+  }
+  if (lacks_data) record.asked = fresh.asked;
+  if (lacks_target || lacks_data) record.write();
   return record;
 }
 
 // The record in a folder of the user's choice, or of a new comparison there.
 ComparisonRecord opened_in(const fs::path& folder, ComparisonRecord fresh) {
   if (const Value stored = stored_comparison(folder); !stored.is_nil()) {
-    if (const std::optional<std::string> difference = difference_from(stored, fresh.asked)) {
+    std::optional<std::string> difference = difference_from(stored, fresh.asked);
+    if (!difference) difference = change_of_data(stored, fresh.asked);
+    if (difference) {
       throw usage_error("the comparison in " + folder.string() + " is another one: " + *difference)
           .hint("choose another --out");
     }
@@ -103,21 +112,30 @@ ComparisonRecord opened_in(const fs::path& folder, ComparisonRecord fresh) {
   return begun_in(folder, std::move(fresh));
 }
 
-// The record of the comparison in --out; else of the last comparison of this name, if its question is that of `fresh`
-// and it has not ended; else `fresh`, which has no folder yet, in a new one.
+// The record of the comparison in --out; else of the last comparison of this name whose question is that of `fresh`, if
+// it has not ended; else `fresh`, which has no folder yet, in a new one.
 ComparisonRecord opened(const Arguments& given, ComparisonRecord fresh, const std::string& name) {
   if (given.has("out")) return opened_in(absolute_path(given.flags["out"].string()), std::move(fresh));
   const fs::path parent = fs::current_path() / "runs" / "compare" / name;
-  if (const std::vector<fs::path> before = numbered(parent); !before.empty()) {
-    const Value stored = stored_comparison(before.back());
-    if (!stored.is_nil() && !difference_from(stored, fresh.asked)) {
-      ComparisonRecord last = found_in(before.back(), stored, fresh);
-      if (!last.has_ended) return last;
-      const std::string shown = shown_path(last.folder);
-      say(given, "this comparison has ended, in " + shown + ", and begins anew; trainlab report " + shell_word(shown) +
-                     " shows its result");
+  const std::vector<fs::path> all = numbered(parent);
+  std::optional<std::string> of_other_data;  // why the newest that has not ended does not go on
+  for (const fs::path& before : std::views::reverse(all)) {
+    const Value stored = stored_comparison(before);
+    if (stored.is_nil() || difference_from(stored, fresh.asked)) continue;
+    const std::string shown = shown_path(before);
+    if (const std::optional<std::string> change = change_of_data(stored, fresh.asked)) {
+      if (!of_other_data && stored["has_ended"] != Value(true))
+        of_other_data = "the comparison in " + shown + " does not go on, because " + *change;
+      continue;
     }
+    ComparisonRecord last = found_in(before, stored, fresh);
+    if (!last.has_ended) return last;
+    say(given, "this comparison has ended, in " + shown + ", and begins anew; trainlab report " + shell_word(shown) +
+                   " shows its result");
+    of_other_data.reset();
+    break;
   }
+  if (of_other_data) say(given, *of_other_data);
   return begun_in(made_folder(parent), std::move(fresh));
 }
 
@@ -249,8 +267,10 @@ int compare_recipes(const Arguments& given, Question question) {
 
   const std::string stem = a.recipe.stem().string();
   const std::string name = a.recipe == b.recipe ? stem : stem + "-" + b.recipe.stem().string();
+  Value data = Value::Map{{"a", data_of(of_a.facts, question.target.metric)},
+                          {"b", data_of(of_b.facts, question.target.metric)}};
   ComparisonRecord record = opened(given,
-                                   {.asked = asked_value(given, question, a, b),
+                                   {.asked = asked_value(given, question, a, b, std::move(data)),
                                     .target = question.target,
                                     .shared_samples = shared_samples(of_a.facts, other.facts, question.target.metric)},
                                    name);

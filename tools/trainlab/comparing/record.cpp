@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <stdexcept>
+#include <utility>
 
 #include "core/error.h"
 #include "core/files.h"
@@ -101,7 +102,18 @@ Value stored_comparison(const fs::path& folder) {
 std::optional<std::string> difference_from(const Value& stored, const Value& asked) {
   for (const auto& [name, now] : asked.map()) {
     const Value& before = stored["asked"][name];
-    if (before != now) return name + " was " + text_of_fact(before) + ", is " + text_of_fact(now);
+    if (name != "data" && before != now) return name + " was " + text_of_fact(before) + ", is " + text_of_fact(now);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> change_of_data(const Value& stored, const Value& asked) {
+  const Value& before = stored["asked"]["data"];
+  if (before.is_nil()) return std::nullopt;
+  for (const auto& [side, name] : {std::pair("a", "A"), std::pair("b", "B")}) {
+    for (const auto& [part, now] : asked["data"][side].map()) {
+      if (before[side][part] != now) return "the part " + part + " of " + name + "'s data has changed";
+    }
   }
   return std::nullopt;
 }

@@ -17,7 +17,8 @@ namespace trainlab::cli {
 struct ComparisonRecord {
   std::filesystem::path folder = {};
   // The facts in which two commands must agree to ask the same: of the sides `a` and `b` what asked_of() gives
-  // (trainings/seeded_runs.h), and `target`, `not_worse`, `seeds`, `device` and `threads`.
+  // (trainings/seeded_runs.h), and `target`, `not_worse`, `seeds`, `device`, `threads` and `data`: of both sides what
+  // data_of() gives (comparing/target.h), and nil in a record of an earlier version.
   Value asked;
   // nullopt in a record of an earlier version, which did not store the target nor the following.
   std::optional<compare::Target> target;
@@ -32,9 +33,12 @@ struct ComparisonRecord {
 // The file in a folder; nil where there is none. Raises damaged_file (run/folder.h), and Error{usage} for a file of
 // another version of trainlab.
 Value stored_comparison(const std::filesystem::path& folder);
-// The first fact in which a stored comparison differs from what is asked now, as "target was …, is …"; nullopt where
-// they are the same comparison.
+// The first fact other than the data in which a stored comparison differs from what is asked now, as "target was …, is
+// …"; nullopt where they are the same comparison.
 std::optional<std::string> difference_from(const Value& stored, const Value& asked);
+// The first part of the data that has changed since a comparison was stored, as "the part val of A's data has changed";
+// nullopt where none has, or nobody knows.
+std::optional<std::string> change_of_data(const Value& stored, const Value& asked);
 // The record that the file holds. Raises damaged_file.
 ComparisonRecord record_from(const std::filesystem::path& folder, const Value& stored);
 

@@ -49,6 +49,11 @@ void settle_target(const Arguments& given, Question& question, const Value& a, c
   }
 }
 
+Value data_of(const Value& facts, const std::string& metric) {
+  const std::string part = part_of(metric);
+  return Value::Map{{"train", facts["train"]["questions"]}, {part, facts[part]["questions"]}};
+}
+
 std::optional<std::int64_t> shared_samples(const Value& facts, const Value& with_other_seed,
                                            const std::string& metric) {
   const Value& part = facts[part_of(metric)];

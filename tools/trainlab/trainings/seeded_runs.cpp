@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <ranges>
 #include <string>
 
 #include "core/error.h"
@@ -65,9 +66,12 @@ Value asked_by(const Request& request) {
 }
 
 fs::path folder_for(const fs::path& parent, const Value& asked) {
-  if (const std::vector<fs::path> before = numbered(parent); !before.empty()) {
-    const Value last = read_json(asked_in(before.back()));
-    if (last["asked"] == asked && last["has_ended"] == Value(false)) return before.back();
+  const std::vector<fs::path> all = numbered(parent);
+  for (const fs::path& before : std::views::reverse(all)) {
+    const Value last = read_json(asked_in(before));
+    if (last["asked"] != asked) continue;
+    if (last["has_ended"] == Value(false)) return before;
+    break;
   }
   const fs::path folder = made_folder(parent);
   write_asked(folder, asked, false);

@@ -23,7 +23,7 @@ Value asked_of(const std::filesystem::path& recipe, std::span<const GivenParamet
 // Two requests ask for the same trainings where these values are equal: the recipe, and the options without those of
 // the output.
 Value asked_by(const Request& request);
-// The folder of a command that trains several runs: the newest of these folders if the same was asked there and the
+// The folder of a command that trains several runs: the newest of these folders in which the same was asked if that
 // command has not ended, so that it goes on; else a new one. What was asked stands in its file asked.json.
 std::filesystem::path folder_for(const std::filesystem::path& parent, const Value& asked);
 void mark_ended(const std::filesystem::path& folder);
