@@ -50,6 +50,9 @@ std::string name_beside(const fs::path& served, const fs::path& run) {
   return served.empty() ? "" : served.lexically_proximate(run.parent_path()).string();
 }
 
+// The run of this name, of which name_beside() has given the name.
+fs::path beside(const std::string& name, const fs::path& run) { return (run.parent_path() / name).lexically_normal(); }
+
 class Promotion final : public Observer {
  public:
   Promotion(const FitPlan& plan, const FitMember& member)
@@ -86,7 +89,7 @@ class Promotion final : public Observer {
   // The run in whose place this run has been served since it ended for the first time; empty where there is none.
   fs::path replaced() const {
     const Value& name = before_["replaces"];
-    return name.is_string() ? run_.parent_path() / name.string() : fs::path();
+    return name.is_string() ? beside(name.string(), run_) : fs::path();
   }
 
   Decision decide(const Value& measured) const {
@@ -104,7 +107,7 @@ class Promotion final : public Observer {
     // Its training went on, and has made it worse.
     std::error_code ignored;
     if (!decision.is_promoted && served == run_ && (decision.rival_value || !std::isfinite(decision.value)) &&
-        fs::exists(run_.parent_path() / decision.replaces, ignored))
+        fs::exists(beside(decision.replaces, run_), ignored))
       decision.serves = decision.replaces;
     return decision;
   }
@@ -179,16 +182,16 @@ std::string publish(const Value& summary, const fs::path& run) {
   const std::string reason = promotion["reason"].string();
   if (!promotion["serves"].is_string())
     return (promotion["promoted"] == Value(true) ? "still served: " : "not promoted: ") + reason;
-  const fs::path served = run.parent_path() / promotion["serves"].string();
+  const fs::path served = beside(promotion["serves"].string(), run);
   const Value& replaces = promotion["replaces"];
   const std::string now = name_beside(served_beside(run), run);
-  if (now == promotion["serves"].string()) return "";  // in an earlier process
   const std::string before = served != run ? run.filename().string() : replaces.is_string() ? replaces.string() : "";
-  if (now != before) {
+  const bool is_served = now == promotion["serves"].string();  // by a process that was killed before it noted this
+  if (now != before && !is_served) {
     return "not promoted: the link has been " + (now.empty() ? "removed" : "moved to " + now) +
            " since the models were compared";
   }
-  serve(served);
+  if (!is_served) serve_beside(run, served);
   return (served == run ? "promoted: " : "no longer served: ") + reason;
 }
 

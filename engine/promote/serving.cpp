@@ -30,10 +30,11 @@ fs::path served_beside(const fs::path& run) {
   return (run.parent_path() / target).lexically_normal();
 }
 
-void serve(const fs::path& run) {
+void serve_beside(const fs::path& run, const fs::path& served) {
   const fs::path link = link_beside(run), next = next_temporary(link);
   std::error_code failed, ignored;
-  fs::create_directory_symlink(run.filename(), next, failed);
+  // Relative, so that the folder of the runs can be moved.
+  fs::create_directory_symlink(served.lexically_proximate(link.parent_path()), next, failed);
   if (!failed) fs::rename(next, link, failed);
   if (!failed) return;
   fs::remove(next, ignored);

@@ -9,8 +9,8 @@ namespace trainlab {
 // no link. Error{run} where the name of the link is taken by a file or folder, or where nobody can see what is there.
 std::filesystem::path served_beside(const std::filesystem::path& run);
 
-// Makes `run` the served run. The link changes atomically: a reader finds the former run or this one.
-// Error{run} where the link cannot be written.
-void serve(const std::filesystem::path& run);
+// Makes the link beside `run` lead to `served`: to the run itself, or to another, which may lie elsewhere. The link
+// changes atomically: a reader finds the former run or this one. Error{run} where the link cannot be written.
+void serve_beside(const std::filesystem::path& run, const std::filesystem::path& served);
 
 }  // namespace trainlab

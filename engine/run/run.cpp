@@ -122,11 +122,16 @@ int Run::finish() {
   }
 }
 
+// What an earlier process has published stays as it is now, since others may have changed it for good reason.
 void Run::publish() {
-  for (const StageRecord& record : records_) {
+  for (StageRecord& record : records_) {
     const auto& publish = registry_.implementation<StageKind>(*registry_.find(record.kind)).publish;
-    if (!publish) continue;
-    for (const std::string& line : publish(done_.at(record.name).summary, *folder_)) say(line);
+    if (!publish || record.is_published) continue;
+    const std::vector<std::string> lines = publish(done_.at(record.name).summary, *folder_);
+    if (lines.empty()) continue;
+    for (const std::string& line : lines) say(line);
+    record.is_published = true;
+    write_stages(*folder_, records_);
   }
 }
 

@@ -1,6 +1,7 @@
 // Durable stages: a stage is found finished, continued, or begun.
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 #include "core/as_error.h"
 #include "core/clock.h"
@@ -181,6 +182,8 @@ Value Run::attempt(const Options& stage, const StageRecord& record, bool resumed
     const double seconds_before = before["seconds"].is_number() ? before["seconds"].number() : 0;
     summary = run_kind(stage, record, resumed, std::move(prepared), seconds_before);
     summary = complete(std::move(summary), record, before, elapsed());
+    // What the stage has trained since is not published yet.
+    if (std::exchange(records_[position_ - 1].is_published, false)) write_stages(*folder_, records_);
     save_summary(record, summary);
   } catch (const std::exception& exception) {
     Error error = as_error(exception);
@@ -309,7 +312,7 @@ Value Run::run_kind(const Options& stage, const StageRecord& record, bool resume
   if (context.is_kept) {
     context.profile_run = "trainlab profile --attach " + shell_word(*folder_);
     // A profile of another stage would first run all stages before it.
-    const bool is_first = !records_.empty() && record == records_.front();
+    const bool is_first = !records_.empty() && record.name == records_.front().name;
     context.profile_recipe = is_first ? "trainlab profile " + shell_word(request_.shown_recipe()) : context.profile_run;
   }
   context.seconds_before = seconds_before;

@@ -7,7 +7,7 @@ import signal
 import unittest
 
 from comparing import PAUSE, RECIPE, TARGET
-from program import SOURCE, CliTest, fit
+from program import SOURCE, CliTest, fit, small_sweep
 
 DAILY = SOURCE / "recipes" / "daily.lua"
 
@@ -210,6 +210,19 @@ return lab.fit {
         promotion = self.summary("resume", "runs/f/002")["promotion"]
         self.assertFalse(promotion["promoted"], promotion)
         self.assertEqual(promotion["rival"]["run"], str(self.folder / "runs/f/001"))
+        self.assertEqual(self.served("f"), "001")
+
+    def test_who_was_served_by_hand_stays_where_a_later_stage_goes_on(self):
+        """The stage that was promoted is not trained again, and nothing was compared anew."""
+        self.write("f.lua", f'lab.run(lab.fit {{ name = "a", promote = {{}}, {self.options()} }})\n' + small_sweep(1))
+        for number in ("001", "002"):
+            self.assertIn("promoted: ", self.run_program("f.lua").err)
+            self.assertEqual(self.served("f"), number)
+        link = self.folder / "runs/f/current"
+        link.unlink()
+        link.symlink_to("001")
+        said = self.run_program("extend", "runs/f/002", "--trials", "4").err
+        self.assertNotIn("promoted: ", said)
         self.assertEqual(self.served("f"), "001")
 
     def test_a_run_outside_the_runs_of_a_name_is_not_served(self):

@@ -152,7 +152,8 @@ std::vector<StageRecord> read_stages(const fs::path& run) {
   for (const Value& stage : list.list()) {
     if (!stage["name"].is_string() || !stage["kind"].is_string() || !stage["folder"].is_string())
       throw damaged_file(path, "a stage lacks its name, kind or folder");
-    stages.push_back({stage["name"].string(), stage["kind"].string(), stage["folder"].string()});
+    stages.push_back({stage["name"].string(), stage["kind"].string(), stage["folder"].string(),
+                      stage["published"] == Value(true)});
   }
   return stages;
 }
@@ -187,7 +188,9 @@ StageRecord find_stage(const fs::path& folder, const std::optional<std::string>&
 void write_stages(const fs::path& run, const std::vector<StageRecord>& stages) {
   Value::List list;
   for (const StageRecord& stage : stages) {
-    list.push_back(Value::Map{{"name", stage.name}, {"kind", stage.kind}, {"folder", stage.folder}});
+    Value one = Value::Map{{"name", stage.name}, {"kind", stage.kind}, {"folder", stage.folder}};
+    if (stage.is_published) one.set("published", true);
+    list.push_back(std::move(one));
   }
   write_atomic(run / "stages.json", to_json(list, 2) + "\n");
 }

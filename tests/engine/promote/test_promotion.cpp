@@ -103,13 +103,28 @@ TEST_CASE("the link stays where another run has been served since the models wer
     const Options fit = promoted_fit(good + R"(, "promote": {})");
     return promote_registry().implementation<StageKind>(fit.entry()).publish(third, runs / "003");
   };
-  CHECK(publish().empty());  // done before
-  serve(runs / "001");
+  CHECK_THAT(publish().at(0), Catch::StartsWith("promoted: "));  // once more: the link leads there already
+  CHECK(served(runs) == "003");
+  serve_beside(runs / "001", runs / "001");
   CHECK_THAT(publish().at(0), Catch::StartsWith("not promoted: the link has been moved to 001 since"));
   CHECK(served(runs) == "001");
-  serve(runs / "002");
+  serve_beside(runs / "002", runs / "002");
   CHECK_THAT(publish().at(0), Catch::StartsWith("promoted: "));
   CHECK(served(runs) == "003");
+}
+
+TEST_CASE("the link goes back to the run that was replaced, also to one elsewhere") {
+  const TemporaryFolder folder;
+  const fs::path run = folder.path() / "digits/005", other = folder.path() / "other/003";
+  const Options fit = promoted_fit(good + R"(, "promote": {})");
+  for (const fs::path& each : {run, other}) make_directories(each);
+  serve_beside(run, run);
+  const Value worse = parse_json(
+      R"({"promotion": {"promoted": false, "reason": "worse", "serves": "../other/003", "replaces": "../other/003"}})",
+      "test");
+  const std::vector<std::string> said = promote_registry().implementation<StageKind>(fit.entry()).publish(worse, run);
+  CHECK(said == std::vector<std::string>{"no longer served: worse"});
+  CHECK(served_beside(run) == other);
 }
 
 TEST_CASE("a budget of time keeps the time in which the other model is measured, where there is one") {

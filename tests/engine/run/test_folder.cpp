@@ -247,7 +247,7 @@ TEST_CASE("summaries and the order of stages") {
     write_atomic(run / "summary.json", text);
     CHECK_THROWS_WITH(read_summary(run), Catch::Contains("summary.json"));
   }
-  const std::vector<StageRecord> stages = {{"search", "sweep", "stages/search"}, {"final", "fit", "."}};
+  const std::vector<StageRecord> stages = {{"search", "sweep", "stages/search"}, {"final", "fit", ".", true}};
   write_stages(run, stages);
   CHECK(read_stages(run) == stages);
   for (const char* text : {"{", "{}", "[1]", R"([{"name":"a"}])"}) {

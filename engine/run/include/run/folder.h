@@ -110,6 +110,8 @@ struct StageRecord {
   std::string name;
   std::string kind;    // "fit"
   std::string folder;  // relative to the run: "stages/NAME", or "." of one that owns the top
+  // Whether StageKind::publish() has published what the stage has trained.
+  bool is_published = false;
 
   bool operator==(const StageRecord&) const = default;
 };

@@ -197,7 +197,8 @@ struct StageKind {
   std::function<Checked(const Options& stage, const RunSettings& settings, const CheckedToo& too)> check;
   // Does what others may see only of a run that has succeeded. Called once the results of all stages of the run are on
   // the disk, for each stage in order; a process that is killed between the two has left it undone. Returns lines for
-  // the log. May be null.
+  // the log; none where there is nothing to publish. After lines, it is called again only where the stage has gone on
+  // since, or the process was killed. May be null.
   std::function<std::vector<std::string>(const Value& summary, const std::filesystem::path& run)> publish = {};
   // Data of the room that registers the kind, of a type of that room, whose functions give it to the rooms above.
   std::any own = {};
