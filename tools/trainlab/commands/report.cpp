@@ -39,9 +39,7 @@ std::string page_about(const std::string& word) {
 
 int run_report(const Program&, const Arguments& given) {
   const std::string& first = given.words.front();
-  // A run that cannot be read has neither a page nor another form.
-  const std::string page = given.has("html") ? page_about(first) : "";
-  const std::optional<std::string> failure = page_failure(given, [&] { return page; });
+  const std::optional<std::string> failure = page_failure(given, [&] { return page_about(first); });
   if (given.has("csv")) {
     print_data(csv_about(first));
   } else if (given.has("json")) {

@@ -189,8 +189,7 @@ std::string design_text(const Comparison& comparison, const compare::Judgement& 
 // A note on samples that are the same in all pairs: another choice of them might have given another verdict.
 std::string samples_text(const Comparison& comparison) {
   if (!comparison.shared_samples) return "";
-  return "  data   all pairs are judged on the same " + counted(*comparison.shared_samples, "sample") +
-         "; a split without `seed` gives each pair its own\n";
+  return "  data   all pairs are judged on the same " + counted(*comparison.shared_samples, "sample") + "\n";
 }
 
 std::string_view word(Speed speed) {
