@@ -6,6 +6,7 @@ import shutil
 import signal
 import unittest
 
+from browser import NODE, shown_by_scripts
 from comparing import PAUSE, RECIPE, TARGET
 from program import SOURCE, CliTest, fit, small_sweep
 
@@ -164,6 +165,10 @@ return lab.fit {
             self.assertEqual(summary["promotion"]["value"], summary["metrics"]["test.loss"])
             self.assertEqual(self.served("f"), number)
         self.assertEqual(summary["promotion"]["rival"]["value"], summary["promotion"]["value"])
+        if NODE:
+            self.run_program("report", "runs/f/002", "--html", "p.html")
+            self.assertIn("Promoted: " + summary["promotion"]["reason"],
+                          shown_by_scripts(self, self.folder / "p.html")["texts"])
 
     def test_a_run_that_fails_after_its_training_is_not_served(self):
         self.write("f.lua", fit(more='  promote = {}, on = { finish = function() error("x") end },\n'))

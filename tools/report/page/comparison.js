@@ -21,7 +21,7 @@ const interval = (mean, {low, high}) => {
   if (!isKnown(mean)) return '';
   return isKnown(low) && isKnown(high) ? `${number(mean)} (${number(low)} to ${number(high)})` : number(mean);
 };
-// Where trainings count with less than their true time to the target, an end of the interval is not known.
+// Where trainings count with another time to the target than their own, an end of the interval is not known.
 const times = ({ratio, low, high, is_bounded: isBounded}) => {
   if (!isBounded || !isKnown(ratio)) return interval(ratio, {low, high});
   if (isKnown(low)) return `at least ${number(low)}`;

@@ -22,6 +22,8 @@ function heading(stage) {
   const title = make(page, 'h2', `${stage.name} `);
   if (stage.status) make(title, 'span', stage.status, {class: `status ${stage.status}`});
   make(page, 'p', [stage.kind, stage.reason].filter(Boolean).join(': '), {class: 'quiet'});
+  const {promotion} = stage;
+  if (promotion) make(page, 'p', `${promotion.promoted ? 'Promoted' : 'Not promoted'}: ${promotion.reason}`);
   for (const warning of stage.warnings ?? []) make(page, 'p', `Warning: ${warning}`);
   for (const note of stage.speed?.notes ?? []) make(page, 'p', `Note: ${note}`);
   for (const fix of stage.fixes ?? []) {
