@@ -152,8 +152,8 @@ std::vector<StageRecord> read_stages(const fs::path& run) {
   for (const Value& stage : list.list()) {
     if (!stage["name"].is_string() || !stage["kind"].is_string() || !stage["folder"].is_string())
       throw damaged_file(path, "a stage lacks its name, kind or folder");
-    stages.push_back({stage["name"].string(), stage["kind"].string(), stage["folder"].string(),
-                      stage["published"] == Value(true)});
+    stages.push_back(
+        {stage["name"].string(), stage["kind"].string(), stage["folder"].string(), stage["published"] == Value(true)});
   }
   return stages;
 }

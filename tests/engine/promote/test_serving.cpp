@@ -51,7 +51,8 @@ TEST_CASE("a file or a folder that has the name of the link is told, and stays")
   make_directories(folder.path() / "current");
   CHECK_THAT(error_of([&] { served_beside(folder.path() / "001"); }),
              Catch::Contains("current: expected a link to the run that is served, found something else"));
-  CHECK_THAT(error_of([&] { serve_beside(folder.path() / "001", folder.path() / "001"); }), Catch::Contains("cannot write the link"));
+  CHECK_THAT(error_of([&] { serve_beside(folder.path() / "001", folder.path() / "001"); }),
+             Catch::Contains("cannot write the link"));
   CHECK(fs::is_directory(fs::symlink_status(folder.path() / "current")));
   CHECK(std::distance(fs::directory_iterator(folder.path()), {}) == 2);
 }

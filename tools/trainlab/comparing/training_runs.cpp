@@ -127,9 +127,8 @@ compare::Pair read_pair(std::int64_t seed, const fs::path& a, const fs::path& b,
   const Read read_a = read(a, target), read_b = read(b, target);
   const double apart_in_a = compare::samples_apart(read_a.validations);
   const double apart_in_b = compare::samples_apart(read_b.validations);
-  compare::Pair pair{.seed = seed,
-                     .a = training_of(read_a, apart_in_b, target),
-                     .b = training_of(read_b, apart_in_a, target)};
+  compare::Pair pair{
+      .seed = seed, .a = training_of(read_a, apart_in_b, target), .b = training_of(read_b, apart_in_a, target)};
   // A training that has failed has values from before its failure alone.
   if (pair.a.has_failed || pair.b.has_failed) return pair;
   const double both = std::min(pair.a.seconds, pair.b.seconds);
