@@ -100,7 +100,7 @@ class Folder(Compare):
 
         self.write("a.lua", 'local rate = lab.param { "rate", 1e-4 }\n' + fit(
             data='lab.data.csv { "d.csv", target = "y" }:split { train = 0.5, val = 0.5, seed = 1 }',
-            model="nn.Linear(1)", loss="mse", optim="lab.optim.SGD { lr = rate }"))
+            model="nn.Linear(1)", loss="mse", batch="5", optim="lab.optim.SGD { lr = rate }"))
         line = ("a.lua", "--target", "val.loss=1e-9", "--b", "rate=2e-4", "--within", "0.001 s")
         write_data(1)
         self.compare(*line)
@@ -108,8 +108,8 @@ class Folder(Compare):
         said = self.compare(*line).err
         self.assertIn("the comparison in runs/compare/a/001 does not go on, because the part train of A's data has "
                       "changed\n", said)
-        self.assert_said(self.compare(*line, "--out", "runs/compare/a/001", code=2), "is another one: the part train of "
-                         "A's data has changed")
+        self.assert_said(self.compare(*line, "--out", "runs/compare/a/001", code=2), "is another one: the part train "
+                         "of A's data has changed")
         self.assertNotIn("does not go on", self.compare(*line).err)
         write_data(1)
         self.assertNotIn("does not go on", self.compare(*line).err)

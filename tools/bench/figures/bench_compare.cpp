@@ -48,6 +48,8 @@ int main(int argc, char** argv) {
       {"A/A", {}},
       {"A/A, heavy tails", {.has_heavy_tails = true}},
       {"A/A, 30 % never arrive", {.missing = 0.3}},
+      {"A/A, 30 % never, stop at target", {.missing = 0.3, .a_ends = 10, .b_ends = 10, .stops_at_target = true}},
+      {"A/A, A validates late", {.a_validates = 1, .b_validates = 0.5}},
       {"A/A, rounded quality", {.resolution = 0.05}},
       {"B faster by 0.5 sd", {.speed = 0.5}},
       {"B faster by 0.75 sd", {.speed = 0.75}},
@@ -58,9 +60,9 @@ int main(int argc, char** argv) {
   };
   std::printf("%d comparisons; share of verdicts on speed, of words on quality, mean pairs of at most 20\n",
               comparisons);
-  std::printf("%-30s %22s %22s %22s %8s\n", "", "planned looks", "fixed, 20 pairs", "any time", "saved");
+  std::printf("%-32s %22s %22s %22s %8s\n", "", "planned looks", "fixed, 20 pairs", "any time", "saved");
   for (const Row& row : rows) {
-    std::printf("%-30s", row.name);
+    std::printf("%-32s", row.name);
     double planned = 0;
     for (const Looks& looks : {Looks::planned(), Looks::fixed(20), Looks::any_time()}) {
       const Found one = found(comparisons, row.recipes, looks);
