@@ -122,6 +122,15 @@ class Folder(Compare):
         self.assertNotIn("does not go on", self.compare(*line).err)
         self.assertIn("data", json.loads(path.read_text())["asked"])
 
+    def test_what_the_record_knows_is_not_asked_again(self):
+        """Whether the seeds share their samples: the recipe fails with the second seed that an engine is asked about."""
+        self.write("m.lua", "return 0")
+        self.write("a.lua", 'local zero = require "m"\n' + RECIPE)
+        first = self.compare(*LINE, "--out", "c")
+        self.assertIn("all pairs are judged on the same 360 samples", first.out)
+        self.write("m.lua", 'if lab.seed ~= 6700417641 then error("asked") end\nreturn 0')
+        self.assertEqual(self.compare(*LINE, "--out", "c").out, first.out)
+
     def test_a_damaged_record_is_told(self):
         """Also where a new comparison could begin beside it: the result of hours may be in it."""
         for text, code, words in (("{", 3, "comparison.json is damaged"), ('{"format": "x"}', 3, "it is no comparison"),

@@ -5,7 +5,6 @@
 // interrupted goes on with the same command.
 #include <algorithm>
 #include <array>
-#include <csignal>
 #include <ranges>
 #include <utility>
 
@@ -71,36 +70,16 @@ Value asked_value(const Arguments& given, const Question& question, const Side& 
                     {"data", std::move(data)}};
 }
 
-ComparisonRecord begun_in(const fs::path& folder, ComparisonRecord fresh) {
-  fresh.folder = folder;
-  fresh.write();
-  return fresh;
-}
-
-// The record of the comparison `fresh` that a folder holds.
-ComparisonRecord found_in(const fs::path& folder, const Value& stored, const ComparisonRecord& fresh) {
-  ComparisonRecord record = record_from(folder, stored);
-  // Records of earlier versions.
-  const bool lacks_target = !record.target, lacks_data = !record.has_ended && record.asked["data"].is_nil();
-  if (lacks_target) {
-    record.target = fresh.target;
-    record.shared_samples = fresh.shared_samples;
-  }
-  if (lacks_data) record.asked = fresh.asked;
-  if (lacks_target || lacks_data) record.write();
-  return record;
-}
-
-// The record in a folder of the user's choice, or of a new comparison there.
-ComparisonRecord opened_in(const fs::path& folder, ComparisonRecord fresh) {
+// The record in a folder of the user's choice; nullopt where there is none and a new comparison may begin there.
+std::optional<ComparisonRecord> found_in(const fs::path& folder, const Value& asked) {
   if (const Value stored = stored_comparison(folder); !stored.is_nil()) {
-    std::optional<std::string> difference = difference_from(stored, fresh.asked);
-    if (!difference) difference = change_of_data(stored, fresh.asked);
+    std::optional<std::string> difference = difference_from(stored, asked);
+    if (!difference) difference = change_of_data(stored, asked);
     if (difference) {
       throw usage_error("the comparison in " + folder.string() + " is another one: " + *difference)
           .hint("choose another --out");
     }
-    return found_in(folder, stored, fresh);
+    return record_from(folder, stored);
   }
   check_outside_runs(folder);
   std::error_code ignored;
@@ -108,35 +87,44 @@ ComparisonRecord opened_in(const fs::path& folder, ComparisonRecord fresh) {
     throw usage_error("the folder " + folder.string() + " is not empty and holds no comparison")
         .hint("choose another --out");
   }
-  make_directories(folder);
-  return begun_in(folder, std::move(fresh));
+  return std::nullopt;
 }
 
-// The record of the comparison in --out; else of the last comparison of this name whose question is that of `fresh`, if
-// it has not ended; else `fresh`, which has no folder yet, in a new one.
-ComparisonRecord opened(const Arguments& given, ComparisonRecord fresh, const std::string& name) {
-  if (given.has("out")) return opened_in(absolute_path(given.flags["out"].string()), std::move(fresh));
-  const fs::path parent = fs::current_path() / "runs" / "compare" / name;
-  const std::vector<fs::path> all = numbered(parent);
+fs::path out_of(const Arguments& given) { return absolute_path(given.flags["out"].string()); }
+// The comparisons of this name, without --out.
+fs::path parent_of(const std::string& name) { return fs::current_path() / "runs" / "compare" / name; }
+
+// The record of the comparison with which the command goes on: that in --out, else the last one of this name that was
+// asked the same, if it has not ended; nullopt where a new comparison begins.
+std::optional<ComparisonRecord> found(const Arguments& given, const std::string& name, const Value& asked) {
+  if (given.has("out")) return found_in(out_of(given), asked);
+  const std::vector<fs::path> all = numbered(parent_of(name));
   std::optional<std::string> of_other_data;  // why the newest that has not ended does not go on
   for (const fs::path& before : std::views::reverse(all)) {
     const Value stored = stored_comparison(before);
-    if (stored.is_nil() || difference_from(stored, fresh.asked)) continue;
+    if (stored.is_nil() || difference_from(stored, asked)) continue;
     const std::string shown = shown_path(before);
-    if (const std::optional<std::string> change = change_of_data(stored, fresh.asked)) {
+    if (const std::optional<std::string> change = change_of_data(stored, asked)) {
       if (!of_other_data && stored["has_ended"] != Value(true))
         of_other_data = "the comparison in " + shown + " does not go on, because " + *change;
       continue;
     }
-    ComparisonRecord last = found_in(before, stored, fresh);
+    ComparisonRecord last = record_from(before, stored);
     if (!last.has_ended) return last;
-    say(given, "this comparison has ended, in " + shown + ", and begins anew; trainlab report " + shell_word(shown) +
-                   " shows its result");
-    of_other_data.reset();
-    break;
+    // The record of an earlier version cannot be shown by itself.
+    const std::string report = last.target ? "; trainlab report " + shell_word(shown) + " shows its result" : "";
+    say(given, "this comparison has ended, in " + shown + ", and begins anew" + report);
+    return std::nullopt;
   }
   if (of_other_data) say(given, *of_other_data);
-  return begun_in(made_folder(parent), std::move(fresh));
+  return std::nullopt;
+}
+
+// Makes the folder of a new comparison.
+fs::path begun_folder(const Arguments& given, const std::string& name) {
+  if (!given.has("out")) return made_folder(parent_of(name));
+  make_directories(out_of(given));
+  return out_of(given);
 }
 
 class Trainer {
@@ -163,7 +151,7 @@ class Trainer {
         return true;
       }
       if (!train_pair(static_cast<std::int64_t>(record_.pairs.size()) + 1)) {
-        if (!outcome.is_out_of_time || outcome.code != 128 + SIGTERM) return false;
+        if (!has_run_out_of_time(outcome)) return false;
         tell_no_time();
         return true;
       }
@@ -262,18 +250,25 @@ int compare_recipes(const Arguments& given, Question question) {
   const EngineAnswer of_b = ask_about(request_for(given, b), question.target.metric);
   if (of_b.facts.is_nil()) return tell(of_b.outcome, given.has("json"), "comparison");
   settle_target(given, question, of_a.facts, of_b.facts);
-  const EngineAnswer other = ask_about_other_seed(request_for(given, a), question.target.metric);
-  if (other.facts.is_nil()) return tell(other.outcome, given.has("json"), "comparison");
 
   const std::string stem = a.recipe.stem().string();
   const std::string name = a.recipe == b.recipe ? stem : stem + "-" + b.recipe.stem().string();
-  Value data = Value::Map{{"a", data_of(of_a.facts, question.target.metric)},
-                          {"b", data_of(of_b.facts, question.target.metric)}};
-  ComparisonRecord record = opened(given,
-                                   {.asked = asked_value(given, question, a, b, std::move(data)),
-                                    .target = question.target,
-                                    .shared_samples = shared_samples(of_a.facts, other.facts, question.target.metric)},
-                                   name);
+  const std::string& metric = question.target.metric;
+  Value data = Value::Map{{"a", data_of(of_a.facts, metric)}, {"b", data_of(of_b.facts, metric)}};
+  const Value asked = asked_value(given, question, a, b, std::move(data));
+  const std::optional<ComparisonRecord> before = found(given, name, asked);
+  ComparisonRecord record = before.value_or(ComparisonRecord{.asked = asked, .target = {}, .shared_samples = {}});
+  if (!record.target) {  // a new one, or one of an earlier version
+    const EngineAnswer other = ask_about_other_seed(request_for(given, a), question.target.metric);
+    if (other.facts.is_nil()) return tell(other.outcome, given.has("json"), "comparison");
+    record.target = question.target;
+    record.shared_samples = shared_samples(of_a.facts, other.facts, question.target.metric);
+    if (!before) record.folder = begun_folder(given, name);
+    record.write();
+  } else if (!record.has_ended && record.asked["data"].is_nil()) {  // one of an earlier version
+    record.asked = asked;
+    record.write();
+  }
   if (!record.has_ended && !record.pairs.empty()) {
     say(given, "continues the comparison in " + shown_path(record.folder) + ", which has " +
                    counted(static_cast<int>(record.pairs.size()), "pair"));

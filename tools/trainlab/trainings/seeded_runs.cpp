@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <ranges>
@@ -96,6 +97,8 @@ std::optional<Outcome> train_with_seed(Request request, const fs::path& folder, 
   if (outcome.code == 0 || (outcome.code == 3 && !outcome.error)) return std::nullopt;
   return outcome;
 }
+
+bool has_run_out_of_time(const Outcome& outcome) { return outcome.is_out_of_time && outcome.code == 128 + SIGTERM; }
 
 void check_same_sources(const fs::path& recipe, const fs::path& first, const fs::path& now) {
   if (read_manifest(first).recipe_hash() == read_manifest(now).recipe_hash()) return;

@@ -34,6 +34,8 @@ bool has_result(const std::filesystem::path& folder);
 // Returns the outcome of a training that has none. `until`: see Supervisor::run().
 std::optional<Outcome> train_with_seed(Request request, const std::filesystem::path& folder, std::int64_t seed,
                                        std::optional<double> until = std::nullopt);
+// Whether the training was stopped because its time was over. It has left a checkpoint, with which it goes on.
+bool has_run_out_of_time(const Outcome& outcome);
 // Raises Error{usage} where a source of the recipe has changed between two runs of it, which lie in one folder.
 void check_same_sources(const std::filesystem::path& recipe, const std::filesystem::path& first,
                         const std::filesystem::path& now);
