@@ -41,9 +41,10 @@ struct SeededQuestion {
 };
 
 // Trains three seeds from the settings' seed on, or, where the context limits the time, as many as fit into it, 2
-// to 10. Nothing is written, and of the functions in `on` only `start` is called. Error{usage} where two seeds do not
-// fit into the time; Error{run} where fewer than two seeds have a result; Error{interrupted} when the run was asked to
-// stop.
+// to 10. A training that is under way when the time is over, or whose steps show that the time is clearly too short,
+// ends at a step, and its seed does not count. Nothing is written, and of the functions in `on` only `start` is called.
+// Error{usage} where two seeds do not fit into the time; Error{run} where fewer than two seeds have a result;
+// Error{interrupted} when the run was asked to stop.
 SeededResults train_seeds(const SeededQuestion& question, const RunSettings& settings, const SearchContext& context);
 
 }  // namespace trainlab

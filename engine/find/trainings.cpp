@@ -8,6 +8,21 @@
 
 namespace trainlab {
 
+Value train_silently(const FitPlan& plan, const RunSettings& settings, const FitCompany& company,
+                     const std::function<double()>& seconds_left) {
+  StageContext stage = silent_context(plan.options);
+  stage.settings = &settings;
+  stage.seconds_left = seconds_left;
+  const FitMember member{.options = plan.options, .context = std::move(stage), .shows_progress = false};
+  try {
+    Value summary = run_fits(plan, {&member, 1}, false, company).front();
+    if (stop_requested()) throw Error(ErrorKind::interrupted, "asked to stop before all trainings had ended");
+    return summary;
+  } catch (const SeenEnough&) {
+    return {};
+  }
+}
+
 bool has_length(const Options& fit) { return fit.given("epochs") || fit.given("steps") || fit.given("flops"); }
 
 Trainings::Trainings(const Registry& registry, const Spec& fit, const RunSettings& settings,
@@ -42,18 +57,9 @@ FitPlan Trainings::plan(const Options& changed) {
 
 Value Trainings::run(const FitPlan& plan, const FitCompany& company) const {
   if (context_.seconds_left && context_.seconds_left() <= 0) throw SearchTimeUsed();
-  StageContext stage = silent_context(plan.options);
-  stage.settings = &settings_;
-  stage.seconds_left = context_.seconds_left;
-  const FitMember member{.options = plan.options, .context = std::move(stage), .shows_progress = false};
-  try {
-    const Value summary = run_fits(plan, {&member, 1}, false, company).front();
-    if (stop_requested()) throw Error(ErrorKind::interrupted, "asked to stop during a search");
-    if (summary["reason"] == Value(budget_is_used)) throw SearchTimeUsed();
-    return summary;
-  } catch (const SeenEnough&) {
-    return {};
-  }
+  Value summary = train_silently(plan, settings_, company, context_.seconds_left);
+  if (summary["reason"] == Value(budget_is_used)) throw SearchTimeUsed();
+  return summary;
 }
 
 const RunLength& Trainings::length() {

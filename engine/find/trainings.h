@@ -1,6 +1,7 @@
 // Trainings: short trainings of a fit with changed options, which write nothing.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -31,6 +32,12 @@ class SearchTimeUsed : public Error {
   SearchTimeUsed() : Error(run_error("the time of the search is used")) {}
 };
 
+// Trains from new weights until the fit has ended, and returns its summary, or until the company raises SeenEnough, and
+// then returns nil. Nothing is written or shown. `seconds_left`: StageContext::seconds_left. Error{interrupted} when
+// the run was asked to stop.
+Value train_silently(const FitPlan& plan, const RunSettings& settings, const FitCompany& company,
+                     const std::function<double()>& seconds_left = {});
+
 // Whether the fit itself says when it ends, by a number of epochs, steps or FLOPs.
 bool has_length(const Options& fit);
 
@@ -45,9 +52,7 @@ class Trainings {
   Options changed(const Value::Map& changes) const;
   // The plan of a changed fit. All plans share the data that the first one opened.
   FitPlan plan(const Options& changed);
-  // Trains from new weights until the fit has ended, and returns its summary, or until the company raises SeenEnough,
-  // and then returns nil. Error{interrupted} when the run was asked to stop; SearchTimeUsed when the time of the search
-  // is used, before the training or by it.
+  // As train_silently(). SearchTimeUsed when the time of the search is used, before the training or by it.
   Value run(const FitPlan& plan, const FitCompany& company) const;
   // The length of the whole fit, in steps; `assumed_steps` where only a time ends it.
   const RunLength& length();

@@ -348,7 +348,8 @@ class Seeds(PlanTest):
     def test_within(self):
         self.recipe(epochs=2)
         result = self.run_program("plan", "seeds", "r.lua", "--threads", "1", "--quiet", "--within", "0.001 s", code=2)
-        self.assert_said(result, "trainlab: --within: one training took ", "so that a second one does not fit")
+        self.assert_said(result, "trainlab: --within: two seeds do not fit; the time was over before the first "
+                                 "training")
         plan = self.plan("seeds", "r.lua", "--threads", "1", "--within", "1 h", "--quiet")
         self.assertEqual(plan["seeds"], list(range(1, 21)))
 

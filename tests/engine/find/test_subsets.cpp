@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <functional>
 #include <memory>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "find/subsets.h"
@@ -39,6 +41,21 @@ Part odd_rows(std::int64_t count) {
 Spec small_fit(const std::string& more) {
   return {.value = full_registry().check(parse_json(digits_fit(more), "test"), "fit"), .functions = {}};
 }
+
+// How many seeds the lines of a search announce. On a machine that is slow enough, other lines tell how long a training
+// takes.
+std::ptrdiff_t seeds_in(const std::vector<std::string>& lines) {
+  return std::ranges::count_if(lines, [](const std::string& line) { return line.starts_with("seed "); });
+}
+
+// The error of a search in this time.
+std::string error_within(const std::function<double()>& seconds_left, const std::string& length) {
+  prepare_arithmetic(1);
+  const SearchContext context{.seconds_left = seconds_left};
+  return error_of([&] { train_on_subsets(full_registry(), small_fit(length), test_settings(), context); });
+}
+
+constexpr const char* too_long = "two seeds do not fit; a training of the largest size takes about ";
 
 }  // namespace
 
@@ -84,7 +101,7 @@ TEST_CASE("a small fit is trained on parts of its data, twice the same") {
   CHECK(found.seeded.metric == "val.loss");
   CHECK(found.seeded.minimize);
   CHECK(found.seeded.failed == 0);
-  CHECK(lines.size() == 3);
+  CHECK(seeds_in(lines) == 3);
   REQUIRE(found.sizes.size() >= 3);
   for (std::size_t i = 0; i < found.sizes.size(); ++i) {
     CHECK(found.sizes[i].values.size() == 3);
@@ -108,11 +125,55 @@ TEST_CASE("fits whose data cannot be divided") {
 }
 
 TEST_CASE("two seeds must fit into the time") {
+  CHECK_THAT(error_within([] { return 1e-9; }, R"(, "epochs": 1)"), Catch::Contains("two seeds do not fit"));
+  CHECK_THAT(error_within([] { return -1.0; }, R"(, "epochs": 1)"),
+             Catch::Contains("two seeds do not fit; the time was over before the first training"));
+}
+
+TEST_CASE("a training ends at the step at which the time is over") {
+  int asked = 0;
+  const auto left = [&] { return ++asked < 50 ? 1e9 : -1.0; };
+  CHECK_THAT(error_within(left, R"(, "steps": 2000)"), Catch::Contains(too_long));
+  // The time is asked for once or twice a step.
+  CHECK(asked < 55);
+}
+
+TEST_CASE("the first steps of a training show that the time is far too short") {
+  // The time is never over: only the estimate ends the training of a billion steps.
+  CHECK_THAT(error_within([] { return 5.0; }, R"(, "steps": 1000000000)"), Catch::Contains(too_long));
+}
+
+TEST_CASE("a length that is a time is known before the first training") {
+  int asked = 0;
+  const auto left = [&] {
+    ++asked;
+    return 60.0;
+  };
+  CHECK_THAT(error_within(left, R"(, "time": "1 h")"), Catch::Contains(std::string(too_long) + "3600 s"));
+  CHECK(asked < 5);
+}
+
+TEST_CASE("a fit that a stop rule may end early is trained all the same") {
   prepare_arithmetic(1);
-  const SearchContext context{.seconds_left = [] { return 1e-9; }};
-  CHECK_THAT(
-      error_of([&] { train_on_subsets(full_registry(), small_fit(R"(, "epochs": 1)"), test_settings(), context); }),
-      Catch::Contains("two seeds do not fit"));
+  const Spec fit = small_fit(
+      R"(, "steps": 1000000000, "validate": "2 steps", "stop": [{"@": "stop.threshold", "metric": "val.loss", )"
+      R"("below": 1e9}])");
+  const SearchContext context{.seconds_left = [] { return 1000.0; }};
+  CHECK(train_on_subsets(full_registry(), fit, test_settings(), context).seeded.seeds == 10);
+}
+
+TEST_CASE("a seed that the end of the time cuts short does not count") {
+  prepare_arithmetic(1);
+  std::vector<std::string> lines;
+  int asked_since = 0;
+  const SearchContext context{.say = [&](const std::string& line) { lines.push_back(line); },
+                              .seconds_left = [&] { return seeds_in(lines) < 2 || ++asked_since < 20 ? 1e9 : -1.0; }};
+  const EmptyFolder folder;
+  const FoundSubsets found = train_on_subsets(full_registry(), small_fit(R"(, "steps": 12)"), test_settings(), context);
+  CHECK(folder.is_empty());
+  CHECK(asked_since < 25);
+  CHECK(found.seeded.seeds == 2);
+  for (const SizedResults& size : found.sizes) CHECK(size.values.size() == 2);
 }
 
 }  // namespace trainlab::subsets_test

@@ -1,17 +1,22 @@
 // Answers what `trainlab compare`, `trainlab plan seeds` and `trainlab plan sweep` ask about a recipe before any
 // training, and `trainlab compare` about the ensemble of a run that has ended: the metric and its direction, and the
-// data and the rule by which the metric is measured. The answer is JSON.
+// data and the rule by which the metric is measured. With the option `until`, the moment by steady_seconds() at which
+// the time of the question is over, also how long a training takes, by the first steps of one. The answer is JSON.
 #include <algorithm>
+#include <array>
 #include <vector>
 
 #include "command.h"
+#include "core/clock.h"
 #include "core/files.h"
 #include "data/data_hashes.h"
 #include "execution.h"
+#include "find/training_pace.h"
 #include "objective/metrics.h"
 #include "run/folder.h"
 #include "run/stage.h"
 #include "same_stages.h"
+#include "tensor/types.h"
 #include "train/fit_plan.h"
 
 namespace trainlab {
@@ -62,8 +67,23 @@ class FitFactsExecution final : public Execution {
     const std::string metric = metric_of_question(plan);
     Value facts = answer(plan, metric, *spec);
     facts.set("minimize", plan.minimize(metric));
+    if (request().has("until")) add_length(facts, plan);
     send(to_json(facts) + "\n");
     return 0;
+  }
+
+  void add_length(Value& facts, const FitPlan& plan) {
+    mute();  // the training prints what the recipe's functions print
+    const double until = request().options["until"].number();
+    const RunSettings settings = run().begin_trial_of(plan.options);
+    const double seconds = with_torch_errors(
+        [&] { return expected_seconds(plan, settings, [until] { return until - steady_seconds(); }); });
+    facts.set("seconds", seconds);
+    facts.set("steps", plan.length.total_steps);
+    facts.set("time", plan.time_budget);
+    const bool may_stop = std::ranges::any_of(std::array{"stop", "on", "step"},
+                                              [&](const char* option) { return plan.options.given(option); });
+    facts.set("may_end_early", may_stop);
   }
 
   int answer_for_ensemble(const Options& stage) {

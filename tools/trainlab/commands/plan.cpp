@@ -177,8 +177,8 @@ Command plan_command() {
            {.name = "money", .type = text_type("AMOUNT"), .help = "the budget in money, as \"500 EUR\"; with --prices"},
            {.name = "within",
             .type = time_type(),
-            .help =
-                "the budget in time, as \"24 h\"; with seeds, data and model: begin no training that would end\nlater"},
+            .help = "the budget in time, as \"24 h\"; with seeds, data and model: end after this time, with the\nseeds "
+                    "that fit"},
            {.name = "difference",
             .type = number_type("D", 1e-300, 1e300, "above 0"),
             .help = "with seeds: how many it takes to detect a difference of the metric between two recipes"},

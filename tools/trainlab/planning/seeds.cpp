@@ -26,7 +26,7 @@
 namespace trainlab::cli {
 
 namespace fs = std::filesystem;
-using report::duration_text, report::shown_path, report::short_number;
+using report::duration_text, report::fine_duration_text, report::shown_path, report::short_number;
 
 namespace {
 
@@ -79,38 +79,69 @@ void add(SeededTrainings& trainings, std::int64_t seed, const fs::path& folder, 
   trainings.values.push_back(value.number());
 }
 
-// Trains seeds 1, 2, … until the time is used up. Returns the outcome of a training that has no result.
-std::optional<Outcome> train(const Arguments& given, const Arguments& plain, double begun, SeededTrainings& trainings) {
-  const std::optional<double> within =
-      given.has("within") ? std::optional(given.flags["within"].number()) : std::nullopt;
-  const int count = within ? most : usual;
-  double longest = 0;
+// The seconds of a whole training, by the steps of the one in this folder, which the end of the time has stopped; 0
+// where it has none. `length`: as an engine tells it (trainings/facts.h).
+double seconds_by_steps_of(const fs::path& folder, const Value& length) {
+  const Value summary = read_summary(folder);
+  const Value &done = summary["steps"], &seconds = summary["seconds"];
+  if (!done.is_number() || !seconds.is_number() || done.number() == 0 || length["steps"].number() == 0) return 0;
+  const double whole = seconds.number() / done.number() * length["steps"].number();
+  return length["time"].number() > 0 ? std::min(whole, length["time"].number()) : whole;
+}
+
+// `seconds`: of a training, 0 where nobody knows; `is_most`: it may end before its length.
+Error too_little_time(double seconds, bool is_most) {
+  return usage_error("--within: two seeds do not fit; " +
+                     (seconds > 0 ? std::string("a training takes ") + (is_most ? "up to about " : "about ") +
+                                        fine_duration_text(seconds)
+                                  : std::string("the time was over before the first training")))
+      .hint("more time, or a shorter training: --set epochs=N");
+}
+
+// Adds the training of a seed that has ended, and says how it went. `waited`: the seconds that this command has waited
+// for it. Returns its seconds, with the start of the process that has trained it, if this was the command's.
+double take(const Arguments& given, SeededTrainings& trainings, int seed, int count, const fs::path& folder,
+            double waited) {
+  const EndedFit ended = ended_fit(folder);
+  const double seconds = std::max(waited, ended.summary["seconds"].number());
+  trainings.seconds += seconds;
+  const int failed = trainings.failed;
+  add(trainings, seed, folder, ended);
+  say(given,
+      fmt::format("seed {} of at most {}: ", seed, count) +
+          (trainings.failed > failed ? "failed" : trainings.metric + " " + short_number(trainings.values.back())) +
+          ", " + duration_text(seconds));
+  return seconds;
+}
+
+// Trains seeds 1, 2, …: a usual number, or those that end before `until`, by steady_seconds(). A training that cannot
+// end in time is not begun, or is stopped; the same command goes on with it. `length`: how long a training takes, as an
+// engine tells it (trainings/facts.h). Returns the outcome of a training that has no result.
+std::optional<Outcome> train(const Arguments& given, const Arguments& plain, std::optional<double> until,
+                             const Value& length, SeededTrainings& trainings) {
+  const int count = until ? most : usual;
+  const bool may_end_early = length["may_end_early"] == Value(true);
+  double expected = until ? length["seconds"].number() : 0, longest = 0;
   for (int seed = 1; seed <= count; ++seed) {
     const double now = steady_seconds();
-    if (within && seed > 1 && now - begun + longest > *within) break;
     const fs::path folder = trainings.folder / fmt::format("seed-{:03}", seed);
+    const double least = longest > 0 ? longest : may_end_early ? 0 : expected;
+    if (until && !has_result(folder) && now + least > *until) break;
     const Request request = request_for_recipe(plain);
-    const bool had_result = has_result(folder);
-    if (std::optional<Outcome> outcome = train_with_seed(request, folder, seed)) return outcome;
+    // Until there are enough seeds, each has an equal part of the time: the next one will take as long as this one.
+    const int needed = std::max(static_cast<int>(fewest) - trainings.count(), 1);
+    const std::optional<double> end = until ? std::optional(now + (*until - now) / needed) : std::nullopt;
+    if (std::optional<Outcome> outcome = train_with_seed(request, folder, seed, end)) {
+      if (!has_run_out_of_time(*outcome)) return outcome;
+      if (const double seconds = seconds_by_steps_of(folder, length); seconds > 0) expected = seconds;
+      say(given, fmt::format("seed {} does not end in time, and does not count", seed));
+      break;
+    }
     check_same_sources(request.recipe, trainings.folder / "seed-001", folder);
-    const EndedFit ended = ended_fit(folder);
-    // A training of an earlier command counts without the start of its process.
-    const double seconds = had_result ? ended.summary["seconds"].number() : steady_seconds() - now;
-    longest = std::max(longest, seconds);
-    trainings.seconds += seconds;
-    const int failed = trainings.failed;
-    add(trainings, seed, folder, ended);
-    say(given,
-        fmt::format("seed {} of at most {}: ", seed, count) +
-            (trainings.failed > failed ? "failed" : trainings.metric + " " + short_number(trainings.values.back())) +
-            ", " + duration_text(seconds));
+    longest = std::max(longest, take(given, trainings, seed, count, folder, steady_seconds() - now));
   }
-  if (trainings.count() < static_cast<int>(fewest)) {
-    throw usage_error("--within: one training took " + duration_text(longest) +
-                      ", so that a second one does not fit; the spread over seeds needs at least two")
-        .hint("more time, or a shorter training: --set epochs=N");
-  }
-  return std::nullopt;
+  if (trainings.count() >= static_cast<int>(fewest)) return std::nullopt;
+  throw longest > 0 ? too_little_time(longest, false) : too_little_time(expected, may_end_early);
 }
 
 SeededTrainings ended(const Arguments& given) {
@@ -247,14 +278,16 @@ int plan_seeds(const Arguments& given) {
     const double begun = steady_seconds();
     Arguments plain = given;
     for (const char* flag : {"within", "difference"}) plain.flags.map().erase(flag);
-    const EngineAnswer answer = ask_about(request_for_recipe(plain), "");
+    const std::optional<double> until =
+        given.has("within") ? std::optional(begun + given.flags["within"].number()) : std::nullopt;
+    const EngineAnswer answer = ask_about(request_for_recipe(plain), "", until);
     if (answer.facts.is_nil()) return tell(answer.outcome, json, "plan_seeds");
     const fs::path recipe = given.words.front();
     trainings.shown = shown_path(recipe);
     trainings.metric = answer.facts["metric"].string();
     const Value asked = Value::Map{{"topic", "seeds"}, {"training", asked_by(request_for_recipe(plain))}};
     trainings.folder = folder_for(fs::current_path() / "runs" / "plan" / recipe.stem(), asked);
-    if (const auto outcome = train(given, plain, begun, trainings)) {
+    if (const auto outcome = train(given, plain, until, answer.facts, trainings)) {
       const int code = tell(*outcome, json, "plan_seeds");
       say(given, "the runs that have ended lie in " + shown_path(trainings.folder) + "; the same command goes on");
       return code;

@@ -22,8 +22,9 @@ EngineAnswer answer_to(Request request, const std::string& metric) {
 
 }  // namespace
 
-EngineAnswer ask_about(Request request, const std::string& metric) {
+EngineAnswer ask_about(Request request, const std::string& metric, std::optional<double> until) {
   request.options.set("seed", unlikely_seed);
+  if (until) request.options.set("until", *until);
   return answer_to(std::move(request), metric);
 }
 

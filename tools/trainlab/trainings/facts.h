@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "core/value.h"
@@ -17,8 +18,12 @@ struct EngineAnswer {
 };
 
 // Asks an engine about the recipe or run of `request`, and about a metric by its full name; an empty name stands for
-// the metric that the fit monitors. The engine only executes the recipe and opens the data.
-EngineAnswer ask_about(Request request, const std::string& metric);
+// the metric that the fit monitors. The engine only executes the recipe and opens the data. `until`, by
+// steady_seconds(): where it is given, the engine also trains for about a second before this moment, keeps nothing of
+// it, and tells how long a training takes: `seconds` of the whole length, 0 where no time was left to train; `steps`
+// and `time`, its length in steps and seconds, 0 where the other one ends it; and whether a stop rule or a function of
+// the recipe may end it earlier (`may_end_early`).
+EngineAnswer ask_about(Request request, const std::string& metric, std::optional<double> until = std::nullopt);
 // The same of a training with another seed: what differs depends on the seed.
 EngineAnswer ask_about_other_seed(Request request, const std::string& metric);
 // The same about the ensemble of a run that has ended: the facts of the fit that its first member was. The engine
