@@ -18,7 +18,11 @@ namespace {
 
 constexpr std::size_t scanned = 9;        // rates that are tried first, a factor of two apart
 constexpr std::size_t most_scanned = 15;  // most rates, if the best rate is at an end of the first ones
+constexpr int most_compared = 5;          // rates with all seeds: three around the best, the usual one, the default
 constexpr std::int64_t range_steps = 140;
+
+// The steps of a training at one of the rates that are tried first.
+std::int64_t short_steps(std::int64_t whole) { return std::max<std::int64_t>(whole / 3, 1); }
 
 struct Candidate {
   std::string name;
@@ -95,7 +99,7 @@ class OptimizerSearch {
   }
 
   std::vector<RatePoint> scan(const Value& optimizer, double middle) {
-    const std::int64_t steps = std::max<std::int64_t>(found_.steps / 3, 1);
+    const std::int64_t steps = short_steps(found_.steps);
     const auto point = [&](double rate) { return RatePoint{rate, loss(optimizer, rate, steps, first_seed_)}; };
     std::vector<RatePoint> curve;
     double rate = middle / std::exp2(scanned / 2);
@@ -160,6 +164,9 @@ FoundOptimizer find_optimizer(const Registry& registry, const Spec& fit, const R
   found.steps = trainings.length().total_steps;
   OptimizerSearch search(trainings, found, settings.seed);
   const std::vector<Candidate> all = candidates(fit.value["optim"]);
+  options.context.tell(fmt::format("{} optimizers, each with up to {} trainings of {} steps and {} of {} steps",
+                                   all.size(), most_scanned, short_steps(found.steps), most_compared * found.seeds,
+                                   found.steps));
   try {
     for (std::size_t i = 0; i < all.size(); ++i) {
       const double begun = steady_seconds();

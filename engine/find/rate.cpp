@@ -102,6 +102,8 @@ double error_between(const ProbedRate& a, const ProbedRate& b) {
 void search(Trainings& trainings, FoundRate& found, std::int64_t first_seed, const SearchContext& context) {
   std::vector<std::vector<RatePoint>> curves;
   std::vector<RateSuggestions> suggestions;
+  context.tell(fmt::format("{} range tests of {} steps, then up to {} trainings of {} steps", found.seeds,
+                           found.range_steps, (most_rates + 1) * found.seeds, found.probe_steps));
   for (int i = 0; i < found.seeds; ++i) {
     const std::int64_t seed = first_seed + i;
     context.tell(fmt::format("range test with seed {}", seed));

@@ -615,6 +615,8 @@ class Sweep(PlanTest):
             parameters = 64 * width + width + 10 * width + 10
             self.assertRegex(proposed, rf"\n  {width} +\S+ +{parameters} +{flops * share / 21 / 6 / parameters:.0f}\n")
         self.assertNotIn("are planned", trained)
+        # After each run but the last, the time of those to come.
+        self.assertEqual(trained.count("; the others take about "), 8)
         folder = self.folder / "runs/plan/r/001"
         self.assertEqual(value["out"], str(folder))
         runs = [self.summary(folder / f"run-{number:02d}") for number in range(1, 10)]

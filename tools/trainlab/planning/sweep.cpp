@@ -27,7 +27,7 @@
 namespace trainlab::cli {
 
 namespace fs = std::filesystem;
-using report::shown_path;
+using report::duration_text, report::shown_path;
 
 namespace {
 
@@ -182,12 +182,23 @@ std::optional<Outcome> train(const Arguments& given, Rung& rung) {
 
 // Returns the outcome of a training without a result, after which no other begins.
 std::optional<Outcome> train_all(const Arguments& given, std::vector<Rung>& ladder) {
+  double seconds = 0, flops = 0;  // of the runs that have ended with a loss
+  double flops_to_come = 0;
+  for (const Rung& rung : ladder) flops_to_come += rung.flops;
   for (std::size_t i = 0; i < ladder.size(); ++i) {
     Rung& rung = ladder[i];
     if (std::optional<Outcome> outcome = train(given, rung)) return outcome;
-    say(given, fmt::format("run {} of {}: {}={} with {:.3g} FLOPs, ", i + 1, ladder.size(), rung.size.name,
-                           rung.size.text, rung.flops) +
-                   (rung.point ? fmt::format("val.loss {:.4g}", rung.point->loss) : rung.without));
+    std::string text =
+        fmt::format("run {} of {}: {}={} with {:.3g} FLOPs, {}", i + 1, ladder.size(), rung.size.name, rung.size.text,
+                    rung.flops, rung.point ? fmt::format("val.loss {:.4g}", rung.point->loss) : rung.without);
+    flops_to_come -= rung.flops;
+    if (rung.point) {
+      seconds += read_summary(rung.folder)["seconds"].number();
+      flops += rung.flops;
+    }
+    if (i + 1 < ladder.size() && flops > 0)
+      text += "; the others take about " + duration_text(seconds / flops * flops_to_come);
+    say(given, text);
   }
   return std::nullopt;
 }
