@@ -11,6 +11,7 @@
 #include "journal/disk_threads.h"
 #include "memory/room.h"
 #include "rows.h"
+#include "step/reader_pass.h"
 #include "tensor/device.h"
 #include "tensor/file_memory.h"
 #include "train/fix.h"
@@ -27,6 +28,7 @@ FitLoop::FitLoop(const FitPlan& plan, std::span<const FitMember> members, bool a
     : plan_(plan),
       is_group_(axis),
       company_(company),
+      readers_(std::make_shared<ReaderPass>()),
       fits_(members.begin(), members.end()),
       places_(members.size()),
       summaries_(members.size()),
@@ -37,9 +39,11 @@ FitLoop::FitLoop(const FitPlan& plan, std::span<const FitMember> members, bool a
                  words_while_training(members.front().context)) {
   std::iota(places_.begin(), places_.end(), std::size_t{0});
   check_room(plan_, row_count(fits_, is_group_));
+  if (!plan.step && !plan.fuse_step) company_.passes.push_back(readers_);
   make_rows();
   for (std::size_t m = 0; m < fits_.size(); ++m)
     members_.push_back(std::make_unique<Member>(plan, fits_[m], *trained_, m));
+  listen_to_gradients();
   for (const auto& member : members_) member->set_speed([this] { return speed().to_value(); });
   if (!is_group_) {
     trained_->set_run(members_.front()->handle());
@@ -67,6 +71,12 @@ void FitLoop::make_rows() {
   active_.assign(rows, 0);
   if (plan_.data.val && plan_.measures())
     validation_ = std::make_unique<Evaluator>(plan_, *plan_.data.val, "val", axis_, validations_of(plan_));
+}
+
+void FitLoop::listen_to_gradients() {
+  std::vector<std::vector<GradientReader*>> rows;
+  for (const auto& member : members_) rows.push_back(member->gradient_readers());
+  readers_->read_for(std::move(rows));
 }
 
 void FitLoop::compact() {
@@ -101,6 +111,7 @@ void FitLoop::compact() {
     members.push_back(std::move(members_[m]));
   }
   members_ = std::move(members);
+  listen_to_gradients();
   loader_->seek(position_.epoch(), position_.in_epoch());
 }
 

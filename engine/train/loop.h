@@ -16,6 +16,8 @@
 
 namespace trainlab {
 
+class ReaderPass;
+
 class FitLoop {
  public:
   FitLoop(const FitPlan& plan, std::span<const FitMember> members, bool axis, const FitCompany& company = {});
@@ -28,6 +30,8 @@ class FitLoop {
   void resume();
   // The group, its batches and evaluation, for the members that there are.
   void make_rows();
+  // Gives the gradients of each row to the stop rules of its member.
+  void listen_to_gradients();
   // Removes members that have ended, once that saves at least half of the rows.
   void compact();
   // Steps to the end, or to the step boundary after a stop request.
@@ -84,6 +88,7 @@ class FitLoop {
   const FitPlan& plan_;
   bool is_group_;
   FitCompany company_;
+  std::shared_ptr<ReaderPass> readers_;  // a pass of company_ where gradients exist all together
   std::vector<FitMember> fits_;
   std::vector<std::size_t> places_;  // of the members among those with which the loop began
   std::vector<Value> summaries_;     // by place

@@ -64,6 +64,13 @@ Member::~Member() { handle_->release(); }
 
 std::shared_ptr<Object> Member::handle() const { return handle_; }
 
+std::vector<GradientReader*> Member::gradient_readers() const {
+  std::vector<GradientReader*> readers;
+  for (const auto& rule : stop_rules_)
+    if (GradientReader* const reader = rule->gradient_reader()) readers.push_back(reader);
+  return readers;
+}
+
 Member::StepValues Member::values(std::int64_t step) {
   return {.rate = set_rate_ ? set_rate_->rate : base_rate_ * schedules_.lr->factor(step),
           .momentum = schedules_.momentum ? schedules_.momentum->factor(step) : 1,

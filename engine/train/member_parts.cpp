@@ -13,10 +13,17 @@
 #include "tensor/file_memory.h"
 #include "tensor/memory.h"
 #include "tensor/named_tensors.h"
+#include "train/gradient_reader.h"
 #include "train/member.h"
 #include "train/model_file.h"
 
 namespace trainlab {
+namespace {
+
+// What stands before the names of the tensors that a stop rule keeps: "stop.1.".
+std::string above_rule(std::size_t place) { return "stop." + std::to_string(place + 1) + "."; }
+
+}  // namespace
 
 void Member::list_parts() {
   const auto plain = [this](const char* name, auto Member::*field, auto read) {
@@ -129,9 +136,18 @@ void Member::list_parts() {
                      for (const auto& rule : stop_rules_) rules.push_back(rule->state());
                      return Value(std::move(rules));
                    },
+               .tensors =
+                   [this] {
+                     NamedTensors all;
+                     for (std::size_t i = 0; i < stop_rules_.size(); ++i) {
+                       const GradientReader* const reader = stop_rules_[i]->gradient_reader();
+                       if (reader) add_below(all, above_rule(i), reader->tensors());
+                     }
+                     return all;
+                   },
                .restore =
-                   [this](const Value& state, const NamedTensors&) {
-                     if (!is_extended_) restore_rules(state.list());
+                   [this](const Value& state, const NamedTensors& tensors) {
+                     if (!is_extended_) restore_rules(state.list(), tensors);
                    }});
   text("stop_reason", &Member::stop_reason_, [this](const std::string& reason) {
     // A stage for which time is left again, in a larger budget of its run, goes on.
@@ -210,7 +226,7 @@ void Member::list_parts() {
                .restore = [this](const Value& state, const NamedTensors&) { position_.step = state.integer(); }});
 }
 
-void Member::restore_rules(const Value::List& states) {
+void Member::restore_rules(const Value::List& states, const NamedTensors& tensors) {
   const bool may_differ = context_.settings && context_.settings->is_mended;
   if (may_differ && states.size() != stop_rules_.size()) return;
   for (std::size_t i = 0; i < stop_rules_.size(); ++i) {
@@ -218,7 +234,13 @@ void Member::restore_rules(const Value::List& states) {
       stop_rules_[i]->restore(states.at(i));
     } catch (const std::logic_error&) {  // the state of another kind of rule
       if (!may_differ) throw;
+      continue;
     }
+    GradientReader* const reader = stop_rules_[i]->gradient_reader();
+    if (!reader) continue;
+    NamedTensors kept = tensors_below(tensors, above_rule(i));
+    for (auto& [name, tensor] : kept) tensor = tensor.to(plan_.device, /*non_blocking=*/false, /*copy=*/true);
+    reader->restore_tensors(kept);
   }
 }
 

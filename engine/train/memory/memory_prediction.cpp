@@ -65,6 +65,7 @@ FitPlan step_plan(const FitPlan& plan, at::Device device) {
   one.accumulate = plan.accumulate;
   one.micro_batch = plan.micro_batch;
   one.recompute = plan.recompute;
+  one.rule_numbers = plan.rule_numbers;
   one.fuse_step = plan.fuse_step;
   one.chunk_loss = plan.chunk_loss;
   one.offload_optimizer = plan.offload_optimizer;
@@ -148,8 +149,18 @@ std::int64_t bytes_of_averages(const FitPlan& plan) {
 
 std::int64_t bytes_of_best(const FitPlan& plan) { return plan.keep_best ? weight_bytes(plan) : 0; }
 
+// What the stop rules of a member keep of gradients.
+std::int64_t bytes_of_rules(const FitPlan& plan) {
+  std::int64_t bytes = 0;
+  for (const ParameterInfo& one : plan.model->parameters()) {
+    if (one.trains) bytes += plan.rule_numbers * block_bytes(element_count(one.shape) * std::int64_t{sizeof(float)});
+  }
+  return bytes;
+}
+
 CompanyBytes company_bytes(const FitPlan& plan, std::size_t rows) {
-  CompanyBytes all;
+  const std::int64_t of_rules = static_cast<std::int64_t>(rows) * bytes_of_rules(plan);
+  CompanyBytes all{.in_step = of_rules, .in_pass = 0, .between = of_rules};
   for (const FitAddition& addition : additions_of(plan.options)) {
     if (!addition.bytes) continue;
     const CompanyBytes one = addition.bytes(plan, rows);

@@ -10,6 +10,7 @@
 #include "optim/average.h"
 #include "optim/optimizer.h"
 #include "precision.h"
+#include "train/gradient_reader.h"
 #include "train/rules.h"
 
 namespace trainlab {
@@ -223,7 +224,9 @@ FitPlan plan_fit(const Options& options, const RunSettings& settings, const Data
     for (const Error& warning : warnings_of_schedules(options, plan.length)) plan.warnings.emplace_back(warning.what());
   }
   check_average(plan);
-  stop_rules_of(options, plan, nullptr, Key(0));
+  for (const auto& rule : stop_rules_of(options, plan, nullptr, Key(0))) {
+    if (const GradientReader* const reader = rule->gradient_reader()) plan.rule_numbers += reader->numbers_per_weight();
+  }
   plan_memory(plan, settings);
   return plan;
 }

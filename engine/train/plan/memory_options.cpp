@@ -128,6 +128,7 @@ std::string why_not_fused(const FitPlan& plan) {
   if (plan.clip.norm > 0) return "`clip` by the norm needs all gradients; clip = { value = … } does not";
   if (plan.precision.compute == at::kHalf) return "the scale of the loss in float16 needs all gradients";
   if (!plan.steps_by_parameter) return plan.options.child("optim").entry().name + " needs all gradients";
+  if (plan.rule_numbers > 0) return "a rule in `stop` reads all gradients of a step";
   return "";
 }
 

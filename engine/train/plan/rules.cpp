@@ -34,6 +34,14 @@ class FunctionRule : public StopRule {
   Key key_;
 };
 
+void check_reader(StopRule& rule, const Options& options, const FitPlan& plan) {
+  const char* const without = plan.step ? "step" : plan.fuse_step ? "memory.fuse_step" : nullptr;
+  if (!without || !rule.gradient_reader()) return;
+  throw options
+      .error("", options.entry().name + " reads the gradients of each step, found the option " + std::string(without))
+      .hint("stop.patience reads the validations alone");
+}
+
 }  // namespace
 
 void Schedules::set_total(std::int64_t total_steps) {
@@ -129,6 +137,7 @@ std::vector<std::unique_ptr<StopRule>> stop_rules_of(const Options& fit, const F
     if (element.entry) {
       const Options& options = *element.entry;
       rules.push_back(options.registry().implementation<StopFactory>(options.entry())(options, context));
+      check_reader(*rules.back(), options, plan);
     } else {
       rules.push_back(std::make_unique<FunctionRule>(element.function, run, key.fold(rules.size())));
     }

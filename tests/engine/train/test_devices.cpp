@@ -76,7 +76,7 @@ TEST_CASE("no step reads the device, but one in float16 that the device cannot l
   };
   const std::string more = R"(, "clip": 1, "accumulate": 2, "ema": {"@": "ema"})";
   for (const std::string precision : {"float32", "bfloat16", "float16"}) {
-    for (const std::string& others : {std::string(), more}) {
+    for (const std::string& others : {std::string(), more, std::string(R"(, "stop": {"@": "stop.evidence"})")}) {
       const std::string options = R"(, "precision": ")" + precision + "\"" + others;
       INFO(options);
       CHECK(reads(options, 3) > 0);                                // of the validation and the checkpoint

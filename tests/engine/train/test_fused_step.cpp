@@ -77,6 +77,9 @@ TEST_CASE("a step that needs all gradients is refused with one message") {
   const auto message = [](const std::string& more, const std::string& optim = adamw) {
     return error_of([&] { plan_fit(parse_options(fit_of(more + fused, optim)), test_settings()); });
   };
+  CHECK_THAT(message(R"(, "stop": {"@": "stop.evidence"})"),
+             Catch::Contains("fit.memory.fuse_step: steps each parameter when its own gradient is there, and a rule in "
+                             "`stop` reads all gradients of a step"));
   CHECK_THAT(message(R"(, "accumulate": 2)"), Catch::Contains("fit.memory.fuse_step: steps each parameter when its own "
                                                               "gradient is there, and accumulate = 2"));
   CHECK_THAT(message(R"(, "clip": 1)"), Catch::Contains("and `clip` by the norm needs all gradients"));

@@ -33,13 +33,15 @@ TEST_CASE("a device that computes behind the host leaves out the same steps by i
        {R"({"@": "optim.AdamW", "lr": 0.005})", R"({"@": "optim.SGD", "lr": 0.1, "momentum": 0.9})"}) {
     INFO(optim);
     const TemporaryFolder temporary;
-    const std::string fit = with_optimizer(with_own_loss(R"(, "steps": 12, "clip": 1)"), optim);
+    const std::string fit =
+        with_optimizer(with_own_loss(R"(, "steps": 12, "clip": 1, "stop": {"@": "stop.evidence"})"), optim);
     const Value host = trained(fit, temporary.path() / "host", overflowing({0, 5, 6}), cpu_settings());
     const Value device = trained(fit, temporary.path() / "device", overflowing({0, 5, 6}), stand_in_settings());
     CHECK(host["precision"]["skipped_steps"] == Value(3));
     CHECK(host["precision"]["scale"] == Value(8192.0));
     CHECK(device["precision"] == host["precision"]);
     const NamedTensors ours = last_checkpoint(temporary.path() / "device");
+    CHECK(ours.contains("stop.1.squares.0"));
     for (const auto& [name, tensor] : last_checkpoint(temporary.path() / "host")) {
       INFO(name);
       // optim.SGD counts steps to know whether its buffers are empty, and a buffer of zeros is as good as an empty one.

@@ -70,6 +70,7 @@ struct FitPlan {
   bool fuse_step = false;            // the option memory.fuse_step
   bool chunk_loss = false;           // the option memory.chunk_loss
   std::int64_t state_bytes = 0;      // of the optimizer
+  std::int64_t rule_numbers = 0;     // float32 numbers that the rules in `stop` keep for each weight that trains
   bool offload_optimizer = false;    // the option memory.offload: the optimizer's state lies in a file
   bool offload_activations = false;  // the same of what autograd keeps for the backward pass
   std::filesystem::path folder;      // RunSettings::folder, where these files lie

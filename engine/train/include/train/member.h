@@ -112,6 +112,8 @@ class Member {
   }
   // The object that the recipe's functions get.
   std::shared_ptr<Object> handle() const;
+  // Those of the stop rules, which live as long as the member.
+  std::vector<GradientReader*> gradient_readers() const;
 
   // Puts the weights that are kept into the group, for the test part and for the recipe's function at the end.
   void restore_kept();
@@ -167,8 +169,8 @@ class Member {
   void check_data(const Checkpoint& checkpoint) const;
   void say_changed_data(const Value& before, const char* since, const char* so) const;
   void check_extension(std::int64_t before) const;
-  // Rules that are new in a mended recipe begin anew.
-  void restore_rules(const Value::List& states);
+  // Rules that are new in a mended recipe begin anew. `tensors`: all of the checkpoint.
+  void restore_rules(const Value::List& states, const NamedTensors& tensors);
   // Writes what run:save asked for.
   void write_saves(const Position& position);
   // Tells the record what survives a resume.

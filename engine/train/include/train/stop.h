@@ -21,6 +21,8 @@ struct Progress {
   std::function<double(const std::string&)> metric = {};
 };
 
+class GradientReader;
+
 class StopRule {
  public:
   virtual ~StopRule() = default;
@@ -35,6 +37,8 @@ class StopRule {
     (void)metric, (void)value;
     return {};
   }
+  // The part of a rule that reads gradients, which is the rule's own; null for one that reads none.
+  virtual GradientReader* gradient_reader() { return nullptr; }
   virtual Value state() const { return {}; }
   virtual void restore(const Value& state) { (void)state; }
 };
