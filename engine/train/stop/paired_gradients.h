@@ -12,8 +12,9 @@
 namespace trainlab {
 
 // Steps 2i and 2i + 1 are a pair. Their gradients g and h have nearly the same expectation m and independent noise,
-// because the batches of an epoch share no samples. Two sums over the pairs are kept for each weight, of (g − h)² and
-// of g² + h². The first divided by the second is the weight's share of noise:
+// because the batches of an epoch share no samples; only a pair with an epoch's end between its steps may share a few.
+// Two sums over the pairs are kept for each weight, of (g − h)² and of g² + h². The first divided by the second is the
+// weight's share of noise:
 //
 //   m = 0   1 on average, for any number of pairs, where −h is as likely as h: with −h, a share x would be 2 − x
 //   m ≠ 0   1 / (1 + m² / v) for many pairs, where v is the variance of a gradient

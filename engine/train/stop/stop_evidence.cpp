@@ -78,10 +78,11 @@ void register_stop_evidence(Registry& registry) {
           .note("The idea is that of Mahsereci et al. (2017), \"Early stopping without a validation set\". A step has "
                 "the mean gradient of its batch alone, so that a reading takes the steps in pairs: from the sums of "
                 "(g − h)² and g² + h² over the gradients g and h of the pairs it estimates, for each weight, the share "
-                "of noise in the squared gradient. It finds nothing but noise where the mean of these shares over the "
-                "weights is above 1. Gradients are read before they are clipped, of any optimizer; where the rate is "
-                "so high that steps overshoot, a pair differs by more than noise. The rule keeps three float32 numbers "
-                "for each weight. It is no rule for everyday use: docs/forecasts.md says how early it stopped."),
+                "of noise in the squared gradient. A reading finds nothing but noise where the mean share of the "
+                "weights is above 1. Gradients are read before they are clipped, and any optimizer may use them; where "
+                "the rate is so high that steps overshoot, a pair differs by more than noise. The rule keeps three "
+                "float32 numbers for each weight. It is no rule for everyday use: docs/forecasts.md says how early it "
+                "stopped."),
       StopFactory{[](const Options& options, const StopContext&) -> std::unique_ptr<StopRule> {
         return std::make_unique<EvidenceRule>(options);
       }});
