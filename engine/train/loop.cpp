@@ -39,7 +39,7 @@ FitLoop::FitLoop(const FitPlan& plan, std::span<const FitMember> members, bool a
                  words_while_training(members.front().context)) {
   std::iota(places_.begin(), places_.end(), std::size_t{0});
   check_room(plan_, row_count(fits_, is_group_));
-  if (!plan.step && !plan.fuse_step) company_.passes.push_back(readers_);
+  if (plan.rule_numbers > 0) company_.passes.push_back(readers_);
   make_rows();
   for (std::size_t m = 0; m < fits_.size(); ++m)
     members_.push_back(std::make_unique<Member>(plan, fits_[m], *trained_, m));
