@@ -123,7 +123,7 @@ class Folder(Compare):
         self.assertIn("data", json.loads(path.read_text())["asked"])
 
     def test_what_the_record_knows_is_not_asked_again(self):
-        """Whether the seeds share their samples: the recipe fails with the second seed that an engine is asked about."""
+        """Whether the seeds share their samples: the recipe fails with the second seed that is asked for."""
         self.write("m.lua", "return 0")
         self.write("a.lua", 'local zero = require "m"\n' + RECIPE)
         first = self.compare(*LINE, "--out", "c")
