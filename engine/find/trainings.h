@@ -52,7 +52,7 @@ class Trainings {
   Options changed(const Value::Map& changes) const;
   // The plan of a changed fit. All plans share the data that the first one opened.
   FitPlan plan(const Options& changed);
-  // As train_silently(). SearchTimeUsed when the time of the search is used, before the training or by it.
+  // Trains as train_silently() does. SearchTimeUsed when the time of the search is used, before the training or by it.
   Value run(const FitPlan& plan, const FitCompany& company) const;
   // The length of the whole fit, in steps; `assumed_steps` where only a time ends it.
   const RunLength& length();

@@ -47,7 +47,7 @@ Value fit_in(const std::string& file, const std::string& text) try {
       .hint("a law for a table of runs: trainlab plan fit " + shell_word(file) + " --json > law.json");
 }
 
-// What a law in a file has of `what`: files of earlier versions lack some of it, or all.
+// The range of `what` (parameters, tokens or FLOPs) in a law's file; files of earlier versions lack an end, or both.
 RunRange run_range_in(const Value& fit, const std::string& what) {
   RunRange range;
   const Value &least = fit["least_" + what], &most = fit["most_" + what];

@@ -122,7 +122,7 @@ int Run::finish() {
   }
 }
 
-// What an earlier process has published stays as it is now, since others may have changed it for good reason.
+// A stage that an earlier process has published is not published again: the user may have gone back since.
 void Run::publish() {
   for (StageRecord& record : records_) {
     const auto& publish = registry_.implementation<StageKind>(*registry_.find(record.kind)).publish;

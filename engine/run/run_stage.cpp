@@ -182,7 +182,7 @@ Value Run::attempt(const Options& stage, const StageRecord& record, bool resumed
     const double seconds_before = before["seconds"].is_number() ? before["seconds"].number() : 0;
     summary = run_kind(stage, record, resumed, std::move(prepared), seconds_before);
     summary = complete(std::move(summary), record, before, elapsed());
-    // What the stage has trained since is not published yet.
+    // The stage has trained since it was published, so that its new result is still to be published.
     if (std::exchange(records_[position_ - 1].is_published, false)) write_stages(*folder_, records_);
     save_summary(record, summary);
   } catch (const std::exception& exception) {

@@ -42,7 +42,7 @@ class HealthWatch final : public Observer, public LoopObserver, public GradientP
   // The part of the watch that a checkpoint keeps.
   Resumable part();
   const std::vector<HealthVerdict>& verdicts() const { return told_; }
-  // Those of which the recipe's function has not heard, but for those that a fix may end before the next step.
+  // The verdicts of which the recipe's function has not heard, without those that a fix may end before the next step.
   std::vector<HealthVerdict> unheard() const;
   // Marks the verdict of this kind, one of verdicts(), as one that the recipe's function has heard of.
   void hear(HealthKind kind);

@@ -62,8 +62,8 @@ struct MeasuredStageFacts {
   std::optional<PlannedCost> cost = {};  // where the recipe's budget has prices and the stage has a length
 };
 
-// What the least of the bounds holds: the budget's time and FLOPs, and the own time of the stage, in which trainings
-// begin, and of a training. Unknown without a bound.
+// The work that fits into the tightest of the bounds: the budget's time and FLOPs, the stage's own time, in which
+// trainings begin, and the own time of a training. Unknown without a bound.
 struct WhatFits {
   // The length of a single training that takes all that is there; in epochs where the training has some.
   std::optional<double> epochs, steps;

@@ -21,8 +21,8 @@ class GradientReader {
   virtual void read(std::int64_t step, std::span<const at::Tensor> gradients, const at::Tensor& found_inf) = 0;
   // How many float32 numbers the rule keeps for each weight that trains, for predictions of memory.
   virtual std::int64_t numbers_per_weight() const = 0;
-  // What a checkpoint keeps beside StopRule::state(), and the way back, after StopRule::restore(): `kept` are copies of
-  // these tensors on the device of the fit.
+  // The tensors that a checkpoint keeps beside StopRule::state(). After StopRule::restore(), restore_tensors() gets
+  // copies of these tensors on the device of the fit.
   virtual NamedTensors tensors() const = 0;
   virtual void restore_tensors(const NamedTensors& kept) = 0;
 };

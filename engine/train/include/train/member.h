@@ -112,7 +112,7 @@ class Member {
   }
   // The object that the recipe's functions get.
   std::shared_ptr<Object> handle() const;
-  // Those of the stop rules, which live as long as the member.
+  // The gradient readers of the stop rules; they live as long as the member.
   std::vector<GradientReader*> gradient_readers() const;
 
   // Puts the weights that are kept into the group, for the test part and for the recipe's function at the end.
