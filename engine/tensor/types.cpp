@@ -2,9 +2,6 @@
 
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
-#ifdef TRAINLAB_MIMALLOC
-#include <mimalloc.h>
-#endif
 
 #include <algorithm>
 #include <array>
@@ -15,6 +12,7 @@
 
 #include "core/host.h"
 #include "core/words.h"
+#include "device/kept_pages.h"
 #include "device/linear_algebra.h"
 #include "tensor/memory.h"
 #include "tensor/operator_errors.h"
@@ -158,9 +156,7 @@ Error operator_error(const std::exception& exception) {
 }
 
 void prepare_arithmetic(int threads) {
-#ifdef TRAINLAB_MIMALLOC
-  mi_option_enable(mi_option_large_os_pages);
-#endif
+  keep_freed_pages();
   silence_linear_algebra();
   at::globalContext().setFlushDenormal(true);
   at::set_num_threads(threads);

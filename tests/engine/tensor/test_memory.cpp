@@ -7,6 +7,7 @@
 
 #include <dlfcn.h>
 #include <malloc.h>
+#include <sys/resource.h>
 
 #include <catch2/catch.hpp>
 #include <cstdlib>
@@ -17,6 +18,7 @@
 
 #include "core/host.h"
 #include "tensor/dry_run.h"
+#include "tensor/types.h"
 
 namespace trainlab::memory_test {
 
@@ -231,6 +233,22 @@ TEST_CASE("memory that is not free is refused before it is allocated") {
 }
 
 #if !defined(__SANITIZE_ADDRESS__)
+TEST_CASE("a tensor takes the pages of one that was freed, whatever its size") {
+  prepare_arithmetic(1);
+  const auto faults = [] {
+    rusage used{};
+    ::getrusage(RUSAGE_SELF, &used);
+    return used.ru_minflt;
+  };
+  for (const std::int64_t mebi : {8, 25, 76}) {
+    INFO(mebi);
+    at::zeros({mebi << 20}, at::kByte);
+    const auto before = faults();
+    for (int i = 0; i < 20; ++i) at::zeros({mebi << 20}, at::kByte);
+    CHECK(faults() - before < 20);  // new pages are at least mebi / 2 for each tensor
+  }
+}
+
 TEST_CASE("programs with LibTorch allocate with mimalloc") {
   // As LibTorch finds it, which is what counts: through the dynamic linker.
   const void* allocate = ::dlsym(RTLD_DEFAULT, "malloc");

@@ -1,0 +1,54 @@
+#include "kept_pages.h"
+
+#ifdef TRAINLAB_MIMALLOC
+#include <mimalloc.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <fstream>
+
+#include "core/host.h"
+#endif
+
+namespace trainlab {
+
+#ifdef TRAINLAB_MIMALLOC
+namespace {
+
+constexpr std::size_t segment = std::size_t{32} << 20;  // mimalloc's unit, at a multiple of which a range begins
+
+// Whether a range of addresses costs nothing until it is touched.
+bool may_reserve() {
+  rlimit space{};
+  if (::getrlimit(RLIMIT_AS, &space) != 0 || space.rlim_cur != RLIM_INFINITY) return false;
+  constexpr int counts_all = 2;  // the system counts each range as if all of it were used
+  int mode = counts_all;
+  std::ifstream("/proc/sys/vm/overcommit_memory") >> mode;
+  return mode != counts_all;
+}
+
+// Gives mimalloc a range of addresses from which it takes memory first, and whose pages it believes to be fixed.
+bool give_range() {
+  mi_option_enable(mi_option_large_os_pages);
+  if (!may_reserve()) return false;
+  const std::size_t size = static_cast<std::size_t>(usable_memory()) / segment * segment;
+  void* const range =
+      ::mmap(nullptr, size + segment, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (range == MAP_FAILED) return false;
+  const std::size_t after = reinterpret_cast<std::uintptr_t>(range) % segment;
+  std::byte* const begin = static_cast<std::byte*>(range) + (after == 0 ? 0 : segment - after);
+  ::madvise(begin, size, MADV_HUGEPAGE);  // refused by systems without large pages, whose small ones are kept as well
+  constexpr int any_node = -1;
+  return mi_manage_os_memory(begin, size, /*is_committed=*/true, /*is_large=*/true, /*is_zero=*/true, any_node);
+}
+
+}  // namespace
+
+void keep_freed_pages() { [[maybe_unused]] static const bool keeps = give_range(); }
+#else
+void keep_freed_pages() {}
+#endif
+
+}  // namespace trainlab
