@@ -1,6 +1,6 @@
 """Compares the memory that `trainlab check` predicts for the project's recipes with the memory of their trainings.
 
-    python3 tools/bench/ledger.py [--data DIR] [--only RECIPE]
+    python3 tools/bench/ledger.py [--data DIR] [--only RECIPE] [--rounds 3]
 
 DIR holds the folder mnist, tinyshakespeare.txt and cifar10-jpeg.tar. For each recipe whose first stage trains fits or
 is a task, on one thread:
@@ -9,8 +9,9 @@ is a task, on one thread:
   an ensemble, the predicted peak of a step over the counted one, of the trial that `trainlab profile` measures;
 - categories: the sum of the categories over the peak of the same step that the allocator itself counts;
 - layers: the time of all rows of the table of layers over the median step of the profile, which was measured before and
-  in other runs of the stage, by another clock and with all functions of the recipe. This ratio judges the table. Other
-  work on the machine spoils it: "busy" is the share of the profile's time in which the thread had no core.
+  in other runs of the stage, by another clock and with all functions of the recipe. This ratio judges the table. It is
+  the median of several profiles, because the steps of one process are faster than those of the next. Other work on the
+  machine spoils it: "busy" is the share of the profiles' time in which the thread had no core.
 
 The memory of a fit with a `step` of its own, or of a task, cannot be predicted: both have no first ratio here.
 """
@@ -68,9 +69,15 @@ def ratios_of(profile):
             "layers": layers / profile["step_seconds"]["median"]}
 
 
+def median_ratios(profiles):
+    found = [ratios_of(profile) for profile in profiles]
+    return {kind: statistics.median(one[kind] for one in found) for kind in found[0]}
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--data", default=os.path.join(ROOT, "..", "shared", "data"))
+    parser.add_argument("--rounds", type=int, default=3, help="profiles of each recipe")
     parser.add_argument("--only", choices=sorted({name for name, _ in RECIPES}), help="this recipe alone")
     options = parser.parse_args()
     ratios = {"predicted": [], "categories": [], "layers": []}
@@ -82,18 +89,18 @@ def main():
             continue
         arguments = [text.format(data=options.data) for text in given]
         recipe = os.path.join(ROOT, "recipes", f"{name}.lua")
-        profile = told("profile", recipe, arguments, ["--seconds", "15"])
-        found, both = ratios_of(profile), peaks(profile, recipe, arguments)
+        profiles = [told("profile", recipe, arguments, ["--seconds", "15"]) for _ in range(options.rounds)]
+        found, both = median_ratios(profiles), peaks(profiles[0], recipe, arguments)
         if both:
             found["predicted"] = both[0] / both[1]
         for kind, ratio in found.items():
             ratios[kind].append(abs(ratio - 1))
         shown = " ".join([name, *given]).replace("{data}/", "")
         figures = f"{both[0] / 1e6:.2f} MB | {both[1] / 1e6:.2f} MB | {found['predicted']:.3f}" if both else "- | - | -"
-        busy = profile["cores"]["run_queue"]
-        print(f"| {shown} | {figures} | {found['categories']:.4f} | {profile['layer_steps']['steps']} | "
-              f"{found['layers']:.3f} | {'?' if busy is None else f'{100 * busy:.0f} %'} |",
-              flush=True)
+        busy = [profile["cores"]["run_queue"] for profile in profiles]
+        busy = "?" if None in busy else f"{100 * max(busy):.0f} %"
+        print(f"| {shown} | {figures} | {found['categories']:.4f} | {profiles[0]['layer_steps']['steps']} | "
+              f"{found['layers']:.3f} | {busy} |", flush=True)
     for kind, off in ratios.items():
         if off:
             middle = statistics.median(off)

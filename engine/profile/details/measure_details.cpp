@@ -61,7 +61,7 @@ class Parts {
 // The steps of a stage of `total` steps, 0 if unknown, whose layers are measured. Counted and timed steps take longer
 // than plain ones.
 LayerSteps layer_steps(const Parts& parts, std::int64_t total) {
-  const std::int64_t count = parts.steps(parts.seconds() / 6, fewest_steps.count, 100);
+  const std::int64_t count = parts.steps(parts.seconds() / 6, fewest_steps.count, 1000);
   return {.first = cold_steps_of(total, std::min<std::int64_t>(count, 5)),
           .count = count,
           .seconds = parts.seconds(),

@@ -47,8 +47,9 @@ std::int64_t Recording::fewest() const {
 
 StepUse Recording::use_of_step() const {
   if (is_done_ || step_ < cold_) return StepUse::none;
-  const std::int64_t i = step_ - cold_, round = i / uses_of_steps;
-  return turns[static_cast<std::size_t>((run_ + round + i) % uses_of_steps)];
+  const std::int64_t i = step_ - cold_, round = i / steps_.turns(), turn = (run_ + round + i) % steps_.turns();
+  if (turn < uses_of_steps - 1) return turns[static_cast<std::size_t>(turn)];
+  return turn == steps_.turns() - 1 ? turns.back() : StepUse::none;
 }
 
 RowSums* Recording::row(std::string_view path, bool is_layer) {
@@ -180,6 +181,24 @@ std::vector<PassTicks> Recording::middle_ticks() const {
     }
   }
   return sums;
+}
+
+double Recording::occasional_share() const {
+  constexpr std::int64_t stretches = 10, least = 2;  // steps of each use in a stretch
+  const std::int64_t count = fewest();
+  if (count < stretches * least) return 0;
+  // Looking at tensors makes the counted steps several times as long.
+  const std::array<const std::vector<double>*, 3> uses{&plain_, &row_steps_.seconds, &operator_steps_.seconds};
+  std::vector<double> shares(stretches);
+  for (const std::vector<double>* const seconds : uses) {
+    const double median = upper_median(*seconds);
+    for (std::int64_t i = 0; i < stretches; ++i) {
+      const auto begin = seconds->begin() + i * count / stretches, end = seconds->begin() + (i + 1) * count / stretches;
+      const double mean = std::accumulate(begin, end, 0.0) / static_cast<double>(end - begin);
+      shares[static_cast<std::size_t>(i)] += (mean / median - 1) / static_cast<double>(uses.size());
+    }
+  }
+  return std::max(upper_median(std::move(shares)), 0.0);
 }
 
 void Recording::step_began() {

@@ -126,6 +126,10 @@ class Recording final : public TraceListener, public TaskStepListener, public Op
   // steps that wait long, for batches say, would take most of a sum over all steps, which a median step does not.
   std::vector<PassTicks> middle_ticks() const;
   const TimedSteps& operator_steps() const { return operator_steps_; }
+  // The share by which a step is longer on average than the median step, from stretches of consecutive steps, so that
+  // the work of each twentieth step, say, counts with a twentieth; 0 where there are too few steps. The median over the
+  // stretches, of which a single long wait, or a moment in which the machine was taken, lengthens one alone.
+  double occasional_share() const;
   // The seconds of each plain step.
   const std::vector<double>& plain() const { return plain_; }
 
@@ -152,7 +156,8 @@ class Recording final : public TraceListener, public TaskStepListener, public Op
   };
 
   // The use of the step that begins. Each round of turns, and each run, begins with the next use, so that neither work
-  // of each second or fourth step nor the smaller batch at the end of a short training always meets the same use.
+  // of each second or fourth step nor the smaller batch at the end of a short training always meets the same use. Where
+  // steps settle, one without a use comes before the plain one.
   StepUse use_of_step() const;
   RowSums* row(std::string_view path, bool is_layer);
   RowSums* row_of(Phase phase, std::string_view name);

@@ -60,6 +60,10 @@ std::shared_ptr<T> object(const Argument& argument) {
   return std::dynamic_pointer_cast<T>(std::get<std::shared_ptr<Object>>(argument));
 }
 
+void wait(double seconds) {
+  for (const double end = steady_seconds() + seconds; steady_seconds() < end;) continue;
+}
+
 }  // namespace
 
 TEST_CASE("layers have the closed form of their arithmetic, also where the last batch of an epoch is smaller") {
@@ -374,9 +378,6 @@ TEST_CASE("time ends a measurement that has what it needs, and any after longer"
 }
 
 TEST_CASE("a single step that waits long has no part in the rows") {
-  const auto wait = [](double seconds) {
-    for (const double end = steady_seconds() + seconds; steady_seconds() < end;) continue;
-  };
   Recording recording({.first = 0, .count = 3});
   recording.run_began();
   for (int step = 0; !recording.is_done(); ++step) {
@@ -396,10 +397,23 @@ TEST_CASE("a single step that waits long has no part in the rows") {
   CHECK(of_row.at("loss") > of_row.at("fetch"));
 }
 
+TEST_CASE("work of each fifth step is a fifth of that work on average, and a single long wait is none") {
+  Recording recording({.first = 0, .count = 100});
+  recording.run_began();
+  for (int step = 0; !recording.is_done(); ++step) {
+    recording.began(Phase::step, {});
+    wait(step == 200 ? 0.5 : step % 5 == 0 ? 11e-4 : 1e-4);
+    recording.ended(Phase::step, {});
+  }
+  CHECK(recording.occasional_share() == Approx(2).epsilon(0.3));
+}
+
 TEST_CASE("each step of a short training meets all uses in turn") {
+  const auto count = GENERATE(50, 1000);  // without steps that settle, and with them
   for (const std::int64_t length : {2, 4, 8, 9, 17}) {
-    Recording recording({.first = 1, .count = 1000});
-    for (int run = 0; run < 4; ++run) {
+    const LayerSteps steps{.first = 1, .count = count};
+    Recording recording(steps);
+    for (std::int64_t run = 0; run < steps.turns(); ++run) {
       recording.run_began();
       for (std::int64_t step = 0; step < length; ++step) {
         recording.began(Phase::step, {});
@@ -411,7 +425,7 @@ TEST_CASE("each step of a short training meets all uses in turn") {
     std::vector<std::int64_t> each;
     for (std::int64_t step = 1; step < length; ++step) each.push_back(step);
     CHECK(counted == each);
-    CHECK(recording.measured() == 4 * (length - 1));
+    CHECK(recording.measured() == uses_of_steps * (length - 1));
   }
 }
 
