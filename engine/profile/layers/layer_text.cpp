@@ -23,6 +23,8 @@ TableUnit unit_of(double step) { return step < 1e-3 ? TableUnit{"µs", 1e6} : Ta
 // The number with three digits, or with all before the point: 0.0123, 1.23, 1234.
 std::string shown(double x) { return x == 0 ? "-" : figure_text(x, 3); }
 
+constexpr double notable_occasional = 0.02;  // of a step: less is told by the JSON alone
+
 std::string shown_rate(double amount, double seconds) { return seconds > 0 ? shown(amount / seconds / 1e9) : "-"; }
 
 std::size_t widest(const auto& rows, auto name) {
@@ -130,11 +132,9 @@ Value LayerTable::to_value() const {
                                 {"activations", row.activations ? Value(*row.activations) : Value()},
                                 {"operators", std::move(operators)}});
   }
-  return Value::Map{{"layers", std::move(layers)},
-                    {"steps", steps},
-                    {"step_seconds", step_seconds},
-                    {"overhead", number_or_nil(overhead)},
-                    {"operator_overhead", number_or_nil(operator_overhead)}};
+  return Value::Map{{"layers", std::move(layers)},         {"steps", steps},
+                    {"step_seconds", step_seconds},        {"occasional_seconds", number_or_nil(occasional_seconds)},
+                    {"overhead", number_or_nil(overhead)}, {"operator_overhead", number_or_nil(operator_overhead)}};
 }
 
 std::string LayerTable::text(LayerView view) const {
@@ -161,9 +161,15 @@ std::string LayerTable::text(LayerView view) const {
                     row.roof_share ? fmt::format("{:.0f}", 100 * *row.roof_share) : "-",
                     kept > 0 ? bytes_text(static_cast<double>(kept)) : "-");
   }
+  const double occasional = occasional_seconds.value_or(0);
   return text +
-         fmt::format("a step of {:.3f} {} in the median, untimed; the timing of {} others ",
-                     unit.per_second * step_seconds, unit.name, steps) +
+         fmt::format("a step of {:.3f} {} in the median, untimed{}; the timing of {} others ",
+                     unit.per_second * step_seconds, unit.name,
+                     occasional >= notable_occasional * step_seconds
+                         ? fmt::format(", and {:.3f} {} more on average, for what not each step does",
+                                       unit.per_second * occasional, unit.name)
+                         : "",
+                     steps) +
          (overhead ? fmt::format("took {:.1f} % more time, which is left out\n", 100 * *overhead)
                    : "took a time that is not known\n");
 }

@@ -107,19 +107,20 @@ LayerTable table_of(const Recording& recording, const ReadingCost& most, const s
   if (const std::optional<at::ScalarType> type = recording.type()) table.type = dtype_name(*type);
   table.steps = std::ssize(recording.row_steps().seconds);
   const auto counted = static_cast<double>(recording.counted().size());
-  const double median = upper_median(recording.plain()), occasional = median * recording.occasional_share();
-  table.step_seconds = median + occasional;
-  table.overhead = recording.row_steps().overhead(median, most.in_row_steps);
-  table.operator_overhead = recording.operator_steps().overhead(median, most.in_operator_steps);
-  const Clock rows = clock_of(recording.row_steps(), median, table.overhead);
-  const Clock operators = clock_of(recording.operator_steps(), median, table.operator_overhead);
+  table.step_seconds = upper_median(recording.plain());
+  if (const std::optional<double> share = recording.occasional_share())
+    table.occasional_seconds = *share * table.step_seconds;
+  table.overhead = recording.row_steps().overhead(table.step_seconds, most.in_row_steps);
+  table.operator_overhead = recording.operator_steps().overhead(table.step_seconds, most.in_operator_steps);
+  const Clock rows = clock_of(recording.row_steps(), table.step_seconds, table.overhead);
+  const Clock operators = clock_of(recording.operator_steps(), table.step_seconds, table.operator_overhead);
   // Readings of the clock are left out in equal parts. A row that would be shorter than nothing takes no time. What
   // else makes the rows longer or shorter than a plain step comes from the machine, and no row has more of it than its
   // part of the step.
   const std::vector<PassTicks> ticks = recording.middle_ticks();
   double left = 0;
   for (const PassTicks& row : ticks) left += rows.seconds(row.forward) + rows.seconds(row.backward);
-  const double scale = left > 0 ? median / left : 1;
+  const double scale = left > 0 ? table.step_seconds / left : 1;
 
   for (std::size_t i = 0; i < ticks.size(); ++i) {
     const auto& row = recording.rows()[i];
@@ -136,7 +137,6 @@ LayerTable table_of(const Recording& recording, const ReadingCost& most, const s
     if (std::isnan(cost.flops)) cost.flops = cost.operator_flops();
     table.rows.push_back(std::move(cost));
   }
-  if (occasional > 0) table.rows.push_back({.path = "occasional", .forward = occasional, .operators = {}});
   std::stable_partition(table.rows.begin(), table.rows.end(), [](const LayerCost& row) { return row.is_layer; });
   return table;
 }

@@ -4,6 +4,7 @@
 #include <ATen/record_function.h>
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <numeric>
 #include <utility>
@@ -47,9 +48,17 @@ std::int64_t Recording::fewest() const {
 
 StepUse Recording::use_of_step() const {
   if (is_done_ || step_ < cold_) return StepUse::none;
-  const std::int64_t i = step_ - cold_, round = i / steps_.turns(), turn = (run_ + round + i) % steps_.turns();
-  if (turn < uses_of_steps - 1) return turns[static_cast<std::size_t>(turn)];
-  return turn == steps_.turns() - 1 ? turns.back() : StepUse::none;
+  const auto turn = [&](std::int64_t round, std::int64_t i) {
+    return turns[static_cast<std::size_t>((run_ + round + i) % uses_of_steps)];
+  };
+  const std::int64_t i = step_ - cold_;
+  if (!steps_.settles() || i < uses_of_steps) return turn(i / uses_of_steps, i);
+  // A later round has one step more, which is left out and comes before the plain one.
+  constexpr std::int64_t length = uses_of_steps + 1;
+  const std::int64_t round = 1 + (i - uses_of_steps) / length, place = (i - uses_of_steps) % length;
+  const std::int64_t left_out = uses_of_steps - 1 - (run_ + round) % uses_of_steps;
+  if (place == left_out) return StepUse::none;
+  return turn(round, place < left_out ? place : place - 1);
 }
 
 RowSums* Recording::row(std::string_view path, bool is_layer) {
@@ -158,6 +167,7 @@ void Recording::ended(Phase phase, std::string_view) noexcept {
     for (const auto& row : rows_)
       of_step.push_back({.forward = std::exchange(row->forward, {}), .backward = std::exchange(row->backward, {})});
   }
+  if (is_timed() || use_ == StepUse::plain) lengths_.emplace_back(use_, seconds);
   if (use_ == StepUse::operators) operator_steps_.add(seconds, last_ - ticks_began_);
   if (use_ == StepUse::plain) plain_.push_back(seconds);
   if (use_ == StepUse::counted) counted_.push_back(step_);
@@ -183,22 +193,21 @@ std::vector<PassTicks> Recording::middle_ticks() const {
   return sums;
 }
 
-double Recording::occasional_share() const {
-  constexpr std::int64_t stretches = 10, least = 2;  // steps of each use in a stretch
-  const std::int64_t count = fewest();
-  if (count < stretches * least) return 0;
-  // Looking at tensors makes the counted steps several times as long.
-  const std::array<const std::vector<double>*, 3> uses{&plain_, &row_steps_.seconds, &operator_steps_.seconds};
-  std::vector<double> shares(stretches);
-  for (const std::vector<double>* const seconds : uses) {
-    const double median = upper_median(*seconds);
-    for (std::int64_t i = 0; i < stretches; ++i) {
-      const auto begin = seconds->begin() + i * count / stretches, end = seconds->begin() + (i + 1) * count / stretches;
-      const double mean = std::accumulate(begin, end, 0.0) / static_cast<double>(end - begin);
-      shares[static_cast<std::size_t>(i)] += (mean / median - 1) / static_cast<double>(uses.size());
-    }
+std::optional<double> Recording::occasional_share() const {
+  constexpr std::int64_t tenths = 10, least = 2;  // steps of each use in a tenth
+  if (fewest() < tenths * least) return std::nullopt;
+  const double plain = median(plain_), rows = median(row_steps_.seconds), operators = median(operator_steps_.seconds);
+  const auto share = [&](const std::pair<StepUse, double>& step) {
+    return step.second / (step.first == StepUse::plain ? plain : step.first == StepUse::rows ? rows : operators);
+  };
+  std::vector<double> means;
+  const std::int64_t count = std::ssize(lengths_);
+  for (std::int64_t i = 0; i < tenths; ++i) {
+    const auto begin = lengths_.begin() + i * count / tenths, end = lengths_.begin() + (i + 1) * count / tenths;
+    const double sum = std::transform_reduce(begin, end, 0.0, std::plus(), share);
+    means.push_back(sum / static_cast<double>(end - begin));
   }
-  return std::max(upper_median(std::move(shares)), 0.0);
+  return std::max(median(std::move(means)) - 1, 0.0);
 }
 
 void Recording::step_began() {

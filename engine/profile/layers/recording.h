@@ -11,7 +11,9 @@
 // several times as long. So four uses of a step take turns: counted steps look at tensors; row steps read the clock
 // where one row ends and another begins; operator steps read the clock at each operator as well, which tells how a
 // row's time is divided among its operators; plain steps show how much time the timing adds. A training that is too
-// short for all of them is run again, and its first steps are cold each time.
+// short for all of them is run again, and its first steps are cold each time. Where steps settle (LayerSteps::settles),
+// one step that is left out comes before each plain one, but in the first round of turns of each run, so that a run of
+// few steps adds as many steps.
 #pragma once
 
 #include <c10/core/ScalarType.h>
@@ -126,14 +128,13 @@ class Recording final : public TraceListener, public TaskStepListener, public Op
   // steps that wait long, for batches say, would take most of a sum over all steps, which a median step does not.
   std::vector<PassTicks> middle_ticks() const;
   const TimedSteps& operator_steps() const { return operator_steps_; }
-  // The share by which a step is longer on average than the median step, from stretches of consecutive steps, so that
-  // the work of each twentieth step, say, counts with a twentieth; 0 where there are too few steps. The median over the
-  // stretches, of which a single long wait, or a moment in which the machine was taken, lengthens one alone.
-  double occasional_share() const;
+  // LayerTable::occasional_seconds as a share of the median step.
+  std::optional<double> occasional_share() const;
   // The seconds of each plain step.
   const std::vector<double>& plain() const { return plain_; }
 
  private:
+  // The last one is that of a plain step.
   static constexpr std::array<StepUse, uses_of_steps> turns{StepUse::counted, StepUse::rows, StepUse::operators,
                                                             StepUse::plain};
 
@@ -156,8 +157,7 @@ class Recording final : public TraceListener, public TaskStepListener, public Op
   };
 
   // The use of the step that begins. Each round of turns, and each run, begins with the next use, so that neither work
-  // of each second or fourth step nor the smaller batch at the end of a short training always meets the same use. Where
-  // steps settle, one without a use comes before the plain one.
+  // of each second or fourth step nor the smaller batch at the end of a short training always meets the same use.
   StepUse use_of_step() const;
   RowSums* row(std::string_view path, bool is_layer);
   RowSums* row_of(Phase phase, std::string_view name);
@@ -196,6 +196,8 @@ class Recording final : public TraceListener, public TaskStepListener, public Op
   std::vector<std::int64_t> counted_;
   std::map<at::ScalarType, double> flops_;  // of the products, by the type of what they give
   TimedSteps row_steps_, operator_steps_;
+  std::vector<std::pair<StepUse, double>>
+      lengths_;  // uses and seconds of the plain and the timed steps, in their order
   std::vector<std::vector<PassTicks>> ticks_of_steps_;  // of each row step, of the rows that there were until then
   std::vector<double> plain_;
 };

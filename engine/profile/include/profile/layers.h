@@ -14,8 +14,7 @@
 namespace trainlab {
 
 // All figures are those of one training step. A row has its part of the time of the timed steps, without the time of
-// the timing where this is known, scaled so that these rows add up to the median step that is not timed; the row
-// "occasional" has what a step takes beyond that on average. How a row's
+// the timing where this is known, scaled so that all rows add up to the median step that is not timed. How a row's
 // seconds are divided among its operators comes from as many other steps, because timing each operator takes time.
 // Calls, bytes and operations are means over as many further steps, because looking at tensors takes time too.
 struct OperatorCost {
@@ -31,8 +30,7 @@ struct OperatorCost {
 struct LayerCost {
   // A layer's path, "fit.model[3].Linear", or a part of the step outside of the layers: "loss", "optimizer", "fetch",
   // "move", "gradients", "average", "backward" (what autograd does before the first of its functions), "on.step" and
-  // other functions of the recipe, "transform", "own step", "other" for the rest, and "occasional" for what not each
-  // step does: a task's validation within its loop, a wait for the disk.
+  // other functions of the recipe, "transform", "own step", and "other" for the rest.
   std::string path;
   bool is_layer = false;
   // Seconds, without those of the layers inside. Operators of the backward pass belong to the layer whose forward pass
@@ -59,8 +57,12 @@ struct LayerTable {
   std::vector<LayerCost> rows;  // in the order of the step, a layer before the layers inside
   std::string type = {};   // of the numbers of the products that have most of the FLOPs: "float32"; empty without any
   std::int64_t steps = 0;  // steps whose rows were timed
-  // How long the steps between them that are not timed, the plain ones, take on average: the sum of the rows.
+  // The median of the steps between them that are not timed, the plain ones: the sum of the rows.
   double step_seconds = 0;
+  // What a step takes beyond the median one on average, for work that not each step does, as a validation that a task
+  // does by itself. Such work is known where it comes in most tenths of the measurement: a single long wait, or a
+  // moment in which the machine was taken, is none. nullopt with fewer than 20 steps of each use.
+  std::optional<double> occasional_seconds = {};
   // How much longer a step whose rows are timed takes than a plain one: 0.1 is a tenth. From the two medians; nullopt
   // where they do not tell it: with fewer than three such steps, or where a busy machine has made the plain steps the
   // longer ones, or the timed steps longer than all readings of the clock can.
@@ -72,7 +74,8 @@ struct LayerTable {
   std::vector<OperatorCost> operators() const;
   // { layers = { { path, forward, backward, flops, bytes, calls, flops_per_second, bytes_per_second, roof_share,
   // activations, operators = { { name, seconds, calls, bytes, flops }, … } }, … }, steps, step_seconds,
-  // overhead, operator_overhead }. A rate is nil where a row has no time, and what is not known is nil.
+  // occasional_seconds, overhead, operator_overhead }. A rate is nil where a row has no time, and what is not known is
+  // nil.
   Value to_value() const;
   // A table of only the `count` rows that take most seconds, the longest first.
   LayerTable heaviest(std::size_t count) const;
@@ -98,12 +101,12 @@ struct LayerSteps {
   bool is_enough(std::int64_t steps, double took) const {
     return steps >= count || (took > seconds && steps >= few) || took > longest;
   }
-  // After a timed step, the next one takes a few microseconds longer: the operators look anew for their listeners.
-  // Where steps are so short that many are measured, a plain step therefore comes after one that is not measured.
-  bool settles() const { return count >= 100; }
-  std::int64_t turns() const { return uses_of_steps + (settles() ? 1 : 0); }
-  // The steps of a run in which all uses have their steps.
-  std::int64_t total() const { return first + turns() * count; }
+  // After a step that is listened to, the next one takes a few microseconds longer, because LibTorch looks anew for who
+  // listens to its operators. Where steps are so short that many are measured, a plain step comes after one that is
+  // left out.
+  bool settles() const { return count >= 50; }
+  // The steps of a run in which all steps are measured.
+  std::int64_t total() const { return first + uses_of_steps * count; }
 };
 
 // Trains the plan's fit without a folder until all steps are measured. A fit that ends earlier is trained again from
