@@ -242,7 +242,7 @@ function memory(cards) {
   });
   chart(
       cards, 'Memory at the peak', () => bars(categories, bytes),
-      {note: `The process holds ${bytes(resident)}; ${bytes(categories.program + categories.lua)} are not of tensors.`});
+      {note: `The process holds ${bytes(resident)}; ${bytes(categories.program + categories.lua)} are not of live tensors.`});
 }
 
 function layers() {

@@ -23,10 +23,10 @@ at::Device parse_device(std::string_view name);
 
 // Sets the number of ATen's operator threads for this process. Makes numbers below 1e-38 count as 0 on this thread and
 // on threads that it starts: averages of gradients that have become 0 decay into such numbers, and arithmetic on them
-// is 100 times slower (a third of the time of AdamW on MNIST). Makes freed memory stay with the process, in pages of
-// 2 MiB if the system has them: activations and gradients are freed and allocated anew at each step, and the faults of
-// small pages took a sixth of the time of a residual network, those of the gradient of a large embedding a third. Call
-// before the first operator, on the thread that trains.
+// is 100 times slower (a third of the time of AdamW on MNIST). Makes freed memory stay with the process
+// (keep_freed_pages), in pages of 2 MiB if the system has them: activations and gradients are freed and allocated anew
+// at each step. The faults of small pages took a sixth of the time of a residual network, and to take the gradient of a
+// large embedding from the system in each step took a third. Call before the first operator, on the thread that trains.
 void prepare_arithmetic(int threads);
 
 // The error of an operator as Error{recipe} with its own text and without its backtrace; Error{run} if memory ran out
