@@ -10,7 +10,7 @@ is a task, on one thread:
 - categories: the sum of the categories over the peak of the same step that the allocator itself counts;
 - layers: the time of all rows of the table of layers, with what not each step does, over the median step of the
   profile, which is the mean of a stretch of steps and was measured before and in other runs of the stage, by another
-  clock and with all functions of the recipe. This ratio judges the table. It is the median of --rounds profiles, because
+  clock and with all functions of the recipe. This ratio judges the table. It is the median of several profiles, because
   the same steps take a few percent more time in one process than in another. Other work on the machine spoils it:
   "busy" is the largest share of a profile's time in which the thread had no core.
 
@@ -83,8 +83,8 @@ def main():
     parser.add_argument("--only", choices=sorted({name for name, _ in RECIPES}), help="this recipe alone")
     options = parser.parse_args()
     ratios = {"predicted": [], "categories": [], "layers": []}
-    heads = ("recipe", "predicted", "measured", "ratio", "categories over the counted peak", "steps of each use, in the first",
-             "layers over the profile's step", "busy")
+    heads = ("recipe", "predicted", "measured", "ratio", "categories over the counted peak",
+             "steps of each use, in the first", "layers over the profile's step", "busy")
     print("| " + " | ".join(heads) + " |\n|" + " --- |" * len(heads))
     for name, given in RECIPES:
         if options.only not in (None, name):
