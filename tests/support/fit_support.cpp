@@ -11,6 +11,7 @@
 #include "model/layer.h"
 #include "model/model.h"
 #include "objective/loss.h"
+#include "objects/run_handle.h"
 #include "optim/optimizer.h"
 #include "support/stand_in_device.h"
 #include "tensor/types.h"
@@ -82,6 +83,16 @@ Options parse_options(const std::string& json, std::vector<std::shared_ptr<Calla
 std::shared_ptr<Callable> native(std::function<std::vector<Argument>(std::span<const Argument>)> body) {
   return std::make_shared<NativeCallable>(std::move(body));
 }
+
+std::shared_ptr<Callable> stop_at(std::int64_t step) {
+  return native([step](std::span<const Argument> arguments) -> std::vector<Argument> {
+    const auto run = std::dynamic_pointer_cast<RunHandle>(std::get<std::shared_ptr<Object>>(arguments[0]));
+    if (run->step() == step) request_stop();
+    return {};
+  });
+}
+
+ClearStop::~ClearStop() { clear_stop_request(); }
 
 EmptyFolder::EmptyFolder() : before_(std::filesystem::current_path()) {
   std::filesystem::current_path(temporary_.path());

@@ -1,6 +1,7 @@
 // For tests of whole fits: a registry with every entry, specs written as JSON, a temporary folder.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -24,6 +25,17 @@ Options parse_options(const std::string& json, std::vector<std::shared_ptr<Calla
 
 // A native function in place of a recipe's.
 std::shared_ptr<Callable> native(std::function<std::vector<Argument>(std::span<const Argument>)> body);
+
+// A function for on.step that asks the run to stop after this step.
+std::shared_ptr<Callable> stop_at(std::int64_t step);
+
+// Takes the request to stop back at the end of its scope.
+struct ClearStop {
+  ClearStop() = default;
+  ClearStop(const ClearStop&) = delete;
+  ClearStop& operator=(const ClearStop&) = delete;
+  ~ClearStop();
+};
 
 // While the object lives, the working folder is a new, empty folder, so that a test can see what is left behind.
 class EmptyFolder {

@@ -4,7 +4,6 @@
 #include <catch2/catch.hpp>
 
 #include "core/files.h"
-#include "objects/run_handle.h"
 #include "support/fit_support.h"
 #include "support/last_checkpoint.h"
 #include "tensor/safetensors.h"
@@ -19,14 +18,6 @@ namespace {
 
 std::string with_rounding(const std::string& rounding) {
   return R"(, "precision": {"compute": "bfloat16", "weights": "bfloat16", "rounding": ")" + rounding + "\"}";
-}
-
-std::shared_ptr<Callable> stops_at(std::int64_t step) {
-  return native([step](std::span<const Argument> arguments) -> std::vector<Argument> {
-    const auto run = std::dynamic_pointer_cast<RunHandle>(std::get<std::shared_ptr<Object>>(arguments[0]));
-    if (run->step() == step) request_stop();
-    return {};
-  });
 }
 
 }  // namespace
@@ -56,9 +47,6 @@ TEST_CASE("a fit with weights in bfloat16 comes out near float32") {
 }
 
 TEST_CASE("an interrupted fit with weights in bfloat16 continues to the same bytes") {
-  struct ClearStop {
-    ~ClearStop() { clear_stop_request(); }
-  };
   const TemporaryFolder temporary;
   for (const std::string rounding : {"stochastic", "compensated"}) {
     const std::string fit =
@@ -69,7 +57,7 @@ TEST_CASE("an interrupted fit with weights in bfloat16 continues to the same byt
       const ClearStop clear;
       std::string interrupted = fit;
       interrupted.insert(interrupted.size() - 1, R"(, "on": {"step": {"@": "function", "index": 0}})");
-      CHECK(run_one(parse_options(interrupted, {stops_at(7)}), folder, false, cpu_settings())["status"] ==
+      CHECK(run_one(parse_options(interrupted, {stop_at(7)}), folder, false, cpu_settings())["status"] ==
             Value("interrupted"));
     }
     const Value rest = run_one(parse_options(fit), folder, true, cpu_settings());

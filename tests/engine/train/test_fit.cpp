@@ -7,7 +7,6 @@
 
 #include "core/files.h"
 #include "journal/checkpoint.h"
-#include "objects/run_handle.h"
 #include "support/fit_support.h"
 #include "support/stand_in_device.h"
 #include "tensor/device.h"
@@ -41,19 +40,7 @@ std::pair<std::string, std::string> final_weights(const fs::path& folder) {
   return {last, best};
 }
 
-std::shared_ptr<Callable> stop_at(std::int64_t step) {
-  return native([step](std::span<const Argument> arguments) -> std::vector<Argument> {
-    const auto run = std::dynamic_pointer_cast<RunHandle>(std::get<std::shared_ptr<Object>>(arguments[0]));
-    if (run->step() == step) request_stop();
-    return {};
-  });
-}
-
 constexpr const char* on_step = R"(, "on": {"step": {"@": "function", "index": 0}})";
-
-struct ClearStop {
-  ~ClearStop() { clear_stop_request(); }
-};
 
 }  // namespace
 

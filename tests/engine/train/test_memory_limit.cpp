@@ -9,7 +9,6 @@
 
 #include "core/files.h"
 #include "model/layer_listener.h"
-#include "objects/run_handle.h"
 #include "support/fit_support.h"
 #include "tensor/memory.h"
 #include "tensor/safetensors.h"
@@ -162,11 +161,7 @@ TEST_CASE("a resumed fit keeps its parts without the limit") {
   const TemporaryFolder temporary;
   const std::string text = uneven_fit(R"(, "batch": 256)");
   const FitPlan plan = planned(text);
-  const auto stop = native([](std::span<const Argument> arguments) -> std::vector<Argument> {
-    const auto run = std::dynamic_pointer_cast<RunHandle>(std::get<std::shared_ptr<Object>>(arguments[0]));
-    if (run->step() == 4) request_stop();
-    return {};
-  });
+  const auto stop = stop_at(4);
   const FitPlan stopped =
       planned(text.substr(0, text.size() - 1) + R"(, "on": {"step": {"@": "function", "index": 0}}})", {stop});
   {

@@ -2,7 +2,6 @@
 #include <catch2/catch.hpp>
 
 #include "core/files.h"
-#include "objects/run_handle.h"
 #include "support/fit_support.h"
 #include "tensor/file_memory.h"
 #include "tensor/memory.h"
@@ -96,11 +95,7 @@ TEST_CASE("a fit whose state does not fit into the limit trains with it in a fil
   const std::int64_t needed = predict_memory(planned(text)).memory.step();
   const std::int64_t whole = predict_memory(planned(wide(adam, R"(, "memory": {"fuse_step": true})"))).memory.step();
   REQUIRE(needed < whole);
-  const auto stop = native([](std::span<const Argument> arguments) -> std::vector<Argument> {
-    const auto run = std::dynamic_pointer_cast<RunHandle>(std::get<std::shared_ptr<Object>>(arguments[0]));
-    if (run->step() == 3) request_stop();
-    return {};
-  });
+  const auto stop = stop_at(3);
   run_one(parse_options(wide(adam, "")), temporary.path() / "plain", false, cpu_settings());
   const std::int64_t limit = needed + (whole - needed) / 4;
   set_tensor_memory_limit(limit);

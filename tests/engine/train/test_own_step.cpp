@@ -57,18 +57,6 @@ std::shared_ptr<Callable> own_step(const std::function<void(const BatchObject&)>
   });
 }
 
-// A callback that asks the run to stop after this step.
-std::shared_ptr<Callable> stop_at(std::int64_t step) {
-  return native([step](std::span<const Argument> arguments) -> std::vector<Argument> {
-    if (object<RunHandle>(arguments[0])->step() == step) request_stop();
-    return {};
-  });
-}
-
-struct ClearStop {
-  ~ClearStop() { clear_stop_request(); }
-};
-
 // The hash of the newest `last`.
 std::string last(const fs::path& folder) {
   fs::path newest;

@@ -8,7 +8,6 @@
 #include <limits>
 
 #include "core/files.h"
-#include "objects/run_handle.h"
 #include "step/loss_scaler.h"
 #include "support/fit_support.h"
 #include "support/last_checkpoint.h"
@@ -23,13 +22,6 @@ using namespace test;
 namespace fs = std::filesystem;
 
 namespace {
-
-std::shared_ptr<Callable> stops_at(std::int64_t step) {
-  return native([step](Arguments arguments) -> Results {
-    if (object_at<RunHandle>(arguments, 0).step() == step) request_stop();
-    return {};
-  });
-}
 
 Value trained(const std::string& json, const fs::path& folder, std::vector<std::shared_ptr<Callable>> functions = {},
               bool resumed = false) {
@@ -70,9 +62,6 @@ TEST_CASE("fits in bfloat16 and float16 come out near float32, with weights in f
 }
 
 TEST_CASE("an interrupted fit in fewer digits continues to the same bytes") {
-  struct ClearStop {
-    ~ClearStop() { clear_stop_request(); }
-  };
   const TemporaryFolder temporary;
   const std::string on_step = R"(, "on": {"step": {"@": "function", "index": 1}})";
   for (const char* type : {"bfloat16", "float16"}) {
@@ -89,7 +78,7 @@ TEST_CASE("an interrupted fit in fewer digits continues to the same bytes") {
         const ClearStop clear;
         std::string interrupted = fit;
         interrupted.insert(interrupted.size() - 1, on_step);
-        CHECK(trained(interrupted, folder, {overflowing({5}), stops_at(step)})["status"] == Value("interrupted"));
+        CHECK(trained(interrupted, folder, {overflowing({5}), stop_at(step)})["status"] == Value("interrupted"));
       }
       const Value rest = trained(fit, folder, {overflowing({5})}, true);
       CHECK(same_tensors(last_checkpoint(folder), last_checkpoint(whole)));

@@ -9,7 +9,6 @@
 
 #include "core/files.h"
 #include "data/batch_object.h"
-#include "objects/run_handle.h"
 #include "support/fit_support.h"
 #include "tensor/safetensors.h"
 #include "tensor/tensor_object.h"
@@ -51,18 +50,6 @@ double worst(const NamedTensors& a, const NamedTensors& b, const std::string& pr
     if (name.starts_with(prefix)) difference = std::max(difference, tensor.sub(b.at(name)).abs().max().item<double>());
   return difference;
 }
-
-std::shared_ptr<Callable> stop_at(std::int64_t step) {
-  return native([step](std::span<const Argument> arguments) -> std::vector<Argument> {
-    const auto run = std::dynamic_pointer_cast<RunHandle>(std::get<std::shared_ptr<Object>>(arguments[0]));
-    if (run->step() == step) request_stop();
-    return {};
-  });
-}
-
-struct ClearStop {
-  ~ClearStop() { clear_stop_request(); }
-};
 
 // Whole, and interrupted at a step: the last checkpoints have the same bytes.
 void check_resume(const std::string& fit_text, std::int64_t step) {

@@ -8,7 +8,6 @@
 
 #include "core/callable.h"
 #include "core/files.h"
-#include "objects/run_handle.h"
 #include "support/fit_support.h"
 #include "support/last_checkpoint.h"
 #include "support/stand_in_device.h"
@@ -170,19 +169,6 @@ bool is_near(const at::Tensor& a, const at::Tensor& b) {
 // The sums of the rule, by name.
 NamedTensors sums_of(const fs::path& folder) { return tensors_below(last_checkpoint(folder), "stop.1."); }
 
-// A callback that asks the run to stop after this step.
-std::shared_ptr<Callable> interrupting(std::int64_t step) {
-  return native([step](std::span<const Argument> arguments) -> std::vector<Argument> {
-    const auto run = std::dynamic_pointer_cast<RunHandle>(std::get<std::shared_ptr<Object>>(arguments[0]));
-    if (run->step() == step) request_stop();
-    return {};
-  });
-}
-
-struct NoStopRequest {
-  ~NoStopRequest() { clear_stop_request(); }
-};
-
 }  // namespace
 
 TEST_CASE("a fit whose gradients become noise stops, and says why") {
@@ -201,7 +187,7 @@ TEST_CASE("a fit that is interrupted within a reading goes on to the same bytes"
   const std::string text =
       with_rule(R"(, "times": 100, "steps": 5)",
                 R"(, "steps": 17, "validate": "7 steps", "on": {"step": {"@": "function", "index": 0}})");
-  const Options fit = parse_options(text, {interrupting(0)});
+  const Options fit = parse_options(text, {stop_at(0)});
   run_one(fit, temporary.path() / "whole");
   const NamedTensors sums = sums_of(temporary.path() / "whole");
   CHECK(sums.contains("squares.0"));
@@ -210,8 +196,8 @@ TEST_CASE("a fit that is interrupted within a reading goes on to the same bytes"
     INFO("interrupted at step " << step);
     const fs::path folder = temporary.path() / std::to_string(step);
     {
-      const NoStopRequest clear;
-      CHECK(run_one(parse_options(text, {interrupting(step)}), folder)["status"] == Value("interrupted"));
+      const ClearStop clear;
+      CHECK(run_one(parse_options(text, {stop_at(step)}), folder)["status"] == Value("interrupted"));
     }
     CHECK(run_one(fit, folder, true)["status"] == Value("done"));
     CHECK(same_tensors(last_checkpoint(folder), last_checkpoint(temporary.path() / "whole")));
