@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "function_path.h"
 #include "thread_load.h"
 #include "train/loop_observer.h"
 
@@ -61,7 +62,7 @@ bool StepCollector::lower_cold() {
 }
 
 void StepCollector::settle_phase() {
-  phase_ = open_.empty() ? Phase::step : open_.back();
+  phase_ = open_.empty() ? Phase::step : open_.back().phase;
   counted_phase_ = in_step_ && apart_ == 0 ? phase_ : Phase::validate;
 }
 
@@ -83,13 +84,19 @@ void StepCollector::charge() {
   }
   const double seconds = now - std::exchange(last_, now);
   if (apart_ > 0) {
-    const bool is_checkpoint = open_[apart_ - 1] == Phase::commit;
+    const bool is_checkpoint = open_[apart_ - 1].phase == Phase::commit;
     if (phase_ == (is_checkpoint ? Phase::callback : Phase::metrics)) apart_inside_ += seconds;
   } else if (in_step_) {
     step_[place(phase_)] += seconds;
   } else {
     (open_.empty() ? between_ : callbacks_) += seconds;
   }
+  if (stage_ == Stage::timing && !open_.empty() && open_.back().function) *open_.back().function += seconds;
+}
+
+double& StepCollector::function(std::string_view name) {
+  const auto found = functions_.find(name);
+  return found != functions_.end() ? found->second : functions_.emplace(name, 0).first->second;
 }
 
 void StepCollector::open_step(Phase frame) {
@@ -119,7 +126,7 @@ void StepCollector::open_step(Phase frame) {
   if (started_ == 0) started_ = last_;
   step_ = step_asking_ = step_waiting_ = {};
   in_step_ = true;
-  open_.push_back(frame);
+  open_.push_back({.phase = frame});
   settle_phase();
 }
 
@@ -134,7 +141,7 @@ void StepCollector::began(Phase phase, std::string_view name) {
     return open_step(phase);
   }
   charge();
-  open_.push_back(phase);
+  open_.push_back({.phase = phase, .function = phase == Phase::callback ? &function(name) : nullptr});
   if (apart_ == 0 && (phase == Phase::validate || phase == Phase::commit)) {
     apart_ = open_.size();
     apart_counts_ = name != "test";
@@ -275,6 +282,8 @@ StepFigures StepCollector::figures() {
   }
   figures.callbacks = mean_of(timed_callbacks_, timed_steps_);
   figures.between = mean_of(timed_between_, timed_steps_);
+  const auto longest = std::ranges::max_element(functions_, {}, [](const auto& one) { return one.second; });
+  if (longest != functions_.end() && longest->second > 0) figures.longest_function = function_path(longest->first);
   figures.steps = timed_steps_;
   figures.cold = cold_steps_;
   figures.begin_seconds = begin_seconds_;

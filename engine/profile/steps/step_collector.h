@@ -2,7 +2,9 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -72,6 +74,7 @@ class StepCollector final : public TraceListener, public TaskStepListener {
   void await_device() noexcept;
   void settle_phase();
   void open_step(Phase frame);
+  double& function(std::string_view name);  // its seconds
   void step_is_over(double now) noexcept;
   double longest() const;  // the time after which no further step is timed
   void add_to_block(double seconds);
@@ -84,7 +87,11 @@ class StepCollector final : public TraceListener, public TaskStepListener {
   StepLimits limits_;
   double (*const now_)();
 
-  std::vector<Phase> open_;
+  struct Open {
+    Phase phase;
+    double* function = nullptr;  // the seconds of the recipe's function whose span it is
+  };
+  std::vector<Open> open_;
   Phase phase_ = Phase::step;              // the innermost open phase
   Phase counted_phase_ = Phase::validate;  // phase of counted operators; validate: outside of steps
   double last_ = 0;
@@ -105,6 +112,7 @@ class StepCollector final : public TraceListener, public TaskStepListener {
   double started_ = 0, cold_seconds_ = 0, counted_seconds_ = 0, awaited_seconds_ = 0;
   PhaseSeconds timed_{}, counted_{}, asking_{}, waiting_{};
   double timed_callbacks_ = 0, timed_between_ = 0;
+  std::map<std::string, double, std::less<>> functions_;  // seconds in the timed steps and between them, by span
   std::vector<Block> blocks_;
   Block block_;
   std::int64_t block_steps_ = 1;  // steps in a block

@@ -137,6 +137,7 @@ Measures measures_of(const Profile& profile) {
   m.is_awaited = steps.awaited > 0;
   m.shares = shares_of(profile);
   m.cores = profile.cores;
+  m.longest_function = steps.longest_function;
   if (steps.thread.seconds > 0) {
     m.run_queue = run_queue(steps.thread);
     m.cores_busy = steps.thread.process_cpu / steps.thread.seconds;

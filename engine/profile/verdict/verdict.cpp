@@ -168,7 +168,7 @@ std::string input_evidence(const Measures& m) {
 }
 
 std::string host_evidence(const Measures& m) {
-  return m.limiting_stage == "transform" ? "A transform of the data is one of them." : "";
+  return m.longest_function.empty() ? "" : "The function that takes longest is " + m.longest_function + ".";
 }
 
 std::string calls_evidence(const Measures& m) {

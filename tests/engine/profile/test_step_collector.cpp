@@ -69,6 +69,7 @@ TEST_CASE("self times of the phases add up to the step") {
   CHECK(figures.per_step(Phase::backward) == Approx(4));
   CHECK(figures.per_step(Phase::optimizer) == Approx(1));
   CHECK(figures.per_step(Phase::callback) == Approx(1));
+  CHECK(figures.longest_function == "on.step");
   CHECK(figures.step.median == Approx(15));
 }
 
@@ -103,6 +104,7 @@ TEST_CASE("what comes between steps is no part of them") {
   CHECK(figures.commit.seconds == Approx(11));
   CHECK(figures.commit_functions == Approx(3));
   CHECK(figures.commits_timed == 3);
+  CHECK(figures.longest_function == "on.validate");  // 7 s, on.checkpoint 3 s, on.step 1 s
   // The time after the last step belongs to a step that did not come.
   CHECK(figures.callbacks == Approx(7 * 3.0 / 4));
   CHECK(figures.between == 0);

@@ -242,4 +242,11 @@ TEST_CASE("the evidence of an input names the slowest stage, or whether cores ar
   CHECK(says(judge(m), "The slowest stage of the input is decoding."));
 }
 
+TEST_CASE("the evidence of a host names the function of the recipe that takes longest") {
+  Measures m = with(&Shares::recipe, 0.5);
+  CHECK_FALSE(says(judge(m), "takes longest"));
+  m.longest_function = "on.step";
+  CHECK(says(judge(m), "The function that takes longest is on.step."));
+}
+
 }  // namespace trainlab::verdict_test

@@ -54,6 +54,9 @@ struct StepFigures {
   bool is_precise = false;      // the interval is within ± the precision that was asked for
   std::optional<double> drift;  // 0.1: the later half of the steps is slower than the earlier half by a tenth
 
+  // The function of the recipe that takes most time in the timed steps and between them: "on.step". Empty: none did.
+  std::string longest_function = {};
+
   Occasional validation;
   double validation_metrics = 0;    // seconds that a validation spends on its metrics
   double validation_functions = 0;  // seconds of the recipe's functions from a validation to the next step

@@ -60,6 +60,7 @@ struct Measures {
   std::optional<double> bytes, bytes_roof;  // the same for bytes of memory
   std::optional<double> memory_limited;     // share of the passes' operators, by time, that memory limits
   std::string limiting_stage;               // the slowest stage of the input pipeline; empty: unknown
+  std::string longest_function;             // of the recipe's functions; empty: none was called
 };
 
 enum class Bottleneck {
