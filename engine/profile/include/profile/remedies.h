@@ -188,7 +188,7 @@ void judge_remedies(TriedRemedies& tried, const Profile& profile, const Options&
                     const WithSet& with_set, double seconds, const std::function<void(const std::string&)>& say);
 
 std::string remedies_text(const TriedRemedies& remedies);
-// The members `remedies` and `applied` of docs/profiling.md.
+// The members `remedies` and `applied` that docs/profiling.md lists.
 Value remedies_value(const TriedRemedies& remedies);
 
 }  // namespace trainlab
