@@ -136,6 +136,10 @@ Study::Next Study::next() {
 
 Segment Study::segment(std::int64_t trial) const { return trials_.segment(trial).value_or(Segment{}); }
 
+std::int64_t Study::length(const Segment& segment) const {
+  return segment.until - (segment.parent ? this->segment(*segment.parent).until : 0);
+}
+
 void Study::begin(std::int64_t trial, std::span<const double> point, const std::optional<Segment>& segment) {
   if (trial == trials_.size()) {
     trials_.add(TrialState::running, point, segment);
@@ -161,15 +165,16 @@ Study::Asked Study::ask() {
 
 void Study::report(std::int64_t trial, const TrialReport& report) { trials_.report(trial, report); }
 
-void Study::tell(std::int64_t trial, std::span<const double> values) {
+void Study::tell(std::int64_t trial, std::span<const double> values, const std::optional<Segment>& segment) {
   if (values.size() != settings_.maximize.size()) {
     throw std::logic_error("Study::tell: one value for each objective is expected");
   }
   if (std::any_of(values.begin(), values.end(), [](double x) { return std::isnan(x); })) return fail(trial);
-  trials_.finish(trial, TrialState::complete, values);
+  trials_.finish(trial, TrialState::complete, values, segment);
   const auto better = [&](double a, double b) { return settings_.maximize[0] ? a > b : a < b; };
   const auto comes_first = [&](std::int64_t a, std::int64_t b) {
-    if (segment(a).until != segment(b).until) return segment(a).until > segment(b).until;
+    const std::int64_t length = this->segment(a).until, other = this->segment(b).until;
+    if (length != other) return length > other;
     if (trials_.value(a) != trials_.value(b)) return better(trials_.value(a), trials_.value(b));
     return a < b;
   };

@@ -133,10 +133,12 @@ void Trials::walk(std::int64_t trial, const Visit& visit) const {
   }
 }
 
-void Trials::finish(std::int64_t trial, TrialState state, std::span<const double> values) {
+void Trials::finish(std::int64_t trial, TrialState state, std::span<const double> values,
+                    const std::optional<Segment>& segment) {
   require_open(trial, "finish");
   if (!is_final(state) || values.size() > objectives_) throw std::logic_error("Trials::finish: no end of a trial");
   std::copy(values.begin(), values.end(), values_.begin() + static_cast<std::ptrdiff_t>(index(trial) * objectives_));
+  set_segment(trial, segment);
   set_state(trial, state);
 }
 

@@ -132,8 +132,7 @@ std::vector<double> searched_values(const SharedStudy& search, std::int64_t tria
 
 // Whether the training was shorter than the recipe says, because the budget ended it.
 bool was_cut_short(const fs::path& folder, std::int64_t trial) {
-  const Value reason = read_summary(TrialFolder(folder, trial).ended(1))["reason"];
-  return reason == Value(budget_is_used) || reason == Value(flops_are_used);
+  return is_cut_short(read_summary(TrialFolder(folder, trial).ended(1)));
 }
 
 std::vector<Rated> rated(const ConfirmPlan& plan, const SharedStudy& search, const SharedStudy& confirmed,
@@ -219,8 +218,8 @@ void confirm(const SweepPlan& plan, const Worker& search, const StageContext& co
       is_bounded ? context.most_flops - flops_of(search.study(), context.folder) : context.most_flops;
   std::vector<FreshFit> fits = choose(plan, search.study(), context, most_flops);
   if (fits.empty()) return;  // no trial is complete
-  const auto [longest, whole] = search.trial_seconds();
-  const double of_training = std::max(longest, whole) / static_cast<double>(plan.terms().repeats);
+  const TrialSeconds& of_trials = search.trial_seconds();
+  const double of_training = std::max(of_trials.longest(), of_trials.whole) / static_cast<double>(plan.terms().repeats);
   const ConfirmPlan confirming(plan, std::move(fits), of_training);
   const StageContext of_fits = context_of(context, search.used_seconds(), most_flops);
   Worker worker(confirming, of_fits, search.speed(), search.clock());

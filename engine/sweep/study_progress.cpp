@@ -54,8 +54,7 @@ void StudyProgress::look() {
 
 // Reports of a whole trial: those of its segment, or as many as complete trials have had.
 std::optional<double> StudyProgress::length_of(std::int64_t trial) const {
-  if (const Segment own = study_.segment(trial); own.until > 0)
-    return static_cast<double>(own.until - (own.parent ? study_.segment(*own.parent).until : 0));
+  if (const Segment own = study_.segment(trial); own.until > 0) return static_cast<double>(study_.length(own));
   return lengths_.count > 0 ? std::optional(lengths_.value()) : std::nullopt;
 }
 

@@ -2,17 +2,32 @@
 // after its trials.
 #pragma once
 
+#include <cstdint>
+#include <map>
+
 #include "plan/study_plan.h"
 #include "study/shared_study.h"
 
 namespace trainlab {
 
-// Seconds of trials that have ended; 0: none has. A trial that trained in a stack took its part of the stack's time.
+// The validations that a trial with this segment trains; a whole fit counts as one, and so does a part that was cut
+// short before its first validation.
+std::int64_t length_of(const Study& study, const Segment& segment);
+
+// Seconds of trials that have ended. A trial that trained in a stack took its part of the stack's time.
 struct TrialSeconds {
-  double longest = 0;  // of one trial, without the trial that it continued
+  // By the length of a trial the most that one took, without the trial that it continued.
+  std::map<std::int64_t, double> by_length = {};
   // The mean of the complete trials that trained as far as any may, with the trials that they continued. A trial that
-  // took over the result of another one does not count.
+  // took over the result of another one does not count. 0: there is none.
   double whole = 0;
+
+  void add(std::int64_t length, double seconds);
+  double longest() const;  // of all trials; 0: none has ended
+  // What a trial of this length takes: as long as the longest of its length took, or in proportion to the next shorter
+  // ones, and no less than any shorter trial. A trial that is shorter than all before is expected to take as long as
+  // the shortest ones. 0: nothing is known.
+  double expected(std::int64_t length) const;
 };
 
 TrialSeconds seconds_of_trials(const SharedStudy& study);

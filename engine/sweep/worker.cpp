@@ -40,7 +40,6 @@ std::optional<UsedTime> used_time(const StudyPlan& plan, const StageContext& con
 
 constexpr std::chrono::milliseconds poll{5};
 constexpr int most_polls = 100;
-constexpr double least_move = 0.05;  // seconds by which a deadline moves before the storage hears of the move
 // A trial during which this many processes died is not given to another process.
 constexpr std::int64_t most_lost = 10;
 
@@ -93,8 +92,8 @@ Worker::Worker(const StudyPlan& plan, const StageContext& context, SpeedTotal& s
       flops_(context.most_flops, plan.workers(), study_,
              [this](std::int64_t trial) { return planned_flops(plan_, study_, plans_, trial); }),
       progress_(plan, context, study_.study(), seconds, used_ ? used_->seconds() : 0),
-      seconds_(std::move(seconds)),
-      trial_seconds_{.longest = plan.terms().longest} {
+      seconds_(std::move(seconds)) {
+  if (plan.terms().longest > 0) trial_seconds_.add(1, plan.terms().longest);
   tell_deadline();
   if (used_) used_->save();
 }
@@ -104,9 +103,18 @@ bool Worker::take(std::vector<LeasedTrial>& trials) {
   const double now = wall_seconds();
   if (std::isfinite(context_.most_flops)) study_.follow();
   const std::int64_t most = std::min(plan_.terms().trials, flops_.most_trials());
-  SharedStudy::Asked asked = study_.ask(now, now + LeaseKeeper::lease_seconds, most);
+  bool is_late = false;
+  SharedStudy::Asked asked =
+      study_.ask(now, now + LeaseKeeper::lease_seconds, most, [&](std::int64_t trial, const Segment& segment) {
+        is_late = !ends_in_time(trials, trial, segment);
+        return !is_late;
+      });
   wait_ = asked.wait;
-  if (asked.is_over) stopped_ = why_over();
+  if (asked.is_over) {
+    stopped_ = why_over();
+  } else if (is_late && trials.empty()) {
+    stopped_ = budget_is_used;
+  }
   // Where another process has begun the trial for which there are FLOPs, there may be FLOPs for one more.
   if (!asked.lease)
     return !wait_ && study_.study().trials().size() >= most && most < plan_.terms().trials &&
@@ -202,7 +210,7 @@ std::vector<LeasedTrial> Worker::ask() {
                                                               ? plan_.terms().trials
                                                               : study_.study().points().value_or(plan_.terms().trials));
   const std::int64_t left = std::max<std::int64_t>(all - study_.study().trials().size() + 1, 1);
-  const std::int64_t most = std::min(plan_.trials_at_once(study_.study(), stack, left), most_in_time());
+  const std::int64_t most = plan_.trials_at_once(study_.study(), stack, left);
   while (static_cast<std::int64_t>(trials.size()) < most && take(trials)) {
     const std::int64_t last = trials.back().lease.trial;
     if (!waits_for_another(trials) && study_.stored(last).lost == 0 && flops_.fits(last)) continue;
@@ -263,25 +271,13 @@ Worker::End Worker::work() {
   return End::interrupted;
 }
 
-// Trials of other processes count: of those that run now, and of those before a resume.
-const TrialSeconds& Worker::trial_seconds() const {
-  const Trials& trials = study_.study().trials();
-  const std::int64_t ended =
-      trials.count(TrialState::complete) + trials.count(TrialState::pruned) + trials.count(TrialState::failed);
-  if (ended == ended_) return trial_seconds_;
-  ended_ = ended;
-  const TrialSeconds stored = seconds_of_trials(study_);
-  trial_seconds_ = {.longest = std::max(trial_seconds_.longest, stored.longest), .whole = stored.whole};
-  return trial_seconds_;
-}
-
 void Worker::train(std::vector<LeasedTrial> trials) {
   std::vector<TrialEnd> ends;
   const double begun = seconds_();
   // Several trials train together only if each of them fits.
   const double flops = flops_.cap(trials.front().lease.trial);
   if (!while_leased(trials, [&] { ends = fits_.run(trials, flops); })) return;
-  trial_seconds_.longest = std::max(trial_seconds_.longest, (seconds_() - begun) / static_cast<double>(trials.size()));
+  learn_seconds(trials, seconds_() - begun);
   tell(trials, ends);
 }
 
@@ -295,7 +291,7 @@ void Worker::tell(std::span<const LeasedTrial> trials, std::span<const TrialEnd>
       give_back(trials.subspan(i, 1));
     } else {
       told.push_back(trials[i]);
-      ended.push_back({trials[i].lease, ends[i].state, ends[i].values, ends[i].info});
+      ended.push_back({trials[i].lease, ends[i].state, ends[i].values, ends[i].info, ends[i].until});
     }
   }
   if (ended.empty() || !while_leased(told, [&] { study_.end(ended); })) return;
@@ -331,63 +327,6 @@ void Worker::check_failures() const {
   if (study_.study().trials().count(TrialState::failed) <= plan_.most_failures()) return;
   throw run_error(plan_.failure(failures_of(study_.stored()).value()));
 }
-
-// Until no trial may begin any more: by the stage's own time, after which trials that run are brought to their end, or
-// by the budget of the run, in which they must end. The next trial may take as long as the longest one so far.
-double Worker::seconds_left() const { return std::min(own_seconds_left(), run_seconds_left()); }
-
-double Worker::own_seconds_left() const {
-  return used_ ? plan_.time_budget() - used_->seconds() : std::numeric_limits<double>::infinity();
-}
-
-double Worker::run_seconds_left() const {
-  if (!context_.seconds_left) return std::numeric_limits<double>::infinity();
-  return context_.seconds_left() - trial_seconds().longest;
-}
-
-// An engine that helps does not know the stage's own time.
-std::string Worker::why_over() {
-  if (seconds_left() > 0 && are_flops_used()) return flops_are_used;
-  return own_seconds_left() <= run_seconds_left() ? own_time_is_used : budget_is_used;
-}
-
-// The trials that may train together and end in time. A stack of n takes at most n times as long as a trial, and twice
-// that time on a machine that has become busy. A stack whose time ends has all of its trials cut short. The first trial
-// of a study trains alone, because nothing is known of its length.
-std::int64_t Worker::most_in_time() const {
-  if (!context_.seconds_left) return std::numeric_limits<std::int64_t>::max();
-  const double longest = trial_seconds().longest;
-  if (longest == 0) return 1;
-  constexpr double most = 1e6;
-  return static_cast<std::int64_t>(std::clamp(context_.seconds_left() / (2 * longest), 1.0, most));
-}
-
-// Whether too little is left of the budget of FLOPs for a new trial.
-bool Worker::are_flops_used() {
-  if (std::isinf(context_.most_flops)) return false;
-  study_.follow();
-  return flops_.are_used();
-}
-
-// The storage says to all processes when the time is over. That moment moves with what trials take: the storage hears
-// of moves by more than a hundredth of the time that is left.
-void Worker::tell_deadline() {
-  const double left = std::max(seconds_left(), 0.0);
-  if (!leads() || std::isinf(left)) return;
-  const double deadline = wall_seconds() + left;
-  if (std::abs(deadline - told_deadline_) < std::max(least_move, left / 100)) return;
-  study_.storage().set_deadline(deadline);
-  told_deadline_ = deadline;
-}
-
-void Worker::check_time() {
-  if (stopped_) return;
-  if (seconds_left() > 0 && !are_flops_used()) return tell_deadline();
-  stopped_ = why_over();
-  if (leads()) study_.storage().set_deadline(wall_seconds());
-}
-
-std::optional<double> Worker::used_seconds() const { return used_ ? std::optional(used_->seconds()) : std::nullopt; }
 
 void Worker::show() {
   if (!context_.helps) progress_.show();

@@ -42,6 +42,7 @@ class Worker {
   End work();
   std::vector<LeasedTrial> ask();
   bool take(std::vector<LeasedTrial>& trials);
+  bool ends_in_time(std::span<const LeasedTrial> before, std::int64_t trial, const Segment& segment) const;
   bool while_leased(std::span<const LeasedTrial> trials, const std::function<void()>& work);
   std::optional<std::string> lost(std::span<const LeasedTrial> trials) noexcept;
   bool waits_for_another(std::span<const LeasedTrial> trials) const;
@@ -52,11 +53,11 @@ class Worker {
   void settle();
   void check_failures() const;
   bool leads() const { return !context_.helps && !home_.is_joined; }
+  void learn_seconds(std::span<const LeasedTrial> trials, double seconds);
   double seconds_left() const;
   double own_seconds_left() const;
   double run_seconds_left() const;
   std::string why_over();
-  std::int64_t most_in_time() const;
   bool are_flops_used();
   void tell_deadline();
   void check_time();

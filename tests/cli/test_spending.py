@@ -6,6 +6,7 @@ import unittest
 from browser import NODE, shown_by_scripts
 from program import CliTest, fit, tensors
 from test_budget import MEMBER, SEARCH
+from test_schedulers import segments
 from test_sweep import until_rows
 
 
@@ -104,6 +105,21 @@ class Spending(CliTest):
         # 4 of 1, 2 that go on to 2, and one that goes on to 4.
         self.assertAlmostEqual(summary["flops"], (4 + 2 + 2) * epoch, delta=1)
         self.assertEqual(summary["status"], "done")
+
+    def test_a_trial_of_a_scheduler_that_is_cut_short(self):
+        """It is as long as it has trained, also where trials are compared."""
+        epoch = self.flops_of_epoch()
+        for left, until in ((1.5, 2), (2.5, 3)):
+            self.write("r.lua", f"lab.budget {{ flops = {epoch * (4 + left)} }}\n"
+                       + MEMBER.replace("epochs = 1000000", "epochs = 4").replace("500 epochs", "1 epochs")
+                       + SEARCH.replace("trials = 100000", "trials = 5, scheduler = lab.scheduler.halving { "
+                                        "configurations = 4, min = 1, reduction = 4 }")
+                       .replace("local found = lab.run(", "return ("))
+            result = self.train("--out", f"run{until}")
+            self.assertIn("trial 4 was cut short", result.err)
+            run = self.folder / f"run{until}"
+            self.assertEqual([one for _, one, _ in segments(run)], [1, 1, 1, 1, until])
+            self.assertEqual(self.summary(run)["best"]["trial"], 4)
 
     def of_lengths(self, limit, epochs, trials):
         """A search whose trials have these numbers of epochs, in this order."""

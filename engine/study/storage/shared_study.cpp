@@ -26,7 +26,7 @@ void SharedStudy::lose_trials_of_the_dead() {
   }
 }
 
-SharedStudy::Asked SharedStudy::ask(double now, double expires, std::int64_t most) {
+SharedStudy::Asked SharedStudy::ask(double now, double expires, std::int64_t most, const MayBegin& may_begin) {
   lose_trials_of_the_dead();
   Asked asked;
   owner_.expires = expires;
@@ -39,7 +39,7 @@ SharedStudy::Asked SharedStudy::ask(double now, double expires, std::int64_t mos
     if (trials.count(TrialState::waiting) == 0 && !may_add) return std::nullopt;
     Study::Next next = study_.next();
     asked.wait = next.wait;
-    if (!next.trial) return std::nullopt;
+    if (!next.trial || (may_begin && !may_begin(*next.trial, next.segment.value_or(Segment{})))) return std::nullopt;
     return Storage::Begin{.trial = *next.trial, .point = std::move(next.point), .segment = next.segment};
   });
   // The trial's own beginning comes back with the next changes.
@@ -105,7 +105,7 @@ void SharedStudy::apply(const StudyChanges& changes) {
     // the recipe has raised an error.
     if (is_final(study_.trials().state(trial.number))) continue;
     switch (trial.state) {
-      case TrialState::complete: study_.tell(trial.number, trial.values); break;
+      case TrialState::complete: study_.tell(trial.number, trial.values, trial.segment); break;
       case TrialState::pruned: study_.prune(trial.number); break;
       case TrialState::failed: study_.fail(trial.number); break;
       case TrialState::waiting:

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/number_or_nil.h"
+#include "run/budget.h"
 
 namespace trainlab {
 
@@ -25,6 +26,10 @@ std::optional<double> value_of(const StudyPlan& plan, const TrialFit& fit, std::
 }
 
 }  // namespace
+
+bool is_cut_short(const Value& summary) {
+  return summary["reason"] == Value(budget_is_used) || summary["reason"] == Value(flops_are_used);
+}
 
 // A trial all of whose repeats are worse than all of the best trial's: of equally good ones that is one order of
 // C(n + m, n), the exact tail of the Mann–Whitney test.
@@ -75,9 +80,18 @@ Value::List faults_of(const BuiltTrial& trial) {
   return all;
 }
 
+// The whole validations of a segment that a budget has ended; nullopt for one that has its end. With a scheduler a
+// trial has one fit.
+std::optional<std::int64_t> end_of_cut(TrialPlans& plans, const BuiltTrial& trial) {
+  if (trial.trial->segment.until == 0 || trial.fits.empty() || !is_cut_short(trial.fits.front().summary))
+    return std::nullopt;
+  const TrialFit& fit = trial.fits.front();
+  return fit.summary["steps"].integer() / plans.of(fit)->validate_every;
+}
+
 }  // namespace
 
-TrialEnd end_of(const StudyPlan& plan, const SharedStudy& study, const BuiltTrial& trial) {
+TrialEnd end_of(const StudyPlan& plan, const SharedStudy& study, TrialPlans& plans, const BuiltTrial& trial) {
   TrialEnd end;
   const std::size_t objectives = plan.objectives().size();
   std::vector<std::vector<double>> values(objectives);
@@ -116,6 +130,7 @@ TrialEnd end_of(const StudyPlan& plan, const SharedStudy& study, const BuiltTria
                         {"ran", stack > 1 ? "stack of " + std::to_string(stack) : std::string("alone")}};
   if (measured.wall > 0) end.info.set("speed", measured.sums());
   if (Value::List faults = faults_of(trial); !faults.empty()) end.info.set("health", std::move(faults));
+  end.until = end_of_cut(plans, trial);
   if (!failure.empty()) {
     end.state = TrialState::failed;
     end.info.set("reason", failure);

@@ -128,7 +128,7 @@ std::vector<TrialEnd> TrialFits::run(std::span<LeasedTrial> trials, double most_
     if (!cut.empty() && warnings_.keep(cut, cut)) context_.warn(cut);
   }
   std::vector<TrialEnd> ends;
-  for (const BuiltTrial& trial : all) ends.push_back(end_of(plan_, study_, trial));
+  for (const BuiltTrial& trial : all) ends.push_back(end_of(plan_, study_, plans_, trial));
   for (TrialEnd& end : ends) {
     if (!end.interrupted && warnings_.has_new()) end.info.set("warnings", warnings_.take());
   }

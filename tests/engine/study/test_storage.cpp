@@ -19,6 +19,7 @@
 #include "core/random/stream.h"
 #include "storage/sql/clock_jumps.h"
 #include "storage/sql/sql_storage.h"
+#include "study/ranking.h"
 #include "study/shared_study.h"
 #include "study_support.h"
 #include "support/postgresql_server.h"
@@ -163,6 +164,49 @@ TEST_CASE("the segment with which a trial was begun is kept, whoever takes the t
   REQUIRE(trials[4].segment);
   CHECK(trials[4].segment->parent == 1);
   CHECK(trials[4].segment->until == 0);
+}
+
+TEST_CASE("a trial that was cut short is as long as it has trained") {
+  const Folder folder(any_kind());
+  const auto a = folder.open();
+  a->open("x");
+  const auto begin = [&](std::int64_t trial, const Segment& segment) {
+    return *a->begin(owner("a"), 0, [&](const StudyChanges&) { return Storage::Begin{trial, {0.5}, segment}; });
+  };
+  a->end({{begin(0, Segment{.parent = {}, .until = 3}), TrialState::complete, {0.5}}});
+  const Lease cut = begin(1, Segment{.parent = 0, .until = 9});
+  SharedStudy study = shared(folder, "b", R"({"@": "sampler.random"})");
+  SECTION("behind its parent, if its value is worse") {
+    a->end({{cut, TrialState::complete, {0.6}, {}, 3}});
+    study.follow();
+    CHECK(study.study().segment(1).until == 3);
+    CHECK(study.study().best() == 0);
+    CHECK(leaderboard(study.stored(), false) == std::vector<std::size_t>{0, 1});
+  }
+  SECTION("before its parent, if it has trained on") {
+    a->end({{cut, TrialState::complete, {0.6}, {}, 4}});
+    study.follow();
+    CHECK(study.study().segment(1).until == 4);
+    CHECK(study.study().segment(1).parent == 0);
+    CHECK(study.study().best() == 1);
+    CHECK(leaderboard(study.stored(), false) == std::vector<std::size_t>{1, 0});
+  }
+}
+
+TEST_CASE("a process may leave the trial that comes next to others") {
+  const Folder folder(any_kind());
+  SharedStudy study = shared(folder, "b", R"({"@": "sampler.random"})");
+  std::vector<std::int64_t> asked;
+  const auto refuses = [&](std::int64_t trial, const Segment&) {
+    asked.push_back(trial);
+    return false;
+  };
+  const SharedStudy::Asked refused = study.ask(0, 1e12, 9, refuses);
+  CHECK_FALSE(refused.lease);
+  CHECK_FALSE(refused.wait);
+  CHECK(asked == std::vector<std::int64_t>{0});
+  CHECK(study.ask(0, 1e12, 9).lease->trial == 0);
+  CHECK(study.ask(0, 1e12, 9, refuses).wait);  // until the trial that runs has ended
 }
 
 TEST_CASE("a stored trial that continues a later one is told") {

@@ -195,10 +195,10 @@ TEST_CASE("a search keeps a third of its budget for the confirmation, or what th
   const std::string twelve = R"(, "confirm": {"top": 3, "seeds": 4})";
   CHECK(kept(twelve, {}) == Approx(100));
   // 12 trainings, of which a trial has two; three of the longest trials, and 2 % of the time.
-  CHECK(kept(twelve, {.longest = 5, .whole = 2}) == Approx(12 + 15 + 6));
-  CHECK(kept(twelve + R"(, "workers": 5)", {.longest = 5, .whole = 2}) == Approx(3 + 15 + 6));
-  CHECK(kept(twelve, {.longest = 50, .whole = 20}) == Approx(100));
-  CHECK(kept("", {.longest = 5, .whole = 2}) == 0);
+  CHECK(kept(twelve, {.by_length = {{1, 5}}, .whole = 2}) == Approx(12 + 15 + 6));
+  CHECK(kept(twelve + R"(, "workers": 5)", {.by_length = {{1, 5}}, .whole = 2}) == Approx(3 + 15 + 6));
+  CHECK(kept(twelve, {.by_length = {{1, 50}}, .whole = 20}) == Approx(100));
+  CHECK(kept("", {.by_length = {{1, 5}}, .whole = 2}) == 0);
 }
 
 TEST_CASE("trials that took over a result, and those on which others go on, do not tell how long a whole trial takes") {
@@ -218,7 +218,7 @@ TEST_CASE("trials that took over a result, and those on which others go on, do n
   CHECK(seconds_with("", Value::Map{{"seconds", 0.0}, {"duplicate_of", 0}}).whole == 0);
   const std::string rungs = R"(, "scheduler": {"@": "scheduler.asha", "min": 1, "max": 4})";
   CHECK(seconds_with(rungs, Value::Map{{"seconds", 10.0}}).whole == 0);
-  CHECK(seconds_with(rungs, Value::Map{{"seconds", 10.0}}).longest == 10);
+  CHECK(seconds_with(rungs, Value::Map{{"seconds", 10.0}}).longest() == 10);
 }
 
 TEST_CASE("without a training on a fresh seed the search's own best trial stays") {

@@ -429,7 +429,7 @@ TEST_CASE("no trial begins that would end too late by the trials of other proces
   context.seconds_left = [&now, until = now + 35] { return until - now; };
   SpeedTotal speed(nullptr, {});
   Worker worker(plan, context, speed, [&] { return now; });
-  CHECK(worker.trial_seconds().longest == 40);
+  CHECK(worker.trial_seconds().longest() == 40);
   CHECK(worker.trial_seconds().whole == 40);
   CHECK(worker.run() == Worker::End::complete);
   CHECK(worker.stopped() == "the time budget is used");

@@ -3,6 +3,7 @@
 // All processes see changes in the same order, so that their samplers know the same.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -28,8 +29,11 @@ class SharedStudy {
     bool is_over = false;        // the study's deadline has passed
   };
   // `most`: trials of the study altogether; those that wait are begun whatever it is. Trials of processes of this host
-  // that have died are given to the next who asks.
-  Asked ask(double now, double expires, std::int64_t most);
+  // that have died are given to the next who asks. `may_begin`: whether this process takes the trial that comes next,
+  // with this segment; it may be asked more than once. Another process, or a later call, may take a trial that it does
+  // not take.
+  using MayBegin = std::function<bool(std::int64_t trial, const Segment& segment)>;
+  Asked ask(double now, double expires, std::int64_t most, const MayBegin& may_begin = {});
 
   void report(const Lease& lease, std::span<const TrialReport> reports) { storage_->report(lease, reports); }
   // For a trial of this process: a repeat continues from this resource, and its pruner must not see later reports.

@@ -42,6 +42,7 @@ struct EndedTrial {
   TrialState state = TrialState::complete;
   std::vector<double> values;
   Value info = {};
+  std::optional<std::int64_t> until = {};  // of its segment, where it has trained less than the segment said
 };
 
 // A trial as it is stored.

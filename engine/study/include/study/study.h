@@ -71,6 +71,8 @@ class Study {
   const Scheduler* scheduler() const { return settings_.scheduler.get(); }
   // The segment of a trial that has begun.
   Segment segment(std::int64_t trial) const;
+  // The validations of a segment without those of its parent; 0: the whole fit.
+  std::int64_t length(const Segment& segment) const;
 
   // Adds a waiting trial with given values (NaN: the sampler's choice). `segment`: of a trial that was begun before.
   void enqueue(std::span<const double> point, const std::optional<Segment>& segment = {});
@@ -99,8 +101,8 @@ class Study {
   void forget(std::int64_t trial, std::int64_t repeat, std::int64_t resource) {
     trials_.forget(trial, repeat, resource);
   }
-  // One finite or infinite value for each objective. With a NaN the trial has failed.
-  void tell(std::int64_t trial, std::span<const double> values);
+  // One finite or infinite value for each objective. With a NaN the trial has failed. `segment`: see Trials::finish.
+  void tell(std::int64_t trial, std::span<const double> values, const std::optional<Segment>& segment = {});
   void tell(std::int64_t trial, std::initializer_list<double> values) {
     tell(trial, std::span(values.begin(), values.size()));
   }

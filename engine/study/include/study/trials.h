@@ -22,7 +22,9 @@ inline bool is_final(TrialState state) { return state >= TrialState::complete; }
 // The part of a fit that a trial trains, in a study with a scheduler.
 struct Segment {
   std::optional<std::int64_t> parent;  // the trial with whose last checkpoint this trial begins
-  std::int64_t until = 0;              // validations at the end, those of all ancestors included; 0: the whole fit
+  // Validations at the end, those of all ancestors included; 0: the whole fit. Of a trial that has ended, no more than
+  // it has trained.
+  std::int64_t until = 0;
 };
 
 // A report of one repeat of a running trial.
@@ -56,7 +58,9 @@ class Trials {
   // Forgets the reports of a repeat beyond this resource: the repeat continues from there and reports again.
   void forget(std::int64_t trial, std::int64_t repeat, std::int64_t resource);
   // `values`: one for each objective of a complete trial, none for a failed trial; a pruned trial has last_mean().
-  void finish(std::int64_t trial, TrialState state, std::span<const double> values);
+  // `segment`: what the trial has trained, where that may be less than what it began with.
+  void finish(std::int64_t trial, TrialState state, std::span<const double> values,
+              const std::optional<Segment>& segment = {});
   void wait_again(std::int64_t trial);
 
   TrialState state(std::int64_t trial) const { return states_[index(trial)]; }

@@ -160,9 +160,11 @@ class SqlStorage final : public Storage {
         begin_change();
         const std::string name(trial_state_name(trial.state)), numbers = numbers_text(trial.values),
                                                                text = to_json(trial.info);
-        run("UPDATE trials SET state = :s, values_ = :v, info = :i, change = (SELECT change FROM study) WHERE "
-            "number = :n",
-            soci::use(name), soci::use(numbers), soci::use(text), soci::use(number));
+        const long long until = trial.until.value_or(0);
+        soci::indicator is_shorter = trial.until ? soci::i_ok : soci::i_null;
+        run("UPDATE trials SET state = :s, values_ = :v, info = :i, until = COALESCE(:u, until), "
+            "change = (SELECT change FROM study) WHERE number = :n",
+            soci::use(name), soci::use(numbers), soci::use(text), soci::use(until, is_shorter), soci::use(number));
       }
     });
   }
