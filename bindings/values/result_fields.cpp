@@ -125,11 +125,12 @@ void of_trainings(Registry& registry) {
             "integer");
   add_field(registry, "samples", "Of a fit: samples seen in training.", "integer");
   add_field(registry, "parameters", "Of a fit: number of trainable parameters of the model.", "integer");
-  add_field(registry, "flops",
-            "Of a fit: floating-point operations of training, estimated from the model; nil with a step of the "
-            "recipe's own. Of "
-            "a sweep or an ensemble of fits: of all its trainings.",
-            "number");
+  add_field(
+      registry, "flops",
+      "Of a fit: floating-point operations of training, estimated from the model; nil with a step of the "
+      "recipe's own. Of "
+      "a sweep or an ensemble of fits, and of a search for a rate, a batch or an optimizer: of all its trainings.",
+      "number");
   registry.add(
       Entry("result.speed", "field",
             "Of a fit or a task: how fast it was and where its time went, in the process that ended it. Trials of a "

@@ -11,7 +11,6 @@
 #include "measured_noise.h"
 #include "optim/optimizer.h"
 #include "optim/scaled_rate.h"
-#include "run/budget.h"
 #include "tensor/free_memory.h"
 #include "tensor/types.h"
 #include "train/fit_plan.h"
@@ -166,8 +165,8 @@ FoundBatch find_batch(const Registry& registry, const Spec& fit, const RunSettin
     found.knee_low = middle.low / 4;
     found.knee_high = middle.high;
     time_sizes(found, trainings, plan, options);
-  } catch (const SearchTimeUsed&) {
-    found.stopped = found.ended_by = budget_is_used;
+  } catch (const SearchBudgetUsed& used) {
+    found.stopped = found.ended_by = used.message();
   }
   if (std::ranges::count(found.curve, found.batch, &BatchPoint::batch) > 0) {
     judge_sizes(found);

@@ -1,4 +1,5 @@
 // The finders as stages: their findings stand in the summary, so that a resumed recipe uses the same numbers.
+#include "core/number_or_nil.h"
 #include "find/batch.h"
 #include "find/find.h"
 #include "find/optimizer.h"
@@ -50,7 +51,8 @@ Value summary_of(Value found, const std::string& answer) {
 }
 
 StageKind kind_of(const Finder& finder) {
-  return {.trainings =
+  return {.counts_flops = true,
+          .trainings =
               [](const Options& stage, const RunSettings&) {
                 return StageTrainings{.first = fit_of(stage),
                                       .name = "the fit of " + stage.entry().name + " " + stage.string("name"),
@@ -59,14 +61,20 @@ StageKind kind_of(const Finder& finder) {
           .prepare = [finder](const Options& stage, const RunSettings& settings) -> StageWork {
             const auto plan = std::make_shared<const FitPlan>(plan_fit(fit_of(stage), settings));
             return [finder, stage, plan](const StageContext& context) {
-              const SearchContext around{
-                  .say = context.say, .seconds_left = context.seconds_left, .opened = &plan->data};
+              double flops = 0;
+              const SearchContext around{.say = context.say,
+                                         .seconds_left = context.seconds_left,
+                                         .most_flops = context.most_flops,
+                                         .used = [&flops](double more) { flops += more; },
+                                         .opened = &plan->data};
               Value found = finder.search(stage.registry(), fit_of(stage).spec(), *context.settings, around);
               if (!found["reason"].is_nil()) {
                 context.warn(context.name + ": " + found["reason"].string() + "; the result is what was known of `" +
                              finder.name + "` by then");
               }
-              return summary_of(std::move(found), finder.name);
+              Value summary = summary_of(std::move(found), finder.name);
+              summary.set("flops", finite_or_nil(flops));
+              return summary;
             };
           },
           .check = [](const Options& stage, const RunSettings& settings,

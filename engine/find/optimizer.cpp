@@ -11,7 +11,6 @@
 #include "core/statistics.h"
 #include "optim/optimizer.h"
 #include "range_test.h"
-#include "run/budget.h"
 
 namespace trainlab {
 namespace {
@@ -175,8 +174,8 @@ FoundOptimizer find_optimizer(const Registry& registry, const Spec& fit, const R
           fmt::format("{} took {:.2g} s", all[i].name, steady_seconds() - begun) +
           (i + 1 < all.size() ? fmt::format(", {} of {} are to come", all.size() - i - 1, all.size()) : ""));
     }
-  } catch (const SearchTimeUsed&) {
-    found.stopped = budget_is_used;
+  } catch (const SearchBudgetUsed& used) {
+    found.stopped = used.message();
     if (found.all.empty()) {
       found.all.push_back(search.untuned(all.front()));
       return found;

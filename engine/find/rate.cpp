@@ -10,7 +10,6 @@
 #include "core/statistics.h"
 #include "optim/optimizer.h"
 #include "range_test.h"
-#include "run/budget.h"
 
 namespace trainlab {
 namespace {
@@ -129,7 +128,7 @@ void search(Trainings& trainings, FoundRate& found, std::int64_t first_seed, con
   }
 }
 
-// The choice when the time is used: fewer rates than the first ones say too little.
+// The choice when a budget is used: fewer rates than the first ones say too little.
 RateChoice known_choice(const Trainings& trainings, FoundRate& found) {
   if (found.probes.size() >= first_octaves.size()) {
     if (const RateChoice choice = choose_rate(found.probes); choice.suggestion > 0) return choice;
@@ -165,8 +164,8 @@ FoundRate find_rate(const Registry& registry, const Spec& fit, const RunSettings
                           : std::min(found.steps, std::clamp(found.steps / 25, least_probe, longest_probe));
   try {
     search(trainings, found, settings.seed, options.context);
-  } catch (const SearchTimeUsed&) {
-    found.stopped = budget_is_used;
+  } catch (const SearchBudgetUsed& used) {
+    found.stopped = used.message();
     found.choice = known_choice(trainings, found);
   }
   return found;

@@ -1,6 +1,7 @@
 #include "trainings.h"
 
 #include <cmath>
+#include <memory>
 
 #include "optim/optimizer.h"
 #include "run/budget.h"
@@ -8,11 +9,33 @@
 
 namespace trainlab {
 
+namespace {
+
+// Counts the steps of a training. A gradient pass may leave the training within a step, which counts as begun.
+class StepCount final : public LoopObserver {
+ public:
+  void between_steps(bool) override { is_between_ = true; }
+  void stepped(std::int64_t step) override {
+    done_ = step;
+    is_between_ = false;
+  }
+  std::int64_t done() const { return done_; }
+  // The steps of a training that was left before its end.
+  std::int64_t begun() const { return done_ + (is_between_ ? 1 : 0); }
+
+ private:
+  std::int64_t done_ = 0;
+  bool is_between_ = false;
+};
+
+}  // namespace
+
 Value train_silently(const FitPlan& plan, const RunSettings& settings, const FitCompany& company,
-                     const std::function<double()>& seconds_left) {
+                     const std::function<double()>& seconds_left, double most_flops) {
   StageContext stage = silent_context(plan.options);
   stage.settings = &settings;
   stage.seconds_left = seconds_left;
+  stage.most_flops = most_flops;
   const FitMember member{.options = plan.options, .context = std::move(stage), .shows_progress = false};
   try {
     Value summary = run_fits(plan, {&member, 1}, false, company).front();
@@ -55,10 +78,18 @@ FitPlan Trainings::plan(const Options& changed) {
   return plan;
 }
 
-Value Trainings::run(const FitPlan& plan, const FitCompany& company) const {
-  if (context_.seconds_left && context_.seconds_left() <= 0) throw SearchTimeUsed();
-  Value summary = train_silently(plan, settings_, company, context_.seconds_left);
-  if (summary["reason"] == Value(budget_is_used)) throw SearchTimeUsed();
+Value Trainings::run(const FitPlan& plan, FitCompany company) {
+  if (context_.seconds_left && context_.seconds_left() <= 0) throw SearchBudgetUsed(budget_is_used);
+  const double flops_left = context_.most_flops - flops_;
+  if (plan.steps_within(flops_left) < 1) throw SearchBudgetUsed(flops_are_used);
+  const auto steps = std::make_shared<StepCount>();
+  company.observers.insert(company.observers.begin(), steps);  // before one that ends the training
+  Value summary = train_silently(plan, settings_, company, context_.seconds_left, flops_left);
+  const double flops = plan.flops_until(summary.is_nil() ? steps->begun() : steps->done());
+  flops_ += flops;
+  if (context_.used) context_.used(flops);
+  for (const char* reason : {budget_is_used, flops_are_used})
+    if (summary["reason"] == Value(reason)) throw SearchBudgetUsed(reason);
   return summary;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 
@@ -26,17 +27,18 @@ struct EndLoss {
   double value = 0;    // of the weights that are kept; NaN if the fit failed, as when a loss is not finite
 };
 
-// Raised where the time of a search is used.
-class SearchTimeUsed : public Error {
+// Raised where a budget of the search is used: budget_is_used or flops_are_used (run/budget.h).
+class SearchBudgetUsed : public Error {
  public:
-  SearchTimeUsed() : Error(run_error("the time of the search is used")) {}
+  explicit SearchBudgetUsed(const char* reason) : Error(run_error(reason)) {}
 };
 
 // Trains from new weights until the fit has ended, and returns its summary, or until the company raises SeenEnough, and
-// then returns nil. Nothing is written or shown. `seconds_left`: StageContext::seconds_left. Error{interrupted} when
-// the run was asked to stop.
+// then returns nil. Nothing is written or shown. `seconds_left`, `most_flops`: those of StageContext.
+// Error{interrupted} when the run was asked to stop.
 Value train_silently(const FitPlan& plan, const RunSettings& settings, const FitCompany& company,
-                     const std::function<double()>& seconds_left = {});
+                     const std::function<double()>& seconds_left = {},
+                     double most_flops = std::numeric_limits<double>::infinity());
 
 // Whether the fit itself says when it ends, by a number of epochs, steps or FLOPs.
 bool has_length(const Options& fit);
@@ -52,8 +54,9 @@ class Trainings {
   Options changed(const Value::Map& changes) const;
   // The plan of a changed fit. All plans share the data that the first one opened.
   FitPlan plan(const Options& changed);
-  // Trains as train_silently() does. SearchTimeUsed when the time of the search is used, before the training or by it.
-  Value run(const FitPlan& plan, const FitCompany& company) const;
+  // Trains as train_silently() does. SearchBudgetUsed when the time or the FLOPs of the search are used, before the
+  // training or by it.
+  Value run(const FitPlan& plan, FitCompany company);
   // The length of the whole fit, in steps; `assumed_steps` where only a time ends it.
   const RunLength& length();
   // Runs through the fit's schedules in the steps of the training, and returns the loss at its end.
@@ -66,6 +69,7 @@ class Trainings {
   const SearchContext& context_;
   std::optional<DataParts> data_;
   std::optional<RunLength> length_;
+  double flops_ = 0;  // of all trainings so far
 };
 
 }  // namespace trainlab

@@ -216,6 +216,23 @@ class Spending(CliTest):
         texts = shown_by_scripts(self, self.folder / "p.html")["texts"]
         self.assertRegex(texts[texts.index(f"best, trial {best['trial']}") + 1], r"^[\d.e-]+ on fresh seeds$")
 
+    def test_a_search_for_a_rate_counts_what_it_trains(self):
+        """It has half of the budget, and the fit after it what is left."""
+        epoch = self.flops_of_epoch()
+        member = MEMBER.replace("epochs = 1000000", "epochs = 100").replace("500 epochs", "100 epochs")
+        search = "local found = lab.run(lab.find.lr { fit = build { lr = 0.1 } })\n"
+        for share, status, reason in ((1e5, "done", ""), (200, "stopped", "the budget of FLOPs is used")):
+            self.write("r.lua", f"lab.budget {{ flops = {epoch * share} }}\n" + member + search
+                       + "return build { lr = found.lr.suggestion }\n")
+            self.train("--out", status)
+            found = self.summary(self.folder / status / "stages/find_lr")
+            summary = self.summary(self.folder / status)
+            self.assertEqual((found["status"], found["reason"]), (status, reason))
+            self.assertGreater(found["flops"], 99 * epoch)
+            self.assertLessEqual(found["flops"], epoch * share / 2)
+            self.assertEqual(summary["flops"], 100 * epoch)
+            self.assertEqual(summary["budget"]["flops"]["used"], found["flops"] + summary["flops"])
+
     def test_what_nobody_can_count_is_refused(self):
         task = 'return lab.task { name = "t", run = function(ctx) ctx:log("x", 1) end }\n'
         own = MEMBER.replace('loss = "cross_entropy"', 'step = function() end, monitor = "val.loss", '

@@ -150,6 +150,39 @@ TEST_CASE("a search whose time is used finds the rate that is known by then") {
   }
 }
 
+TEST_CASE("a search uses no more FLOPs than it may, and finds the rate that is known by then") {
+  const RunSettings settings = test_settings();
+  prepare_arithmetic(1);
+  const Spec spec = small_fit(R"(, "epochs": 3)");
+  std::vector<double> used;
+  const auto found_with = [&](double most) {
+    used.clear();
+    RateOptions options{.seeds = 3, .range_steps = 70};
+    options.context.most_flops = most;
+    options.context.used = [&](double flops) { used.push_back(flops); };
+    return find_rate(full_registry(), spec, settings, options);
+  };
+  const FoundRate whole = found_with(HUGE_VAL);
+  CHECK(whole.stopped.empty());
+  REQUIRE(used.size() == 3 + 3 * whole.probes.size());
+  const double of_range = used.front(), of_probe = used.back();
+  const FitPlan plan = plan_fit(Options(full_registry(), std::make_shared<const Spec>(spec), ""), settings);
+  CHECK(of_range == plan.flops_until(70));
+  CHECK(of_probe == plan.flops_until(whole.probe_steps));
+  CHECK(std::ranges::count(used, of_range) == 3);
+
+  const FoundRate none = found_with(plan.flops_until(1) - 1);
+  CHECK(used.empty());
+  CHECK(none.choice.suggestion == 0.005);  // the fit's own
+  // The fourth probe is left when the FLOPs are used, and its rate has no loss of all three seeds.
+  const FoundRate cut = found_with(3 * of_range + 3.5 * of_probe);
+  CHECK(used.size() == 7);
+  CHECK(used.back() == plan.flops_until(static_cast<std::int64_t>(plan.steps_within(of_probe / 2))));
+  CHECK(cut.probes.size() == 1);
+  CHECK(cut.choice.suggestion == cut.start);
+  for (const FoundRate& found : {none, cut}) CHECK(found.stopped == "the budget of FLOPs is used");
+}
+
 TEST_CASE("a rate at which the training fails is not suggested, however well it did before") {
   const RunSettings settings = test_settings();
   prepare_arithmetic(1);
