@@ -1,20 +1,26 @@
-"""40 recipes of one to four stages under budgets of time: whether they end in time, with a model, and use their time.
+"""40 recipes of one to four stages under budgets: whether they end in time, with a model, and use their budget.
 
     python3 tools/bench/deadlines.py [--busy N] [--kills N] [--recipes N] [--seed N]
 
-Each recipe has its own number of stages, kind of model and search (recipes/deadlines.lua), and budget: 5 to 20 s, of
+Each recipe has its own number of stages, kind of model, search and budget (recipes/deadlines.lua), and 5 to 20 s, of
 six of them one to five minutes. --busy: processes that compute meanwhile. --kills: how often each run is killed at a
 random moment and resumed. Prints a row for each recipe and one for each number of stages, and ends with 1 when a run
-ends late, has no model, or uses less than 85 % of its budget. `wall` is the time from the first command to the end of
-the last without the time between them, measured from outside; what a killed process used after its last account (at
-most 2 % of the budget) is in `wall` and not in `used`.
+ends late, has no usable model, or uses less than 85 % of its time and, where its FLOPs are bounded too, of these. A
+model is usable when it is better than a guess, and `trainlab predict` gives probabilities for new inputs. `used` is the
+share of the time or of the FLOPs, whichever is larger. `wall` is the time from the first command to the end of the last
+without the time between them, measured from outside. What a killed process used after its last account (at most 2 % of
+the budget) is in `wall` and not in `used`, so that a run is late when `wall` is more than the budget and 2 % of it for
+each kill.
 """
 
 import argparse
+import glob
 import json
+import math
 import os
 import random
 import statistics
+import struct
 import subprocess
 import sys
 import tempfile
@@ -28,22 +34,31 @@ LEAST = 0.85
 UNCOUNTED = 0.02  # of a budget, for each kill
 STAGES, KINDS = (1, 2, 3, 4), range(1, 11)
 RECIPES = [(stages, kind) for kind in KINDS for stages in STAGES]
+KIND_OF_PROMOTION, KIND_OF_MONEY = 2, 5
+SERVED = 3  # seconds of the earlier run
+INPUTS, CLASSES = 8, 10
 BUDGETS = (5, 8, 10, 15, 20)  # seconds
 LONGER = {6: 60, 13: 60, 20: 120, 27: 60, 34: 120, 39: 300}  # of these recipes, one or two for each number of stages
 
 
+def begun_runs(folder):
+    manifests = glob.glob(os.path.join(folder, "runs", "deadlines", "*", "manifest.toml"))
+    return {os.path.dirname(path) for path in manifests}
+
+
 def run_within(budget, parameters, kills, chance, folder):
-    """The summary, and the seconds of all processes."""
-    out = os.path.join(folder, "run")
-    first = [TRAINLAB, RECIPE, *parameters, "--within", f"{budget} s", "--out", out]
+    """The summary, and the seconds of all processes. The runs lie in `folder`."""
+    first = [TRAINLAB, RECIPE, *parameters]
+    earlier = begun_runs(folder)
     wall = 0
     for kill in range(kills + 1):
         # A process that is killed in its first moments has not begun a run.
-        is_begun = os.path.exists(os.path.join(out, "manifest.toml"))
-        command = [TRAINLAB, "resume", out, "--json", "--quiet"] if is_begun else [*first, "--json", "--quiet"]
-        wall = wall if is_begun else 0
+        begun = begun_runs(folder) - earlier
+        command = [TRAINLAB, "resume", *begun] if begun else first
+        wall = wall if begun else 0
         begin = time.monotonic()
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen([*command, "--json", "--quiet"], cwd=folder, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True)
         try:
             output, errors = process.communicate(
                 timeout=budget * chance.uniform(0.2, 0.9) / kills + 1 if kill < kills else None)
@@ -54,20 +69,54 @@ def run_within(budget, parameters, kills, chance, folder):
             continue
         wall += time.monotonic() - begin
         if process.returncode != 0:
-            return {"error": errors.strip().splitlines()[-1] if errors else "", "budget": {"used": 0}}, wall
+            return {"error": " ".join(errors.split()), "budget": {"used": 0}}, wall
         if kill == kills or json.loads(output)["status"] in ("done", "stopped"):
             return json.loads(output), wall
     raise AssertionError("the last process is not killed")
 
 
-def has_model(summary):
-    if "error" in summary:
-        return False
-    if summary["kind"] == "ensemble":
-        return "val.accuracy" in summary["ensemble"] and len(summary["members"]) > 0
+def write_inputs(path):
+    """Images of the size of those with which the models are trained, in a .npy file."""
+    chance = random.Random(0)
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({INPUTS}, 1, 8, 8), }}".ljust(117) + "\n"
+    values = [chance.random() for _ in range(INPUTS * 64)]
+    with open(path, "wb") as file:
+        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode()
+                   + struct.pack(f"<{len(values)}f", *values))
+
+
+def is_better_than_a_guess(summary):
     if summary["kind"] == "sweep":
-        return summary["best"]["value"] is not None
-    return "test.accuracy" in summary["metrics"]
+        return summary["best"]["value"] is not None and summary["best"]["value"] < math.log(CLASSES)
+    metrics, part = (summary["ensemble"], "val") if summary["kind"] == "ensemble" else (summary["metrics"], "test")
+    return metrics[f"{part}.accuracy"] > 2 / CLASSES
+
+
+def why_unusable(summary, folder):
+    """Empty for a run whose model is usable."""
+    if "error" in summary:
+        return summary["error"]
+    if not is_better_than_a_guess(summary):
+        return "no better than a guess"
+    inputs = os.path.join(folder, "inputs.npy")
+    write_inputs(inputs)
+    done = subprocess.run([TRAINLAB, "predict", summary["out"], "--input", inputs, "--json", "--quiet"], cwd=folder,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if done.returncode != 0:
+        return " ".join(done.stderr.split())
+    sums = [sum(one["probabilities"].values()) for one in json.loads(done.stdout)["predictions"]]
+    return "" if len(sums) == INPUTS and all(abs(one - 1) < 1e-4 for one in sums) else f"predicts {sums}"
+
+
+def budget_flags(kind, budget):
+    """The recipe itself has a budget of money."""
+    return [] if kind == KIND_OF_MONEY else ["--within", f"{budget} s"]
+
+
+def used_share(summary, budget):
+    """The share of the time, or of the FLOPs where it is larger."""
+    flops = summary["budget"].get("flops")
+    return max(summary["budget"]["used"] / budget, flops["used"] / flops["limit"] if flops else 0)
 
 
 def measure(row, busy=0, kills=0, recipes=len(RECIPES), seed=1):
@@ -78,15 +127,17 @@ def measure(row, busy=0, kills=0, recipes=len(RECIPES), seed=1):
         for number, (stages, kind) in enumerate(RECIPES[:recipes]):
             budget = LONGER.get(number, BUDGETS[number % len(BUDGETS)])
             with tempfile.TemporaryDirectory() as folder:
-                parameters = ["--stages", str(stages), "--kind", str(kind)]
-                summary, wall = run_within(budget, parameters, kills, chance, folder)
-            used = summary["budget"]["used"]
-            is_late = used > budget or wall > budget * (1 + UNCOUNTED * kills)
-            is_right = has_model(summary) and not is_late and used >= LEAST * budget
-            used_by_stages[stages].append((used / budget, is_right))
-            row((str(number + 1), str(stages), str(kind), f"{budget} s", f"{100 * used / budget:.1f} %",
-                 f"{wall:.2f} s", f"{max(wall - budget, 0):.2f} s",
-                 "yes" if is_right else f"**no** {summary.get('error', '')}".strip()), is_right)
+                parameters = ["--stages", str(stages), "--kind", str(kind), "--budget", str(budget)]
+                if kind == KIND_OF_PROMOTION:  # of which an earlier run is served
+                    run_within(SERVED, [*parameters, "--within", f"{SERVED} s"], 0, chance, folder)
+                summary, wall = run_within(budget, parameters + budget_flags(kind, budget), kills, chance, folder)
+                unusable = why_unusable(summary, folder)
+            share = used_share(summary, budget)
+            is_late = summary["budget"]["used"] > budget or wall > budget * (1 + UNCOUNTED * kills)
+            is_right = not unusable and not is_late and share >= LEAST
+            used_by_stages[stages].append((share, is_right))
+            row((str(number + 1), str(stages), str(kind), f"{budget} s", f"{100 * share:.1f} %", f"{wall:.2f} s",
+                 f"{max(wall - budget, 0):.2f} s", "yes" if is_right else f"**no** {unusable}".strip()), is_right)
     return used_by_stages
 
 
