@@ -53,10 +53,14 @@ void read_run(const std::string& folder, ReadRuns& runs) {
     throw recipe_error(folder + " is no fit: kind is " + summary["kind"].brief())
         .hint("the fits of a sweep are RUN/trials/*/seed-*");
   }
+  if (has_diverged(summary)) {
+    runs.left_out.push_back(folder + " failed, by a loss that is not finite");
+    return;
+  }
   if (!is_finished(summary)) throw recipe_error(folder + " has not ended: its status is " + summary["status"].brief());
   if (summary["status"] == Value("stopped")) {
     const Value& reason = summary["reason"];
-    runs.cut_short.push_back(folder + " was cut short" + (reason.is_string() ? ": " + reason.string() : ""));
+    runs.left_out.push_back(folder + " was cut short" + (reason.is_string() ? ": " + reason.string() : ""));
     return;
   }
   const auto is_positive = [](const Value& value) {

@@ -97,21 +97,24 @@ const KnownLaw& known_law(const std::string& name) {
 
 KnownLaw read_law(const std::string& file) {
   constexpr std::int64_t most_bytes = std::int64_t{16} << 20;
-  const Value value = fit_in(file, read_file_of("--law", file, most_bytes));
-  KnownLaw known{.name = "fit", .source = file, .law = law_from(value["law"], file)};
-  if (value["samples"].is_list()) {
-    for (const Value& sample : value["samples"].list()) known.samples.push_back(law_from(sample, file));
+  return law_in(fit_in(file, read_file_of("--law", file, most_bytes)), file);
+}
+
+KnownLaw law_in(const Value& fit, const std::string& source) {
+  KnownLaw known{.name = "fit", .source = source, .law = law_from(fit["law"], source)};
+  if (fit["samples"].is_list()) {
+    for (const Value& sample : fit["samples"].list()) known.samples.push_back(law_from(sample, source));
   }
   constexpr double constants = 5;  // which the fit has chosen so that the runs deviate least
-  const Value &deviation = value["deviation"], &runs = value["runs"];
+  const Value &deviation = fit["deviation"], &runs = fit["runs"];
   if (deviation.is_number() && runs.is_number() && runs.number() > constants) {
     known.freedom = runs.number() - constants;
     known.deviation = std::abs(deviation.number()) * std::sqrt(runs.number() / known.freedom);
   }
-  known.flops = run_range_in(value, "flops");
-  known.parameters = run_range_in(value, "parameters");
-  known.tokens = run_range_in(value, "tokens");
-  if (value["drift"].is_number()) known.drift = std::abs(value["drift"].number());
+  known.flops = run_range_in(fit, "flops");
+  known.parameters = run_range_in(fit, "parameters");
+  known.tokens = run_range_in(fit, "tokens");
+  if (fit["drift"].is_number()) known.drift = std::abs(fit["drift"].number());
   return known;
 }
 

@@ -4,6 +4,7 @@ at the end."""
 import os
 import unittest
 
+from planning import table
 from program import CliTest, fit, small_disk
 
 FIT = fit(data="lab.data.digits():split { train = 0.2, val = 0.2, test = 0.6, seed = 7 }",
@@ -17,6 +18,10 @@ PAGES = (
      "time   to val.loss", "comparison"),
     (("plan", "data", "r.lua", "--threads", "1"), "by the number of training samples", "plan_data"),
     (("plan", "model", "r.lua", "--threads", "1"), "by the features of hidden layers", "plan_model"),
+    (("plan", "fit", "runs.csv"), "from 16 runs", "plan_fit"),
+    (("plan", "seeds", "a"), "on average over 3 seeds", "plan_seeds"),
+    (("plan", "r.lua", "--threads", "1"), "plan for fit f", "plan"),
+    (("find", "lr", "r.lua", "--threads", "1"), "range test over 5 seeds", "finder"),
 )
 
 
@@ -33,6 +38,7 @@ class Outputs(CliTest):
     def setUp(self):
         super().setUp()
         self.write("r.lua", 'local rate = lab.param { "rate", 0.01 }\n' + FIT.replace("lr = 0.01", "lr = rate"))
+        self.write("runs.csv", table())
 
     def train_both(self):
         """Runs of three seeds in the folders a and b."""

@@ -9,7 +9,7 @@ import subprocess
 import unittest
 
 from browser import NODE, shown_by_scripts
-from planning import DIGITS, PlanTest
+from planning import DIGITS, LAW, PlanTest, loss, table
 from program import PROGRAM, fit
 
 PRICES = """[H200]
@@ -17,19 +17,6 @@ price = "4 EUR/h"
 as_of = 2026-11-01
 billed = "1 h"
 """
-# E, A, B, alpha, beta of Besiroglu et al. 2024.
-LAW = (1.81686, 482.00572, 2085.43420, 0.34781, 0.36585)
-
-
-def loss(parameters, tokens):
-    e, a, b, alpha, beta = LAW
-    return e + a / parameters ** alpha + b / tokens ** beta
-
-
-def table():
-    """Runs without noise, as a CSV file of the usual columns."""
-    rows = [(n, n * d, loss(n, n * d)) for n in (5e7, 2e8, 1e9, 4e9) for d in (3, 10, 30, 100)]
-    return "parameters,tokens,loss\n" + "".join(f"{n},{d},{l!r}\n" for n, d, l in rows)
 
 
 class Plan(PlanTest):
@@ -60,7 +47,6 @@ class Plan(PlanTest):
         self.write("mine.txt", "mine")
         self.refused((*given, "--html", "mine.txt"),
                      "trainlab: --html: mine.txt is there already, and is no page of trainlab")
-        self.refused(("r.lua", "--html", "p.html"), "trainlab: --html means nothing to `trainlab plan RECIPE.lua`")
 
     def test_a_budget_as_data(self):
         plan = self.plan("--flops", "1e21")
@@ -461,7 +447,7 @@ class Data(PlanTest):
         self.assertEqual([row[0] for row in page["tables"][0]["rows"]], ["135", "270", "539", "1078", "2156", "4312"])
         self.write("mine.txt", "mine")
         self.refused((*given, "--html", "mine.txt"),
-                     f"trainlab: --html: {self.folder}/mine.txt is there already, and is no page of trainlab")
+                     "trainlab: --html: mine.txt is there already, and is no page of trainlab")
 
     def test_data_that_say_nothing(self):
         # The rate is 0 for all that matters: the data have no effect, the seeds have one.
@@ -681,6 +667,10 @@ class Sweep(PlanTest):
         self.assert_said(result, "run 4 of 12: width=32 with ", " FLOPs, failed, by a loss that is not finite")
         self.assertIn("from 9 runs", result.out)
         self.assertEqual(result.out.count("failed, by a loss that is not finite; the law leaves the run out"), 3)
+        # So does the plan without training again.
+        again = self.run_program("plan", "fit", *sorted((self.folder / "runs/plan/r/001").glob("run-*")))
+        self.assertIn("from 9 runs", again.out)
+        self.assertEqual(again.err.count("failed, by a loss that is not finite; the law leaves the run out"), 3)
 
     def test_questions_without_an_answer(self):
         self.refused(["sweep", "r.lua", "--flops", "1e9"], "trainlab: `trainlab plan sweep` needs --size")

@@ -1,6 +1,8 @@
 #include "measured_stage.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <map>
 
 #include "core/files.h"
 #include "core/words.h"
@@ -54,6 +56,24 @@ void MeasuredStage::check_page() const {
 
 void MeasuredStage::check_apply() const {
   if (request().has("apply")) check_changes(*request().path("apply"));
+}
+
+void MeasuredStage::check_outputs_differ() const {
+  std::map<std::filesystem::path, std::string> flags;
+  for (const char* flag : {"html", "trace", "apply"}) {
+    if (!request().has(flag)) continue;
+    const std::filesystem::path file = std::filesystem::weakly_canonical(*request().path(flag));
+    const auto [other, is_new] = flags.emplace(file, flag);
+    if (!is_new)
+      throw usage_error("--" + other->second + " and --" + flag + " name one file, " + file.string() +
+                        ", which cannot hold both");
+  }
+}
+
+std::vector<std::string> MeasuredStage::page_failures(const std::function<std::string()>& page) const {
+  if (!request().has("html")) return {};
+  const std::optional<std::string> failure = report::page_failure(*request().path("html"), page);
+  return failure ? std::vector{*failure} : std::vector<std::string>();
 }
 
 int MeasuredStage::end_with(const std::vector<std::string>& failures) {

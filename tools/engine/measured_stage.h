@@ -1,6 +1,7 @@
 // Commands that measure one stage of a recipe: `profile`, `bench`, `plan`, `find`.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -50,6 +51,10 @@ class MeasuredStage : public Execution {
   void check_page() const;
   // The same of --apply, whose file may replace none but a former file of changes.
   void check_apply() const;
+  // Error{usage} where two of --html, --trace and --apply name one file, which would keep the last of them alone.
+  void check_outputs_differ() const;
+  // Before the result is sent: writes the page of --html, where that is given. A failure is returned for end_with().
+  std::vector<std::string> page_failures(const std::function<std::string()>& page) const;
   // After the result was sent: says which outputs could not be written, and returns the exit code.
   int end_with(const std::vector<std::string>& failures);
 

@@ -44,7 +44,7 @@ Value page_value(const fs::path& given) {
 }  // namespace
 
 std::string report_page(const fs::path& given) {
-  return page_text(page_value(given), {"chart_parts.js", "charts.js", "page_parts.js", "page.js"});
+  return page_text(page_value(given), {"chart_parts.js", "charts.js", "page_parts.js", "finders.js", "page.js"});
 }
 
 }  // namespace trainlab::report

@@ -12,6 +12,7 @@
 #include "measured_stage.h"
 #include "optim/optimizer.h"
 #include "profile/loader.h"
+#include "report/texts.h"
 #include "run/applied.h"
 #include "tensor/types.h"
 
@@ -83,7 +84,9 @@ class FindExecution final : public MeasuredStage {
       throw usage_error("--apply: expected lr, batch or loader, found " + request().choice)
           .hint("another optimizer is written into the recipe: optim = lab.optim.AdamW { lr = 1e-3 }");
     }
+    check_page();
     check_apply();
+    check_outputs_differ();
   }
 
  private:
@@ -102,7 +105,10 @@ class FindExecution final : public MeasuredStage {
 
   int tell(const WhatToMeasure& what, Found found) {
     const std::string stage = what.stage().string("name");
-    std::vector<std::string> failures;
+    if (!what.note().empty()) found.value.set("note", what.note());
+    found.value.set("recipe", shown_name());
+    found.value.set("stage", stage);
+    std::vector<std::string> failures = page_failures([&] { return report::finder_page(found.value); });
     if (request().has("apply")) {
       const auto failure = output_failure("--apply", [&] {
         write_changes(
@@ -112,9 +118,6 @@ class FindExecution final : public MeasuredStage {
       if (failure) failures.push_back(*failure);
     }
     if (request().has("json")) {
-      if (!what.note().empty()) found.value.set("note", what.note());
-      found.value.set("recipe", shown_name());
-      found.value.set("stage", stage);
       send_json(found.value);
     } else {
       send(found.text + (what.note().empty() ? "" : what.note() + " was searched for\n"));
@@ -144,9 +147,12 @@ Command find_command() {
           "and fewer batches ahead: the fewest threads and batches with which the fit is as fast as with any.\n"
           "`trainlab find optimizer RECIPE.lua` trains the fit with its own optimizer, AdamW, SGD with momentum,\n"
           "RMSprop and Lion, each at nine rates or more: which is best, and how exactly its rate must be chosen.\n"
-          "Of a sweep or an ensemble the fit of the first trial is searched for. Nothing is written but the file of\n"
-          "--apply. More: docs/health.md\n",
+          "Of a sweep or an ensemble the fit of the first trial is searched for. Nothing is written but the files of\n"
+          "--html and --apply. More: docs/health.md\n",
       .flags = {stage_flag(),
+                {.name = "html",
+                 .type = file_type("FILE"),
+                 .help = "also writes a page with charts that needs nothing but a browser"},
                 {.name = "apply",
                  .type = file_type("FILE"),
                  .help = "writes what is suggested, for `trainlab run --apply FILE`"}},

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <filesystem>
-#include <map>
 
 #include "command.h"
 #include "core/clock.h"
@@ -121,19 +120,6 @@ class ProfileExecution final : public BesideExecution {
   }
 
  private:
-  // Raises Error{usage} where two outputs would be written to one file, which keeps the last of them alone.
-  void check_outputs_differ() const {
-    std::map<std::filesystem::path, std::string> flags;
-    for (const char* flag : {"html", "trace", "apply"}) {
-      if (!request().has(flag)) continue;
-      const std::filesystem::path file = std::filesystem::weakly_canonical(*request().path(flag));
-      const auto [other, is_new] = flags.emplace(file, flag);
-      if (!is_new)
-        throw usage_error("--" + other->second + " and --" + flag + " name one file, " + file.string() +
-                          ", which cannot hold both");
-    }
-  }
-
   bool compares() const { return !request().second.empty() || request().has("with"); }
 
   int measure(const WhatToMeasure& what, const RunSettings& settings) override {

@@ -5,7 +5,6 @@
 #include "find/model_sizes.h"
 #include "find/subsets.h"
 #include "measured_stage.h"
-#include "report/page.h"
 #include "report/texts.h"
 #include "tensor/types.h"
 
@@ -15,7 +14,7 @@ namespace {
 
 class SizesExecution final : public MeasuredStage {
  public:
-  explicit SizesExecution(const EngineStart& start) : MeasuredStage(start) { check_page(); }
+  using MeasuredStage::MeasuredStage;
 
  private:
   int measure(const WhatToMeasure& what, const RunSettings& settings) override {
@@ -46,11 +45,7 @@ class SizesExecution final : public MeasuredStage {
     Value value = to_value(found);
     value.set("stage", what.stage().string("name"));
     if (!what.note().empty()) value.set("note", what.note());
-    std::vector<std::string> failures;
-    if (request().has("html")) {
-      const auto failure = report::page_failure(*request().path("html"), [&] { return report::sizes_page(value); });
-      if (failure) failures.push_back(*failure);
-    }
+    const std::vector<std::string> failures = page_failures([&] { return report::sizes_page(value); });
     if (request().has("json")) {
       send_json(value);
     } else {

@@ -19,6 +19,15 @@ const shown = value => value === null || value === undefined ? '' :
     typeof value === 'object'                                ? JSON.stringify(value) :
                                                                String(value);
 
+const threeDigits = x => isKnown(x) ? x.toPrecision(3) : '';
+
+// Three digits as papers write sizes: 2.92e9 is "2.92 B".
+function amount(x) {
+  const rounded = 0.9995;  // what is rounded up to a unit has this unit
+  const unit = [[1e12, ' T'], [1e9, ' B'], [1e6, ' M']].find(([size]) => x >= rounded * size && x < rounded * 1e15);
+  return unit ? (x / unit[0]).toPrecision(3) + unit[1] : x < 1e6 ? String(Math.round(x)) : x.toExponential(2);
+}
+
 const short = text => text.length > 12 ? text.slice(0, 11) + '…' : text;
 
 // Colours that tell the lines or parts of a chart apart.
@@ -51,14 +60,38 @@ function ends(values, maximize, pruned = []) {
 const within = (y, {min = -Infinity, max = Infinity}) => Math.min(max, Math.max(min, y));
 const beyond = (values, limits) => values.filter(y => within(y, limits) !== y).length;
 
+const line = (label, points, shade, more = {}) => ({
+  label,
+  data: points,
+  borderColor: shade,
+  backgroundColor: shade,
+  borderWidth: 2,
+  pointRadius: 3,
+  ...more,
+});
+const dots = (label, points, shade, more = {}) => line(label, points, shade, {showLine: false, ...more});
+const dashed = {borderDash: [6, 4]};
+
+// A line from low to high at x: a thick one is an interval.
+const upright = (label, x, [low, high], shade, more = {}) =>
+    line(label, [{x, y: low}, {x, y: high}], shade, {pointRadius: 0, ...more});
+const thick = {borderWidth: 4};
+// Upright lines that mark places, [label, x, colour], of which those that are not known are left out.
+const marks = (places, height) =>
+    places.filter(([, x]) => isKnown(x)).map(([label, x, shade]) => upright(label, x, height, shade, dashed));
+// A legend of the lines that have a label.
+const ofLabelled = {
+  legend: true,
+  legendLabels: {filter: item => Boolean(item.text), usePointStyle: true, pointStyle: 'line', pointStyleWidth: 24},
+};
+
 // A forecast as lines of a chart in one colour: dashes from the last point through the values, and an upright bar for
 // the interval of each. `label` gives the label of a bar.
 function forecastLines(lineColour, last, forecasts, label) {
-  const style = {borderColor: lineColour, backgroundColor: lineColour, pointRadius: 2};
+  const small = {pointRadius: 2};
   const values = forecasts.map(({x, value}) => ({x, y: value}));
-  const bars = forecasts.map(
-      one => ({...style, label: label(one), data: [{x: one.x, y: one.low}, {x: one.x, y: one.high}], borderWidth: 4}));
-  return [{...style, label: 'forecast', data: [last, ...values], borderWidth: 2, borderDash: [6, 4]}, ...bars];
+  const bars = forecasts.map(one => upright(label(one), one.x, [one.low, one.high], lineColour, {...thick, ...small}));
+  return [line('forecast', [last, ...values], lineColour, {...dashed, ...small}), ...bars];
 }
 
 const axis = (title, more = {}) => ({
@@ -67,6 +100,8 @@ const axis = (title, more = {}) => ({
   ...more,
   ticks: {callback: value => number(value), maxRotation: 0, autoSkip: true, includeBounds: false, ...more.ticks},
 });
+
+const logarithmic = {type: 'logarithmic', ticks: {maxTicksLimit: 8}};
 
 function config(type, datasets, scales, label, more = {}) {
   return {

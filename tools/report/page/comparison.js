@@ -48,7 +48,6 @@ chart(cards, `Seconds to ${target.metric} = ${target.value}`, () => bySeed('seco
   note: missing ? `${missing} trainings never reached it, and are not shown.` : '',
 });
 chart(cards, `${target.metric} that is delivered`, () => bySeed(target.metric, side => side.value));
-const section = make(cards, 'section', '', {class: 'card wide'});
-make(section, 'h3', 'In words');
+const section = card('In words', {parent: cards});
 make(section, 'pre', lines.join('\n'));
 show();

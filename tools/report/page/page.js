@@ -268,6 +268,18 @@ function fit(stage) {
     chart(cards, metric, () => rowsChart(stage.rows, names, stage.forecast));
 }
 
+// lab.find.lr, lab.find.batch or lab.find.optimizer, whose summary has the answer and, as `search`, all else.
+function search(stage) {
+  heading(stage);
+  const answer = stage.kind.replace('find.', '');
+  if (stage[answer]) finding(page, {...stage.search, [answer]: stage[answer]});
+}
+
+function drawerOf({kind}) {
+  if (kind.startsWith('find.')) return search;
+  return ['sweep', 'ensemble', 'study'].includes(kind) ? study : fit;
+}
+
 page.replaceChildren();
 document.title = `${data.run.recipe} ${data.run.path}`;
 make(page, 'h1', data.run.recipe);
@@ -279,5 +291,5 @@ make(
                        data.run.path,
     {class: 'quiet'});
 if (data.run.parameters) make(page, 'p', data.run.parameters, {class: 'quiet'});
-for (const stage of data.stages) (['sweep', 'ensemble', 'study'].includes(stage.kind) ? study : fit)(stage);
+for (const stage of data.stages) drawerOf(stage)(stage);
 show();

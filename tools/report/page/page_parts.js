@@ -25,6 +25,14 @@ function chart(parent, title, configure, {note = '', wide = false, height = ''} 
   charts.push([canvas, configure]);
 }
 
+// A card as wide as the page, for what is no chart.
+function card(title, {note = '', parent = page} = {}) {
+  const section = make(parent, 'section', '', {class: 'card wide'});
+  make(section, 'h3', title);
+  if (note) make(section, 'p', note, {class: 'quiet'});
+  return section;
+}
+
 function duration(seconds) {
   if (seconds < 60) return seconds.toFixed(1) + ' s';
   const minutes = Math.floor(seconds / 60);

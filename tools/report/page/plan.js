@@ -2,25 +2,16 @@
 // The page of a plan. `data` is the object of `trainlab plan --json` with `curve`: the losses of models of other sizes
 // for the same FLOPs.
 
-const exponent = x => x === null || x === undefined ? '' : x.toPrecision(3);
-
-// Three digits as papers write sizes: 2.92e9 is "2.92 B".
-function amount(x) {
-  const rounded = 0.9995;  // what is rounded up to a unit has this unit
-  const unit = [[1e12, ' T'], [1e9, ' B'], [1e6, ' M']].find(([size]) => x >= rounded * size && x < rounded * 1e15);
-  return unit ? (x / unit[0]).toPrecision(3) + unit[1] : x < 1e6 ? String(Math.round(x)) : x.toExponential(2);
-}
-
 function verdicts() {
   const share = data.compute_share, epochs = data.epochs;
   if (data.flags.includes('compute_inefficient'))
-    make(page, 'p', `Compute-inefficient: this loss can be reached with ${exponent(share)} of the FLOPs.`);
+    make(page, 'p', `Compute-inefficient: this loss can be reached with ${threeDigits(share)} of the FLOPs.`);
   if (!data.flags.includes('data_inefficient')) return;
   const [ratio, best] = [data.tokens_per_parameter, data.best_tokens_per_parameter];
   if (data.flags.includes('compute_inefficient') && ratio > best) {
-    make(page, 'p', `Data-inefficient: ${amount(ratio)} tokens for each parameter, ${exponent(best)} are best.`);
+    make(page, 'p', `Data-inefficient: ${amount(ratio)} tokens for each parameter, ${threeDigits(best)} are best.`);
   }
-  if (epochs > 4) make(page, 'p', `Data-inefficient: ${exponent(epochs)} passes over the data.`);
+  if (epochs > 4) make(page, 'p', `Data-inefficient: ${threeDigits(epochs)} passes over the data.`);
 }
 
 function sizes() {
@@ -52,18 +43,18 @@ function sizes() {
 page.replaceChildren();
 const asked = data.flops_budget ?? data.flops;
 const leaves = data.ends_first === 'length';  // whether the training leaves some of its budget
-document.title = `plan for ${exponent(asked)} FLOPs`;
-make(page, 'h1', `Plan for ${exponent(asked)} FLOPs`);
+document.title = `plan for ${threeDigits(asked)} FLOPs`;
+make(page, 'h1', `Plan for ${threeDigits(asked)} FLOPs`);
 make(page, 'p', `Estimates by a law of the loss: ${data.law.source}`, {class: 'quiet'});
 const interval = data.loss_low ? ` (${number(data.loss_low)} to ${number(data.loss_high)})` : '';
 facts(page, [
   ['parameters', amount(data.parameters)],
   ['tokens', amount(data.tokens)],
   ['loss', number(data.loss) + interval],
-  ['FLOPs of the training', leaves ? exponent(data.flops) : ''],
+  ['FLOPs of the training', leaves ? threeDigits(data.flops) : ''],
   ['takes', data.seconds ? duration(data.seconds) : ''],
   ['costs', data.cost ? `${number(data.cost)} ${data.currency}, price of ${data.price_as_of}` : ''],
-  ['MFU', exponent(data.mfu)],
+  ['MFU', threeDigits(data.mfu)],
 ]);
 verdicts();
 if (data.extrapolated) {
@@ -71,7 +62,7 @@ if (data.extrapolated) {
     const [least, most] = [data.law[`least_${name}`], data.law[`most_${name}`]];
     return least === null ? [] : [`${text(least)} to ${text(most)} ${name === 'flops' ? 'FLOPs' : name}`];
   };
-  const ranges = [...range('flops', exponent), ...range('parameters', amount), ...range('tokens', amount)];
+  const ranges = [...range('flops', threeDigits), ...range('parameters', amount), ...range('tokens', amount)];
   const runs = ranges.join(', ').replace(/, ([^,]*)$/, ' and $1');
   make(page, 'p', `Beyond the runs behind the law, which had ${runs}: an extrapolation.`);
 }
@@ -80,12 +71,11 @@ chart(cards, leaves ? 'Loss for the FLOPs of the training' : 'Loss for these FLO
   wide: true,
   note: 'A smaller model sees more tokens, a larger one fewer.',
 });
-const section = make(cards, 'section', '', {class: 'card wide'});
-make(section, 'h3', 'The best choice by each approach');
+const section = card('The best choice by each approach', {parent: cards});
 table(
     section, ['approach', 'parameters', '10 %', '90 %', 'tokens', 'tokens per parameter', 'loss'],
     data.approaches.map(
         one => [one.name, amount(one.parameters), amount(one.low), amount(one.high), amount(one.tokens),
-                exponent(one.tokens / one.parameters), one.loss]),
+                threeDigits(one.tokens / one.parameters), one.loss]),
     {sortable: false});
 show();

@@ -15,13 +15,6 @@ function bytes(count) {
 // "0.81 (0.8 to 0.82)"
 const interval = (of, text) => of ? `${text(of.median)} (${text(of.low)} to ${text(of.high)})` : '';
 
-function card(title, {note = '', parent = page} = {}) {
-  const section = make(parent, 'section', '', {class: 'card wide'});
-  make(section, 'h3', title);
-  if (note) make(section, 'p', note, {class: 'quiet'});
-  return section;
-}
-
 // Horizontal bars of named amounts, the largest first.
 function bars(amounts, text) {
   const all = Object.entries(amounts).filter(([, amount]) => amount > 0).sort((a, b) => b[1] - a[1]);

@@ -7,27 +7,13 @@ const unit = isData ? 'samples' : 'parameters';
 const sizeOf = one => one[unit];
 
 function bySize() {
-  const style = name => ({borderColor: colour(name), backgroundColor: colour(name)});
-  const sets = [
-    {
-      ...style('second'),
-      label: 'mean',
-      data: data.sizes.map(one => ({x: sizeOf(one), y: one.mean})),
-      borderWidth: 2,
-      pointRadius: 3,
-    },
-    {
-      ...style('first'),
-      label: 'a seed',
-      data: data.sizes.flatMap(one => one.values.map(y => ({x: sizeOf(one), y}))),
-      showLine: false,
-      pointRadius: 3,
-    },
-  ];
+  const means = data.sizes.map(one => ({x: sizeOf(one), y: one.mean}));
+  const values = data.sizes.flatMap(one => one.values.map(y => ({x: sizeOf(one), y})));
+  const sets = [line('mean', means, colour('second')), dots('a seed', values, colour('first'))];
   const known = (data.forecasts ?? []).filter(one => one.value !== null).map(one => ({x: one.samples, ...one}));
   if (known.length > 0) {
     const label = one => `80 % of values at ${number(one.samples)} samples`;
-    sets.push(...forecastLines(colour('second'), sets[0].data.at(-1), known, label));
+    sets.push(...forecastLines(colour('second'), means.at(-1), known, label));
   }
   return config(
       'line', sets, {x: axis(unit, {type: 'logarithmic', ticks: {maxTicksLimit: 8}}), y: axis(data.metric)},
@@ -69,7 +55,6 @@ if (data.unknown) make(page, 'p', `Unknown: ${data.unknown}`);
 for (const one of data.left_out ?? []) make(page, 'p', `Left out: ${one}`);
 const cards = make(page, 'div', '', {class: 'cards'});
 chart(cards, `${data.metric} by ${unit}`, bySize, {wide: true});
-const section = make(cards, 'section', '', {class: 'card wide'});
-make(section, 'h3', 'The sizes');
+const section = card('The sizes', {parent: cards});
 sizesTable(section);
 show();

@@ -116,14 +116,13 @@ void check_topic(const PlanTopic& topic, const Arguments& given) {
   topic.check(without_topic(given));
 }
 
-void check_plan(const Arguments& given) {
+void check_words(const Arguments& given) {
   if (const PlanTopic* topic = topic_of(given.words)) return check_topic(*topic, given);
   if (given.has("difference")) throw usage_error("--difference goes with trainlab plan seeds");
   if (given.has("size")) throw usage_error("--size goes with trainlab plan sweep");
   if (given.has("stage") && !plans_recipe(given.words))
     throw usage_error("--stage goes with a recipe: trainlab plan RECIPE.lua");
   if (plans_recipe(given.words)) return check_recipe_plan(given);
-  if (given.has("html")) report::check_page(given.flags["html"].string());
   for (const Flag& flag : common_flags()) {
     const bool of_plan = flag.name == "within" || flag.concerns == Flag::Concerns::everything;
     if (of_plan || !given.has(flag.name)) continue;
@@ -134,6 +133,11 @@ void check_plan(const Arguments& given) {
   for (const PlanTopic& topic : topics()) words.push_back(topic.word);
   throw usage_error("`trainlab plan` takes a recipe, flags, or one of the words " + listed(words) + "; found \"" +
                     given.words.front() + "\"");
+}
+
+void check_plan(const Arguments& given) {
+  check_words(given);
+  if (given.has("html")) report::check_page(given.flags["html"].string());
 }
 
 int run_plan(const Program&, const Arguments& given) {
@@ -213,8 +217,7 @@ Command plan_command() {
             .help = "the law of the loss: besiroglu (default), muennighoff, or the JSON of `plan fit`"},
            {.name = "html",
             .type = file_type("FILE"),
-            .help = "also writes a page with charts that needs nothing but a browser; of a plan without a recipe, and\n"
-                    "with data and model"},
+            .help = "also writes a page with charts that needs nothing but a browser"},
            stage_of_recipe(),
            common_flag("params"),
            common_flag("set")},

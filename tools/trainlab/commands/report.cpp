@@ -4,6 +4,7 @@
 #include "cli/ending.h"
 #include "comparing/record.h"
 #include "core/error.h"
+#include "planning/ended.h"
 #include "report/page.h"
 
 namespace trainlab::cli {
@@ -39,6 +40,7 @@ std::string page_about(const std::string& word) {
 
 int run_report(const Program&, const Arguments& given) {
   const std::string& first = given.words.front();
+  if (given.words.size() == 1 && is_plan_folder(first)) return report_plan(given);
   const std::optional<std::string> failure = page_failure(given, [&] { return page_about(first); });
   if (given.has("csv")) {
     print_data(csv_about(first));
@@ -60,10 +62,10 @@ Command report_command() {
       .line = "how a run went",
       .text =
           "RUN is a run folder, RUN/stages/NAME for one of its stages, the file of a study (lab.study { file =\n"
-          "\"NAME.db\" }), or the folder of a comparison (runs/compare/NAME/NNN). Reading never disturbs a run\n"
-          "that is under way.\n",
+          "\"NAME.db\" }), the folder of a comparison (runs/compare/NAME/NNN), or, alone, that of a plan\n"
+          "(runs/plan/NAME/NNN). Reading never disturbs a run that is under way.\n",
       .words = {.operand = "RUN",
-                .what = "a run folder, a study's file or the folder of a comparison",
+                .what = "a run folder, a study's file or the folder of a comparison or a plan",
                 .least = 1,
                 .most = Words::any},
       .flags = {{.name = "csv",

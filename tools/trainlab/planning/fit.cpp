@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "planning/text.h"
 #include "planning/topic.h"
+#include "report/texts.h"
 
 namespace trainlab::cli {
 
@@ -15,14 +16,21 @@ void check_fit(const Arguments& given) {
 
 int plan_fit(const Arguments& given) {
   const ReadRuns runs = read_runs(given.words);
-  for (const std::string& one : runs.cut_short) say(given, one + "; the law leaves the run out");
+  for (const std::string& one : runs.left_out) say(given, one + "; the law leaves the run out");
   const LawFit fit = fit_law(runs.points);
+  const auto failure = page_failure(given, [&] {
+    Value page = page_value(fit, runs.points);
+    const std::vector<std::string>& words = given.words;
+    page.set("of", words.front() + (words.size() > 1 ? " … " + words.back() : ""));
+    page.set("left_out", Value::List(runs.left_out.begin(), runs.left_out.end()));
+    return report::law_page(page);
+  });
   print(given.has("json") ? to_json(to_value(fit), 2) + "\n" : fit_text(fit));
-  return 0;
+  return end_with(failure);
 }
 
 }  // namespace
 
-PlanTopic fit_topic() { return {.word = "fit", .check = check_fit, .run = plan_fit}; }
+PlanTopic fit_topic() { return {.word = "fit", .flags = {"html"}, .check = check_fit, .run = plan_fit}; }
 
 }  // namespace trainlab::cli

@@ -139,7 +139,7 @@ std::string recipe_text(const MeasuredStageFacts& facts, const RecipePlan& plan)
 
 bool plans_recipe(const std::vector<std::string>& words) { return !words.empty() && words.front().ends_with(".lua"); }
 
-std::vector<std::string> recipe_plan_flags() { return {"within", "stage", "params", "set"}; }
+std::vector<std::string> recipe_plan_flags() { return {"within", "stage", "params", "set", "html"}; }
 
 void check_recipe_plan(const Arguments& given) {
   if (given.words.size() > 1) throw usage_error("`trainlab plan RECIPE.lua` takes one recipe");
@@ -161,8 +161,15 @@ int plan_recipe(const Arguments& given) {
   if (outcome.code != 0 || outcome.error) return tell(outcome, json, "plan");
   const MeasuredStageFacts facts = facts_from(parse_json(outcome.result["text"].string(), "the engine's answer"));
   const RecipePlan plan = plan_of(facts);
-  print(json ? to_json(to_value(facts, plan), 2) + "\n" : recipe_text(facts, plan));
-  return 0;
+  const Value value = to_value(facts, plan);
+  const std::string text = recipe_text(facts, plan);
+  const auto failure = page_failure(given, [&] {
+    Value page = value;
+    page.set("text", text);
+    return report::recipe_plan_page(page);
+  });
+  print(json ? to_json(value, 2) + "\n" : text);
+  return end_with(failure);
 }
 
 }  // namespace trainlab::cli

@@ -277,7 +277,7 @@ int plan_seeds(const Arguments& given) {
   if (is_recipe(given.words.front())) {
     const double begun = steady_seconds();
     Arguments plain = given;
-    for (const char* flag : {"within", "difference"}) plain.flags.map().erase(flag);
+    for (const char* flag : {"within", "difference", "html"}) plain.flags.map().erase(flag);
     const std::optional<double> until =
         given.has("within") ? std::optional(begun + given.flags["within"].number()) : std::nullopt;
     const EngineAnswer answer = ask_about(request_for_recipe(plain), "", until);
@@ -300,15 +300,21 @@ int plan_seeds(const Arguments& given) {
   const compare::Spread spread = compare::spread_of(trainings.values);
   const std::optional<double> difference =
       given.has("difference") ? std::optional(given.flags["difference"].number()) : std::nullopt;
-  print(json ? to_json(value_of(trainings, spread, difference), 2) + "\n" : text_of(trainings, spread, difference));
-  return 0;
+  const Value value = value_of(trainings, spread, difference);
+  const auto failure = page_failure(given, [&] {
+    Value page = value;
+    page.set("of", trainings.shown);
+    return report::seeds_page(page);
+  });
+  print(json ? to_json(value, 2) + "\n" : text_of(trainings, spread, difference));
+  return end_with(failure);
 }
 
 }  // namespace
 
 PlanTopic seeds_topic() {
   return {.word = "seeds",
-          .flags = {"difference", "within", "params", "set"},
+          .flags = {"difference", "within", "params", "set", "html"},
           .uses_engine = true,
           .is_recipe = is_recipe,
           .check = check_seeds,

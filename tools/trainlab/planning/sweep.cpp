@@ -82,7 +82,7 @@ std::vector<Rung> ladder_of(const Arguments& given) {
 
 Request request_of(const Arguments& given, const Rung& rung) {
   Arguments plain = given;
-  for (const char* flag : {"flops", "size"}) plain.flags.map().erase(flag);
+  for (const char* flag : {"flops", "size", "html"}) plain.flags.map().erase(flag);
   plain.parameters.push_back(rung.size);
   Value::List set = plain.has("set") ? plain.flags["set"].list() : Value::List();
   // The length is that of the rung alone: no law describes a training that was cut short.
@@ -203,12 +203,25 @@ std::optional<Outcome> train_all(const Arguments& given, std::vector<Rung>& ladd
   return std::nullopt;
 }
 
-LawFit fitted_to(const std::vector<Rung>& ladder) {
+std::vector<RunPoint> points_of(const std::vector<Rung>& ladder) {
   std::vector<RunPoint> points;
   for (const Rung& rung : ladder) {
     if (rung.point) points.push_back(*rung.point);
   }
-  return fit_law(points);
+  return points;
+}
+
+std::string page_of(const LawFit& fit, const std::vector<Rung>& ladder, const fs::path& recipe) {
+  Value page = page_value(fit, points_of(ladder));
+  page.set("of", shown_path(recipe));
+  Value::List left_out;
+  for (const Rung& rung : ladder) {
+    if (!rung.point)
+      left_out.emplace_back(
+          fmt::format("{}={} with {:.3g} FLOPs {}", rung.size.name, rung.size.text, rung.flops, rung.without));
+  }
+  page.set("left_out", std::move(left_out));
+  return report::law_page(page);
 }
 
 void check_sweep(const Arguments& given) {
@@ -243,11 +256,12 @@ int plan_sweep(const Arguments& given) {
       return code;
     }
     mark_ended(folder);
-    fit = fitted_to(ladder);
+    fit = fit_law(points_of(ladder));
   } catch (const Error&) {
     say(given, "the runs that have ended lie in " + shown_path(folder));
     throw;
   }
+  const auto failure = page_failure(given, [&] { return page_of(fit, ladder, recipe); });
   if (json) {
     Value value = to_value(fit);
     value.set("out", folder.string());
@@ -256,14 +270,14 @@ int plan_sweep(const Arguments& given) {
     print(ladder_text(ladder) + fit_text(fit) + "  without training again: trainlab plan fit " + shown_path(folder) +
           "/run-* --json\n");
   }
-  return 0;
+  return end_with(failure);
 }
 
 }  // namespace
 
 PlanTopic sweep_topic() {
   return {.word = "sweep",
-          .flags = {"flops", "size", "params", "set"},
+          .flags = {"flops", "size", "params", "set", "html"},
           .uses_engine = true,
           .is_recipe = [](const std::string&) { return true; },
           .check = check_sweep,

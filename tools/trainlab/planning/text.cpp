@@ -32,11 +32,8 @@ std::string flops_text(double flops) { return fmt::format("{:.3g} FLOPs", flops)
 
 std::string ratio_text(double ratio) { return ratio < 99.95 ? fmt::format("{:.1f}", ratio) : amount(ratio); }
 
-// Below this limit of the loss, runs tell nothing of E but that the limit is far away.
-constexpr double no_limit = 1e-9;
-
 std::string law_text(const Law& law) {
-  const std::string e = law.e < no_limit ? "E (unknown)" : fmt::format("{:.4g}", law.e);
+  const std::string e = law.e < unknown_limit ? "E (unknown)" : fmt::format("{:.4g}", law.e);
   return fmt::format("L(N, D) = {} + {:.4g}/N^{:.4g} + {:.4g}/D^{:.4g}", e, law.a, law.alpha, law.b, law.beta);
 }
 
@@ -138,7 +135,7 @@ std::string judgement_text(const Plan& plan) {
 }
 
 std::string constant_row(const FittedConstant& one) {
-  const auto is_unknown = [&](double x) { return one.name == "E" && x < no_limit; };
+  const auto is_unknown = [&](double x) { return one.name == "E" && x < unknown_limit; };
   return fmt::format(
       "  {:<9} {:>10}  {}\n", one.name, is_unknown(one.value) ? "unknown" : fmt::format("{:.4g}", one.value),
       is_unknown(one.high) ? "unknown" : fmt::format("{:.4g} ... {:.4g}", is_unknown(one.low) ? 0 : one.low, one.high));
@@ -174,7 +171,8 @@ std::string fit_text(const LawFit& fit) {
     text += fmt::format("  a law of the shorter runs alone predicts the longest {:.2g} % too {}, a doubling of FLOPs\n",
                         100 * std::abs(*fit.drift), *fit.drift > 0 ? "high" : "low");
   }
-  if (fit.law.e < no_limit) text += "  E is unknown, because none of these runs comes near the limit of the loss\n";
+  if (fit.law.e < unknown_limit)
+    text += "  E is unknown, because none of these runs comes near the limit of the loss\n";
   return text +
          "  the best number of parameters grows as FLOPs^exponent\n"
          "  to plan with this law: the same command with --json > law.json, then trainlab plan --law law.json\n";

@@ -44,10 +44,10 @@ fs::path made_folder(const fs::path& parent) {
 
 namespace {
 
-fs::path asked_in(const fs::path& folder) { return folder / "asked.json"; }
+fs::path path_of_asked(const fs::path& folder) { return folder / "asked.json"; }
 
 void write_asked(const fs::path& folder, const Value& asked, bool has_ended) {
-  write_atomic(asked_in(folder), to_json(Value::Map{{"asked", asked}, {"has_ended", has_ended}}, 1) + "\n");
+  write_atomic(path_of_asked(folder), to_json(Value::Map{{"asked", asked}, {"has_ended", has_ended}}, 1) + "\n");
 }
 
 }  // namespace
@@ -66,10 +66,12 @@ Value asked_by(const Request& request) {
   return asked;
 }
 
+Value asked_in(const fs::path& folder) { return read_json(path_of_asked(folder)); }
+
 fs::path folder_for(const fs::path& parent, const Value& asked) {
   const std::vector<fs::path> all = numbered(parent);
   for (const fs::path& before : std::views::reverse(all)) {
-    const Value last = read_json(asked_in(before));
+    const Value last = asked_in(before);
     if (last["asked"] != asked) continue;
     if (last["has_ended"] == Value(false)) return before;
     break;
@@ -79,7 +81,7 @@ fs::path folder_for(const fs::path& parent, const Value& asked) {
   return folder;
 }
 
-void mark_ended(const fs::path& folder) { write_asked(folder, read_json(asked_in(folder))["asked"], true); }
+void mark_ended(const fs::path& folder) { write_asked(folder, asked_in(folder)["asked"], true); }
 
 bool has_result(const fs::path& folder) {
   const Value summary = read_summary(folder);

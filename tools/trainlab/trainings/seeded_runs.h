@@ -24,8 +24,10 @@ Value asked_of(const std::filesystem::path& recipe, std::span<const GivenParamet
 // the output.
 Value asked_by(const Request& request);
 // The folder of a command that trains several runs: the newest of these folders in which the same was asked if that
-// command has not ended, so that it goes on; else a new one. What was asked stands in its file asked.json.
+// command has not ended, so that it goes on; else a new one.
 std::filesystem::path folder_for(const std::filesystem::path& parent, const Value& asked);
+// Such a folder's file asked.json, { asked, has_ended }; nil where there is none.
+Value asked_in(const std::filesystem::path& folder);
 void mark_ended(const std::filesystem::path& folder);
 
 // Whether a training with a result lies in the folder. A fit that failed because its loss is not finite has a result.

@@ -19,8 +19,9 @@ struct RunPoint {
 // The runs of which a law is to be fitted.
 struct ReadRuns {
   std::vector<RunPoint> points;
-  // Folders of fits that ended before their length, each with the reason: no law describes their loss.
-  std::vector<std::string> cut_short;
+  // Folders of fits that ended before their length, or failed by a loss that is not finite, each with the reason: no
+  // law describes their loss.
+  std::vector<std::string> left_out;
 };
 
 // The runs in the files and folders that the words name. A CSV file has a row for each run, with the columns parameters
@@ -52,6 +53,9 @@ double huber_sum(const Law& law, std::span<const RunPoint> points);
 // proportion to the parameters.
 LawFit fit_law(std::span<const RunPoint> points);
 
+// A fitted E below this loss is unknown: the runs tell nothing of the limit but that it is far away.
+inline constexpr double unknown_limit = 1e-9;
+
 // A constant of a fitted law, with the 10th and the 90th percentile over the law's samples.
 struct FittedConstant {
   std::string name;
@@ -62,5 +66,14 @@ std::vector<FittedConstant> fitted_constants(const LawFit& fit);
 
 // { kind = "plan_fit", law = …, intervals = …, samples = …, … }. read_law reads this value as JSON.
 Value to_value(const LawFit& fit);
+// What a page draws of the fit: { runs, deviation, drift, most_flops } of to_value, and
+// `constants`: { name, value, low, high }, where nil stands for an E that is unknown;
+// `points`: of each run { parameters, tokens, flops, loss }, in rising order of FLOPs;
+// `models`: for up to 6 numbers of parameters among the runs, evenly chosen, { parameters, curve }: the law's loss
+//   { tokens, loss } over the tokens of all runs;
+// `best`: for FLOPs from those of the shortest run to 100 times those of the longest the best allocation { flops,
+//   parameters, low, high (10-90 %), tokens, loss, loss_low, loss_high (interval_of) };
+// `budgets`: the same for 1, 10 and 100 times the FLOPs of the longest run.
+Value page_value(const LawFit& fit, std::span<const RunPoint> points);
 
 }  // namespace trainlab

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "core/value.h"
+
 namespace trainlab {
 
 inline constexpr double flops_per_parameter_and_token = 6;
@@ -57,6 +59,8 @@ struct KnownLaw {
 const KnownLaw& known_law(const std::string& name);
 // The law in a file that `trainlab plan fit … --json` wrote. Raises Error for any other file.
 KnownLaw read_law(const std::string& file);
+// The law in the object of `trainlab plan fit`. Raises Error{usage} for any other object; `source` names where it was.
+KnownLaw law_in(const Value& fit, const std::string& source);
 
 // How a number of FLOPs is divided between a model's size and its data.
 struct Allocation {

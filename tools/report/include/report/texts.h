@@ -58,8 +58,17 @@ std::string report_page(const std::filesystem::path& given);
 std::string profile_page(const Value& profile);
 // A plan as such a page: the object of `trainlab plan --json` with the member `curve` (plan/plan.h: page_value).
 std::string plan_page(const Value& plan);
+// A law that was fitted to runs as such a page (plan/fit.h: page_value), with `of`, what was fitted, and `left_out`, a
+// line for each run that the law leaves out.
+std::string law_page(const Value& law);
+// A plan of a recipe as such a page: the object of `trainlab plan RECIPE.lua --json` with `text`, the plan in words.
+std::string recipe_plan_page(const Value& plan);
+// What `trainlab plan seeds` tells as such a page: the object of its --json with `of`, the recipe or the runs.
+std::string seeds_page(const Value& seeds);
 // The sizes of `trainlab plan data` or `trainlab plan model` as such a page: the object of their --json.
 std::string sizes_page(const Value& sizes);
+// What `trainlab find` has found as such a page: the object of its --json.
+std::string finder_page(const Value& found);
 // A comparison as such a page: the object of `trainlab compare --json` with `text`, which is the comparison in words,
 // the names `a` and `b`, and `pairs`: for each the `seed`, and of `a` and `b` the `arrival` in seconds and the `value`.
 std::string comparison_page(const Value& comparison);
