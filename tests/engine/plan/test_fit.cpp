@@ -288,7 +288,7 @@ TEST_CASE("a fit that ended before its length is left out, and named") {
   const std::vector<std::string> words = {"cut", "runs.csv"};
   const ReadRuns runs = read_runs(words);
   CHECK(runs.points.size() == 1);
-  CHECK(runs.cut_short == std::vector<std::string>{"cut was cut short: the time budget is used"});
+  CHECK(runs.left_out == std::vector<std::string>{"cut was cut short: the time budget is used"});
 }
 
 TEST_CASE("nonsense in tables and folders is refused with its place") {
