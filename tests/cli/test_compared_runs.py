@@ -136,6 +136,23 @@ class Finished(Compare):
                                r"validation: they count with 10.0 s, and so do 0 of A and 4 of B that reached it "
                                r"sooner\n")
 
+    def test_fits_after_a_stage_whose_result_the_recipe_needs(self):
+        first = 'local found = lab.run(lab.task { name = "t", run = function(ctx) ctx:log("n", %s) end })\nlocal nn'
+        recipe = RECIPE.replace("epochs = 8", "epochs = found.metrics.n")
+        self.write("a.lua", recipe.replace("local nn", first % "8"))
+        self.train_runs("a", (1, 2, 3))
+        self.train_runs("b", (1, 2, 3), "--rate", "0.06")
+        value = self.run_program("compare", "a", "b", *TARGET, "--json").json()
+        self.assertEqual((value["seeds"], value["shared_samples"], value["speed"]["arrived"]),
+                         (3, 360, {"a": 3, "b": 3}))
+        # Where the stage decides which samples judge a training, each pair has its own.
+        recipe = RECIPE.replace("seed = 7", "seed = found.metrics.n")
+        self.write("a.lua", recipe.replace("local nn", first % "lab.seed"))
+        self.train_runs("c", (1, 2, 3))
+        self.train_runs("d", (1, 2, 3), "--rate", "0.06")
+        value = self.run_program("compare", "c", "d", *TARGET, "--json").json()
+        self.assertEqual((value["seeds"], value["shared_samples"]), (3, None))
+
     def test_a_link_to_one_of_the_runs_is_not_another_run(self):
         """As `promote` leaves beside the runs."""
         for folder in "ab":

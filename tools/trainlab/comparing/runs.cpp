@@ -33,17 +33,22 @@ bool minimizes(const EndedTrainings& trainings, const std::string& metric) {
   return summary["goal"] == Value("min");
 }
 
-Request request_about(const Arguments& given, const EndedTrainings& trainings) {
+// About the run of the training with this seed: stages that ran before the fit have the results of this run.
+Request request_about(const Arguments& given, const EndedTrainings& trainings, std::int64_t seed) {
   Arguments plain = given;
   plain.flags.map().erase("target");
   plain.flags.map().erase("not-worse");
-  return request_for_run(plain, trainings.run, read_manifest(trainings.run));
+  const fs::path run = find_run(trainings.by_seed.at(seed));
+  Request request = request_for_run(plain, run, read_manifest(run));
+  request.options.set("ended", run.string());
+  return request;
 }
 
-EngineAnswer answer_about(const Arguments& given, const EndedTrainings& trainings, const std::string& metric) {
-  if (!trainings.is_ensemble) return ask_about(request_about(given, trainings), metric);
+EngineAnswer answer_about(const Arguments& given, const EndedTrainings& trainings, std::int64_t seed,
+                          const std::string& metric) {
+  if (!trainings.is_ensemble) return ask_about(request_about(given, trainings, seed), metric);
   const bool minimize = minimizes(trainings, metric);
-  EngineAnswer answer = ask_about_ensemble(request_about(given, trainings), trainings.run, metric);
+  EngineAnswer answer = ask_about_ensemble(request_about(given, trainings, seed), metric);
   if (!answer.facts.is_nil()) answer.facts.set("minimize", minimize);
   return answer;
 }
@@ -81,7 +86,7 @@ int compare_runs(const Arguments& given, Question question) {
   if (a.is_ensemble != b.is_ensemble) throw usage_error("an ensemble is compared with an ensemble, not with fits");
   Value facts_of_a, facts_of_b;
   for (auto [side, facts] : {std::pair{&a, &facts_of_a}, std::pair{&b, &facts_of_b}}) {
-    const EngineAnswer answer = answer_about(given, *side, question.target.metric);
+    const EngineAnswer answer = answer_about(given, *side, seeds.front(), question.target.metric);
     if (answer.facts.is_nil()) return tell(answer.outcome, given.has("json"), "comparison");
     *facts = answer.facts;
   }
@@ -91,7 +96,7 @@ int compare_runs(const Arguments& given, Question question) {
   warn_of_differences(given, a, b);
   std::optional<std::int64_t> samples;
   if (!a.is_ensemble) {
-    const EngineAnswer other = ask_about_other_seed(request_about(given, a), question.target.metric);
+    const EngineAnswer other = ask_about_other_seed(request_about(given, a, seeds.back()), question.target.metric);
     if (other.facts.is_nil()) return tell(other.outcome, given.has("json"), "comparison");
     samples = shared_samples(facts_of_a, other.facts, question.target.metric);
   }

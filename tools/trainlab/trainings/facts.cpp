@@ -33,8 +33,7 @@ EngineAnswer ask_about_other_seed(Request request, const std::string& metric) {
   return answer_to(std::move(request), metric);
 }
 
-EngineAnswer ask_about_ensemble(Request request, const std::filesystem::path& run, const std::string& metric) {
-  request.options.set("ended", run.string());
+EngineAnswer ask_about_ensemble(Request request, const std::string& metric) {
   return answer_to(std::move(request), metric);
 }
 

@@ -2,7 +2,6 @@
 // tools/engine/commands/fit_facts.cpp).
 #pragma once
 
-#include <filesystem>
 #include <optional>
 #include <string>
 
@@ -17,8 +16,9 @@ struct EngineAnswer {
   Outcome outcome;  // how the engine ended, where it could not answer
 };
 
-// Asks an engine about the recipe or run of `request`, and about a metric by its full name; an empty name stands for
-// the metric that the fit monitors. The engine only executes the recipe and opens the data. `until`, by
+// Asks an engine about the recipe of `request`, and about a metric by its full name; an empty name stands for the
+// metric that the fit monitors. The engine only executes the recipe and opens the data. Stages before the fit have the
+// results of the run in the option `ended`, which has ended; without this option, such a recipe is refused. `until`, by
 // steady_seconds(): where it is given, the engine also trains for about a second before this moment, keeps nothing of
 // it, and tells how long a training takes: `seconds` of the whole length, 0 where no time was left to train; `steps`
 // and `time`, its length in steps and seconds, 0 where the other one ends it; and whether a stop rule or a function of
@@ -26,9 +26,8 @@ struct EngineAnswer {
 EngineAnswer ask_about(Request request, const std::string& metric, std::optional<double> until = std::nullopt);
 // The same of a training with another seed: what differs depends on the seed.
 EngineAnswer ask_about_other_seed(Request request, const std::string& metric);
-// The same about the ensemble of a run that has ended: the facts of the fit that its first member was. The engine
-// executes the recipe with the results of the stages that the run has stored. The direction is that of the ensemble and
-// not among the facts, and an ensemble of tasks has no facts but `is_of_tasks`.
-EngineAnswer ask_about_ensemble(Request request, const std::filesystem::path& run, const std::string& metric);
+// The same about the ensemble of the run in the option `ended`: the facts of the fit that its first member was. The
+// direction is that of the ensemble and not among the facts, and an ensemble of tasks has no facts but `is_of_tasks`.
+EngineAnswer ask_about_ensemble(Request request, const std::string& metric);
 
 }  // namespace trainlab::cli
