@@ -91,6 +91,7 @@ void of_trainings(Registry& registry) {
                        "finished runs of the same recipe and schedule from which the forecast comes; 0: it comes from "
                        "the curve itself")
                     .integer())
+          .with(Option("of_other_data", "whether the data of these runs were others than this run's").boolean())
           .returns("table"));
   registry.add(
       Entry("result.efficiency", "field",

@@ -90,7 +90,7 @@ FromFinished by_regression(const std::vector<Reference>& all, double now) {
 FromFinished from_finished(std::span<const FinishedCurve> finished, SharesOfLength shares, double now, bool keeps_best,
                            const std::function<double()>& noise) {
   const std::vector<Reference> all = references(finished, shares, keeps_best);
-  if (all.empty()) return {};
+  if (all.empty() || (all.size() == 1 && finished.front().of_other_data)) return {};
   if (all.size() >= fewest_for_regression) return by_regression(all, now);
   const bool is_positive =
       now > 0 && std::ranges::all_of(all, [](const Reference& one) { return one.then > 0 && one.end > 0; });

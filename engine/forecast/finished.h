@@ -28,7 +28,7 @@ struct SharesOfLength {
 // on the value at the first share, so that a training that is ahead by chance is expected to fall back. With several
 // curves the half-width comes from forecasts of each of them by the others, by Student's distribution. With one curve
 // it joins six tenths of the change that is forecast with a part of `noise()`, the standard deviation of single
-// validations around a fitted curve, which no other case asks for.
+// validations around a fitted curve, which no other case asks for; where this curve is of other data, it does not suit.
 FromFinished from_finished(std::span<const FinishedCurve> finished, SharesOfLength shares, double now, bool keeps_best,
                            const std::function<double()>& noise);
 

@@ -182,7 +182,8 @@ std::optional<Forecast> forecast_of(const LearningCurve& curve, const std::strin
                     .at = question.at,
                     .at_is_estimate = question.at_is_estimate,
                     .rate_falls = question.rate_falls && before.references == 0,  // a finished curve has seen the fall
-                    .references = before.references};
+                    .references = before.references,
+                    .of_other_data = before.references > 0 && finished.front().of_other_data};
   if (forecast.low > forecast.high) std::swap(forecast.low, forecast.high);
   return forecast;
 }
@@ -202,7 +203,8 @@ Value to_value(const Forecast& forecast) {
                     {"at", forecast.at},
                     {"at_is_estimate", forecast.at_is_estimate},
                     {"rate_falls", forecast.rate_falls},
-                    {"references", forecast.references}};
+                    {"references", forecast.references},
+                    {"of_other_data", forecast.of_other_data}};
 }
 
 std::string text_of(const Forecast& forecast) {
@@ -210,7 +212,8 @@ std::string text_of(const Forecast& forecast) {
          short_text(forecast.high) + ")" + (forecast.rate_falls ? ", or better" : "") +
          (forecast.references == 0   ? ""
           : forecast.references == 1 ? ", from a finished run"
-                                     : fmt::format(", from {} finished runs", forecast.references));
+                                     : fmt::format(", from {} finished runs", forecast.references)) +
+         (forecast.of_other_data ? " on other data" : "");
 }
 
 }  // namespace trainlab

@@ -24,12 +24,17 @@ constexpr std::size_t most_folders = 10'000;
 
 constexpr const char* file_name = "curve.json";
 
+bool is_kept(const FitPlan& plan, const StageContext& context) {
+  return !context.folder.empty() && context.manifest && !context.is_rehearsal && plan.length.total_steps > 0 &&
+         context.settings->extended.empty();
+}
+
 // The fit as it is printed, without its seed, and without the run whose weights it begins with, which is another one
 // each day. What a function computes is known from the recipe's text alone.
-std::string key_of(const FitPlan& plan, const Options& fit, const StageContext& context) {
-  if (context.folder.empty() || !context.manifest || context.is_rehearsal) return "";
-  if (plan.length.total_steps == 0 || !context.settings->extended.empty()) return "";
+std::string key_of(const FitPlan& plan, const Options& fit, const StageContext& context, bool with_data) {
+  if (!is_kept(plan, context)) return "";
   Value spec = fit.value();
+  if (!with_data) spec.set("data", Value());
   spec.set("seed", Value());
   if (const StoredValues* const source = stored_for_whole(fit, "init")) {
     Value init = spec["init"];
@@ -60,10 +65,13 @@ std::vector<fs::path> folders_beside(const fs::path& run) {
 }  // namespace
 
 FinishedCurves::FinishedCurves(const FitPlan& plan, const Options& fit, const StageContext& context)
-    : plan_(plan), context_(context), key_(key_of(plan, fit, context)) {}
+    : plan_(plan),
+      context_(context),
+      key_(key_of(plan, fit, context, true)),
+      key_without_data_(key_of(plan, fit, context, false)) {}
 
 std::vector<FinishedCurve> FinishedCurves::found() const {
-  std::vector<FinishedCurve> curves;
+  std::vector<FinishedCurve> curves, of_other_data;
   if (key_.empty()) return curves;
   const fs::path run = find_run(context_.folder);
   const fs::path stage = context_.folder.lexically_relative(run);
@@ -71,24 +79,32 @@ std::vector<FinishedCurve> FinishedCurves::found() const {
     if (curves.size() == most_curves) break;
     try {
       const Value stored = read_json(folder / stage / file_name);
-      if (stored.is_nil() || stored["key"] != Value(key_)) continue;
+      const bool is_same = stored["key"] == Value(key_);
+      if (!is_same && stored["key_without_data"] != Value(key_without_data_)) continue;
+      std::vector<FinishedCurve>& of_its_kind = is_same ? curves : of_other_data;
+      if (of_its_kind.size() == most_curves) continue;
       LearningCurve curve(plan_.minimize(plan_.monitor));
       curve.restore(stored["curve"]);
       // Earlier versions kept only curves that had reached their length, and not the length.
       const double last = curve.points().empty() ? 0 : curve.points().back().step;
       const Value& length = stored["length"];
-      curves.push_back({.curve = std::move(curve), .length = length.is_number() ? length.number() : last});
+      of_its_kind.push_back({.curve = std::move(curve),
+                             .length = length.is_number() ? length.number() : last,
+                             .of_other_data = !is_same});
     } catch (const std::exception&) {
       // A damaged file, or a folder that may not be read: a forecast is no reason to end a training.
     }
   }
-  return curves;
+  return curves.empty() ? of_other_data : curves;
 }
 
 void FinishedCurves::keep(const LearningCurve& curve) const {
   const bool went_back = std::ranges::any_of(plan_.fixes, [](const Fix& fix) { return fix.from > 0; });
   if (key_.empty() || went_back || (context_.resumed && context_.settings->is_mended)) return;
-  const Value stored = Value::Map{{"key", key_}, {"curve", curve.state()}, {"length", plan_.length.total_steps}};
+  const Value stored = Value::Map{{"key", key_},
+                                  {"key_without_data", key_without_data_},
+                                  {"curve", curve.state()},
+                                  {"length", plan_.length.total_steps}};
   write_atomic(context_.folder / file_name, to_json(stored) + "\n");
 }
 

@@ -1,6 +1,7 @@
 // The finished learning curves of a fit: each run keeps the curve of a fit that has reached its length, or that a rule
 // of the recipe has ended, in curve.json of the stage's folder, and later runs of the same recipe and schedule forecast
-// by the curves that lie beside them. Private to the module.
+// by the curves that lie beside them. Where none of these has the same data, those count that differ by their data
+// alone: of a training that is repeated each day, each day's data are others. Private to the module.
 #pragma once
 
 #include <string>
@@ -17,7 +18,8 @@ class FinishedCurves {
   // Only a fit that a recipe runs by itself keeps its curve and finds others.
   FinishedCurves(const FitPlan& plan, const Options& fit, const StageContext& context);
 
-  // The curves of the newest runs beside this one, in no order. What cannot be read is left out.
+  // The curves of the newest runs beside this one, in no order: of the same data, or where there are none, of other
+  // data. What cannot be read is left out.
   std::vector<FinishedCurve> found() const;
   // Not where the options changed on the way, by a fix that went back to a checkpoint or by a mended recipe: the curve
   // is then that of no fit.
@@ -26,7 +28,9 @@ class FinishedCurves {
  private:
   const FitPlan& plan_;
   const StageContext& context_;
-  std::string key_;  // equal for fits of the same recipe and schedule, whatever their seeds; empty where none is kept
+  // Equal for fits of the same recipe and schedule, whatever their seeds; empty where no curve is kept.
+  std::string key_;
+  std::string key_without_data_;  // equal for those, and for those that differ by their data alone
 };
 
 }  // namespace trainlab

@@ -15,7 +15,7 @@ class Forecast(CliTest):
         summary = self.summary(self.run_folder())
         forecast = summary["forecast"]
         self.assertEqual(set(forecast), {"metric", "value", "low", "high", "at", "at_is_estimate", "rate_falls",
-                                         "references"})
+                                         "references", "of_other_data"})
         self.assertFalse(forecast["at_is_estimate"])
         self.assertEqual((forecast["metric"], forecast["at"]), ("val.loss", summary["steps"]))
         self.assertEqual({forecast[name] for name in ("value", "low", "high")}, {summary["metrics"]["val.loss"]})
@@ -76,6 +76,25 @@ class Forecast(CliTest):
         half = self.summary(self.folder / "runs/b/001")["flops"] / 2
         forecast = self.ended_by_budget("runs/b/003", "--before", "runs/b/002", "--seed", "99", flops=half)
         self.assertEqual(forecast["references"], 2)
+
+    def test_runs_on_other_data_count_where_none_had_the_same(self):
+        """From two on: one alone does not show how much other data change."""
+        data = "lab.data.blobs { samples = samples }:split { train = 0.5, val = 0.25, test = 0.25 }"
+        self.recipe(data=data, epochs="40", more='  keep = "last",\n')
+        self.write("r.lua", 'local samples = lab.param { "samples", 120 } ' + (self.folder / "r.lua").read_text())
+        for number, samples in enumerate((120, 160, 200), 1):
+            self.train("--seed", number, "--samples", samples, "--out", f"runs/r/{number:03}")
+        half = self.summary(self.run_folder(3))["flops"] / 2
+        forecast = self.ended_by_budget("runs/r/004", "--samples", "240", flops=half)
+        self.assertEqual((forecast["references"], forecast["of_other_data"]), (3, True))
+        self.assertLess(forecast["low"], forecast["value"])
+        self.assertIn(", from 3 finished runs on other data\n", self.run_program("report", "runs/r/004").out)
+        forecast = self.ended_by_budget("runs/r/005", "--seed", "9", "--samples", "200", flops=half)
+        self.assertEqual((forecast["references"], forecast["of_other_data"]), (1, False))
+        for number in (2, 3):
+            shutil.rmtree(self.run_folder(number))
+        forecast = self.ended_by_budget("runs/r/006", "--samples", "240", flops=half)
+        self.assertEqual((forecast["references"], forecast["of_other_data"]), (0, False))
 
     def test_the_newest_finished_runs_count(self):
         """Those with the highest numbers: 1000 is newer than 999. Runs with the same curve count once."""

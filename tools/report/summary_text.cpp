@@ -208,9 +208,11 @@ std::string efficiency_text(const Value& efficiency) {
 }
 
 // The finished runs from which a forecast comes; empty where it comes from the curve itself.
-std::string references_text(const Value& references) {
+std::string references_text(const Value& forecast) {
+  const Value& references = forecast["references"];
   if (!references.is_integer() || references.integer() == 0) return "";
-  return ", from " + (references.integer() == 1 ? "a finished run" : text_of(references) + " finished runs");
+  return ", from " + (references.integer() == 1 ? "a finished run" : text_of(references) + " finished runs") +
+         (forecast["of_other_data"] == Value(true) ? " on other data" : "");
 }
 
 // Tells where a training that has ended early would have gone.
@@ -221,7 +223,7 @@ std::string forecast_text(const Value& summary) {
          text_of(forecast["low"]) + " to " + text_of(forecast["high"]) + ")" +
          (forecast["rate_falls"] == Value(true) ? ", or better," : "") + " by " +
          (forecast["at_is_estimate"] == Value(true) ? "about " : "") + "step " + text_of(forecast["at"]) +
-         references_text(forecast["references"]) + "\n";
+         references_text(forecast) + "\n";
 }
 
 // "  served promoted: val.accuracy 0.968, and 0.964 of runs/daily/004 on the same data"

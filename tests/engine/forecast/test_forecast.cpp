@@ -169,6 +169,20 @@ TEST_CASE("the same training twice says no more than once") {
   CHECK(found->high > found->value);
 }
 
+TEST_CASE("of finished curves of other data one alone says nothing") {
+  const LearningCurve now = curve_of(exponential, 20);
+  const ForecastQuestion question{.at = 1000, .keeps_best = true};
+  std::vector<FinishedCurve> others{finished(curve_of([](double x) { return 0.9 * exponential(x); }, 100)),
+                                    finished(curve_of([](double x) { return 1.2 * exponential(x); }, 100))};
+  for (FinishedCurve& one : others) one.of_other_data = true;
+  const Forecast alone = *forecast_of(now, "val.loss", question);
+  const Forecast by_one = *forecast_of(now, "val.loss", question, std::span(others).first(1));
+  CHECK((by_one.references == 0 && !by_one.of_other_data && by_one.value == alone.value));
+  const Forecast by_two = *forecast_of(now, "val.loss", question, others);
+  CHECK((by_two.references == 2 && by_two.of_other_data));
+  CHECK(text_of(by_two).ends_with("), from 2 finished runs on other data"));
+}
+
 TEST_CASE("finished curves that a rule has ended tell of a training as long as they went on") {
   // Two trainings of the length 1000, ended after 300 and after 600 steps.
   const FinishedCurve at_300{.curve = curve_of(power, 30), .length = 1000};

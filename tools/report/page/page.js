@@ -48,7 +48,7 @@ function heading(stage) {
     const interval = `${shown(forecast.value)} (${shown(forecast.low)} to ${shown(forecast.high)})`;
     const bound = forecast.rate_falls ? ', or better,' : '';
     const runs = forecast.references === 1 ? 'a finished run' : `${forecast.references} finished runs`;
-    const from = forecast.references ? `, from ${runs}` : '';
+    const from = forecast.references ? `, from ${runs}${forecast.of_other_data ? ' on other data' : ''}` : '';
     const step = `${forecast.at_is_estimate ? 'about ' : ''}step ${forecast.at}`;
     make(page, 'p', `Would reach ${forecast.metric} ${interval}${bound} by ${step}${from}.`);
   }

@@ -30,12 +30,14 @@ struct Forecast {
   bool rate_falls = false;      // the learning rate will fall, which the curve so far does not show: then the forecast
                                 // value is more often too bad than too good
   std::int64_t references = 0;  // the finished curves from which the forecast comes; 0: from this curve alone
+  bool of_other_data = false;   // whether these are of trainings on other data
 };
 
 // The curve of a training that has ended: at its length, or before it because a rule said so.
 struct FinishedCurve {
   LearningCurve curve;
-  double length = 0;  // optimizer steps that the training was to have
+  double length = 0;           // optimizer steps that the training was to have
+  bool of_other_data = false;  // whether the training differs from the one in question by its data
 };
 
 struct ForecastQuestion {
@@ -52,10 +54,11 @@ inline constexpr std::int64_t fewest_validations = 5;
 // `finished`: curves of the same training, from its first step on; of the length in question, or of another length that
 // has the same course. Those that had ended at the share of their length at which this curve is now are left out: what
 // comes next is told by those that went on. So a rule's stops count as they will for this training, whose forecast is
-// the value with which the rule, the length or a budget ends it. A pure function. nullopt where the curve has too few
-// validations. If `at` is not after the curve's last step, the forecast and both bounds are the last value. Values are
-// never forecast beyond a bound that the metric seems to have: 0 for a metric to minimise that was never negative, 1
-// for a metric to maximise that was always between 0 and 1.
+// the value with which the rule, the length or a budget ends it. All or none of them are of other data; of these one
+// alone says nothing, because it does not show how much other data change. A pure function. nullopt where the curve has
+// too few validations. If `at` is not after the curve's last step, the forecast and both bounds are the last value.
+// Values are never forecast beyond a bound that the metric seems to have: 0 for a metric to minimise that was never
+// negative, 1 for a metric to maximise that was always between 0 and 1.
 std::optional<Forecast> forecast_of(const LearningCurve& curve, const std::string& metric,
                                     const ForecastQuestion& question, std::span<const FinishedCurve> finished = {});
 
@@ -67,10 +70,11 @@ inline constexpr std::int64_t fewest_for_gain = 10;
 // unit, not negative. A pure function. nullopt with fewer than fewest_for_gain validations.
 std::optional<double> most_gain(const LearningCurve& curve, std::int64_t at);
 
-// { metric, value, low, high, at, at_is_estimate, rate_falls, references }, as in summary.json.
+// { metric, value, low, high, at, at_is_estimate, rate_falls, references, of_other_data }, as in summary.json.
 Value to_value(const Forecast& forecast);
 
-// "val.loss 0.312 (0.29 to 0.331)", with ", or better" where the rate falls, or with ", from 3 finished runs".
+// "val.loss 0.312 (0.29 to 0.331)", with ", or better" where the rate falls, or with ", from 3 finished runs" and
+// " on other data".
 std::string text_of(const Forecast& forecast);
 
 }  // namespace trainlab
