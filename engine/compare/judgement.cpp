@@ -154,6 +154,16 @@ std::optional<double> usual_begin(std::span<const Pair> pairs, Training Pair::*s
   return firsts.empty() ? std::nullopt : std::optional(median(std::move(firsts)));
 }
 
+// The median of B's amounts divided by A's; NaN where no pair has both.
+double median_ratio(std::span<const Pair> pairs, double Training::*amount) {
+  std::vector<double> ratios;
+  for (const Pair& pair : pairs) {
+    const double a = pair.a.*amount, b = pair.b.*amount;
+    if (!pair.a.has_failed && !pair.b.has_failed && a > 0 && b > 0) ratios.push_back(b / a);
+  }
+  return ratios.empty() ? std::nan("") : median(std::move(ratios));
+}
+
 Tally tally_of(std::span<const Pair> pairs, Training Pair::*side, const Window& window) {
   Tally tally;
   for (const Pair& pair : pairs) {
@@ -169,6 +179,11 @@ Tally tally_of(std::span<const Pair> pairs, Training Pair::*side, const Window& 
 }
 
 }  // namespace
+
+bool is_unequal(double ratio) {
+  constexpr double tolerated = 1.1;
+  return ratio > tolerated || ratio < 1 / tolerated;
+}
 
 Window common_window(std::span<const Pair> pairs) {
   Window window;
@@ -216,11 +231,15 @@ Judgement judge(std::span<const Pair> pairs, const Target& target, std::optional
 
   const Differences delivered = quality(pairs, looks, [](const Pair& pair) { return Two(pair.a.value, pair.b.value); });
   const Interval gain = oriented(delivered.interval, target.minimize);
+  result.budgets = {.seconds = median_ratio(pairs, &Training::seconds), .flops = median_ratio(pairs, &Training::flops)};
   result.difference = delivered.interval;
   result.without_value = result.pairs - delivered.count();
   result.quality = quality_word(gain, margin);
-  result.at_equal_time =
-      quality(pairs, looks, [](const Pair& pair) { return Two(pair.a_at_equal_time, pair.b_at_equal_time); }).interval;
+  const Differences at_equal_time =
+      quality(pairs, looks, [](const Pair& pair) { return Two(pair.a_at_equal_time, pair.b_at_equal_time); });
+  result.at_equal_time = at_equal_time.interval;
+  result.pairs_at_equal_time = at_equal_time.count();
+  result.quality_at_equal_time = quality_word(oriented(result.at_equal_time, target.minimize), margin);
 
   const bool asks_speed = result.speed == Speed::unclear;
   const bool asks_quality = margin && result.speed != Speed::slower && result.quality == Quality::unclear;

@@ -64,12 +64,18 @@ std::vector<Point> counted(std::span<const Point> validations, double apart_in_o
 }
 
 std::optional<double> best_within(std::span<const Point> validations, double seconds, bool minimize) {
-  std::optional<double> best;
-  for (const Point& point : validations) {
-    if (std::isnan(point.value) || point.seconds > seconds) continue;
-    if (!best || (minimize ? point.value < *best : point.value > *best)) best = point.value;
+  std::optional<Point> best;
+  for (Point point : validations) {
+    if (std::isnan(point.value)) continue;
+    if (best && !(minimize ? point.value < best->value : point.value > best->value)) point.value = best->value;
+    if (point.seconds > seconds) {
+      if (best)
+        best->value += (seconds - best->seconds) / (point.seconds - best->seconds) * (point.value - best->value);
+      break;
+    }
+    best = point;
   }
-  return best;
+  return best ? std::optional(best->value) : std::nullopt;
 }
 
 void Training::fail() {
@@ -88,6 +94,7 @@ Value Training::to_value() const {
                     {"best", best},
                     {"apart", finite_or_nil(apart)},
                     {"samples", samples},
+                    {"flops", finite_or_nil(flops)},
                     {"has_failed", has_failed},
                     {"was_resumed", was_resumed}};
 }
@@ -103,6 +110,7 @@ Training Training::from_value(const Value& value) {
           .best = number_or_none(value["best"]).value_or(std::nan("")),
           .apart = number_or_none(value["apart"]).value_or(std::nan("")),
           .samples = number_or_none(value["samples"]).value_or(std::nan("")),
+          .flops = number_or_none(value["flops"]).value_or(std::nan("")),
           .has_failed = value["has_failed"].boolean(),
           .was_resumed = value["was_resumed"].is_boolean() && value["was_resumed"].boolean()};
 }

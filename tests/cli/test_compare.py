@@ -74,7 +74,8 @@ class Training(Compare):
         self.assertLess(speed["ratio"], speed["high"])
         self.assertLess(speed["high"], 1)
         again = self.compare("a.lua", "b.lua", *TARGET, "--out", value["out"])
-        self.assertRegex(again.out, rf"\AB is at least {1 / speed['high']:.3g} times slower and worse, p ", again)
+        self.assertRegex(again.out, rf"\AB is at least {1 / speed['high']:.3g} times slower and worse, "
+                                    r"with [\d.]+ times the time, p ", again)
         self.assertRegex(again.out, rf"\n  0 trainings of A and {value['seeds']} of B never reached val.loss = 1.5: "
                                     r"they count with [\d.]+ s\n")
         self.assertGreater(value["quality"]["low"], 0)  # of a loss

@@ -136,6 +136,38 @@ class Finished(Compare):
                                r"validation: they count with 10.0 s, and so do 0 of A and 4 of B that reached it "
                                r"sooner\n")
 
+    def test_longer_trainings_are_no_equal_budget(self):
+        """B is A, trained for twice as many epochs: better at the end, and the same after the time of A."""
+        recipe = RECIPE.replace("epochs = 8", "epochs = epochs")
+        self.write("a.lua", 'local epochs = lab.param { "epochs", 4 }\n' + recipe)
+        seeds = range(1, 7)
+        for side, epochs in (("a", 4), ("b", 8)):
+            self.train_runs(side, seeds, "--epochs", epochs)
+            self.set_times(side, dict.fromkeys(seeds, 1))
+            for seed in seeds:
+                path = self.folder / side / str(seed) / "summary.json"
+                path.write_text(json.dumps({**json.loads(path.read_text()), "seconds": epochs}))
+        line = ("compare", "a", "b", "--target", "val.loss=2", "--not-worse", "0.001")
+        quality = self.run_program(*line, "--json").json()["quality"]
+        self.assertEqual((quality["verdict"], quality["not_worse"]), ("better", True))
+        self.assertEqual(quality["budgets"], {"seconds": 2, "flops": 2})
+        at_equal_time = quality["at_equal_time"]
+        self.assertEqual((at_equal_time["verdict"], at_equal_time["not_worse"], at_equal_time["difference"]),
+                         ("not_worse", True, 0))
+        self.assertAlmostEqual(at_equal_time["high"] - at_equal_time["low"], 0, 6)
+        text = self.run_program(*line).out
+        self.assertRegex(text, r"\AB is as fast as A .* and better, with 2 times the time and 2 times the FLOPs, p ")
+        self.assertRegex(text, r"\n  equal  \+0 \(.+\) in equal time, that of the shorter training: B is not worse "
+                               r"\(by more than 0.001\)\n  B's trainings have 2 times the time and 2 times the FLOPs "
+                               r"of A's: what they deliver at the end does not compare equal budgets\n")
+        text = self.run_program("compare", "a", "a", "--target", "val.loss=2").out
+        self.assertNotIn("equal budgets", text)
+        self.assertIn("in equal time, that of the shorter training: cannot tell\n", text)
+        self.set_times("b", {1: 1, 2: 1, **dict.fromkeys(range(3, 7), 5)})  # the first validation of four is after A
+        text = self.run_program(*line).out
+        self.assertIn("cannot tell (from 2 of 6 pairs: in the others one has no value by then)\n", text)
+        self.assertEqual(self.run_program(*line, "--json").json()["quality"]["at_equal_time"]["pairs"], 2)
+
     def test_fits_after_a_stage_whose_result_the_recipe_needs(self):
         first = 'local found = lab.run(lab.task { name = "t", run = function(ctx) ctx:log("n", %s) end })\nlocal nn'
         recipe = RECIPE.replace("epochs = 8", "epochs = found.metrics.n")

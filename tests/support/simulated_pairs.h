@@ -21,6 +21,7 @@ struct SimulatedRecipes {
   // When trainings of A and of B end, in A's usual times to the target; nullopt: long after all have arrived.
   std::optional<double> a_ends = {}, b_ends = {};
   bool stops_at_target = false;  // whether a training that arrives ends then
+  double growth = 0;             // by how much the quality grows with each doubling of a training, in these deviations
   // When the first validations of A and of B are, in A's usual times to the target; 0: before all arrivals.
   double a_validates = 0, b_validates = 0;
 };
@@ -37,10 +38,15 @@ inline double simulated_noise(Stream& stream, bool has_heavy_tails) {
 
 // One of two recipes that are compared.
 struct SimulatedRecipe {
-  double speed = 0, quality = 0, missing = 0;
+  double speed = 0, quality = 0, growth = 0, missing = 0;
   std::optional<double> ends = {};
   double validates = 0;
 };
+
+// The quality that a training of this length has gained beside one that took `seconds`.
+inline double simulated_gain(const Training& training, double growth, double seconds) {
+  return growth * std::log2(training.seconds / seconds);
+}
 
 inline Training simulated_training(Stream& stream, const SimulatedRecipes& recipes, const SimulatedRecipe& one) {
   constexpr double usual = 100, long_after = 150, pace_deviation = 0.02;
@@ -59,20 +65,29 @@ inline Training simulated_training(Stream& stream, const SimulatedRecipes& recip
   if (is_seen) result.arrival = seconds;
   if (is_seen && recipes.stops_at_target) result.seconds = seconds;
   result.watched = result.seconds;
-  const double value = one.quality + simulated_noise(stream, recipes.has_heavy_tails);
+  const double value =
+      one.quality + simulated_gain(result, one.growth, usual) + simulated_noise(stream, recipes.has_heavy_tails);
   result.value = recipes.resolution > 0 ? std::round(value / recipes.resolution) * recipes.resolution : value;
   result.best = *result.value;
   return result;
 }
 
 inline Pair simulated_pair(Stream& stream, const SimulatedRecipes& recipes) {
-  const SimulatedRecipe a{.missing = recipes.missing, .ends = recipes.a_ends, .validates = recipes.a_validates};
+  const SimulatedRecipe a{.growth = recipes.growth * simulated_deviation,
+                          .missing = recipes.missing,
+                          .ends = recipes.a_ends,
+                          .validates = recipes.a_validates};
   const SimulatedRecipe b{.speed = recipes.speed * simulated_deviation,
                           .quality = recipes.quality * simulated_deviation,
+                          .growth = recipes.growth * simulated_deviation,
                           .missing = recipes.missing + recipes.missing_in_b,
                           .ends = recipes.b_ends,
                           .validates = recipes.b_validates};
-  return {.a = simulated_training(stream, recipes, a), .b = simulated_training(stream, recipes, b)};
+  Pair pair{.a = simulated_training(stream, recipes, a), .b = simulated_training(stream, recipes, b)};
+  const double both = std::min(pair.a.seconds, pair.b.seconds);
+  pair.a_at_equal_time = *pair.a.value - simulated_gain(pair.a, a.growth, both);
+  pair.b_at_equal_time = *pair.b.value - simulated_gain(pair.b, b.growth, both);
+  return pair;
 }
 
 // A comparison to its end: looked at as `looks` say, after at most `most` pairs. Greater values are better.

@@ -129,6 +129,43 @@ TEST_CASE("A against B is B against A with the words exchanged") {
   CHECK(back.p == there.p);
 }
 
+TEST_CASE("what trainings deliver and what they had reached at equal time are judged each by itself") {
+  std::vector<Pair> pairs = pairs_of({1, 1, 1, 1, 1}, {.012, .008, .015, .004, .011});
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    pairs[i].a_at_equal_time = 0.4 + 0.0137 * std::sqrt(static_cast<double>(i));
+    pairs[i].b_at_equal_time = *pairs[i].a_at_equal_time - std::vector{.012, .008, .015, .004, .011}[i];
+  }
+  Judgement judged = judge(pairs, accuracy, std::nullopt, Looks::fixed(5));
+  CHECK(judged.quality == Quality::better);
+  CHECK(judged.quality_at_equal_time == Quality::worse);
+  judged = judge(pairs, accuracy, 0.02, Looks::fixed(5));
+  CHECK(judged.quality_at_equal_time == Quality::not_worse);
+  pairs[1].b_at_equal_time = pairs[2].b_at_equal_time = pairs[3].b_at_equal_time = std::nullopt;
+  judged = judge(pairs, accuracy, 0.02, Looks::fixed(5));
+  CHECK(judged.quality_at_equal_time == Quality::unclear);
+  CHECK(judged.pairs_at_equal_time == 2);
+}
+
+TEST_CASE("the budgets are those of whole trainings, as far as they are known") {
+  std::vector<Pair> pairs(5);
+  for (Pair& pair : pairs) pair = {.a = arrived(5, 0.9, 10), .b = arrived(5, 0.9, 21)};
+  pairs[1].b = arrived(5, 0.9, 500);  // while the machine did something else
+  pairs[2].b.fail();
+  pairs[2].b.seconds = 1;
+  const auto budgets = [&] { return judge(pairs, accuracy, std::nullopt, Looks::fixed(5)).budgets; };
+  CHECK_THAT(budgets().seconds, WithinRel(2.1, 1e-12));
+  CHECK(std::isnan(budgets().flops));
+  for (Pair& pair : pairs) {
+    pair.a.flops = 1e9;
+    pair.b.flops = 1.05e9;
+  }
+  CHECK_THAT(budgets().flops, WithinRel(1.05, 1e-12));
+  CHECK((is_unequal(2.1) && is_unequal(0.5)));
+  CHECK_FALSE((is_unequal(1.05) || is_unequal(0.95) || is_unequal(NAN)));
+  CHECK(Training::from_value(pairs[0].b.to_value()).flops == 1.05e9);
+  CHECK(std::isnan(Training::from_value(missed(3).to_value()).flops));
+}
+
 TEST_CASE("the direction of the metric decides what is better") {
   const std::vector<Pair> pairs = pairs_of({1, 1, 1, 1, 1}, {.012, .008, .015, .004, .011});
   CHECK(judge(pairs, accuracy, std::nullopt, Looks::fixed(5)).quality == Quality::better);

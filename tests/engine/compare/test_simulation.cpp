@@ -16,6 +16,7 @@ namespace {
 
 struct Counts {
   int faster = 0, slower = 0, better = 0, not_worse = 0, worse = 0;
+  int words_at_equal_time = 0;
   double pairs = 0;
 
   int wrong_speed() const { return faster + slower; }
@@ -33,6 +34,8 @@ Counts counted(int comparisons, const SimulatedRecipes& recipes, const Looks& lo
     counts.better += judged.quality == Quality::better;
     counts.not_worse += judged.quality == Quality::not_worse;
     counts.worse += judged.quality == Quality::worse;
+    const Quality at_equal_time = judged.quality_at_equal_time;
+    counts.words_at_equal_time += at_equal_time == Quality::better || at_equal_time == Quality::worse;
     counts.pairs += judged.pairs;
   }
   return counts;
@@ -64,6 +67,7 @@ TEST_CASE("a recipe against itself has 4.5 to 5.5 % of false verdicts, wherever 
   CHECK(counts.wrong_speed() >= 0.045 * comparisons);
   CHECK(counts.wrong_speed() <= 0.055 * comparisons);
   CHECK(counts.wrong_quality() <= 0.05 * comparisons);
+  CHECK(counts.words_at_equal_time <= 0.05 * comparisons);
   // Neither way is preferred: of n verdicts the difference of both has a deviation of √n, some 32.
   CHECK(std::abs(counts.faster - counts.slower) < 130);
 }
@@ -117,6 +121,17 @@ TEST_CASE("no more than that where the first validations of one side come late, 
   // A real difference is still found.
   const SimulatedRecipes faster{.speed = 2, .a_validates = 0.8, .b_validates = 0.8};
   CHECK(counted(2'000, faster, Looks::planned(), 20).faster > 0.9 * 2'000);
+}
+
+TEST_CASE("a recipe that is only trained for longer is better at the end, and no better at equal time") {
+  constexpr int comparisons = 4'000;
+  const Counts counts = counted(comparisons, {.a_ends = 10, .b_ends = 20, .growth = 2}, Looks::planned(), 20);
+  CHECK(counts.better > 0.9 * comparisons);
+  CHECK(counts.words_at_equal_time <= 0.05 * comparisons);
+  // One that is better at any time is better in both ways.
+  const Counts better = counted(2'000, {.quality = 2}, Looks::planned(), 20);
+  CHECK(better.words_at_equal_time == better.better);
+  CHECK(better.better > 0.95 * 2'000);
 }
 
 TEST_CASE("a comparison that may end at any time, or at one look, is wrong no more often") {

@@ -32,9 +32,18 @@ TEST_CASE("of a loss smaller is better") {
   const Training reached = training(rows, {"val.loss", 1.5, true});
   CHECK_THAT(reached.arrival.value(), WithinAbs(2, 1e-12));
   CHECK(reached.best == 1.0);
-  CHECK(best_within(rows, 2.9, true) == 2.0);
+  CHECK_THAT(best_within(rows, 2.9, true).value(), WithinAbs(1.05, 1e-12));  // on the way from 2 at 1 s to 1 at 3 s
   CHECK(best_within(rows, 4, true) == 1.0);
   CHECK_FALSE(best_within(rows, 0.5, true).has_value());
+}
+
+TEST_CASE("the best value at a moment lies on the way to the next validation that is better") {
+  const std::vector<Point> rows{{1, 0.5}, {2, 0.7}, {3, NAN}, {4, 0.6}, {6, 0.9}};
+  CHECK_THAT(best_within(rows, 1.5, false).value(), WithinAbs(0.6, 1e-12));
+  CHECK(best_within(rows, 3.5, false) == 0.7);  // the next one is worse
+  CHECK_THAT(best_within(rows, 5, false).value(), WithinAbs(0.8, 1e-12));
+  CHECK(best_within(rows, 6, false) == 0.9);
+  CHECK(best_within(rows, 60, false) == 0.9);
 }
 
 TEST_CASE("a target that the first validation has reached is told") {

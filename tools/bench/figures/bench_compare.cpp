@@ -20,8 +20,11 @@ struct Row {
 struct Found {
   double verdicts = 0;  // share of "faster" or "slower"
   double words = 0;     // share of "better" or "worse"
+  double equal = 0;     // and at equal time
   double pairs = 0;
 };
+
+bool is_word(Quality quality) { return quality == Quality::better || quality == Quality::worse; }
 
 Found found(int comparisons, const SimulatedRecipes& recipes, const Looks& looks) {
   constexpr int most = 20;
@@ -30,10 +33,11 @@ Found found(int comparisons, const SimulatedRecipes& recipes, const Looks& looks
     Stream stream(Key(1).fold(static_cast<std::uint64_t>(i)));
     const Judgement judged = simulated_comparison(stream, recipes, std::nullopt, looks, most);
     sum.verdicts += judged.speed == Speed::faster || judged.speed == Speed::slower;
-    sum.words += judged.quality == Quality::better || judged.quality == Quality::worse;
+    sum.words += is_word(judged.quality);
+    sum.equal += is_word(judged.quality_at_equal_time);
     sum.pairs += judged.pairs;
   }
-  return {sum.verdicts / comparisons, sum.words / comparisons, sum.pairs / comparisons};
+  return {sum.verdicts / comparisons, sum.words / comparisons, sum.equal / comparisons, sum.pairs / comparisons};
 }
 
 }  // namespace
@@ -51,6 +55,7 @@ int main(int argc, char** argv) {
       {"A/A, 30 % never, stop at target", {.missing = 0.3, .a_ends = 10, .b_ends = 10, .stops_at_target = true}},
       {"A/A, A validates late", {.a_validates = 1, .b_validates = 0.5}},
       {"A/A, rounded quality", {.resolution = 0.05}},
+      {"A/A, B twice as long", {.a_ends = 10, .b_ends = 20, .growth = 2}},
       {"B faster by 0.5 sd", {.speed = 0.5}},
       {"B faster by 0.75 sd", {.speed = 0.75}},
       {"B faster by 1 sd", {.speed = 1}},
@@ -58,16 +63,18 @@ int main(int argc, char** argv) {
       {"B faster by 1.5 sd", {.speed = 1.5}},
       {"B faster by 2 sd", {.speed = 2}},
   };
-  std::printf("%d comparisons; share of verdicts on speed, of words on quality, mean pairs of at most 20\n",
-              comparisons);
-  std::printf("%-32s %22s %22s %22s %8s\n", "", "planned looks", "fixed, 20 pairs", "any time", "saved");
+  std::printf(
+      "%d comparisons; share of verdicts on speed, of words on quality, at the end and at equal time, mean pairs of "
+      "at most 20\n",
+      comparisons);
+  std::printf("%-32s %30s %30s %30s %8s\n", "", "planned looks", "fixed, 20 pairs", "any time", "saved");
   for (const Row& row : rows) {
     std::printf("%-32s", row.name);
     double planned = 0;
     for (const Looks& looks : {Looks::planned(), Looks::fixed(20), Looks::any_time()}) {
       const Found one = found(comparisons, row.recipes, looks);
       if (planned == 0) planned = one.pairs;
-      std::printf("   %.3f   %.3f   %4.1f", one.verdicts, one.words, one.pairs);
+      std::printf("   %.3f   %.3f   %.3f   %4.1f", one.verdicts, one.words, one.equal, one.pairs);
     }
     std::printf("   %4.0f %%\n", 100 * (1 - planned / 20));
   }

@@ -38,6 +38,7 @@ make(page, 'p', `B: ${data.b}`, {class: 'quiet'});
 facts(page, [
   ['speed of B, times A', times(speed)],
   [`${target.metric}, B − A`, interval(quality.difference, quality)],
+  ['in equal time', interval(quality.at_equal_time.difference, quality.at_equal_time)],
   ['p of the speed', isKnown(data.p) ? data.p.toPrecision(2) : ''],
   ['seeds', data.seeds],
   ['failed', failed.a + failed.b ? `${failed.a} of A, ${failed.b} of B` : ''],

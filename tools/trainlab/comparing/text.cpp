@@ -56,6 +56,14 @@ std::string speed_text(const compare::Judgement& judged) {
   return "cannot tell which is faster";
 }
 
+// How B's whole trainings differ from A's, as "2.1 times the time and 2 times the FLOPs"; empty where they do not.
+std::string budgets_text(const compare::Budgets& budgets) {
+  std::vector<std::string> parts;
+  if (compare::is_unequal(budgets.seconds)) parts.push_back(digits(budgets.seconds, 2) + " times the time");
+  if (compare::is_unequal(budgets.flops)) parts.push_back(digits(budgets.flops, 2) + " times the FLOPs");
+  return joined(parts, " and ");
+}
+
 std::string quality_text(const compare::Judgement& judged, const Question& question) {
   const bool is_good = judged.speed == Speed::faster || judged.speed == Speed::equal;
   switch (judged.quality) {
@@ -100,6 +108,8 @@ std::string headline(const compare::Judgement& judged, const Question& question,
   } else {
     text += quality;
   }
+  const std::string budgets = budgets_text(judged.budgets);
+  if (judged.quality != Quality::unclear && !budgets.empty()) text += ", with " + budgets;
   return text + more_text(judged, looks) + ", p " + digits(judged.p, 2);
 }
 
@@ -192,6 +202,26 @@ std::string samples_text(const Comparison& comparison) {
   return "  data   all pairs are judged on the same " + counted(*comparison.shared_samples, "sample") + "\n";
 }
 
+std::string equal_time_text(const compare::Judgement& judged, const std::optional<double>& margin) {
+  std::string text =
+      "  equal  " + difference_text(judged.at_equal_time) + " in equal time, that of the shorter training";
+  switch (judged.quality_at_equal_time) {
+    case Quality::better: text += ": B is better"; break;
+    case Quality::not_worse: text += ": B is not worse (by more than " + number_text(*margin) + ")"; break;
+    case Quality::worse: text += ": B is worse"; break;
+    case Quality::unclear: text += ": cannot tell"; break;
+  }
+  if (judged.pairs_at_equal_time < judged.pairs) {
+    text += " (from " + std::to_string(judged.pairs_at_equal_time) + " of " + counted(judged.pairs, "pair") +
+            ": in the others one has no value by then)";
+  }
+  if (const std::string budgets = budgets_text(judged.budgets); !budgets.empty()) {
+    text +=
+        "\n  B's trainings have " + budgets + " of A's: what they deliver at the end does not compare equal budgets";
+  }
+  return text + "\n";
+}
+
 std::string_view word(Speed speed) {
   constexpr std::array<std::string_view, 4> words{"faster", "slower", "equal", "unclear"};
   return words[static_cast<std::size_t>(speed)];
@@ -225,8 +255,8 @@ std::string comparison_text(const Comparison& comparison, const Question& questi
   text += "  time   to " + target_text(question.target) + ", median: A " + usual_time(pairs, &Pair::a) + ", B " +
           usual_time(pairs, &Pair::b) + "\n";
   text += window_text(judged, question.target);
-  text += "  end    " + question.target.metric + ", B − A: " + difference_text(judged.difference) +
-          "; at the end of the shorter training " + difference_text(judged.at_equal_time) + "\n";
+  text += "  end    " + question.target.metric + ", B − A: " + difference_text(judged.difference) + "\n";
+  text += equal_time_text(judged, question.margin);
   if (judged.a.failed + judged.b.failed > 0) {
     text += "  failed " + std::to_string(judged.a.failed) + " trainings of A, " + std::to_string(judged.b.failed) +
             " of B, by a loss that is not finite (p " + digits(judged.failures_p, 2) + ")\n";
@@ -263,11 +293,20 @@ Value comparison_value(const Comparison& comparison, const Question& question) {
   speed.set("later", of_both(&compare::Tally::later));
   Value failed = of_both(&compare::Tally::failed);
   failed.set("p", judged.failures_p);
-  Value quality = interval(judged.difference, "difference");
-  quality.set("verdict", word(judged.quality));
-  quality.set("not_worse", judged.quality == Quality::better || judged.quality == Quality::not_worse);
+  const auto of_quality = [&](const Interval& difference, Quality verdict) {
+    Value value = interval(difference, "difference");
+    value.set("verdict", word(verdict));
+    value.set("not_worse", verdict == Quality::better || verdict == Quality::not_worse);
+    return value;
+  };
+  Value quality = of_quality(judged.difference, judged.quality);
   quality.set("margin", question.margin ? Value(*question.margin) : Value());
-  quality.set("at_equal_time", interval(judged.at_equal_time, "difference"));
+  Value at_equal_time = of_quality(judged.at_equal_time, judged.quality_at_equal_time);
+  at_equal_time.set("pairs", judged.pairs_at_equal_time);
+  quality.set("at_equal_time", std::move(at_equal_time));
+  const compare::Budgets& budgets = judged.budgets;
+  quality.set("budgets",
+              Value::Map{{"seconds", finite_or_nil(budgets.seconds)}, {"flops", finite_or_nil(budgets.flops)}});
   const std::optional<int> more = more_seeds(judged, comparison.looks);
   return Value::Map{
       {"kind", "comparison"},

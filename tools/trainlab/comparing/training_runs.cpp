@@ -106,6 +106,7 @@ compare::Training training_of(const Read& read, double apart_in_other, const com
   const Value& summary = read.summary;
   training.was_resumed = summary["resumed"].is_list() && !summary["resumed"].list().empty();
   if (summary["seconds"].is_number()) training.seconds = summary["seconds"].number();
+  if (summary["flops"].is_number()) training.flops = summary["flops"].number();
   training.value = delivered(read, apart_in_other, target);
   if (read.has_failed) training.fail();
   return training;

@@ -4,6 +4,9 @@
 // quality is the metric of the weights that the trainings deliver. Both are judged by the differences inside pairs. The
 // mean of n differences ± critical t × s / √n is the interval, valid for all looks together (compare/looks.h), from
 // which each word of the judgement follows.
+//
+// Where the trainings of one side are longer, what both deliver says little of the recipes. So the quality is also
+// judged at equal time: that of the best values which both trainings of a pair had reached when the shorter one ended.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +25,7 @@ constexpr double relevant_ratio = 1.02;
 struct Pair {
   std::int64_t seed = 0;
   Training a = {}, b = {};
-  // The best values of both at the end of the shorter of the two; nullopt where a training has no
-  // validation by then.
+  // The best values of both at the end of the shorter of the two; nullopt where a training has no validation by then.
   std::optional<double> a_at_equal_time = {}, b_at_equal_time = {};
 };
 
@@ -51,6 +53,13 @@ struct Tally {
   int failed = 0;   // and how many failed.
 };
 
+// B's whole trainings divided by A's: the medians over the pairs in which neither failed; NaN where none are known.
+struct Budgets {
+  double seconds = 0, flops = 0;
+};
+// Whether one budget is larger than the other by more than a tenth; false where the ratio is not known.
+bool is_unequal(double ratio);
+
 struct Judgement {
   int pairs = 0;
 
@@ -71,9 +80,12 @@ struct Judgement {
   double drift = 0;
 
   Quality quality = Quality::unclear;
-  Interval difference = {};     // delivered metric, B − A
-  int without_value = 0;        // pairs that are left out of the difference because a training delivered no value
+  Interval difference = {};  // delivered metric, B − A
+  int without_value = 0;     // pairs that are left out of the difference because a training delivered no value
+  Budgets budgets = {};      // of what is delivered
+  Quality quality_at_equal_time = Quality::unclear;
   Interval at_equal_time = {};  // the same difference for the best values at the end of the pair's shorter training
+  int pairs_at_equal_time = 0;  // that have both of these values
 
   double failures_p = 1;  // p value of the difference between the two numbers of failures
 

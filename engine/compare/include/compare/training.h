@@ -38,6 +38,7 @@ struct Training {
   double best = 0;                     // best value of the metric in all validations; NaN where there is none
   double apart = std::numeric_limits<double>::quiet_NaN();  // usual samples between two validations; NaN: not known
   double samples = 0;                                       // of training, until the last validation
+  double flops = std::numeric_limits<double>::quiet_NaN();  // of the whole training; NaN: not known
   bool has_failed = false;                                  // whether a loss that is not finite ended the training
   bool was_resumed = false;  // whether the training was interrupted and went on in another process
 
@@ -63,7 +64,9 @@ bool is_much_farther(double apart, double other);
 // the other are much farther apart, about as many as the other has, and the last.
 std::vector<Point> counted(std::span<const Point> validations, double apart_in_other);
 
-// The best value of the validations that ended within `seconds`; nullopt where there is none.
+// The best value that a training had reached after `seconds`; nullopt before its first validation. Between two
+// validations it is interpolated linearly, so that a training which is slower by a little lacks a little of the way to
+// its next validation, not all of it.
 std::optional<double> best_within(std::span<const Point> validations, double seconds, bool minimize);
 
 }  // namespace trainlab::compare
