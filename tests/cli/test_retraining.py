@@ -185,6 +185,35 @@ return lab.fit {
         self.assertIn("promoted: ", said)
         self.assertEqual(self.served("g"), "001")
 
+    def test_a_run_that_was_killed_before_its_link_moved_is_served_when_it_is_resumed(self):
+        self.write("f.lua", fit(more="  promote = {},\n"))
+        for _ in range(2):
+            self.assertTrue(self.summary("f.lua")["promotion"]["promoted"])
+        link, stages = self.folder / "runs/f/current", self.folder / "runs/f/002/stages.json"
+
+        def kill_before_it_moved():
+            published = json.loads(stages.read_text())
+            del published[0]["published"]
+            stages.write_text(json.dumps(published))
+            link.unlink()
+            link.symlink_to("001")
+
+        kill_before_it_moved()
+        result = self.run_program("resume", "runs/f/002", "--json")
+        self.assertEqual((result.json()["status"], self.served("f")), ("done", "002"), result)
+        self.assertIn("promoted: ", result.err)
+        # Once it has moved, who goes back by hand stays where he is.
+        link.unlink()
+        link.symlink_to("001")
+        self.assertNotIn("promoted: ", self.run_program("resume", "runs/f/002").err)
+        self.assertEqual(self.served("f"), "001")
+        # So does who has gone elsewhere since the models were compared.
+        kill_before_it_moved()
+        link.unlink()
+        link.symlink_to("000")
+        self.assertIn("moved to 000", self.run_program("resume", "runs/f/002").err)
+        self.assertEqual(self.served("f"), "000")
+
     def test_a_served_run_that_goes_on_is_compared_with_the_run_before_it(self):
         """Its own model is no rival: where the training makes it worse, the former run is served again."""
         more = ('  promote = {}, keep = "last", on = { step = function(run) if run.step > 3 then run:set_lr(1e-9 + '

@@ -24,6 +24,7 @@
 #include "run/manifest.h"
 #include "run/scratch_folder.h"
 #include "run/shell_word.h"
+#include "run/unpublished.h"
 #include "signals.h"
 #include "start_engine.h"
 
@@ -339,6 +340,7 @@ class Watch {
                           : RunFolder::allocate(request_.working_folder, request_.recipe.stem().string()));
       }
       const auto goes_on = [&] {
+        if (has_unpublished(held_->path())) return true;
         const std::optional<BudgetPause> pause = budget_pause(held_->path());
         return pause && pause->goes_on_within(request_.options["within"]);
       };

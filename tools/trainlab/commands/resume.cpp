@@ -11,6 +11,7 @@
 #include "run/budget.h"
 #include "run/folder.h"
 #include "run/supervisor.h"
+#include "run/unpublished.h"
 
 namespace trainlab::cli {
 
@@ -44,7 +45,8 @@ Command resume_command() {
       .line = "go on with an unfinished run",
       .text =
           "Executes the recipe as it is stored in the run. Of a finished run the summary is printed, once its files\n"
-          "are known to be whole. A run that its budget of time has ended goes on in a larger one (--within).\n",
+          "are known to be whole; where the run was killed before its promotion, the link to the model that is served\n"
+          "moves now. A run that its budget of time has ended goes on in a larger one (--within).\n",
       .words = {.operand = "RUN", .what = "one run folder", .least = 1, .most = 1},
       .flags = {{.name = "recipe",
                  .type = file_type("FILE"),
@@ -79,6 +81,8 @@ Command resume_command() {
             if (!finished) return supervise(request_for_run(given, run, manifest), given, std::move(held));
             if (given.has("device")) check_device(given.flags["device"].string());
             check_files(run);
+            // The engine finds all stages finished, and does what is left.
+            if (has_unpublished(run)) return supervise(request_for_run(given, run, manifest), given, std::move(held));
             settle_studies(run);
             if (pause)
               std::fputs(("trainlab: " + printable(pause->text(report::shown_path(run))) + "\n").c_str(), stderr);
