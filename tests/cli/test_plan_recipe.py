@@ -225,10 +225,23 @@ return {stage("g", epochs="100 * first.steps")}
     def test_a_recipe_that_begins_with_a_search_for_its_rate(self):
         self.write("r.lua", f'local found = lab.run(lab.find.lr {{ name = "rate", fit = {stage("f")} }})\n'
                             f'return {stage("g", optim="lab.optim.SGD { lr = found.lr.suggestion or 0.01 }")}\n')
-        result = self.run_program("plan", "r.lua", "--threads", "1", code=2)
-        self.assert_said(result, 'expected a stage that trains what it keeps, found lab.find.lr "rate"',
-                         "--stage NAME plans a stage that follows it")
+        for words in (["r.lua"], ["data", "r.lua"], ["model", "r.lua"]):
+            result = self.run_program("plan", *words, "--threads", "1", code=2)
+            self.assert_said(result, 'expected a stage that trains what it keeps, found lab.find.lr "rate"',
+                             "--stage NAME plans a stage that follows it")
         self.assertEqual(self.plan("r.lua", "--stage", "g", "--threads", "1", "--quiet")["stage"], "g")
+
+    def test_more_data_and_a_larger_model_for_a_later_stage(self):
+        wide = "nn.Sequential { nn.Flatten(), nn.Linear(4), nn.ReLU(), nn.Linear(10) }"
+        digits = {**DIGITS, "epochs": "1", "model": wide}
+        self.write("r.lua", f'lab.run({stage("f", **digits)})\nreturn {stage("g", **digits)}\n')
+        for topic in ("data", "model"):
+            result = self.run_program("plan", topic, "r.lua", "--stage", "g", "--threads", "1", "--json")
+            self.assert_said(result, "stage f runs first and whole, because stage g may need its result")
+            self.assertEqual((result.json()["kind"], result.json()["stage"]), ("plan_" + topic, "g"))
+        self.refused(["model", "r.lua", "--stage", "h", "--threads", "1", "--quiet"],
+                     'trainlab: --stage h: r.lua has no such stage, only "f", "g"')
+        self.assertFalse((self.folder / "runs").exists())
 
     def test_recipes_that_cannot_be_planned(self):
         self.recipe()
@@ -238,7 +251,7 @@ return {stage("g", epochs="100 * first.steps")}
         self.refused(["nowhere.lua"], "trainlab: there is no recipe nowhere.lua")
         self.refused(["--flops", "1e20", "--stage", "f"],
                      "trainlab: --stage goes with a recipe: trainlab plan RECIPE.lua")
-        self.refused(["data", "r.lua", "--stage", "f"], "trainlab: --stage means nothing to `trainlab plan data`")
+        self.refused(["seeds", "r.lua", "--stage", "f"], "trainlab: --stage means nothing to `trainlab plan seeds`")
         self.refused(["--flops", "1e20", "--set", "epochs=2"],
                      "trainlab: --set goes with a recipe: trainlab plan RECIPE.lua")
 

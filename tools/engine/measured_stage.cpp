@@ -43,6 +43,14 @@ Options MeasuredStage::with_more(const WhatToMeasure& what, const RunSettings& s
   return trainings_of(whole, settings).first;
 }
 
+void MeasuredStage::require_kept(const WhatToMeasure& what) {
+  const auto& kind = what.whole.registry().implementation<StageKind>(what.whole.entry());
+  if (!kind.trainings || kind.is_shared) return;
+  throw usage_error("expected a stage that trains what it keeps, found lab." + what.whole.entry().name + " \"" +
+                    what.whole.string("name") + "\"")
+      .hint("a search takes as many trainings as it needs; --stage NAME plans a stage that follows it");
+}
+
 void MeasuredStage::require_fit(const WhatToMeasure& what, const std::string& why) {
   if (what.stage().entry().name == "fit") return;
   throw usage_error("expected a lab.fit as the stage of the recipe, found " +

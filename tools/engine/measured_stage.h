@@ -43,6 +43,8 @@ class MeasuredStage : public Execution {
   Options with_more(const WhatToMeasure& what, const RunSettings& settings, const std::vector<std::string>& texts,
                     const std::string& flag = "--set") const;
 
+  // Error{usage} for a stage that searches by trainings of a fit and keeps none of them.
+  static void require_kept(const WhatToMeasure& what);
   // Error{usage} for a task, with the hint `why`.
   static void require_fit(const WhatToMeasure& what, const std::string& why);
 

@@ -106,12 +106,7 @@ class PlanningExecution final : public MeasuredStage {
 
  private:
   int measure(const WhatToMeasure& what, const RunSettings& settings) override {
-    const auto& kind = registry().implementation<StageKind>(what.whole.entry());
-    if (kind.trainings && !kind.is_shared) {
-      throw usage_error("expected a stage that trains what it keeps, found lab." + what.whole.entry().name + " \"" +
-                        what.whole.string("name") + "\"")
-          .hint("a search takes as many trainings as it needs; --stage NAME plans a stage that follows it");
-    }
+    require_kept(what);
     const double flops_left = run().flops_left_for(what.whole, what.is_last);
     if (flops_left <= 0) {
       throw usage_error("the stages before " + what.whole.string("name") + " use all FLOPs of the budget")
@@ -143,7 +138,7 @@ class PlanningExecution final : public MeasuredStage {
                              {"room", 0.0},
                              {"peak", 0.0},
                              {"training_time", what.stage().entry().name == "fit" ? own_time(what.stage()) : 0.0},
-                             {"stage_time", kind.trainings ? own_time(what.whole) : 0.0}};
+                             {"stage_time", what.note().empty() ? 0.0 : own_time(what.whole)}};
     bool is_measured = false;
     if (what.stage().entry().name == "fit") {
       const FitPlan plan = plan_fit(what.stage(), settings);

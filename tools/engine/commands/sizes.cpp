@@ -1,5 +1,5 @@
 // The engine's work for `trainlab plan data RECIPE.lua` and `trainlab plan model RECIPE.lua`: trains the recipe's first
-// fit on parts of its training data, or with smaller and larger models.
+// fit, or that of --stage, on parts of its training data, or with smaller and larger models.
 #include "command.h"
 #include "core/clock.h"
 #include "find/model_sizes.h"
@@ -18,6 +18,7 @@ class SizesExecution final : public MeasuredStage {
 
  private:
   int measure(const WhatToMeasure& what, const RunSettings& settings) override {
+    require_kept(what);
     const bool is_data = request().choice == "data";
     require_fit(what, is_data ? "a task opens its data itself, so that nobody else can give it fewer"
                               : "a task builds its model itself, so that nobody else can make it larger");

@@ -1,6 +1,6 @@
-// `trainlab plan data RECIPE.lua` and `trainlab plan model RECIPE.lua`: an engine trains the recipe's first fit on
-// parts of its training data, or with smaller and larger models, and tells whether more data or a larger model would
-// help (tools/engine/commands/sizes.cpp).
+// `trainlab plan data RECIPE.lua` and `trainlab plan model RECIPE.lua`: an engine trains the recipe's first fit, or
+// that of --stage, on parts of its training data, or with smaller and larger models, and tells whether more data or a
+// larger model would help (tools/engine/commands/sizes.cpp).
 #include "cli/ending.h"
 #include "cli/requests.h"
 #include "core/error.h"
@@ -16,7 +16,7 @@ constexpr char data[] = "data", model[] = "model";
 template <const char* word>
 PlanTopic sizes_topic() {
   return {.word = word,
-          .flags = {"within", "params", "set", "html"},
+          .flags = {"within", "stage", "params", "set", "html"},
           .uses_engine = true,
           .is_recipe = [](const std::string&) { return true; },
           .check =
