@@ -3,10 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <stdexcept>
 
-#include "core/error.h"
-#include "core/number_or_nil.h"
 #include "run/budget.h"
 
 namespace trainlab {
@@ -21,6 +18,10 @@ MedianInterval plus(const MedianInterval& a, double seconds) {
   return {a.median + seconds, a.low + seconds, a.high + seconds};
 }
 
+MedianInterval plus(const MedianInterval& a, const MedianInterval& b) {
+  return {a.median + b.median, a.low + b.low, a.high + b.high};
+}
+
 // The interval, moved so that its middle value is `middle`.
 MedianInterval about(const MedianInterval& a, double middle) {
   return {middle, middle + (a.low - a.median), middle + (a.high - a.median)};
@@ -30,16 +31,6 @@ MedianInterval widened(const MedianInterval& step) {
   return {.median = step.median,
           .low = std::min(step.low, (1 - least_half_width) * step.median),
           .high = std::max(step.high, (1 + least_half_width) * step.median)};
-}
-
-Value value_of(const std::optional<MedianInterval>& seconds) { return seconds ? seconds->to_value() : Value(); }
-
-Value known(double number) { return number > 0 ? Value(number) : Value(); }
-
-std::optional<PlannedCost> cost_in(const Value& value) {
-  if (value.is_nil()) return std::nullopt;
-  return PlannedCost{
-      .amount = value["amount"].number(), .currency = value["currency"].string(), .as_of = value["as_of"].string()};
 }
 
 // The time, or `most` seconds where these are fewer or the time is unknown; `most` 0 is no bound.
@@ -70,12 +61,32 @@ double steps_of_training(const MeasuredStageFacts& facts, const RecipePlan& plan
   return steps;
 }
 
-// How many times as long as one training all trainings of the stage take. A process trains whole trials.
-double rounds(const MeasuredStageFacts& facts) {
-  const auto trainings = static_cast<double>(facts.trainings), workers = static_cast<double>(facts.workers);
-  const auto repeats = static_cast<double>(facts.repeats), at_end = static_cast<double>(facts.at_end);
-  const double of_worker = std::ceil((trainings - at_end) / repeats / workers) * repeats + std::ceil(at_end / workers);
-  return std::max(trainings / facts.at_once, of_worker);
+// The share of the steps of a whole training that a training of the wave takes.
+double share_of(const TrainingWave& wave, const MeasuredStageFacts& facts) {
+  if (wave.validations == 0 || facts.steps == 0) return 1;
+  const auto validations = static_cast<double>(wave.validations), every = static_cast<double>(facts.validate_every);
+  return std::min(validations * every / static_cast<double>(facts.steps), 1.0);
+}
+
+// The time of a training of the wave.
+MedianInterval time_of(const TrainingWave& wave, const MeasuredStageFacts& facts, const RecipePlan& plan) {
+  const double share = share_of(wave, facts);
+  return share < 1 ? plus(plan.step.times(share * static_cast<double>(facts.steps)), facts.once) : *plan.training;
+}
+
+// How many times as long as one training this many trials take that may go side by side. A process trains whole trials.
+double turns(double trials, double repeats, const MeasuredStageFacts& facts) {
+  return std::max(trials * repeats / facts.at_once, std::ceil(trials / static_cast<double>(facts.workers)) * repeats);
+}
+
+// The time of all trainings of a stage that has waves, one after the other.
+MedianInterval time_of_waves(const MeasuredStageFacts& facts, const RecipePlan& plan) {
+  MedianInterval all = plan.training->times(turns(static_cast<double>(facts.at_end), 1, facts));
+  for (const TrainingWave& wave : facts.waves) {
+    const double of_wave = turns(static_cast<double>(wave.trials), static_cast<double>(facts.repeats), facts);
+    all = plus(all, time_of(wave, facts, plan).times(of_wave * static_cast<double>(wave.times)));
+  }
+  return all;
 }
 
 // The time of this many trainings that take turns, while all workers train.
@@ -90,17 +101,17 @@ bool are_seconds_most(const MeasuredStageFacts& facts) { return facts.may_be_few
 MedianInterval begun_in_time(const MeasuredStageFacts& facts, const MedianInterval& training) {
   const double time = facts.stage_time;
   const MedianInterval last = time_of_turns(std::max(facts.repeats, facts.together), facts, training);
-  if (are_seconds_most(facts)) return plus(last, time);
+  if (are_seconds_most(facts) || facts.has_segments()) return plus(last, time);
   return {.median = std::ceil(time / last.median) * last.median, .low = time, .high = time + last.high};
 }
 
 // The time of all trainings of the stage, or of those that begin within its own time; unknown where neither bounds
 // them.
-std::optional<MedianInterval> all_trainings(const MeasuredStageFacts& facts, const MedianInterval& training) {
+std::optional<MedianInterval> all_trainings(const MeasuredStageFacts& facts, const RecipePlan& plan) {
   std::optional<MedianInterval> all;
-  if (facts.trainings > 0) all = training.times(rounds(facts));
+  if (!facts.waves.empty()) all = time_of_waves(facts, plan);
   if (facts.stage_time == 0) return all;
-  const MedianInterval begun = begun_in_time(facts, training);
+  const MedianInterval begun = begun_in_time(facts, *plan.training);
   if (!all) return begun;
   return MedianInterval{.median = std::min(all->median, begun.median),
                         .low = std::min(all->low, begun.low),
@@ -136,7 +147,7 @@ double steps_within(double flops, const MeasuredStageFacts& facts) {
 std::optional<double> flops_of(const MeasuredStageFacts& facts, const RecipePlan& plan) {
   const double steps = steps_of_training(facts, plan);
   if (facts.flops == 0 || !plan.whole || std::isinf(steps)) return std::nullopt;
-  const double all = facts.trainings > 0 ? static_cast<double>(facts.trainings) : infinity;
+  const double all = facts.waves.empty() ? infinity : facts.whole_trainings();
   if (!plan.ends_by_time) return flops_until(steps, facts) * all;
   if (facts.together > 1) return std::nullopt;  // nobody knows how much a group gets done in this time
   const double in_time = facts.at_once * seconds_of_trainings(facts, plan) / plan.training->median;
@@ -181,16 +192,17 @@ double passes_of(const MeasuredStageFacts& facts, const RecipePlan& plan) {
 // The least seconds that the trainings take, as far as is known: a group may take as little as one of them.
 double least_seconds(const MeasuredStageFacts& facts, const RecipePlan& plan) {
   if (!plan.seconds_are_most) return seconds_of_trainings(facts, plan);
-  if (facts.trainings == 0) return facts.may_end_early ? 0 : facts.stage_time;
+  if (facts.waves.empty()) return facts.may_end_early ? 0 : facts.stage_time;
   if (facts.may_be_fewer) return 0;
-  const double one = plan.training->median, least = one * rounds(facts) / static_cast<double>(facts.together);
-  return std::max(facts.stage_time > 0 ? std::min(least, facts.stage_time) : least, one);
+  const double least = time_of_waves(facts, plan).median / static_cast<double>(facts.together);
+  return std::max(facts.stage_time > 0 ? std::min(least, facts.stage_time) : least,
+                  time_of(facts.waves.front(), facts, plan).median);
 }
 
 EndsFirst end_of(const MeasuredStageFacts& facts, const RecipePlan& plan) {
   if (facts.within == 0 && facts.most_flops == 0) return EndsFirst::unknown;
   // A fit without a length of its own goes on until the budget ends it.
-  if (!plan.whole) return facts.is_task || facts.trainings == 0 ? EndsFirst::unknown : EndsFirst::budget;
+  if (!plan.whole) return facts.is_task || facts.waves.empty() ? EndsFirst::unknown : EndsFirst::budget;
   const auto is_out = [&](double seconds, double flops) {
     return seconds > usable_by_trainings(facts, plan) || (facts.most_flops > 0 && flops > facts.most_flops);
   };
@@ -219,17 +231,28 @@ void set_largest(RecipePlan& plan, const MeasuredStageFacts& facts) {
   if (!plan.largest_by.empty()) plan.largest_parameters = facts.parameters * factor;
 }
 
-// The members of the value that are the most that the stage can take.
-Value::List at_most_of(const MeasuredStageFacts& facts, const RecipePlan& plan) {
-  Value::List names;
-  if (plan.seconds_are_most) names.emplace_back("seconds");
-  if (plan.seconds_are_most && plan.joules) names.emplace_back("joules");
-  if (plan.seconds_are_most && facts.cost) names.emplace_back("cost");
-  if (plan.flops_are_most && plan.flops) names.emplace_back("flops");
-  return names;
+}  // namespace
+
+double MeasuredStageFacts::trainings() const {
+  if (waves.empty()) return 0;
+  auto all = static_cast<double>(at_end);
+  for (const TrainingWave& wave : waves)
+    all += static_cast<double>(wave.trials) * static_cast<double>(wave.times) * static_cast<double>(repeats);
+  return all;
 }
 
-}  // namespace
+double MeasuredStageFacts::whole_trainings() const {
+  auto all = static_cast<double>(at_end);
+  for (const TrainingWave& wave : waves) {
+    const double trials = static_cast<double>(wave.trials) * static_cast<double>(wave.times);
+    all += trials * static_cast<double>(repeats) * share_of(wave, *this);
+  }
+  return all;
+}
+
+bool MeasuredStageFacts::has_segments() const {
+  return std::ranges::any_of(waves, [this](const TrainingWave& wave) { return share_of(wave, *this) < 1; });
+}
 
 RecipePlan plan_of(const MeasuredStageFacts& facts) {
   RecipePlan plan;
@@ -238,12 +261,13 @@ RecipePlan plan_of(const MeasuredStageFacts& facts) {
   if (const auto steps = static_cast<double>(facts.steps); steps > 0)
     plan.training = plus(plan.step.times(steps), outside_steps(steps, facts));
   plan.training = at_most(plan.training, facts.training_time);
-  if (plan.training) plan.whole = all_trainings(facts, *plan.training);
+  if (plan.training) plan.whole = all_trainings(facts, plan);
   if (plan.whole) {
-    plan.ends_by_time = facts.trainings == 0 || plan.whole->median < plan.training->median * rounds(facts);
+    plan.ends_by_time = facts.waves.empty() || plan.whole->median < time_of_waves(facts, plan).median;
     plan.whole = plus(*plan.whole, facts.after);
-    plan.seconds_are_most = are_seconds_most(facts);
-    plan.flops_are_most = facts.may_be_fewer;
+    const bool ends_in_segment = plan.ends_by_time && facts.has_segments();
+    plan.seconds_are_most = are_seconds_most(facts) || ends_in_segment;
+    plan.flops_are_most = facts.may_be_fewer || ends_in_segment;
   }
   if (plan.whole && facts.watts > 0 && facts.at_once == 1) plan.joules = facts.watts * plan.whole->median;
   plan.flops = flops_of(facts, plan);
@@ -258,96 +282,6 @@ RecipePlan plan_of(const MeasuredStageFacts& facts) {
   set_largest(plan, facts);
   plan.passes = passes_of(facts, plan);
   return plan;
-}
-
-MeasuredStageFacts facts_from(const Value& value) try {
-  const Value& step = value["step"];
-  return {.stage = value["stage"].string(),
-          .kind = value["kind"].string(),
-          .step = {.median = step["median"].number(), .low = step["low"].number(), .high = step["high"].number()},
-          .wall = value["wall"].number(),
-          .once = value["once"].number(),
-          .start = value["start"].number(),
-          .validation = value["validation"].number(),
-          .validate_every = value["validate_every"].integer(),
-          .steps_per_epoch = value["steps_per_epoch"].integer(),
-          .steps = value["steps"].integer(),
-          .is_task = value["is_task"].boolean(),
-          .trainings = value["trainings"].integer(),
-          .repeats = value["repeats"].integer(),
-          .at_end = value["at_end"].integer(),
-          .may_be_fewer = value["may_be_fewer"].boolean(),
-          .may_end_early = value["may_end_early"].boolean(),
-          .together = value["together"].integer(),
-          .workers = value["workers"].integer(),
-          .at_once = value["at_once"].number(),
-          .after = value["after"].number(),
-          .is_on_gpu = value["is_on_gpu"].boolean(),
-          .parameters = value["parameters"].number(),
-          .flops = value["flops"].number(),
-          .full_step_flops = value["full_step_flops"].number(),
-          .epoch_flops = value["epoch_flops"].number(),
-          .within = value["within"].number(),
-          .reserve = value["reserve"].number(),
-          .share = value["share"].number(),
-          .trainings_share = value["trainings_share"].number(),
-          .training_time = value["training_time"].number(),
-          .stage_time = value["stage_time"].number(),
-          .most_flops = value["most_flops"].number(),
-          .step_passes = value["step_passes"].number(),
-          .model_memory = value["model_memory"].number(),
-          .room = value["room"].number(),
-          .peak = value["peak"].number(),
-          .watts = value["watts"].number(),
-          .cost = cost_in(value["cost"])};
-} catch (const std::logic_error& error) {
-  throw run_error(std::string("the engine has measured something else: ") + error.what())
-      .hint("`trainlab` and `trainlab-engine` must come from the same build: install both again");
-}
-
-Value to_value(const MeasuredStageFacts& facts, const RecipePlan& plan) {
-  const auto of_whole = [&](double MedianInterval::*member) {
-    return plan.whole ? Value((*plan.whole).*member) : Value();
-  };
-  Value::List flags;
-  if (plan.is_data_inefficient()) flags.emplace_back("data_inefficient");
-  return Value::Map{{"kind", "plan"},
-                    {"stage", facts.stage},
-                    {"stage_kind", facts.kind},
-                    {"step_seconds", value_of(plan.step)},
-                    {"epoch_seconds", value_of(plan.epoch)},
-                    {"training_seconds", value_of(plan.training)},
-                    {"workers", facts.workers},
-                    {"seconds", of_whole(&MedianInterval::median)},
-                    {"seconds_low", of_whole(&MedianInterval::low)},
-                    {"seconds_high", of_whole(&MedianInterval::high)},
-                    {"at_most", at_most_of(facts, plan)},
-                    {"steps_per_epoch", facts.steps_per_epoch > 0 ? Value(facts.steps_per_epoch) : Value()},
-                    {"parameters", known(facts.parameters)},
-                    {"flops_per_step", known(facts.flops)},
-                    {"flops", number_or_nil(plan.flops)},
-                    {"rate", number_or_nil(plan.rate)},
-                    {"mfu", number_or_nil(plan.mfu)},
-                    {"passes", known(plan.passes)},
-                    {"within", known(facts.within)},
-                    {"reserve", known(facts.reserve)},
-                    {"usable", number_or_nil(plan.usable)},
-                    {"flops_budget", known(facts.most_flops)},
-                    {"epochs", number_or_nil(plan.fits.epochs)},
-                    {"steps", number_or_nil(plan.fits.steps)},
-                    {"trainings", plan.fits.trainings ? Value(*plan.fits.trainings) : Value()},
-                    {"ends_first", text_of(plan.ends_first)},
-                    {"largest_parameters", number_or_nil(plan.largest_parameters)},
-                    {"largest_by", plan.largest_by.empty() ? Value() : Value(std::string(plan.largest_by))},
-                    {"watts", known(facts.watts)},
-                    {"joules", number_or_nil(plan.joules)},
-                    {"cost", facts.cost ? Value(facts.cost->amount) : Value()},
-                    {"currency", facts.cost ? Value(facts.cost->currency) : Value()},
-                    {"price_as_of", facts.cost ? Value(facts.cost->as_of) : Value()},
-                    // No law of the loss is known before the recipe has trained.
-                    {"approaches", Value()},
-                    {"loss", Value()},
-                    {"flags", std::move(flags)}};
 }
 
 }  // namespace trainlab

@@ -15,7 +15,7 @@ namespace {
 
 StageTrainings trainings_of(const Options& stage, const RunSettings& settings) {
   const auto& kind = stage.registry().implementation<StageKind>(stage.entry());
-  return kind.trainings ? kind.trainings(stage, settings) : StageTrainings{.first = stage, .count = 1};
+  return kind.trainings ? kind.trainings(stage, settings) : StageTrainings{.first = stage, .waves = {{}}};
 }
 
 }  // namespace

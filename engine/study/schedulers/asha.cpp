@@ -57,6 +57,27 @@ class AshaScheduler final : public Scheduler {
     return longest;
   }
 
+  // As many configurations as possible come to the last rung: each rung before has η − 1 trials more (see longest()).
+  // Trials that are left over are one more in each of the first rungs.
+  std::vector<TrainingWave> waves(std::int64_t trials) const override {
+    std::int64_t rungs = 0, fewest = 0, in_first_rung = 1;
+    while (rungs < std::ssize(lengths_) && fewest + in_first_rung <= trials) {
+      fewest += in_first_rung;
+      in_first_rung += reduction_ - 1;
+      ++rungs;
+    }
+    const std::int64_t more = (trials - fewest) / rungs, left = (trials - fewest) % rungs;
+    std::vector<TrainingWave> waves;
+    std::int64_t before = 0;
+    for (std::int64_t rung = 0; rung < rungs; ++rung) {
+      const std::int64_t until = lengths_[static_cast<std::size_t>(rung)];
+      waves.push_back({.trials = 1 + (rungs - 1 - rung) * (reduction_ - 1) + more + (rung < left ? 1 : 0),
+                       .validations = until - before});
+      before = until;
+    }
+    return waves;
+  }
+
   // A configuration has a trial in each rung at most.
   std::int64_t beginnings(std::int64_t trials) const override {
     const std::int64_t rungs = std::ssize(lengths_);

@@ -21,6 +21,9 @@ struct Rung {
   std::int64_t first, count;  // trials, counted from the first trial of the round
   std::int64_t until;         // validations in all
   const Rung* before;         // null: the rung begins new configurations
+
+  // The validations of a trial.
+  std::int64_t length() const { return until - (before ? before->until : 0); }
 };
 
 // The rungs of a round. A bracket is one run of successive halving.
@@ -75,6 +78,17 @@ class Halving final : public Scheduler {
       if (rung->first < trials) longest = std::max(longest, rung->until);
     }
     return longest;
+  }
+
+  std::vector<TrainingWave> waves(std::int64_t trials) const override {
+    std::vector<TrainingWave> waves;
+    const std::int64_t rounds = trials / round_.size(), rest = trials % round_.size();
+    const auto add = [&](const Rung& rung, std::int64_t count, std::int64_t times) {
+      if (count > 0 && times > 0) waves.push_back({.trials = count, .validations = rung.length(), .times = times});
+    };
+    for (const auto& rung : round_.rungs()) add(*rung, rung->count, rounds);
+    for (const auto& rung : round_.rungs()) add(*rung, std::min(rest - rung->first, rung->count), 1);
+    return waves;
   }
 
   std::int64_t beginnings(std::int64_t trials) const override {

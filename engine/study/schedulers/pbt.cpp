@@ -52,6 +52,16 @@ class Pbt final : public Scheduler {
     constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
     return generations > most / settings_.interval || trials == most ? most : generations * settings_.interval;
   }
+  std::vector<TrainingWave> waves(std::int64_t trials) const override {
+    std::vector<TrainingWave> waves;
+    const auto add = [&](std::int64_t members, std::int64_t generations) {
+      if (members > 0 && generations > 0)
+        waves.push_back({.trials = members, .validations = settings_.interval, .times = generations});
+    };
+    add(settings_.population, trials / settings_.population);
+    add(trials % settings_.population, 1);
+    return waves;
+  }
   std::int64_t beginnings(std::int64_t trials) const override { return std::min(trials, settings_.population); }
   std::int64_t most_given() const override { return settings_.population; }
   bool is_partial(const Segment&) const override { return false; }

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "core/words.h"
 #include "plan/study_plan.h"
@@ -25,21 +24,23 @@ StageTrainings StudyPlan::trainings() const {
   const Study study = this->study();
   const std::int64_t trials = most_trials(study);
   const bool is_bounded = trials < StudyTerms::no_limit;
-  // The product of trials and repeats may be greater than the largest number: then this many trials are counted.
-  const std::int64_t most = (std::numeric_limits<std::int64_t>::max() - terms_.trainings_at_end) / terms_.repeats;
+  const Scheduler* const scheduler = study.scheduler();
+  // A scheduler that waits for results knows how long all segments are.
+  const bool may_be_shorter = scheduler && (scheduler->is_by_order() || !is_bounded);
   const std::string params = params_text(terms_.space.params(example_point_));
-  const bool validations_decide = pruner() != nullptr || study.scheduler() != nullptr;
+  std::vector<TrainingWave> waves;
+  if (is_bounded) waves = scheduler ? scheduler->waves(trials) : std::vector{TrainingWave{.trials = trials}};
   return {.first = example(),
           .name = fmt::format("trial {} of {} {}{}", example_trial_, options_.entry().name, options_.string("name"),
                               params.empty() ? "" : " (" + params + ")"),
           .option = "build",
-          .count = is_bounded ? std::min(trials, most) * terms_.repeats + terms_.trainings_at_end : 0,
+          .waves = std::move(waves),
           .repeats = terms_.repeats,
           .at_end = terms_.trainings_at_end,
           .together = trainings_together(study, trials),
           .workers = static_cast<int>(std::min<std::int64_t>(workers_, trials)),
-          .validations_decide = validations_decide,
-          .may_be_fewer = validations_decide || leaves_out(study),
+          .validations_decide = pruner() || scheduler,
+          .may_be_fewer = pruner() || may_be_shorter || leaves_out(study),
           .may_end_early = terms_.ends_without_improvement || study.points(),
           .share = terms_.trainings_at_end > 0 ? 1 : 1 - terms_.share_at_end,
           .predictions = runs_tasks() ? 0 : terms_.predictions_at_end};

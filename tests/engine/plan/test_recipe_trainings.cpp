@@ -15,7 +15,7 @@ namespace {
 MeasuredStageFacts search() {
   MeasuredStageFacts facts = measured_fit();
   facts.kind = "sweep";
-  facts.trainings = 64;
+  facts.waves = {{.trials = 64}};
   return facts;
 }
 
@@ -35,13 +35,13 @@ TEST_CASE("a stage of several trainings ends when those that begin within its ow
   CHECK(*plan.fits.trainings == 10);
   CHECK(*plan.flops == Approx(10 * 2000e9));
   SECTION("as many as the time allows") {
-    facts.trainings = 0;
+    facts.waves.clear();
     CHECK(plan_of(facts).whole->median == Approx(205));
     CHECK(*plan_of(facts).fits.trainings == 10);
     CHECK(*plan_of(facts).flops == Approx(10 * 2000e9));
   }
   SECTION("or all of them") {
-    facts.trainings = 9;
+    facts.waves = {{.trials = 9}};
     CHECK(plan_of(facts).whole->median == Approx(9 * 20.5));
     CHECK_FALSE(plan_of(facts).ends_by_time);
     CHECK(*plan_of(facts).flops == Approx(9 * 2000e9));
@@ -75,7 +75,7 @@ TEST_CASE("a stage of several trainings ends when those that begin within its ow
 
 TEST_CASE("more trainings than can be counted") {
   MeasuredStageFacts facts = measured_fit();
-  facts.trainings = std::numeric_limits<std::int64_t>::max();
+  facts.waves = {{.trials = std::numeric_limits<std::int64_t>::max()}};
   CHECK(*plan_of(facts).flops == Approx(2e12 * 9.223372036854775807e18));
   facts.step = {.median = 1e-12, .low = 1e-12, .high = 1e-12};
   facts.wall = 1e-12;
@@ -123,7 +123,7 @@ TEST_CASE("workers whose threads have cores of their own divide the time") {
     CHECK(*plan_of(facts).joules == Approx(40 * 64 * 20.5));
   }
   SECTION("and wait for the last one") {
-    facts.trainings = 9;
+    facts.waves = {{.trials = 9}};
     CHECK(plan_of(facts).whole->median == Approx(2 * 20.5));
   }
   SECTION("within the stage's own time") {
@@ -141,11 +141,10 @@ TEST_CASE("a worker trains whole trials, and those that follow all trials wait f
   MeasuredStageFacts facts = search();
   facts.workers = 4;
   facts.at_once = 4;
-  facts.trainings = 15;
+  facts.waves = {{.trials = 5}};
   facts.repeats = 3;
   CHECK(plan_of(facts).whole->median == Approx(2 * 3 * 20.5));  // 2 trials of one worker, while 15 / 4 is less than 4
   facts.at_end = 6;
-  facts.trainings += facts.at_end;
   CHECK(plan_of(facts).whole->median == Approx((2 * 3 + 2) * 20.5));
   facts.at_once = 1;
   CHECK(plan_of(facts).whole->median == Approx(21 * 20.5));
@@ -154,7 +153,7 @@ TEST_CASE("a worker trains whole trials, and those that follow all trials wait f
 TEST_CASE("an ensemble predicts when its members have ended, for which it keeps a part of its time") {
   MeasuredStageFacts facts = search();
   facts.kind = "ensemble";
-  facts.trainings = 10;
+  facts.waves = {{.trials = 10}};
   facts.after = 3;
   facts.trainings_share = 0.95;
   facts.within = 217;  // 215 after the start, of which the members have 204.25
@@ -202,7 +201,7 @@ TEST_CASE("trainings that may end early take at most what all of them take") {
     CHECK(plan_of(facts).largest_by == "memory");
   }
   SECTION("and as many as begin within their own time take this time at least") {
-    facts.trainings = 0;
+    facts.waves.clear();
     facts.stage_time = 205;
     CHECK(plan_of(facts).whole->median == Approx(205 + 20.5));  // the last may begin at its end
     CHECK(*plan_of(facts).flops == Approx(11 * 2000e9));
@@ -226,10 +225,10 @@ TEST_CASE("trainings that go together take at most the time that they take in tu
   CHECK(plan_of(facts).ends_first == EndsFirst::length);
   facts.within = 302;  // less than a fourth
   CHECK(plan_of(facts).ends_first == EndsFirst::budget);
-  facts.trainings = 2;  // of which none is shorter for the other
+  facts.waves = {{.trials = 2}};  // of which none is shorter for the other
   facts.within = 18;
   CHECK(plan_of(facts).ends_first == EndsFirst::budget);
-  facts.trainings = 64;
+  facts.waves = {{.trials = 64}};
   facts.within = 0;
   facts.most_flops = 1e12;
   CHECK(plan_of(facts).ends_first == EndsFirst::budget);
@@ -241,11 +240,58 @@ TEST_CASE("trainings that go together take at most the time that they take in tu
   }
 }
 
+TEST_CASE("trainings that a scheduler divides take the time of their segments") {
+  MeasuredStageFacts facts = search();  // 27 validations, the last of which comes 50 steps after the one before
+  facts.validate_every = 75;
+  facts.waves = {{.trials = 27, .validations = 1},
+                 {.trials = 9, .validations = 2},
+                 {.trials = 3, .validations = 6},
+                 {.trials = 1, .validations = 18}};
+  // 81 validations of 0.75 s, and 40 ends of 0.5 s.
+  CHECK(facts.trainings() == 40);
+  CHECK(facts.whole_trainings() == Approx(81 * 75 / 2000.0));
+  CHECK(plan_of(facts).whole->median == Approx(81 * 0.75 + 40 * 0.5));
+  CHECK(*plan_of(facts).flops == Approx(81 * 75 * 1e9));
+  CHECK(at_most(facts).empty());
+  SECTION("in waves, each of which waits for the one before") {
+    facts.workers = 4;
+    facts.at_once = 4;
+    CHECK(plan_of(facts).whole->median == Approx(7 * 1.25 + 3 * 2 + 1 * 5 + 1 * 14));
+    facts.waves = {{.trials = 8, .validations = 1, .times = 3}};
+    CHECK(plan_of(facts).whole->median == Approx(3 * 2 * 1.25));
+  }
+  SECTION("which are whole ones where they come to the end") {
+    facts.waves = {{.trials = 2, .validations = 27}};
+    CHECK_FALSE(facts.has_segments());
+    CHECK(plan_of(facts).whole->median == Approx(2 * plan_of(facts).training->median));
+  }
+  SECTION("with whole ones at the end") {
+    facts.at_end = 2;
+    CHECK(plan_of(facts).whole->median == Approx(81 * 0.75 + 40 * 0.5 + 2 * 20.5));
+  }
+  SECTION("so that it is known what ends first, and which model is the largest") {
+    facts.within = 102;
+    CHECK(plan_of(facts).ends_first == EndsFirst::length);
+    CHECK(*plan_of(facts).largest_parameters == Approx(1e6 * 100 / 80.75));
+    facts.within = 82;
+    CHECK(plan_of(facts).ends_first == EndsFirst::budget);
+  }
+  SECTION("of which nobody knows what begins within the stage's own time") {
+    facts.stage_time = 30;
+    CHECK(plan_of(facts).whole->median == Approx(30 + 20.5));
+    CHECK(at_most(facts) == Value::List{"seconds", "flops"});
+    facts.within = 42;
+    CHECK(plan_of(facts).ends_first == EndsFirst::unknown);
+    facts.within = 22;
+    CHECK(plan_of(facts).ends_first == EndsFirst::budget);
+  }
+}
+
 TEST_CASE("nobody knows when a stage ends whose length nobody knows") {
   MeasuredStageFacts facts = search();
   facts.within = 302;
   SECTION("because its trainings are not counted") {
-    facts.trainings = 0;
+    facts.waves.clear();
     CHECK(plan_of(facts).ends_first == EndsFirst::unknown);
   }
   SECTION("because they are loops by hand") {

@@ -13,9 +13,34 @@ namespace {
 
 constexpr std::int64_t none = -1;
 
+struct Sum {
+  std::int64_t trials = 0, validations = 0;
+
+  bool operator==(const Sum&) const = default;
+};
+
+Sum sum_of(const std::vector<TrainingWave>& waves) {
+  Sum sum;
+  for (const TrainingWave& wave : waves) {
+    sum.trials += wave.trials * wave.times;
+    sum.validations += wave.trials * wave.times * wave.validations;
+  }
+  return sum;
+}
+
 struct Chain {
   std::vector<std::int64_t> parents, until;  // by trial; `none` for a trial without a parent
   std::vector<double> x;
+
+  // Of the segments of the first trials.
+  Sum sum_of(std::int64_t trials) const {
+    Sum sum{.trials = trials};
+    for (std::size_t trial = 0; trial < static_cast<std::size_t>(trials); ++trial) {
+      const std::int64_t parent = parents[trial];
+      sum.validations += until[trial] - (parent == none ? 0 : until[static_cast<std::size_t>(parent)]);
+    }
+    return sum;
+  }
 };
 
 // A study of `count` trials in which a trial's value is its x, which is to be small. At most `at_once` trials run.
@@ -185,7 +210,7 @@ TEST_CASE("the first rung suits the weights that trainings deliver") {
   }
 }
 
-TEST_CASE("a scheduler knows its longest chain and how many configurations begin") {
+TEST_CASE("a scheduler knows its longest chain, how many configurations begin, and how long all segments are") {
   const Space space = parse_space(R"({"x": 1})");
   for (const char* entry :
        {R"({"@": "scheduler.halving", "configurations": 7, "min": 2, "reduction": 2})",
@@ -196,6 +221,7 @@ TEST_CASE("a scheduler knows its longest chain and how many configurations begin
       INFO(entry << " " << trials);
       CHECK(scheduler->longest(trials) == *std::max_element(chain.until.begin(), chain.until.begin() + trials));
       CHECK(scheduler->beginnings(trials) == std::count(chain.parents.begin(), chain.parents.begin() + trials, none));
+      CHECK(sum_of(scheduler->waves(trials)) == chain.sum_of(trials));
     }
     const std::int64_t given = scheduler->most_given();
     CHECK(scheduler->beginnings(given) == given);
@@ -203,7 +229,7 @@ TEST_CASE("a scheduler knows its longest chain and how many configurations begin
   }
 }
 
-TEST_CASE("asynchronous halving has bounds of its longest chain and of the configurations that begin") {
+TEST_CASE("asynchronous halving has bounds of its longest chain, of what begins and of its segments") {
   const Space space = parse_space(R"({"x": 1})");
   const std::string entry = R"({"@": "scheduler.asha", "min": 1, "max": 8, "reduction": 2})";
   const auto scheduler = make_scheduler(parse_entry(entry), space, 1, 1);
@@ -213,6 +239,9 @@ TEST_CASE("asynchronous halving has bounds of its longest chain and of the confi
     for (std::int64_t trials = 1; trials <= 60; ++trials) {
       CHECK(scheduler->longest(trials) >= *std::max_element(chain.until.begin(), chain.until.begin() + trials));
       CHECK(scheduler->beginnings(trials) <= std::count(chain.parents.begin(), chain.parents.begin() + trials, none));
+      const Sum most = sum_of(scheduler->waves(trials)), found = chain.sum_of(trials);
+      CHECK(most.trials == found.trials);
+      CHECK(most.validations >= found.validations);
     }
   }
   // Where each configuration is better than all before, the sixth trial is in the third rung.
@@ -220,6 +249,9 @@ TEST_CASE("asynchronous halving has bounds of its longest chain and of the confi
   for (int trial = 0; trial < 6; ++trial) study.tell(study.ask().trial.value(), {static_cast<double>(-trial)});
   CHECK(study.segment(4).until == 2);
   CHECK(study.segment(5).until == 4);
+  CHECK(scheduler->waves(6) == std::vector<TrainingWave>{{.trials = 3, .validations = 1},
+                                                         {.trials = 2, .validations = 1},
+                                                         {.trials = 1, .validations = 2}});
   CHECK(scheduler->longest(5) == 2);
   CHECK(scheduler->longest(6) == 4);
 }

@@ -22,15 +22,16 @@ TEST_CASE("trainings are no more than there are points, and workers no more than
   RunSettings settings = cpu_settings();
   settings.workers = 8;
   const auto of = [&](const std::string& more) { return SweepPlan(sweep(more), settings).trainings(); };
-  CHECK(of(R"(, "trials": 40, "seeds": 3)").count == 120);
+  const auto one_wave = [](std::int64_t trials) { return std::vector{TrainingWave{.trials = trials}}; };
+  CHECK((of(R"(, "trials": 40, "seeds": 3)").waves == one_wave(40)));
   CHECK(of(R"(, "trials": 40)").workers == 8);
   CHECK(of(R"(, "trials": 3, "seeds": 5)").workers == 3);
-  CHECK(of(R"(, "time": "1 h")").count == 0);
+  CHECK(of(R"(, "time": "1 h")").waves.empty());
   const std::string grid = R"(, "sampler": {"@": "sampler.grid", "points": 5})";
-  CHECK(of(grid).count == 5);
+  CHECK((of(grid).waves == one_wave(5)));
   CHECK(of(grid).workers == 5);
-  CHECK(of(R"(, "trials": 3)" + grid).count == 3);
-  CHECK(of(R"(, "enqueue": [{"lr": 0.5}])" + grid).count == 6);
+  CHECK((of(R"(, "trials": 3)" + grid).waves == one_wave(3)));
+  CHECK((of(R"(, "enqueue": [{"lr": 0.5}])" + grid).waves == one_wave(6)));
 }
 
 TEST_CASE("a search may end trainings early, or leave some out") {
@@ -41,6 +42,8 @@ TEST_CASE("a search may end trainings early, or leave some out") {
   CHECK_FALSE(may_be_fewer(R"(, "trials": 4)"));
   CHECK(may_be_fewer(R"(, "trials": 4, "pruner": {"@": "pruner.median"})"));
   CHECK(may_be_fewer(R"(, "trials": 4, "scheduler": {"@": "scheduler.asha", "max": 4})"));
+  CHECK_FALSE(may_be_fewer(R"(, "trials": 4, "scheduler": {"@": "scheduler.hyperband", "max": 4})"));
+  CHECK(may_be_fewer(R"(, "time": "1 h", "scheduler": {"@": "scheduler.hyperband", "max": 4})"));
   CHECK(may_be_fewer(R"(, "trials": 4, "seeds": 2)"));
   CHECK(may_be_fewer(R"(, "trials": 4, "duplicates": "reuse")"));
   CHECK(may_be_fewer(R"(, "trials": 4, "improvement": true)"));
@@ -53,10 +56,22 @@ TEST_CASE("trainings are those of trials, and those that follow all trials") {
   const RunSettings settings = cpu_settings();
   const StageTrainings confirmed =
       SweepPlan(sweep(R"(, "trials": 4, "seeds": 3, "confirm": {"top": 2, "seeds": 5})"), settings).trainings();
-  CHECK(confirmed.count == 4 * 3 + 2 * 5);
+  CHECK((confirmed.waves == std::vector{TrainingWave{.trials = 4}}));
   CHECK(confirmed.repeats == 3);
   CHECK(confirmed.at_end == 2 * 5);
   CHECK(confirmed.share == 1);
+}
+
+TEST_CASE("trainings that a scheduler divides are as long as their segments") {
+  const RunSettings settings = cpu_settings();
+  const std::string halving =
+      R"("scheduler": {"@": "scheduler.halving", "configurations": 4, "min": 1, "reduction": 2})";
+  CHECK((SweepPlan(sweep(R"(, "trials": 9, )" + halving), settings).trainings().waves ==
+         std::vector<TrainingWave>{{.trials = 4, .validations = 1},
+                                   {.trials = 2, .validations = 1},
+                                   {.trials = 1, .validations = 2},
+                                   {.trials = 2, .validations = 1}}));
+  CHECK(SweepPlan(sweep(R"(, "time": "1 h", )" + halving), settings).trainings().waves.empty());
 }
 
 TEST_CASE("a search may end before its own time where it may end without improvement") {
@@ -84,7 +99,7 @@ TEST_CASE("a group holds whole trials, as many as a stack has room for") {
 TEST_CASE("an ensemble keeps a part of its time for the predictions of the members together") {
   const RunSettings settings = cpu_settings();
   const StageTrainings trainings = EnsemblePlan(ensemble(R"(, "seeds": 6, "keep": 4)"), settings).trainings();
-  CHECK(trainings.count == 6);
+  CHECK((trainings.waves == std::vector{TrainingWave{.trials = 6}}));
   CHECK(trainings.share == 0.95);
   CHECK(trainings.predictions == 4);
 }

@@ -100,6 +100,13 @@ Evaluations evaluations_of(const Profile& profile) {
           .test = data.test ? evaluation_seconds(data, *data.test, speed) : 0};
 }
 
+Value value_of(const std::vector<TrainingWave>& waves) {
+  Value::List all;
+  for (const TrainingWave& one : waves)
+    all.push_back(Value::Map{{"trials", one.trials}, {"validations", one.validations}, {"times", one.times}});
+  return all;
+}
+
 class PlanningExecution final : public MeasuredStage {
  public:
   using MeasuredStage::MeasuredStage;
@@ -116,7 +123,7 @@ class PlanningExecution final : public MeasuredStage {
     Value facts = Value::Map{{"stage", what.whole.string("name")},
                              {"kind", what.whole.entry().name},
                              {"is_task", what.stage().entry().name == "task"},
-                             {"trainings", what.trainings.count},
+                             {"waves", value_of(what.trainings.waves)},
                              {"repeats", what.trainings.repeats},
                              {"at_end", what.trainings.at_end},
                              {"may_be_fewer", what.trainings.may_be_fewer || may_stop(what.stage())},

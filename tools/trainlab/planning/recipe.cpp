@@ -46,10 +46,12 @@ std::string length_text(const MeasuredStageFacts& facts, const RecipePlan& plan)
   if (is_cut) text += ", by its option `time`";
   if (!one) return text;
   text += " each";
-  if (facts.trainings == 0 && facts.stage_time == 0) return text + ", as many as fit";
+  if (facts.waves.empty() && facts.stage_time == 0) return text + ", as many as fit";
   const std::string begun = "as many as begin in the " + fine_duration_text(facts.stage_time) + " of its option `time`";
-  const std::string all = fmt::format("{} {}", facts.trainings, one);
-  text += "; " + (facts.trainings == 0 ? begun : plan.ends_by_time ? "of " + all + ", " + begun : all);
+  const std::string all =
+      fmt::format("{:.0f} {}", facts.trainings(), one) +
+      (facts.has_segments() ? fmt::format(", as long as {:.3g} whole ones,", facts.whole_trainings()) : "");
+  text += "; " + (facts.waves.empty() ? begun : plan.ends_by_time ? "of " + all + ", " + begun : all);
   if (!plan.whole) return text;
   text += std::string(" take ") + at_most(plan.seconds_are_most) + seconds_text(*plan.whole);
   if (facts.after > 0) text += ", predictions together included,";
@@ -62,9 +64,10 @@ std::string length_text(const MeasuredStageFacts& facts, const RecipePlan& plan)
 // Why the length of the stage is not known, which may end it before its budget does.
 std::string unknown_end(const MeasuredStageFacts& facts) {
   if (facts.is_task) return "unknown: the function of a task decides how long it goes on";
-  if (facts.trainings == 0) return "unknown: nobody knows how many trainings the stage comes to";
-  return facts.may_be_fewer ? "unknown: trainings may end early, and then the stage is shorter"
-                            : "unknown: trainings that go together take less time, and nobody knows how much less";
+  if (facts.waves.empty()) return "unknown: nobody knows how many trainings the stage comes to";
+  return facts.together > 1 && !facts.may_be_fewer
+             ? "unknown: trainings that go together take less time, and nobody knows how much less"
+             : "unknown: trainings may end early, and then the stage is shorter";
 }
 
 std::string energy_text(const MeasuredStageFacts& facts, const RecipePlan& plan) {

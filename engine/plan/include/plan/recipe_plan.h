@@ -6,8 +6,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/statistics.h"
+#include "core/training_wave.h"
 #include "core/value.h"
 #include "forecast/efficiency.h"
 #include "plan/ends_first.h"
@@ -27,20 +29,20 @@ struct MeasuredStageFacts {
   double wall = 0;   // mean seconds of a step with its share of validations, checkpoints and functions of the recipe
   double once = 0;   // seconds of a training outside of its steps: its test and its last checkpoint
   double start = 0;  // seconds before the first step of the stage
-  double validation = 0;             // seconds of a validation; one ends each training
-  std::int64_t validate_every = 0;   // steps from one validation to the next; 0: none are made
-  std::int64_t steps_per_epoch = 0;  // 0: the training has no epochs
-  std::int64_t steps = 0;            // steps of a training by the recipe; 0: only a time ends it
-  bool is_task = false;              // a loop by hand, which has no steps by the recipe and ends all the same
-  std::int64_t trainings = 1;        // trainings of the stage; 0: as many as it comes to
-  std::int64_t repeats = 1;          // trainings of a trial, all of which one process trains
-  std::int64_t at_end = 0;           // those of `trainings` that begin when all trials have ended
-  bool may_be_fewer = false;         // the stage may end some of its trainings early, or leave some out
-  bool may_end_early = false;        // without a number of trainings, the stage may end before its own time
-  std::int64_t together = 1;         // trainings that one process may train as a group, in less time than in turn
-  std::int64_t workers = 1;          // processes that train side by side
-  double at_once = 1;                // trainings that proceed side by side as fast as the measured one does alone
-  double after = 0;                  // seconds after the trainings: the models of an ensemble predict together
+  double validation = 0;                   // seconds of a validation; one ends each training
+  std::int64_t validate_every = 0;         // steps from one validation to the next; 0: none are made
+  std::int64_t steps_per_epoch = 0;        // 0: the training has no epochs
+  std::int64_t steps = 0;                  // steps of a training by the recipe; 0: only a time ends it
+  bool is_task = false;                    // a loop by hand, which has no steps by the recipe and ends all the same
+  std::vector<TrainingWave> waves = {{}};  // of all trials; empty: as many as the stage comes to
+  std::int64_t repeats = 1;                // trainings of a trial, all of which one process trains
+  std::int64_t at_end = 0;                 // whole trainings that begin when all trials have ended
+  bool may_be_fewer = false;               // the stage may end some of its trainings early, or leave some out
+  bool may_end_early = false;              // without a number of trainings, the stage may end before its own time
+  std::int64_t together = 1;               // trainings that one process may train as a group, in less time than in turn
+  std::int64_t workers = 1;                // processes that train side by side
+  double at_once = 1;                      // trainings that proceed side by side as fast as the measured one does alone
+  double after = 0;                        // seconds after the trainings: the models of an ensemble predict together
   bool is_on_gpu = false;
   double parameters = 0;           // parameters of the model; 0: unknown
   double flops = 0;                // FLOPs of a step, the mean over an epoch; 0: unknown
@@ -60,6 +62,13 @@ struct MeasuredStageFacts {
   double peak = 0;                       // FLOP/s of this processor, where they were measured before; 0: unknown
   double watts = 0;                      // mean power of the processors while the stage was measured; 0: unknown
   std::optional<PlannedCost> cost = {};  // where the recipe's budget has prices and the stage has a length
+
+  // Of the stage, those counted several times that a scheduler divides into several; 0: as many as the stage comes to.
+  double trainings() const;
+  // Whether trainings are parts of whole ones.
+  bool has_segments() const;
+  // Whole trainings with as many steps as all trainings of the stage together.
+  double whole_trainings() const;
 };
 
 // The work that fits into the tightest of the bounds: the budget's time and FLOPs, the stage's own time, in which
@@ -97,8 +106,8 @@ struct RecipePlan {
   bool is_data_inefficient() const { return passes > most_passes; }
 };
 
-// The plan of a stage. The interval of a step is widened to at least ±3 %, because the speed of whole runs varies more
-// than blocks of steps show.
+// The plan of a stage. The interval of a step is widened to at least ±3 %,
+// because the speed of whole runs varies more than blocks of steps show.
 RecipePlan plan_of(const MeasuredStageFacts& facts);
 
 // The facts in a value that an engine sends; and the plan as `trainlab plan --json` prints it. Error{run} for a value

@@ -15,6 +15,7 @@
 
 #include "core/error.h"
 #include "core/registry.h"
+#include "core/training_wave.h"
 #include "run/new_total.h"
 
 namespace trainlab {
@@ -160,19 +161,19 @@ using StageWork = std::function<Value(const StageContext& context)>;
 
 // The trainings of which a stage is made.
 struct StageTrainings {
-  Options first;                    // checked: the first trial that can be built, or the fit that is searched for
-  std::string name = {};            // of the first: "trial 0 of sweep search (lr = 0.012)"
-  std::string option = {};          // that gives the trainings, and below which --set changes them
-  std::int64_t count = 0;           // 0: as many as the stage comes to
-  std::int64_t repeats = 1;         // trainings of a trial, all of which one process trains
-  std::int64_t at_end = 0;          // those of `count` that begin when all trials have ended
-  std::int64_t together = 1;        // trainings that the stage trains as one group
-  int workers = 1;                  // processes that train side by side, no more than can have work
-  bool validations_decide = false;  // whether their validations decide which trainings end and which go on
-  bool may_be_fewer = false;        // whether the stage may end some of `count` early, or leave some out
-  bool may_end_early = false;       // whether the stage may end before its own time where `count` is 0
-  double share = 1;                 // of the time that the stage has in its run's budget: that of the trainings
-  std::int64_t predictions = 0;     // trained models that predict together when all trainings have ended
+  Options first;                         // checked: the first trial that can be built, or the fit that is searched for
+  std::string name = {};                 // of the first: "trial 0 of sweep search (lr = 0.012)"
+  std::string option = {};               // that gives the trainings, and below which --set changes them
+  std::vector<TrainingWave> waves = {};  // of all trials; empty: as many as the stage comes to
+  std::int64_t repeats = 1;              // trainings of a trial, all of which one process trains
+  std::int64_t at_end = 0;               // whole trainings that begin when all trials have ended
+  std::int64_t together = 1;             // trainings that the stage trains as one group
+  int workers = 1;                       // processes that train side by side, no more than can have work
+  bool validations_decide = false;       // whether their validations decide which trainings end and which go on
+  bool may_be_fewer = false;             // whether the stage may end some of them early, or leave some out
+  bool may_end_early = false;            // whether the stage may end before its own time where it has no waves
+  double share = 1;                      // of the time that the stage has in its run's budget: that of the trainings
+  std::int64_t predictions = 0;          // trained models that predict together when all trainings have ended
 };
 
 struct StageKind {

@@ -13,8 +13,10 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "core/registry.h"
+#include "core/training_wave.h"
 #include "study/pruner.h"
 #include "study/space.h"
 
@@ -40,6 +42,10 @@ class Scheduler {
   // The validations that a chain of segments among the first `trials` trials has at most. Where chains have no end and
   // `trials` is the largest integer, the result is the largest integer too.
   virtual std::int64_t longest(std::int64_t trials) const = 0;
+  // The segments of the first `trials` trials in the order in which they begin, all of one wave equally long. Of a
+  // scheduler that is by order these are the longest that are possible, because results decide how many configurations
+  // train on. `trials` is the number of a study that has an end.
+  virtual std::vector<TrainingWave> waves(std::int64_t trials) const = 0;
   // How many of the first `trials` trials have no parent at least, so that the sampler chooses their parameters.
   virtual std::int64_t beginnings(std::int64_t trials) const = 0;
   // How many points may be given at first (Study::enqueue): each of them is the point of a configuration that begins.
