@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include "core/error.h"
 #include "core/file_of_flag.h"
@@ -116,6 +117,17 @@ KnownLaw law_in(const Value& fit, const std::string& source) {
   known.tokens = run_range_in(fit, "tokens");
   if (fit["drift"].is_number()) known.drift = std::abs(fit["drift"].number());
   return known;
+}
+
+KnownLaw law_named(const std::string& name) {
+  if (name.find('.') != std::string::npos || name.find('/') != std::string::npos) return read_law(name);
+  try {
+    return known_law(name);
+  } catch (const Error&) {
+    std::error_code ignored;
+    if (std::filesystem::is_regular_file(name, ignored)) return read_law(name);
+    throw;
+  }
 }
 
 Allocation effective(const Law& law, const Allocation& allocation, double unique_tokens) {

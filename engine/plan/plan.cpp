@@ -1,7 +1,6 @@
 #include "plan/plan.h"
 
 #include <cmath>
-#include <filesystem>
 
 #include "core/error.h"
 #include "rate.h"
@@ -9,18 +8,6 @@
 namespace trainlab {
 
 namespace {
-
-// A published law, or that of a file. A file of a published law's name needs its folder: "./besiroglu".
-KnownLaw law_of(const std::string& name) {
-  if (name.find('.') != std::string::npos || name.find('/') != std::string::npos) return read_law(name);
-  try {
-    return known_law(name);
-  } catch (const Error&) {
-    std::error_code ignored;
-    if (std::filesystem::is_regular_file(name, ignored)) return read_law(name);
-    throw;
-  }
-}
 
 std::optional<double> parameters_in(const PlanQuestion& question) {
   if (!question.transformer) return question.parameters;
@@ -106,7 +93,7 @@ std::optional<bool> Plan::is_extrapolated() const {
 
 Plan make_plan(const PlanQuestion& question) {
   Plan plan;
-  plan.law = law_of(question.law);
+  plan.law = question.law;
   plan.transformer = question.transformer;
   plan.unique_tokens = question.unique_tokens.value_or(all_unique);
   check_budget(question);

@@ -182,11 +182,20 @@ WhatFits within_bounds(const MeasuredStageFacts& facts, const RecipePlan& plan) 
   return fits;
 }
 
-// The passes of a training over unchanged data, as far as the budget lets it come.
-double passes_of(const MeasuredStageFacts& facts, const RecipePlan& plan) {
+// The steps of a training, as far as the budget lets it come; 0 where nobody knows them.
+double steps_reached(const MeasuredStageFacts& facts, const RecipePlan& plan) {
   double steps = steps_of_training(facts, plan);
   if (plan.ends_first == EndsFirst::budget && plan.fits.steps) steps = std::min(steps, *plan.fits.steps);
-  return std::isfinite(steps) ? facts.step_passes * steps : 0;
+  return std::isfinite(steps) ? steps : 0;
+}
+
+std::optional<Plan> plan_by(const KnownLaw& law, const MeasuredStageFacts& facts, const RecipePlan& plan) {
+  const double flops = flops_until(steps_reached(facts, plan), facts);
+  if (facts.parameters == 0 || flops == 0) return std::nullopt;
+  PlanQuestion question{
+      .parameters = facts.parameters, .tokens = flops / (flops_per_parameter_and_token * facts.parameters), .law = law};
+  if (plan.passes > 1) question.unique_tokens = *question.tokens / plan.passes;
+  return make_plan(question);
 }
 
 // The least seconds that the trainings take, as far as is known: a group may take as little as one of them.
@@ -254,7 +263,7 @@ bool MeasuredStageFacts::has_segments() const {
   return std::ranges::any_of(waves, [this](const TrainingWave& wave) { return share_of(wave, *this) < 1; });
 }
 
-RecipePlan plan_of(const MeasuredStageFacts& facts) {
+RecipePlan plan_of(const MeasuredStageFacts& facts, const std::optional<KnownLaw>& law) {
   RecipePlan plan;
   plan.step = about(widened(facts.step), facts.wall);
   if (facts.steps_per_epoch > 0) plan.epoch = plan.step.times(static_cast<double>(facts.steps_per_epoch));
@@ -280,7 +289,8 @@ RecipePlan plan_of(const MeasuredStageFacts& facts) {
   plan.fits = within_bounds(facts, plan);
   plan.ends_first = end_of(facts, plan);
   set_largest(plan, facts);
-  plan.passes = passes_of(facts, plan);
+  plan.passes = facts.step_passes * steps_reached(facts, plan);
+  if (law) plan.by_law = plan_by(*law, facts, plan);
   return plan;
 }
 

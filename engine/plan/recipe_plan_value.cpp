@@ -39,6 +39,15 @@ Value::List at_most_of(const MeasuredStageFacts& facts, const RecipePlan& plan) 
   return names;
 }
 
+// By the measured steps and, where one is given, by the law.
+Value::List flags_of(const RecipePlan& plan) {
+  const Judgement judgement = plan.by_law ? plan.by_law->judgement : Judgement();
+  Value::List flags;
+  if (judgement.is_compute_inefficient()) flags.emplace_back("compute_inefficient");
+  if (plan.is_repeated() || judgement.is_over_trained()) flags.emplace_back("data_inefficient");
+  return flags;
+}
+
 }  // namespace
 
 MeasuredStageFacts facts_from(const Value& value) try {
@@ -90,9 +99,7 @@ Value to_value(const MeasuredStageFacts& facts, const RecipePlan& plan) {
   const auto of_whole = [&](double MedianInterval::*member) {
     return plan.whole ? Value((*plan.whole).*member) : Value();
   };
-  Value::List flags;
-  if (plan.is_data_inefficient()) flags.emplace_back("data_inefficient");
-  return Value::Map{{"kind", "plan"},
+  Value value = Value::Map{{"kind", "plan"},
                            {"stage", facts.stage},
                            {"stage_kind", facts.kind},
                            {"step_seconds", value_of(plan.step)},
@@ -125,10 +132,12 @@ Value to_value(const MeasuredStageFacts& facts, const RecipePlan& plan) {
                            {"cost", facts.cost ? Value(facts.cost->amount) : Value()},
                            {"currency", facts.cost ? Value(facts.cost->currency) : Value()},
                            {"price_as_of", facts.cost ? Value(facts.cost->as_of) : Value()},
-                           // No law of the loss is known before the recipe has trained.
-                    {"approaches", Value()},
-                    {"loss", Value()},
-                    {"flags", std::move(flags)}};
+                           {"flags", flags_of(plan)}};
+  const Value by_law = plan.by_law ? to_value(*plan.by_law) : Value();
+  for (const char* name : {"tokens", "loss", "loss_low", "loss_high", "approaches", "compute_share",
+                           "tokens_per_parameter", "best_tokens_per_parameter", "extrapolated", "law"})
+    value.set(name, by_law.is_nil() ? Value() : by_law[name]);
+  return value;
 }
 
 }  // namespace trainlab

@@ -243,6 +243,28 @@ return {stage("g", epochs="100 * first.steps")}
                      'trainlab: --stage h: r.lua has no such stage, only "f", "g"')
         self.assertFalse((self.folder / "runs").exists())
 
+    def test_a_law_judges_the_recipe(self):
+        """It says what the training reaches, and what would be best for its FLOPs."""
+        self.recipe(epochs=20)
+        self.write("law.json", '{"law": {"E": 0.1, "A": 20, "B": 500, "alpha": 0.5, "beta": 0.5}}')
+        plan = self.plan("r.lua", "--threads", "1", "--law", "law.json")
+        n, d = plan["parameters"], plan["tokens"]
+        self.assertAlmostEqual(d, plan["flops"] / 6 / n)
+        best = plan["approaches"][0]
+        self.assertEqual((len(plan["approaches"]), best["name"], plan["law"]["source"]), (1, "fit", "law.json"))
+        self.assertAlmostEqual(6 * best["parameters"] * best["tokens"] / plan["flops"], 1)
+        # Data that come back are worth less.
+        self.assertGreater(plan["loss"], 0.1 + 20 / n ** 0.5 + 500 / d ** 0.5)
+        # The best N and D have 20 / √N = 500 / √D.
+        self.assertAlmostEqual(best["tokens"] / best["parameters"] / 625, 1)
+        text = self.run_program("plan", "r.lua", "--threads", "1", "--law", "law.json").out
+        for part in ("of one training, by the law:", f"  loss     {plan['loss']:.3f} by L(N, D) = 0.1 + 20/N^0.5",
+                     "  data-inefficient: 20 passes over the data"):
+            self.assertIn(part, text)
+        self.write("law.json", "{}")
+        self.refused(["r.lua", "--law", "law.json"],
+                     "law.json:1: expected the JSON of `trainlab plan fit … --json`, but law.E is nil")
+
     def test_recipes_that_cannot_be_planned(self):
         self.recipe()
         self.refused(["--flops", "1e20", "r.lua"], "trainlab: --flops means nothing to `trainlab plan RECIPE.lua`")

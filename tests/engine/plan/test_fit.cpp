@@ -342,11 +342,13 @@ TEST_CASE("a fitted law plans") {
   CHECK(law.parameters.most == 6.4e9);
   CHECK(law.tokens.least == 1.25e8);
   CHECK(law.tokens.most == 1.024e12);
-  CHECK(make_plan({.flops = 1e24, .law = "law.json"}).is_extrapolated() == true);
-  CHECK(make_plan({.flops = 1e16, .law = "law.json"}).is_extrapolated() == true);
-  CHECK(make_plan({.flops = 1e20, .law = "law.json"}).is_extrapolated() == false);
+  CHECK(make_plan({.flops = 1e24, .law = law_named("law.json")}).is_extrapolated() == true);
+  CHECK(make_plan({.flops = 1e16, .law = law_named("law.json")}).is_extrapolated() == true);
+  CHECK(make_plan({.flops = 1e20, .law = law_named("law.json")}).is_extrapolated() == false);
   const auto of_choice = [](double parameters, double tokens) {
-    return make_plan({.parameters = parameters, .tokens = tokens, .law = "law.json"}).is_extrapolated().value();
+    return make_plan({.parameters = parameters, .tokens = tokens, .law = law_named("law.json")})
+        .is_extrapolated()
+        .value();
   };
   CHECK_FALSE(of_choice(5e7, 1.25e8));
   CHECK_FALSE(of_choice(6.4e9, 1.024e12));
@@ -354,14 +356,15 @@ TEST_CASE("a fitted law plans") {
   CHECK(of_choice(7e9, 1e10));
   CHECK(of_choice(1e9, 1e8));
   CHECK(of_choice(1e8, 2e12));
-  CHECK(to_value(make_plan({.flops = 1e24, .law = "law.json"}))["law"]["most_flops"].number() == law.flops.most);
+  CHECK(to_value(make_plan({.flops = 1e24, .law = law_named("law.json")}))["law"]["most_flops"].number() ==
+        law.flops.most);
   write_atomic("mylaw", to_json(to_value(fit), 2));
-  CHECK(make_plan({.flops = 1e20, .law = "mylaw"}).law.law == fit.law);
+  CHECK(make_plan({.flops = 1e20, .law = law_named("mylaw")}).law.law == fit.law);
   write_atomic("besiroglu", to_json(to_value(fit), 2));  // a published law is not taken from a file of its name
-  CHECK(make_plan({.flops = 1e20, .law = "besiroglu"}).law.law == refit());
-  CHECK_THAT(error_of([] { make_plan({.flops = 1e20, .law = "nolaw"}); }), Contains("nolaw"));
+  CHECK(make_plan({.flops = 1e20, .law = law_named("besiroglu")}).law.law == refit());
+  CHECK_THAT(error_of([] { make_plan({.flops = 1e20, .law = law_named("nolaw")}); }), Contains("nolaw"));
   write_atomic("law.json", R"({"law": {"E": 1, "A": 100, "B": 500, "alpha": 0.5, "beta": 0.3}})");
-  const Plan unknown = make_plan({.flops = 1e20, .law = "law.json"});  // whose runs the file does not tell
+  const Plan unknown = make_plan({.flops = 1e20, .law = law_named("law.json")});  // whose runs the file does not tell
   CHECK_FALSE(unknown.is_extrapolated());
   CHECK(to_value(unknown)["extrapolated"].is_nil());
   write_atomic("law.json", R"({"law": {"E": 1}})");

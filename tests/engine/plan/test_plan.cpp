@@ -40,7 +40,7 @@ TEST_CASE("a budget in FLOPs") {
 
 TEST_CASE("a plan beyond the runs behind its law is an extrapolation") {
   const auto extrapolated = [](double flops, const std::string& law) {
-    return make_plan({.flops = flops, .law = law}).is_extrapolated().value();
+    return make_plan({.flops = flops, .law = law_named(law)}).is_extrapolated().value();
   };
   CHECK_FALSE(extrapolated(1e21, "besiroglu"));
   CHECK(extrapolated(1e24, "besiroglu"));
@@ -154,7 +154,7 @@ TEST_CASE("questions without an answer") {
   CHECK_THAT(refusal({.flops = 1e20, .rate = 1e15, .mfu = 0.4}), Contains("exclude each other"));
   CHECK_THAT(refusal({.flops = 1e20, .rate = 1e15, .peak = 1e14}), Contains("above the peak"));
   CHECK_THAT(refusal({.flops = 1e20, .peak = 1e14}), Contains("--peak needs the share"));
-  CHECK_THAT(refusal({.flops = 1e20, .law = "hoffmann"}), Contains("rounded"));
+  CHECK_THAT(error_of([] { law_named("hoffmann"); }), Contains("rounded"));
   CHECK_THAT(refusal({.parameters = 1e9, .transformer = Transformer{1, 8, 1, 8, 8, 8}}),
              Contains("exclude each other"));
 }

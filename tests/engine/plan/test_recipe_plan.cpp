@@ -221,6 +221,52 @@ TEST_CASE("the last step of an epoch may have fewer FLOPs than the others") {
   }
 }
 
+TEST_CASE("a law judges what a training of the recipe reaches") {
+  MeasuredStageFacts facts = measured_fit();
+  KnownLaw law = known_law("besiroglu");
+  law.samples = {law.law, law.law};
+  law.deviation = 0.01;
+  // 2e12 FLOPs of 1e6 parameters.
+  const Allocation chosen{1e6, 2e12 / 6e6};
+  const auto by_law = [&] { return plan_of(facts, law).by_law.value(); };
+  CHECK(by_law().chosen.tokens == Approx(chosen.tokens));
+  CHECK(by_law().loss == Approx(loss_of(law.law, chosen)));
+  const Value value = to_value(facts, plan_of(facts, law));
+  CHECK(value["loss"].number() == Approx(by_law().loss));
+  CHECK(value["loss_low"].number() < value["loss_high"].number());
+  CHECK(value["approaches"].list().size() == 3);
+  CHECK(value["approaches"].list().back()["parameters"].number() ==
+        Approx(best_allocation(law.law, 2e12).parameters).epsilon(0.02));
+  CHECK(value["compute_share"].number() == judged(law.law, chosen).compute_share);
+  CHECK(value["parameters"].number() == 1e6);
+  CHECK(value["seconds"].number() == Approx(20.5));
+  SECTION("with the flags of a plan") {
+    CHECK(judged(law.law, chosen).is_compute_inefficient());
+    CHECK(value["flags"] == Value(Value::List{"compute_inefficient"}));
+    facts.parameters = 1e4;
+    CHECK(to_value(facts, plan_of(facts, law))["flags"] ==
+          Value(Value::List{"compute_inefficient", "data_inefficient"}));
+    facts.parameters = best_allocation(law.law, 2e12).parameters;
+    CHECK(to_value(facts, plan_of(facts, law))["flags"] == Value(Value::List{}));
+  }
+  SECTION("where data that come back are worth less") {
+    facts.step_passes = 0.01;  // 20 passes
+    CHECK(by_law().judgement.epochs == Approx(20));
+    CHECK(by_law().loss == Approx(loss_of(law.law, chosen, chosen.tokens / 20)));
+    facts.step_passes = 0.0001;
+    CHECK(by_law().loss == Approx(loss_of(law.law, chosen)));
+  }
+  SECTION("as far as the budget lets it come") {
+    facts.most_flops = 1e12;
+    CHECK(by_law().chosen.tokens == Approx(chosen.tokens / 2));
+  }
+  SECTION("which is unknown where nobody knows its FLOPs") {
+    facts.flops = 0;
+    CHECK_FALSE(plan_of(facts, law).by_law);
+    CHECK(to_value(facts, plan_of(facts, law))["loss"].is_nil());
+  }
+}
+
 TEST_CASE("a plan of a recipe as data, and the engine's facts") {
   const Value sent = parse_json(R"({"stage": "f", "kind": "task", "step": {"median": 0.01, "low": 0.01, "high": 0.01},
     "wall": 0.01, "once": 0.0, "start": 1.0, "validation": 0.0, "validate_every": 0, "steps_per_epoch": 0, "steps": 0,
@@ -240,7 +286,7 @@ TEST_CASE("a plan of a recipe as data, and the engine's facts") {
   CHECK(value["workers"] == Value(1));
   CHECK(value["at_most"] == Value(Value::List{}));
   for (const char* unknown : {"seconds", "seconds_low", "seconds_high", "epochs", "parameters", "flops_per_step",
-                              "trainings", "rate", "mfu", "passes"}) {
+                              "trainings", "rate", "mfu", "passes", "approaches", "loss", "law", "compute_share"}) {
     INFO(unknown);
     CHECK(value[unknown].is_nil());
   }

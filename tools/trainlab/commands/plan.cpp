@@ -75,7 +75,7 @@ PlanQuestion plan_question(const Arguments& given) {
           .tokens = given_number(given, "tokens"),
           .transformer = transformer_of(given),
           .unique_tokens = given_number(given, "unique-tokens"),
-          .law = given_text(given, "law").value_or("besiroglu")};
+          .law = law_named(given_text(given, "law").value_or("besiroglu"))};
 }
 
 const std::vector<PlanTopic>& topics() {

@@ -117,7 +117,7 @@ std::string bounds_text(const MeasuredStageFacts& facts, const RecipePlan& plan)
                                                                             : unknown_end(facts));
 }
 
-std::string recipe_text(const MeasuredStageFacts& facts, const RecipePlan& plan) {
+std::string recipe_text(const MeasuredStageFacts& facts, const RecipePlan& plan, const std::optional<KnownLaw>& law) {
   std::string text = "plan for " + facts.kind + " " + facts.stage + ", from steps that were measured: estimates\n";
   text += row_of("step", step_text(plan.step));
   if (plan.epoch)
@@ -133,16 +133,18 @@ std::string recipe_text(const MeasuredStageFacts& facts, const RecipePlan& plan)
                                facts.cost->amount, facts.cost->currency, facts.cost->as_of));
   }
   text += bounds_text(facts, plan) + largest_text(facts, plan);
-  if (plan.is_data_inefficient()) text += repeats_text(plan.passes);
+  // The text by the law says this of its tokens.
+  if (plan.is_repeated() && !plan.by_law) text += repeats_text(plan.passes);
   if (facts.share < 1) text += "  later stages need the result of this one, and are not planned\n";
-  return text;
+  if (plan.by_law) return text + by_law_text(*plan.by_law);
+  return law ? text + row_of("loss", "unknown: nobody knows the FLOPs of a training") : text;
 }
 
 }  // namespace
 
 bool plans_recipe(const std::vector<std::string>& words) { return !words.empty() && words.front().ends_with(".lua"); }
 
-std::vector<std::string> recipe_plan_flags() { return {"within", "stage", "params", "set", "html"}; }
+std::vector<std::string> recipe_plan_flags() { return {"within", "stage", "law", "params", "set", "html"}; }
 
 void check_recipe_plan(const Arguments& given) {
   if (given.words.size() > 1) throw usage_error("`trainlab plan RECIPE.lua` takes one recipe");
@@ -160,12 +162,15 @@ int plan_recipe(const Arguments& given) {
   // The stages before that of --stage may take long, and tell how far they are.
   if (!given.has("stage")) request.options.set("quiet", true);
   const bool json = given.has("json");
+  // A file that has no law is told before steps are measured.
+  const std::optional<KnownLaw> law =
+      given.has("law") ? std::optional(law_named(given.flags["law"].string())) : std::nullopt;
   const Outcome outcome = Supervisor(Supervisor::find_engine()).run(std::move(request));
   if (outcome.code != 0 || outcome.error) return tell(outcome, json, "plan");
   const MeasuredStageFacts facts = facts_from(parse_json(outcome.result["text"].string(), "the engine's answer"));
-  const RecipePlan plan = plan_of(facts);
+  const RecipePlan plan = plan_of(facts, law);
   const Value value = to_value(facts, plan);
-  const std::string text = recipe_text(facts, plan);
+  const std::string text = recipe_text(facts, plan, law);
   const auto failure = page_failure(given, [&] {
     Value page = value;
     page.set("text", text);

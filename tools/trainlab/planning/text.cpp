@@ -134,6 +134,18 @@ std::string judgement_text(const Plan& plan) {
   return text;
 }
 
+std::string loss_text(const Plan& plan) {
+  const std::string interval =
+      plan.loss_interval ? fmt::format(" ({:.3f} to {:.3f})", plan.loss_interval->low, plan.loss_interval->high) : "";
+  return line("loss", fmt::format("{:.3f}{} by ", plan.loss, interval) + law_text(plan.law.law)) +
+         line("", plan.law.source);
+}
+
+std::string extrapolation_text(const Plan& plan) {
+  if (plan.is_extrapolated() != true) return "";
+  return "  beyond the runs behind the law, which had " + runs_text(plan.law) + ": an extrapolation\n";
+}
+
 std::string constant_row(const FittedConstant& one) {
   const auto is_unknown = [&](double x) { return one.name == "E" && x < unknown_limit; };
   return fmt::format(
@@ -148,18 +160,17 @@ std::string repeats_text(double passes) {
                      passes);
 }
 
+std::string by_law_text(const Plan& plan) {
+  return "\nof one training, by the law:\n" + table(plan) + "\n" + loss_text(plan) +
+         (plan.judgement.epochs > 0 ? data_text(plan) : "") + judgement_text(plan) + extrapolation_text(plan);
+}
+
 std::string plan_text(const Plan& plan) {
   std::string text = "plan for " + flops_text(plan.asked_flops()) + ": estimates\n\n" + table(plan) + "\n";
-  const std::string interval =
-      plan.loss_interval ? fmt::format(" ({:.3f} to {:.3f})", plan.loss_interval->low, plan.loss_interval->high) : "";
-  text += line("loss", fmt::format("{:.3f}{} by ", plan.loss, interval) + law_text(plan.law.law));
-  text += line("", plan.law.source);
+  text += loss_text(plan);
   if (plan.transformer) text += transformer_text(plan);
   if (std::isfinite(plan.unique_tokens)) text += data_text(plan);
-  text += budget_text(plan) + time_text(plan) + judgement_text(plan);
-  if (plan.is_extrapolated() == true)
-    text += "  beyond the runs behind the law, which had " + runs_text(plan.law) + ": an extrapolation\n";
-  return text;
+  return text + budget_text(plan) + time_text(plan) + judgement_text(plan) + extrapolation_text(plan);
 }
 
 std::string fit_text(const LawFit& fit) {

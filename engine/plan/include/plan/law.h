@@ -61,6 +61,8 @@ const KnownLaw& known_law(const std::string& name);
 KnownLaw read_law(const std::string& file);
 // The law in the object of `trainlab plan fit`. Raises Error{usage} for any other object; `source` names where it was.
 KnownLaw law_in(const Value& fit, const std::string& source);
+// A published law, or that of a file. A file of a published law's name needs its folder: "./besiroglu".
+KnownLaw law_named(const std::string& name);
 
 // How a number of FLOPs is divided between a model's size and its data.
 struct Allocation {

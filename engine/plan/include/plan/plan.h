@@ -33,7 +33,7 @@ struct PlanQuestion {
   std::optional<Transformer> transformer{};
   std::optional<double> unique_tokens{};
 
-  std::string law = "besiroglu";  // the name of a published law, or a file of `trainlab plan fit … --json`
+  KnownLaw law = known_law("besiroglu");
 };
 
 // How fast a device trains.

@@ -11,8 +11,8 @@
 #include "core/statistics.h"
 #include "core/training_wave.h"
 #include "core/value.h"
-#include "forecast/efficiency.h"
 #include "plan/ends_first.h"
+#include "plan/plan.h"
 
 namespace trainlab {
 
@@ -102,13 +102,17 @@ struct RecipePlan {
   // where it would follow from the most time or FLOPs that the stage can take.
   std::optional<double> largest_parameters;
   std::string_view largest_by;
+  // The plan of one training by a law, as far as the budget lets it come: what its parameters and its tokens reach, and
+  // which would be best for its FLOPs. Its tokens are FLOPs / 6 N, as those of the runs behind a law are. Unknown
+  // without a law, and where nobody knows the FLOPs or the length of a training.
+  std::optional<Plan> by_law;
 
-  bool is_data_inefficient() const { return passes > most_passes; }
+  bool is_repeated() const { return passes > most_passes; }
 };
 
-// The plan of a stage. The interval of a step is widened to at least ±3 %,
+// The plan of a stage, with the loss by the law, if one is given. The interval of a step is widened to at least ±3 %,
 // because the speed of whole runs varies more than blocks of steps show.
-RecipePlan plan_of(const MeasuredStageFacts& facts);
+RecipePlan plan_of(const MeasuredStageFacts& facts, const std::optional<KnownLaw>& law = {});
 
 // The facts in a value that an engine sends; and the plan as `trainlab plan --json` prints it. Error{run} for a value
 // that no engine sends.
