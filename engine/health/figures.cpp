@@ -18,22 +18,24 @@ struct Figure {
 constexpr auto measured_columns =
     std::to_array<Figure<MeasuredStep>>({{"step", &MeasuredStep::step},
                                          {"rate", &MeasuredStep::rate},
-                                         {"least_update", &MeasuredStep::least_update},
                                          {"median_update", &MeasuredStep::median_update},
                                          {"gradient_norm", &MeasuredStep::gradient_norm},
-                                         {"gradient_ratio", &MeasuredStep::gradient_ratio},
+                                         {"largest_at", &MeasuredStep::largest_at},
+                                         {"least_at", &MeasuredStep::least_at},
+                                         {"least_gradient", &MeasuredStep::least_gradient},
+                                         {"least_update", &MeasuredStep::least_update},
                                          {"slope_before", &MeasuredStep::slope_before},
                                          {"slope_after", &MeasuredStep::slope_after},
                                          {"square", &MeasuredStep::square},
                                          {"product", &MeasuredStep::product},
-                                         {"spread_ratio", &MeasuredStep::spread_ratio},
                                          {"top_share", &MeasuredStep::top_share}});
 constexpr auto evaluation_columns =
     std::to_array<Figure<MeasuredEvaluation>>({{"step", &MeasuredEvaluation::step},
                                                {"train_loss", &MeasuredEvaluation::train_loss},
                                                {"val_loss", &MeasuredEvaluation::val_loss}});
 constexpr auto unit_columns =
-    std::to_array<Figure<UnitFigures>>({{"dead_at_start", &UnitFigures::dead_at_start},
+    std::to_array<Figure<UnitFigures>>({{"spread_at_start", &UnitFigures::spread_at_start},
+                                        {"dead_at_start", &UnitFigures::dead_at_start},
                                         {"dead", &UnitFigures::dead},
                                         {"saturated_at_start", &UnitFigures::saturated_at_start},
                                         {"saturated", &UnitFigures::saturated}});

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <string>
+#include <utility>
 
 #include "core/statistics.h"
 #include "core/value.h"
@@ -19,6 +22,55 @@ const UnitFigures* worst_layer(const HealthFigures& figures, double UnitFigures:
     if (!std::isnan(unit.*share) && (!worst || unit.*share > worst->*share)) worst = &unit;
   }
   return worst;
+}
+
+// The activation whose outputs spread furthest from those of the first one of its kind, in one direction, at the
+// beginning. Activations of two kinds spread differently by what they compute.
+struct Change {
+  const UnitFigures *first = nullptr, *unit = nullptr;
+  double ratio = 1;  // of the two spreads, the larger over the smaller
+
+  std::string text() const {
+    return fmt::format("the outputs of {} spread {} times as far as those of {}, at the beginning", unit->path,
+                       figure_text(unit->spread_at_start / first->spread_at_start, 3), first->path);
+  }
+};
+
+enum class Direction : std::uint8_t { up, down };
+
+Change largest_change(const HealthFigures& figures, Direction direction) {
+  Change largest;
+  std::map<std::string, const UnitFigures*> first_of;  // by kind
+  for (const UnitFigures& unit : figures.units) {
+    if (!(unit.spread_at_start > 0)) continue;
+    const UnitFigures* const first = first_of.try_emplace(unit.kind, &unit).first->second;
+    const double growth = unit.spread_at_start / first->spread_at_start;
+    const double ratio = direction == Direction::up ? growth : 1 / growth;
+    if (ratio > largest.ratio) largest = {.first = first, .unit = &unit, .ratio = ratio};
+  }
+  return largest;
+}
+
+// The name of the parameter at this place of HealthFigures::weights; empty where it is not known.
+std::string weight_name(const HealthFigures& figures, double place) {
+  const bool is_known = place >= 0 && place < static_cast<double>(figures.weights.size());
+  return is_known ? figures.weights[static_cast<std::size_t>(place)] : "";
+}
+
+// The place that most of the measured steps from `first` on have in this member; NaN without any.
+double usual_place(const HealthFigures& figures, double MeasuredStep::*member, double first = 0) {
+  std::map<double, int> counts;
+  for (const double place : column(figures, member, first)) ++counts[place];
+  const auto most = std::ranges::max_element(counts, {}, &std::pair<const double, int>::second);
+  return most == counts.end() ? unmeasured : most->first;
+}
+
+// The activation whose outputs spread furthest at the beginning, as a clause; empty without activations.
+std::string furthest_text(const HealthFigures& figures) {
+  const UnitFigures* const furthest = worst_layer(figures, &UnitFigures::spread_at_start);
+  if (!furthest) return "";
+  return fmt::format("; of the activations, {} spreads furthest, with a standard deviation of {}", furthest->path,
+                     figure_text(furthest->spread_at_start, 3));
 }
 
 // Deep stacks with PyTorch's initial weights learn although half of their units are dead from the beginning.
@@ -48,20 +100,18 @@ Finding find_exploding_gradients(const HealthFigures& figures) {
           .kind = HealthKind::exploding_gradients,
           .confidence = start > 4 * most ? "high" : "medium",
           .evidence = fmt::format("the loss of the first {} is {}, while a model that knows nothing has {}: outputs "
-                                  "are too large at the beginning",
+                                  "are too large at the beginning{}",
                                   steps > 1 ? fmt::format("{} steps", steps) : "step", figure_text(start, 3),
-                                  figure_text(most, 3)),
+                                  figure_text(most, 3), furthest_text(figures)),
           .remedy = fmt::format("{}; or a normalisation between the layers", he_init),
           .cure = init_cure(figures)};
     }
   }
-  const std::vector<double> spreads = column(figures, &MeasuredStep::spread_ratio);
-  if (figures.from_start() && !spreads.empty() && spreads.front() > 20) {
+  const Change growth = largest_change(figures, Direction::up);
+  if (figures.from_start() && growth.ratio > 20) {
     return HealthVerdict{.kind = HealthKind::exploding_gradients,
-                         .confidence = spreads.front() > 100 ? "high" : "medium",
-                         .evidence = fmt::format("the outputs of the last hidden layer spread {} times as far as "
-                                                 "those of the first, at the beginning",
-                                                 figure_text(spreads.front(), 3)),
+                         .confidence = growth.ratio > 100 ? "high" : "medium",
+                         .evidence = growth.text(),
                          .remedy = he_init,
                          .cure = init_cure(figures)};
   }
@@ -70,12 +120,15 @@ Finding find_exploding_gradients(const HealthFigures& figures) {
   if (norms.size() < 8) return {};
   const double usual = upper_median(norms), largest = *std::ranges::max_element(norms);
   if (!(usual > 0) || !(largest > 100 * usual) || !(learnt(figures) < 0.5)) return {};
-  return HealthVerdict{.kind = HealthKind::exploding_gradients,
-                       .confidence = "medium",
-                       .evidence = fmt::format("the norm of the gradients is {} at most and {} usually",
-                                               figure_text(largest, 3), figure_text(usual, 3)),
-                       .remedy = fmt::format("clip = {{ norm = {:.2g} }}", 2 * usual),
-                       .cure = Cure{.option = FixedOption::clip, .value = std::stod(fmt::format("{:.2g}", 2 * usual))}};
+  const auto worst = std::ranges::find(figures.measured, largest, &MeasuredStep::gradient_norm);
+  const std::string weight = weight_name(figures, worst->largest_at);
+  return HealthVerdict{
+      .kind = HealthKind::exploding_gradients,
+      .confidence = "medium",
+      .evidence = fmt::format("the norm of the gradients is {} at most{} and {} usually", figure_text(largest, 3),
+                              weight.empty() ? "" : ", most of it in " + weight + ",", figure_text(usual, 3)),
+      .remedy = fmt::format("clip = {{ norm = {:.2g} }}", 2 * usual),
+      .cure = Cure{.option = FixedOption::clip, .value = std::stod(fmt::format("{:.2g}", 2 * usual))}};
 }
 
 Finding find_vanishing_gradients(const HealthFigures& figures) {
@@ -91,25 +144,26 @@ Finding find_vanishing_gradients(const HealthFigures& figures) {
             "no nn.ReLU() behind the last layer, whose outputs are 0 for all samples; else a loss that depends on "
             "the model's output"};
   }
-  const std::vector<double> spreads = column(figures, &MeasuredStep::spread_ratio);
-  const double ratio = upper_median(column(figures, &MeasuredStep::gradient_ratio));
-  const double least = upper_median(column(figures, &MeasuredStep::least_update, 1));
+  const Change fall = largest_change(figures, Direction::down);
+  const double ratio = upper_median(column(figures, &MeasuredStep::least_gradient));
+  const double update = upper_median(column(figures, &MeasuredStep::least_update, 1));
+  const double place = usual_place(figures, &MeasuredStep::least_at, 1);
   // Adaptive rates make up for small gradients, so the gradients alone prove nothing: a layer must hardly change, or
-  // nothing must be learnt.
-  const bool is_slow = least < 1e-3;
-  const bool shrinks = figures.from_start() && !spreads.empty() && spreads.front() > 0 && spreads.front() < 1.0 / 20 &&
-                       (is_slow || learnt(figures) < 0.1);
-  if (!shrinks && !(ratio < 0.03 && is_slow && !was_rate_high(figures))) return {};
+  // nothing must be learnt. Of a weight that began at 0 no update relative to the weight is known.
+  const bool is_slow = update < 1e-3 || (std::isnan(update) && learnt(figures) < 0.1);
+  const bool shrinks = figures.from_start() && fall.ratio > 20 && (is_slow || learnt(figures) < 0.1);
+  // A branch that ends in small weights adds little in the beginning, and its layers begin to learn later. Behind the
+  // first layer, a gradient of exactly 0 is that of units that are dead.
+  const bool is_other = place != 0 && (ratio == 0 || !has_seen(figures, 20, 0.5));
+  if (!shrinks && !(ratio < 0.03 && is_slow && !is_other && !was_rate_high(figures))) return {};
   return HealthVerdict{
       .kind = HealthKind::vanishing_gradients,
       .confidence = shrinks || ratio < 0.003 ? "high" : "medium",
-      .evidence = shrinks
-                      ? fmt::format("the outputs of the last hidden layer spread {:.2g} times as far as those of "
-                                    "the first, at the beginning",
-                                    spreads.front())
-                      : fmt::format("the gradient of the first weight is {:.2g} times that of the last, and updates "
-                                    "are {:.2g} of a weight",
-                                    ratio, least),
+      .evidence = shrinks ? fall.text()
+                          : fmt::format("the gradient of {} is {:.2g} times that of the last weight, and {}",
+                                        weight_name(figures, place), ratio,
+                                        std::isnan(update) ? "it began at 0; nothing is learnt"
+                                                           : fmt::format("its updates are {:.2g} of it", update)),
       .remedy = fmt::format("nn.ReLU() or nn.SiLU() in place of a sigmoid, {}; a normalisation between the layers, or "
                             "nn.Residual around them",
                             he_init),

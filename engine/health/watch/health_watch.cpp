@@ -103,8 +103,7 @@ HealthWatch::HealthWatch(const FitPlan& plan, RunFacts facts, std::function<void
       say_(std::move(say)),
       is_synchronous_(device_at(plan.device).is_synchronous()),
       every_(plan.length.total_steps > 0 ? std::clamp<std::int64_t>(plan.length.total_steps / 20, 5, 500) : 500),
-      names_(trained_names(plan)),
-      figures_{.run = facts},
+      figures_{.run = facts, .weights = trained_names(plan)},
       reading_figures_(parameter_facts(plan), reads_numbers(plan)),
       layers_(figures_, plan.model && !plan.step ? plan.model->root().path : "", plan.head.classes) {
   if (fixes_with) fixes_with_ = *fixes_with;
@@ -227,7 +226,7 @@ void HealthWatch::take_loss(const StepFacts& facts) {
     return;
   }
   const double loss = host_number(facts.loss);
-  add_loss(facts.step, loss, std::isfinite(loss) ? std::nullopt : std::optional(find_origin(facts, names_)));
+  add_loss(facts.step, loss, std::isfinite(loss) ? std::nullopt : std::optional(find_origin(facts, figures_.weights)));
 }
 
 void HealthWatch::add_loss(std::int64_t step, double loss, std::optional<NotFinite> origin) {

@@ -92,7 +92,6 @@ class HealthWatch final : public Observer, public LoopObserver, public GradientP
   bool may_lose_steps_ = false;  // whether the optimizer leaves steps out, and only the device knows which
   std::int64_t every_;
   double latest_rate_ = unmeasured;
-  std::vector<std::string> names_;  // names of the parameters that train
   HealthFigures figures_;
   ReadingFigures reading_figures_;
   LayerReader layers_;

@@ -71,16 +71,14 @@ bool Reading::is_lost() const {
   return std::ranges::any_of(found_inf, [](const at::Tensor& one) { return one.item<float>() != 0; });
 }
 
-void ReadingFigures::add_units(const Reading& reading, HealthFigures& figures, MeasuredStep& row) {
-  double first = unmeasured, last = unmeasured;
+void ReadingFigures::add_units(const Reading& reading, HealthFigures& figures) {
   for (std::size_t i = 0; i < reading.units.size(); ++i) {
     const auto& [read, nonlinearity] = reading.units[i];
     if (!read.defined() || read.numel() == 0) continue;
     UnitFigures& unit = figures.units[i];
     const at::Tensor sample = on_host(read);
     const std::span<const float> values = values_of(sample);
-    last = spread_of(values).deviation;
-    if (std::isnan(first)) first = last;
+    if (figures.measured.empty()) unit.spread_at_start = spread_of(values).deviation;
     if (nonlinearity == Nonlinearity::tanh || nonlinearity == Nonlinearity::sigmoid) {
       unit.saturated = saturated_share(values, nonlinearity == Nonlinearity::tanh);
       if (std::isnan(unit.saturated_at_start)) unit.saturated_at_start = unit.saturated;
@@ -99,12 +97,12 @@ void ReadingFigures::add_units(const Reading& reading, HealthFigures& figures, M
     unit.dead = static_cast<double>(std::ranges::count(window.largest, 0.0F)) / static_cast<double>(width);
     if (std::isnan(unit.dead_at_start)) unit.dead_at_start = unit.dead;
   }
-  if (last != first && first > 0) row.spread_ratio = last / first;
 }
 
-void ReadingFigures::add_weights(const Reading& reading, MeasuredStep& row) const {
+void ReadingFigures::add_weights(const Reading& reading, MeasuredStep& row) {
   std::vector<double> updates;
-  double square = 0, product = 0, before = 0, after = 0, first = unmeasured, last = unmeasured;
+  int matrices = 0;
+  double square = 0, product = 0, before = 0, after = 0, largest = 0, least = unmeasured, last = unmeasured;
   for (std::size_t i = 0; i < reading.weights.size(); ++i) {
     if (!reading.next_weights[i].defined() || !reading.next_gradients[i].defined()) continue;
     const at::Tensor w0 = on_host(reading.weights[i]), w1 = on_host(reading.next_weights[i]);
@@ -126,22 +124,30 @@ void ReadingFigures::add_weights(const Reading& reading, MeasuredStep& row) cons
     product += scale * total(of_gh);
     before += scale * total(of_gu);
     after += scale * total(of_hu);
+    const double norm = std::sqrt(scale * gg);
+    if (norm > largest) {
+      largest = norm;
+      row.largest_at = static_cast<double>(i);
+    }
     if (!parameters_[i].is_matrix) continue;
-    if (ww > 0) updates.push_back(std::sqrt(uu / ww));
-    last = std::sqrt(scale * gg);
-    if (std::isnan(first)) first = last;
+    // A weight that began at 0 is all update, whatever the rate.
+    if (ww == 0) began_at_0_.insert(i);
+    const double update = began_at_0_.contains(i) ? unmeasured : std::sqrt(uu / ww);
+    if (!std::isnan(update)) updates.push_back(update);
+    ++matrices;
+    last = norm;
+    if (norm >= least) continue;
+    least = norm;
+    row.least_at = static_cast<double>(i);
+    row.least_update = update;
   }
-  if (!updates.empty()) {
-    std::ranges::sort(updates);
-    row.least_update = updates.front();
-    row.median_update = upper_median(updates);
-  }
+  if (!updates.empty()) row.median_update = upper_median(std::move(updates));
   row.square = square;
   row.product = product;
   row.slope_before = before;
   row.slope_after = after;
   row.gradient_norm = std::sqrt(square);
-  if (follows_gradients_ && updates.size() > 1 && last > 0) row.gradient_ratio = first / last;
+  if (follows_gradients_ && matrices > 1 && last > 0) row.least_gradient = least / last;
 }
 
 void ReadingFigures::add(const Reading& reading, HealthFigures& figures) {
@@ -157,7 +163,7 @@ void ReadingFigures::add(const Reading& reading, HealthFigures& figures) {
     const at::Tensor output = on_host(reading.output);
     row.top_share = top_share(values_of(output), static_cast<std::size_t>(output.size(1)));
   }
-  add_units(reading, figures, row);
+  add_units(reading, figures);
   add_weights(reading, row);
   figures.add(row);
 }

@@ -5,6 +5,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -43,7 +44,7 @@ struct ParameterFacts {
 // Computes the figures of readings, which come in the order of their steps, and adds them to the figures of the fit.
 class ReadingFigures {
  public:
-  // `follows_gradients`: whether the first and the last matrix can be compared (see MeasuredStep::gradient_ratio).
+  // `follows_gradients`: whether the gradients of matrices can be compared (see MeasuredStep::least_gradient).
   ReadingFigures(std::vector<ParameterFacts> parameters, bool follows_gradients)
       : parameters_(std::move(parameters)), follows_gradients_(follows_gradients) {}
 
@@ -56,11 +57,12 @@ class ReadingFigures {
     std::vector<float> largest;
     std::int64_t rows = 0;
   };
-  void add_units(const Reading& reading, HealthFigures& figures, MeasuredStep& row);
-  void add_weights(const Reading& reading, MeasuredStep& row) const;
+  void add_units(const Reading& reading, HealthFigures& figures);
+  void add_weights(const Reading& reading, MeasuredStep& row);
 
   std::vector<ParameterFacts> parameters_;
   bool follows_gradients_;
+  std::set<std::size_t> began_at_0_;       // places of weights that were 0 in a reading
   std::map<std::size_t, Window> windows_;  // by the layer's place in HealthFigures::units
 };
 

@@ -81,11 +81,7 @@ void StackWatch::compare(const Sample& before, const Sample& after) {
       if (ww > 0) updates.push_back(std::sqrt(uu / ww));
     }
     MeasuredStep figures{.step = static_cast<double>(before.step), .rate = members_[place]->latest_rate()};
-    if (!updates.empty()) {
-      std::ranges::sort(updates);
-      figures.least_update = updates.front();
-      figures.median_update = upper_median(updates);
-    }
+    if (!updates.empty()) figures.median_update = upper_median(std::move(updates));
     members_[place]->add(figures);
   }
 }

@@ -49,20 +49,22 @@ struct HealthyRun {
       if (i % 20 == 0) {
         figures.add(MeasuredStep{.step = static_cast<double>(i),
                                  .rate = 0.01,
-                                 .least_update = update / 2,
                                  .median_update = update,
                                  .gradient_norm = 1,
-                                 .gradient_ratio = 0.8,
+                                 .largest_at = 2,
+                                 .least_at = 0,
+                                 .least_gradient = 0.8,
+                                 .least_update = update / 2,
                                  .slope_before = 1,
                                  .slope_after = 0.4,
                                  .square = 1,
                                  .product = 0.3,
-                                 .spread_ratio = 0.7,
                                  .top_share = 0.15});
       }
       if (i % 20 == 19)
         figures.add(MeasuredEvaluation{.step = static_cast<double>(i + 1), .train_loss = loss(i), .val_loss = val(i)});
     }
+    figures.weights = {"model.2.weight", "model.4.weight", "model.6.weight"};
     figures.units = {{.path = "model[2].ReLU", .kind = "ReLU", .dead_at_start = 0.05, .dead = 0.1}};
     figures.norms = {{.path = "model[3].BatchNorm1d", .values = 50}};
     return figures;

@@ -35,7 +35,7 @@ TEST_CASE("each fault of the initial weights or of a layer has its own verdict")
     run.loss = [](int) { return 2.303; };
     run.val = run.loss;
     CHECK(kinds_of(changed(run, [](HealthFigures& f) {
-            for (MeasuredStep& row : f.measured) row.gradient_ratio = 1e-4, row.least_update = 1e-6;
+            for (MeasuredStep& row : f.measured) row.least_gradient = 1e-4, row.least_update = 1e-6;
           })) == Kinds{"vanishing_gradients"});
   }
   SECTION("units that are dead from the beginning") {
@@ -66,6 +66,61 @@ TEST_CASE("each fault of the initial weights or of a layer has its own verdict")
     CHECK(kinds_of(figures) == Kinds{"small_batch_statistics"});
     CHECK_THAT(judge(figures).front().remedy, Catch::Contains("batch = 32"));
   }
+}
+
+TEST_CASE("a layer in the middle whose gradients vanish is found and named") {
+  const auto spoiled = [](int done) {
+    HealthyRun run;
+    run.done = done;
+    return changed(run, [](HealthFigures& f) {
+      for (MeasuredStep& row : f.measured) row.least_at = 1, row.least_gradient = 2e-3, row.least_update = 4e-5;
+    });
+  };
+  const HealthFigures figures = spoiled(HealthyRun::steps);
+  REQUIRE(kinds_of(figures) == Kinds{"vanishing_gradients"});
+  CHECK(judge(figures).front().evidence ==
+        "the gradient of model.4.weight is 0.002 times that of the last weight, and its updates are 4e-05 of it");
+  // Until the middle of the run such a layer may still begin to learn.
+  CHECK(kinds_of(spoiled(HealthyRun::steps / 4)).empty());
+  // Nor is it a fault where the optimizer makes up for the small gradients.
+  CHECK(kinds_of(changed(HealthyRun{}, [](HealthFigures& f) {
+          for (MeasuredStep& row : f.measured) row.least_at = 1, row.least_gradient = 2e-3;
+        })).empty());
+}
+
+TEST_CASE("the layers between which the spread of the outputs changes are named") {
+  const auto with_spreads = [](double spread, const std::string& kind) {
+    return changed(HealthyRun{}, [&](HealthFigures& f) {
+      f.units = {{.path = "model[2].ReLU", .kind = "ReLU", .spread_at_start = 1},
+                 {.path = "model[4].ReLU", .kind = kind, .spread_at_start = spread},
+                 {.path = "model[6].ReLU", .kind = "ReLU", .spread_at_start = 0.8}};
+      for (MeasuredStep& row : f.measured) row.least_update = 1e-4;
+    });
+  };
+  const HealthFigures grown = with_spreads(30, "ReLU");
+  REQUIRE(kinds_of(grown) == Kinds{"exploding_gradients"});
+  CHECK(judge(grown).front().evidence ==
+        "the outputs of model[4].ReLU spread 30 times as far as those of model[2].ReLU, at the beginning");
+  const HealthFigures fallen = with_spreads(0.02, "ReLU");
+  REQUIRE(kinds_of(fallen) == Kinds{"vanishing_gradients"});
+  CHECK(judge(fallen).front().evidence ==
+        "the outputs of model[4].ReLU spread 0.02 times as far as those of model[2].ReLU, at the beginning");
+  CHECK(kinds_of(with_spreads(15, "ReLU")).empty());
+  // Functions of another kind have outputs of another size.
+  CHECK(kinds_of(with_spreads(0.02, "Sigmoid")).empty());
+}
+
+TEST_CASE("a gradient that is far above the usual one is told with the weight that it is in") {
+  HealthyRun run;
+  run.loss = [](int i) { return 2.1 + 0.01 * std::sin(i); };
+  run.val = run.loss;
+  const HealthFigures figures = changed(run, [](HealthFigures& f) {
+    f.measured[7].gradient_norm = 300;
+    f.measured[7].largest_at = 1;
+  });
+  REQUIRE(kinds_of(figures) == Kinds{"exploding_gradients"});
+  CHECK(judge(figures).front().evidence ==
+        "the norm of the gradients is 300 at most, most of it in model.4.weight, and 1 usually");
 }
 
 TEST_CASE("the loss of single samples is no sign of initial weights that are too large") {

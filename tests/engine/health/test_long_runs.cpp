@@ -26,7 +26,6 @@ HealthFigures after(int validations, const Loss& train, const Loss& val, int ear
     if (step % 500 == 1) {
       figures.add(MeasuredStep{.step = step - 1.0,
                                .rate = 0.01,
-                               .least_update = 4e-3,
                                .median_update = 8e-3,
                                .gradient_norm = 1,
                                .slope_before = 1,

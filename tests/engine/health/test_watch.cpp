@@ -167,6 +167,27 @@ TEST_CASE("faults that the layers show") {
                      .batch = 2})) == "small_batch_statistics");
 }
 
+TEST_CASE("weights that are all 0 at the beginning pass no gradients on, which is no rate that is too high") {
+  CHECK(kinds(watch({.layers = R"({"@": "nn.Linear", "out_features": 24}, {"@": "nn.ReLU"},
+        {"@": "nn.Linear", "out_features": 24}, {"@": "nn.ReLU"})",
+                     .more = R"(, "epochs": 8, "init": {"*weight": {"@": "init.zeros"}})"})) == "vanishing_gradients");
+}
+
+TEST_CASE("a deep branch whose gradients vanish is found behind a first layer that learns") {
+  const auto branch = [](const std::string& function, int depth) {
+    std::string layers;
+    for (int i = 0; i < depth; ++i)
+      layers += R"({"@": "nn.Linear", "out_features": 24}, {"@": ")" + function + R"("}, )";
+    return watch(
+        {.layers = R"({"@": "nn.Linear", "out_features": 24}, {"@": "nn.ReLU"}, {"@": "nn.Residual", "body": [)" +
+                   layers + R"({"@": "nn.Linear", "out_features": 24}]})"});
+  };
+  const Value sick = branch("nn.Sigmoid", 6);
+  REQUIRE(kinds(sick) == "vanishing_gradients");
+  CHECK_THAT(sick["health"].list().front()["evidence"].string(), Catch::Contains("the gradient of model.4."));
+  CHECK(kinds(branch("nn.Tanh", 2)).empty());
+}
+
 TEST_CASE("a frozen batch normalisation takes no statistics of small batches") {
   Sick sick{.layers = R"({"@": "nn.Linear", "out_features": 24}, {"@": "nn.BatchNorm1d"}, {"@": "nn.ReLU"})",
             .optim = R"({"@": "optim.SGD", "lr": 0.01})",

@@ -27,9 +27,10 @@ struct RunFacts {
   std::int64_t classes = 0;           // 0: the samples do not have one class label each
   double entropy = unmeasured;        // entropy of the training part's labels, in nats
   double largest_share = unmeasured;  // share of the training part's most frequent label
-  // Loss of the best constant prediction: the entropy for the cross-entropy. NaN for other losses, and where options of
-  // the loss change its value.
+  // Loss of the best constant prediction for the training part: the entropy for the cross-entropy. NaN where it is not
+  // known.
   double prior_loss = unmeasured;
+  double val_prior_loss = unmeasured;    // of the same prediction, on the validation part; NaN: taken for prior_loss
   bool is_never_negative = false;        // whether the formula of the loss has no negative values
   double shared = unmeasured;            // share of validation samples that are training samples too
   double shared_by_test = unmeasured;    // the same of the test part
@@ -87,18 +88,19 @@ class LossCurve {
 struct MeasuredStep {
   double step = unmeasured;  // k, from 0
   double rate = unmeasured;  // learning rate
-  // ‖u‖ / ‖w‖ over the weights with two axes or more: the least and the median.
-  double least_update = unmeasured, median_update = unmeasured;
-  double gradient_norm = unmeasured;   // ‖g‖ of all parameters
-  double gradient_ratio = unmeasured;  // ‖g‖ of the first of these weights divided by that of the last
+  // ‖u‖ / ‖w‖ over the weights with two axes or more, without those that began at 0.
+  double median_update = unmeasured;
+  double gradient_norm = unmeasured;  // ‖g‖ of all parameters
+  double largest_at = unmeasured;     // place in HealthFigures::weights of the parameter with the largest ‖g‖
+  // Of the weight with two axes or more that has the least gradient: its place, its ‖g‖ divided by that of the last of
+  // these weights, and its own ‖u‖ / ‖w‖ (NaN where it began at 0).
+  double least_at = unmeasured, least_gradient = unmeasured, least_update = unmeasured;
   // g·u and g'·u. The ratio −g'·u / g·u is −1 where the loss has no curvature, 0 where the step went to the minimum
   // along u, and positive where the step went too far. (Cockpit's alpha by gradients alone: Schneider et al. 2021.)
   double slope_before = unmeasured, slope_after = unmeasured;
   // ‖g‖² and g·g', whose means give the noise scale: ‖g‖² = ‖G‖² + tr(Σ)/B and g·g' = ‖G‖² (McCandlish et al. 2018,
   // appendix A).
   double square = unmeasured, product = unmeasured;
-  // Standard deviation of the last hidden activation's output divided by that of the first's.
-  double spread_ratio = unmeasured;
   double top_share = unmeasured;  // share of the batch's samples for which the class chosen most often is chosen
 };
 
@@ -106,6 +108,7 @@ struct MeasuredStep {
 struct UnitFigures {
   std::string path = {};                   // "model[2].ReLU"
   std::string kind = {};                   // "ReLU"
+  double spread_at_start = unmeasured;     // standard deviation of the outputs, in the first batch that was read
   double dead_at_start = unmeasured;       // share of units that were not above 0 in the first window of batches
   double dead = unmeasured;                // the same share in the latest window
   double saturated_at_start = unmeasured;  // share of values near a limit of the function, at first
@@ -133,6 +136,7 @@ struct NotFinite {
 
 struct HealthFigures {
   RunFacts run = {};
+  std::vector<std::string> weights = {};  // names of the parameters that train, in the order of the model
   InputFigures input = {};
   // Steps that were done before the first of these figures, with the options from before a fix: what is there at the
   // beginning is then no initial state.
@@ -167,8 +171,8 @@ struct HealthFigures {
   double progress() const;
 };
 
-// The figures as a checkpoint keeps them, without `run` and the rate that was set, which the fit itself knows; and the
-// conversion back, which raises std::logic_error for figures in another form.
+// The figures as a checkpoint keeps them, without `run`, `weights` and the rate that was set, which the fit itself
+// knows; and the conversion back, which raises std::logic_error for figures in another form.
 Value to_value(const HealthFigures& figures);
 void restore(HealthFigures& figures, const Value& value);
 
