@@ -220,8 +220,8 @@ void of_trainings(Registry& registry) {
                    .with(Option("groups", "groups of equal samples from which it is known").integer())
                    .returns("table"));
   registry.add(Entry("result.constant_loss", "field",
-                     "Of a fit with the cross-entropy and labels: the loss of a model that gives each sample the same "
-                     "prediction, the entropy of the training part's labels in nats; nil where it is not known.")
+                     "The loss of a model that gives each sample of the training part the same prediction, the best "
+                     "one: of the cross-entropy the entropy of the labels, in nats; nil where it is not known.")
                    .returns("number"));
   registry.add(Entry("result.fixes", "field",
                      "Of a fit with health.action = \"fix\" whose options were changed: the changes, the oldest first.")

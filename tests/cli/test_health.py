@@ -35,6 +35,9 @@ FAULTS = {
     "class_collapse": {"data": 'lab.data.digits():map("y", function(y) return y:floor_divide(9) end)'
                                ":split { train = 0.6, val = 0.2 }",
                        "model": "nn.Sequential { nn.Flatten(), nn.Linear(32), nn.ReLU(), nn.Linear(2) }"},
+    # A straight line through a sine of many periods is no better than the mean.
+    "underfitting": {"data": "lab.data.sine { samples = 1000, frequency = 5 }:split { train = 0.6, val = 0.2 }",
+                     "loss": "mse", "model": "nn.Linear(1)", "epochs": "20"},
     "below_floor": {"loss": "nll"},  # of scores, where the loss takes logarithms of probabilities
     "leakage": {"data": "lab.data.tensors(function()\n"
                         "    local x = lab.tensor.randn({ 600, 64 }, { seed = 3 })\n"

@@ -123,7 +123,7 @@ std::string unknown_text(const Value& summary) {
         "RECIPE\n";
   }
   if (!summary["floor"].is_map() && summary["constant_loss"].is_number()) {
-    text += "  floor  unknown: too few equal samples have labels that differ, which would show it" +
+    text += "  floor  unknown: equal samples with different labels would show it, and they are too few or none" +
             constant_text(summary) + "\n";
   }
   return text;

@@ -76,16 +76,17 @@ std::vector<MeasuredEvaluation> finite_rows(const HealthFigures& figures) {
 
 // Labels that do not belong to their inputs can only be learnt by heart: training improves, validation does not.
 Finding by_heart(const HealthFigures& figures, const std::vector<MeasuredEvaluation>& rows) {
-  const double prior = figures.run.prior_loss;
+  const double prior = figures.run.prior_loss, known = figures.run.val_prior_loss;
+  const double val_prior = std::isnan(known) ? prior : known;
   if (rows.size() < 3 || std::isnan(prior) || !(rows.back().train_loss < 0.9 * prior)) return {};
   const double best = std::ranges::min_element(rows, {}, &MeasuredEvaluation::val_loss)->val_loss;
-  if (best < 0.99 * prior) return {};
+  if (best < 0.99 * val_prior) return {};
   return HealthVerdict{
       .kind = HealthKind::overfitting,
       .confidence = "high",
       .evidence = fmt::format("the training loss is {} and the validation loss was never better than {}; a "
                               "constant prediction has {}",
-                              figure_text(rows.back().train_loss, 3), figure_text(best, 3), figure_text(prior, 3)),
+                              figure_text(rows.back().train_loss, 3), figure_text(best, 3), figure_text(val_prior, 3)),
       .remedy = "check that inputs and labels belong together; else more data, weight_decay, nn.Dropout"};
 }
 

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
+#include "constant_loss.h"
 #include "health/floor.h"
 #include "model/initial.h"
 #include "objective/loss.h"
@@ -41,18 +43,15 @@ void count_labels(const FitPlan& plan, const KnownLoss& loss, const at::Tensor& 
   if (!labels.defined()) return;
   const Head& head = plan.head;
   std::vector<double> counts(static_cast<std::size_t>(head.classes));
-  double all = 0;
   const std::int64_t* label = labels.const_data_ptr<std::int64_t>();
   for (std::int64_t i = 0; i < labels.numel(); ++i) {
-    if (label[i] < 0 || label[i] >= head.classes) continue;
-    ++counts[static_cast<std::size_t>(label[i])];
-    ++all;
+    if (label[i] >= 0 && label[i] < head.classes) ++counts[static_cast<std::size_t>(label[i])];
   }
+  const double all = std::accumulate(counts.begin(), counts.end(), 0.0);
   if (all == 0) return;
   facts.classes = head.classes;
   facts.largest_share = *std::ranges::max_element(counts) / all;
-  facts.entropy = 0;
-  for (const double count : counts) facts.entropy -= count > 0 ? count / all * std::log(count / all) : 0;
+  facts.entropy = entropy_of(counts);
   if (is_plain_entropy(plan, loss)) facts.prior_loss = facts.entropy;
 }
 
@@ -85,6 +84,9 @@ RunFacts run_facts(const FitPlan& plan, const SampleFacts& samples) {
   facts.begins_trained = begins_with_stored(plan.options, "init");
   const KnownLoss loss = loss_of(plan);
   facts.is_never_negative = loss.is_never_negative;
+  const ConstantLoss constant = constant_loss(plan);
+  facts.prior_loss = constant.train;
+  facts.val_prior_loss = constant.val;
   const at::Tensor labels = labels_of(plan);
   count_labels(plan, loss, labels, facts);
   if (is_plain_entropy(plan, loss)) find_floor(plan, labels, samples, facts);

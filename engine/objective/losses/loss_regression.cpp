@@ -1,6 +1,7 @@
 // Losses of numbers against numbers, mean over the values of a sample and over samples.
 #include <ATen/core/Reduction.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/aminmax.h>
 #include <ATen/ops/huber_loss.h>
 #include <ATen/ops/l1_loss.h>
 #include <ATen/ops/mse_loss.h>
@@ -44,6 +45,38 @@ LossKind elementwise(bool is_never_negative, std::function<Elementwise(const Opt
             return std::make_unique<ElementLoss>(head, make(options));
           },
           .is_never_negative = is_never_negative};
+}
+
+// The constant for each column of targets [n, outputs] that has the least mean loss, as [1, outputs]. The loss is
+// convex and least where both of its numbers are equal: each round leaves out the third of the range that cannot have
+// it.
+at::Tensor best_constant(const Elementwise& loss, const at::Tensor& targets) {
+  constexpr int rounds = 40;
+  auto [low, high] = targets.aminmax(0, /*keepdim=*/true);
+  for (int round = 0; round < rounds; ++round) {
+    const at::Tensor third = high.sub(low).div(3), left = low.add(third), right = high.sub(third);
+    const auto mean = [&](const at::Tensor& constant) {
+      return loss(constant.expand_as(targets), targets, at::Reduction::None).mean(0, /*keepdim=*/true);
+    };
+    const at::Tensor is_left = mean(left).lt(mean(right));
+    low = low.where(is_left, left);
+    high = right.where(is_left, high);
+  }
+  return low.add(high).div(2);
+}
+
+// A loss of numbers that is convex in the output, and least where output and target are equal.
+LossKind distance(std::function<Elementwise(const Options&)> make) {
+  LossKind kind = elementwise(true, make);
+  kind.constant_losses = [make = std::move(make)](const Options& options, std::span<const at::Tensor> targets) {
+    const Elementwise loss = make(options);
+    const at::Tensor constant = best_constant(loss, targets.front());
+    std::vector<double> losses;
+    for (const at::Tensor& one : targets)
+      losses.push_back(loss(constant.expand_as(one), one, at::Reduction::Mean).item<double>());
+    return losses;
+  };
+  return kind;
 }
 
 // Nix and Weigend, "Estimating the mean and variance of the target probability distribution" (1994), as PyTorch has it,
@@ -90,11 +123,11 @@ void register_loss_regression(Registry& registry) {
   registry.add(loss_entry("mse", "Mean squared error.")
                    .example("loss.mse()")
                    .note("Equals torch.nn.MSELoss with reduction \"mean\": the mean over samples and outputs."),
-               elementwise(true, [](const Options&) -> Elementwise {
+               distance([](const Options&) -> Elementwise {
                  return [](const auto& a, const auto& b, auto reduction) { return at::mse_loss(a, b, reduction); };
                }));
   registry.add(loss_entry("l1", "Mean absolute error.").example("loss.l1()").note("Equals torch.nn.L1Loss."),
-               elementwise(true, [](const Options&) -> Elementwise {
+               distance([](const Options&) -> Elementwise {
                  return [](const auto& a, const auto& b, auto reduction) { return at::l1_loss(a, b, reduction); };
                }));
   registry.add(
@@ -102,7 +135,7 @@ void register_loss_regression(Registry& registry) {
           .with(Option("delta", "error at which the loss becomes linear").number().more_than(0).or_default(1.0))
           .example("loss.huber { delta = 0.5 }")
           .note("Equals torch.nn.HuberLoss with reduction \"mean\": e²/2 up to delta, delta · (|e| − delta/2) beyond."),
-      elementwise(true, [](const Options& options) -> Elementwise {
+      distance([](const Options& options) -> Elementwise {
         return [delta = options.number("delta")](const auto& a, const auto& b, auto reduction) {
           return at::huber_loss(a, b, reduction, delta);
         };
@@ -111,7 +144,7 @@ void register_loss_regression(Registry& registry) {
                    .with(Option("beta", "error at which the loss becomes linear").number().more_than(0).or_default(1.0))
                    .example("loss.smooth_l1 { beta = 0.1 }")
                    .note("Equals torch.nn.SmoothL1Loss: e²/(2 beta) up to beta, |e| − beta/2 beyond."),
-               elementwise(true, [](const Options& options) -> Elementwise {
+               distance([](const Options& options) -> Elementwise {
                  return [beta = options.number("beta")](const auto& a, const auto& b, auto reduction) {
                    return at::smooth_l1_loss(a, b, reduction, beta);
                  };

@@ -32,6 +32,18 @@ TEST_CASE("each fault of the course has its own verdict") {
   }
 }
 
+TEST_CASE("a validation part with other targets is compared with the constant prediction on these targets") {
+  HealthyRun run;
+  run.val = [](int i) { return 2.9 + 0.3 * std::exp(-i / 60.0); };
+  CHECK(kinds_of(run.figures()) == Kinds{"overfitting"});
+  const auto with_constant = [&](double loss) {
+    return changed(run, [&](HealthFigures& f) { f.run.val_prior_loss = loss; });
+  };
+  CHECK(kinds_of(with_constant(4)).empty());
+  REQUIRE(kinds_of(with_constant(2.8)) == Kinds{"overfitting"});
+  CHECK_THAT(judge(with_constant(2.8)).front().evidence, Catch::Contains("a constant prediction has 2.8"));
+}
+
 namespace {
 
 // The evaluations of a run of 60 epochs, whose validation loss is given by the epoch, until `epochs`.
