@@ -1,14 +1,17 @@
 """The verdicts on the health of trainings, on small fits with a fault and on healthy ones.
 
     python3 tools/bench/health.py [--seeds 101-103] [--only NAME] [--jobs N] [--keep FOLDER] [--fix]
+                                   [--chosen]
 
 With --fix the fits whose fault another option heals train with health.action = "fix" and without: how many come to at
-least nine tenths of the accuracy that a healthy fit of the same kind has.
+least nine tenths of the accuracy that a healthy fit of the same kind has; and of those that overfit, how many end with a
+lower validation loss.
 
 Prints how often each fault is found by its strength, beside what the rules of three other tools find in the same runs
-(health_rules.py); the confusion matrix; and the share of false alarms. Thresholds are chosen on other seeds than those
-that are reported: 1 to 20 are for choosing. The recipe is recipes/health.lua. Runs in the folder of --keep are not
-trained again, so that a bench that was interrupted goes on.
+(health_rules.py); the confusion matrix; and the share of false alarms. The cases are those of health_cases.reported();
+thresholds were chosen on other cases and seeds: with --chosen, the cases of health_cases.chosen(), with the seeds 1 to
+6. The recipe is recipes/health.lua. Runs in the folder of --keep are not trained again, so that a bench that was
+interrupted goes on.
 """
 
 import argparse
@@ -21,89 +24,11 @@ import subprocess
 import sys
 import tempfile
 
+import health_cases
 import health_rules
 from programs import HERE, TRAINLAB
 
 RECIPE = os.path.join(HERE, "recipes", "health.lua")
-FAMILIES = ("mlp", "cnn", "transformer", "recurrent")
-# A rate that trains each family well.
-GOOD = {
-    "mlp": {"optim": "SGD", "lr": 0.05, "momentum": 0.9},
-    "cnn": {"optim": "SGD", "lr": 0.05, "momentum": 0.9},
-    "transformer": {"optim": "Adam", "lr": 0.002},
-    "recurrent": {"optim": "Adam", "lr": 0.01},
-}
-
-
-def case(fault, strength, family, findable=True, **options):
-    return {"fault": fault, "strength": strength, "findable": findable,
-            "options": {"family": family, **GOOD[family], **options}}
-
-
-def healthy():
-    for family in FAMILIES:
-        for change in ({}, {"lr": GOOD[family]["lr"] / 2}, {"batch": 100}, {"batch": 20, "epochs": 4},
-                       {"width": 128}, {"decay": 1e-3}, {"epochs": 15}, {"schedule": "cosine"},
-                       {"values": "normalised"},
-                       {"optim": "RMSprop", "lr": 0.002, "momentum": 0}):
-            yield case("none", ",".join(f"{k}={v}" for k, v in change.items()) or "plain", family, **change)
-        yield case("none", "noisy labels", family, labels="noisy", epochs=6)
-        for schedule in ("none", "wsd", "multi_step"):
-            yield case("none", f"60 epochs, {schedule}", family, epochs=60, schedule=schedule)
-    for family in ("mlp", "cnn"):
-        adam = {"optim": "Adam", "lr": 0.003, "momentum": 0}
-        yield case("none", "Adam", family, **adam)
-        yield case("none", "Adam, half the rate", family, **{**adam, "lr": 0.0015})
-        yield case("none", "Adam, batch norm", family, norm="batch", **adam)
-        yield case("none", "Adam, GELU, dropout", family, activation="GELU", dropout=0.2, **adam)
-        yield case("none", "no momentum", family, lr=0.2, momentum=0)
-        yield case("none", "tanh", family, activation="Tanh")
-        yield case("none", "GELU", family, activation="GELU")
-        yield case("none", "batch norm", family, norm="batch")
-        yield case("none", "one layer", family, depth=1)
-        yield case("none", "four layers", family, depth=4)
-        yield case("none", "dropout", family, dropout=0.2)
-    yield case("none", "blobs", "mlp", source="blobs", values="normalised")
-    yield case("none", "spirals", "mlp", source="spirals", optim="Adam", lr=0.01, momentum=0, epochs=30)
-
-
-def sick():
-    for family in FAMILIES:
-        rate = GOOD[family]["lr"]
-        for factor in (32, 100, 1000):
-            yield case("rate_too_high", f"x {factor}", family, lr=rate * factor)
-        for factor in (32, 100, 1000):
-            yield case("rate_too_low", f"/ {factor}", family, lr=rate / factor)
-        for name, change in (("x 255", {"scale": 255}), ("+ 10", {"shift": 10}), ("+ 100", {"shift": 100}),
-                             ("x 0.001", {"scale": 0.001})):
-            yield case("unnormalised_inputs", name, family, **change)
-        yield case("not_finite", "logarithm of 0", family, values="logarithms")
-        yield case("leakage", "all twice", family, values="copies", epochs=3)
-        yield case("class_collapse", "one label", family, labels="one", epochs=3)
-        yield case("class_collapse", "2 %", family, labels="rare", epochs=3)
-        yield case("overfitting", "64 samples, 30 % wrong", family, samples=64, epochs=60, batch=16, labels="noisy")
-        yield case("overfitting", "random labels", family, labels="random", samples=300, epochs=60, batch=20)
-        yield case("below_floor", "scores as logarithms", family, loss="nll", epochs=3)
-        yield case("noisy_gradients", "batch 1, 90 % wrong", family, labels="mostly_noisy", batch=1, epochs=1,
-                   lr=rate / 10)
-        # Few features cannot learn the wrong labels by heart, and a high rate keeps the loss from its least value. A
-        # few units of nn.ReLU would die, which is another fault.
-        yield case("plateau", "few features, rate x 2", family, epochs=60, lr=rate * 2, labels="noisy",
-                   activation="GELU", width={"mlp": 8, "cnn": 16}.get(family, 4))
-        yield case("underfitting", "weight decay", family, False, decay=30 if GOOD[family]["optim"] == "Adam" else 0.3)
-    for family in ("mlp", "cnn"):
-        yield case("dead_units", "bias -3", family, bias=-3)
-        yield case("dead_units", "bias -10", family, bias=-10)
-        yield case("saturated_units", "tanh, deviation 2", family, activation="Tanh", std=2)
-        yield case("saturated_units", "tanh, deviation 20", family, activation="Tanh", std=20)
-        yield case("exploding_gradients", "deviation 1", family, std=1)
-        yield case("exploding_gradients", "deviation 5", family, std=5)
-        yield case("vanishing_gradients", "deviation 0.01", family, depth=6, std=0.01)
-        yield case("vanishing_gradients", "sigmoid, 6 layers", family, activation="Sigmoid", depth=6)
-        yield case("small_batch_statistics", "batch 2", family, norm="batch", batch=2, epochs=1, lr=0.005,
-                   findable=family == "mlp")
-
-
 def folder_of(one, seed, keep):
     name = hashlib.sha256(json.dumps([one["options"], seed], sort_keys=True).encode()).hexdigest()[:16]
     return os.path.join(keep, name)
@@ -211,40 +136,53 @@ def print_totals(runs):
             print(f"  not named: {one['options']['family']}, {one['fault']} {one['strength']}, seed {one['seed']}")
 
 
-HEALABLE = {"rate_too_high", "rate_too_low", "unnormalised_inputs", "exploding_gradients", "vanishing_gradients",
-            "saturated_units", "dead_units", "small_batch_statistics"}
-
-
 def accuracy(one):
     # A fit that has failed has not learnt anything that its user could use.
     return one["metrics"].get("val.accuracy", 0) if one["status"] in ("done", "stopped") else 0
 
 
-def print_fixes(pool, only, seeds, keep):
-    well = [one for one in healthy() if one["strength"] == "plain"]
-    ill = [one for one in sick() if one["fault"] in HEALABLE and only in ("", one["fault"])]
-    fixed = [{**one, "options": {**one["options"], "action": "fix"}} for one in ill]
-    work = [(one, seed) for one in [*well, *ill, *fixed] for seed in seeds]
-    runs = list(pool.map(lambda pair: train(*pair, keep), work))
-    aims = {(one["options"]["family"], one["seed"]): 0.9 * accuracy(one) for one in runs[:len(well) * len(seeds)]}
+def twin_of(one):
+    """A healthy fit of the same kind, on data with as many wrong labels."""
+    return health_cases.healthy_case(
+        one["options"]["family"], **{name: one["options"][name] for name in ("wrong",) if name in one["options"]})
+
+
+def fixed_case(one):
+    return {**one, "options": {**one["options"], "action": "fix"}}
+
+
+def is_well(one, alone, twin):
+    """Whether a fit does well beside the one with the same fault and no fix, and beside a healthy one. The remedy of
+    overfitting is the end: it does well if the weights that it ends with have a lower validation loss."""
+    if one["fault"] == "overfitting":
+        return one["metrics"]["val.loss"] < alone["metrics"]["val.loss"]
+    return accuracy(one) >= 0.9 * accuracy(twin)
+
+
+def print_fixes(pool, listed, only, seeds, keep):
+    ill = [one for one in listed if health_cases.is_healable(one) and only in ("", one["fault"])]
+    by_options = {json.dumps([one["options"], seed]): (one, seed) for case in ill for seed in seeds
+                  for one in (case, fixed_case(case), twin_of(case))}
+    runs = dict(zip(by_options, pool.map(lambda pair: train(*pair, keep), by_options.values())))
+
+    def run_of(one, seed):
+        return runs[json.dumps([one["options"], seed])]
+
     by_case = collections.defaultdict(list)
-    for one in runs[len(well) * len(seeds):]:
-        is_well = accuracy(one) >= aims[one["options"]["family"], one["seed"]]
-        by_case[one["fault"], one["strength"]].append((one, is_well))
+    for one in ill:
+        for seed in seeds:
+            alone, fixed, twin = (run_of(case, seed) for case in (one, fixed_case(one), twin_of(one)))
+            by_case[one["fault"], one["strength"]].append(
+                (is_well(alone, alone, twin), is_well(fixed, alone, twin), fixed["fixes"]))
     print("| fault | strength | runs | well without a fix | well with | fixes |\n| --- | --- | --- | --- | --- | --- |")
-    healed = ill_alone = 0
     for (fault, strength), cases in by_case.items():
-        with_fix = [case for case in cases if "action" in case[0]["options"]]
-        without = [case for case in cases if "action" not in case[0]["options"]]
-        changes = collections.Counter(change for one, _ in with_fix for change in one["fixes"])
-        print(f"| {fault} | {strength} | {len(with_fix)} | {sum(is_well for _, is_well in without)} |"
-              f" {sum(is_well for _, is_well in with_fix)} |"
+        changes = collections.Counter(change for *_, fixes in cases for change in fixes)
+        print(f"| {fault} | {strength} | {len(cases)} | {sum(was_well for was_well, *_ in cases)} |"
+              f" {sum(is_now for _, is_now, _ in cases)} |"
               f" {', '.join(f'{change} {count}' for change, count in changes.most_common())} |")
-        for (_, was_well), (_, is_well) in zip(without, with_fix):
-            ill_alone += not was_well
-            healed += is_well and not was_well
-    share = 100 * healed / max(ill_alone, 1)
-    print(f"\nHealed: {healed} of {ill_alone} that do not learn by themselves ({share:.1f} %).")
+    ill_alone = [is_now for cases in by_case.values() for was_well, is_now, _ in cases if not was_well]
+    share = 100 * sum(ill_alone) / max(len(ill_alone), 1)
+    print(f"\nHealed: {sum(ill_alone)} of {len(ill_alone)} that do not do well by themselves ({share:.1f} %).")
 
 
 def main():
@@ -253,15 +191,17 @@ def main():
     parser.add_argument("--only", default="", help="cases of this fault, or \"none\"")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--keep", help="a folder for the runs")
+    parser.add_argument("--chosen", action="store_true", help="the cases that thresholds were chosen on")
     parser.add_argument("--fix", action="store_true", help="how many fits health.action = \"fix\" heals")
     options = parser.parse_args()
     first, _, last = options.seeds.partition("-")
     seeds = range(int(first), int(last or first) + 1)
+    listed = health_cases.chosen() if options.chosen else health_cases.reported()
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         keep = options.keep or folder
         if options.fix:
-            return print_fixes(pool, options.only, seeds, keep)
-        cases = [one for one in [*healthy(), *sick()] if options.only in ("", one["fault"])]
+            return print_fixes(pool, listed, options.only, seeds, keep)
+        cases = [one for one in listed if options.only in ("", one["fault"])]
         work = [(one, seed) for one in cases for seed in seeds]
         runs = list(pool.map(lambda pair: train(*pair, keep), work))
     for table in (print_strengths, print_confusion, print_rules, print_totals):
