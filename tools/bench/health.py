@@ -142,9 +142,8 @@ def accuracy(one):
 
 
 def twin_of(one):
-    """A healthy fit of the same kind, on data with as many wrong labels."""
-    return health_cases.healthy_case(
-        one["options"]["family"], **{name: one["options"][name] for name in ("wrong",) if name in one["options"]})
+    """A healthy fit of the same kind."""
+    return health_cases.healthy_case(one["options"]["family"])
 
 
 def fixed_case(one):
