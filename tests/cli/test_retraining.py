@@ -11,6 +11,7 @@ from comparing import PAUSE, RECIPE, TARGET
 from program import SOURCE, CliTest, fit, small_sweep
 
 DAILY = SOURCE / "recipes" / "daily.lua"
+DAY = SOURCE / "recipes" / "day.lua"
 
 
 class Retraining(CliTest):
@@ -35,6 +36,27 @@ class Retraining(CliTest):
         fresh = self.summary(DAILY, "--day", 2, "--begin", "fresh", "--set", "epochs=1")
         self.assertEqual(fresh["status"], "done")
         self.assertGreater(self.first_loss("daily", "004"), self.first_loss("daily", "002"))
+
+    def test_a_day_of_the_recipe(self):
+        """A comparison at equal time, new data with old, a budget and a promotion."""
+        short = ("--trial", "0.2 s", "--set", "epochs=3")
+        first = self.summary(DAY, "--day", 1, *short)
+        self.assertEqual((first["promotion"]["promoted"], first["budget"]["seconds"]), (True, 600))
+        second = self.summary(DAY, "--day", 2, *short)
+        self.assertEqual(second["promotion"]["rival"]["run"], str(self.folder / "runs/day/001"))
+        self.assertGreater(second["samples"], first["samples"])  # an epoch has yesterday's, too
+        losses = {}
+        for name in ("warm", "fresh"):
+            stage = self.folder / "runs/day/002/stages" / name
+            losses[name] = json.loads((stage / "summary.json").read_text())["mean_member"]["val.loss"]
+            for trial in ("0000", "0001", "0002"):
+                summary = json.loads((stage / f"trials/{trial}/seed-1/summary.json").read_text())
+                self.assertEqual(summary["reason"], "its own time is used")
+        log = (self.folder / "runs/day/002/log.txt").read_text()
+        self.assertIn("val.loss after 0.2 s: {warm:.4f} from the newest model's weights, {fresh:.4f} from fresh ones"
+                      .format(**losses), log)
+        # Today's model begins with the better one: its first epoch ends at 0.42 then, and with fresh weights at 0.60.
+        self.assertEqual(losses["warm"] < losses["fresh"], self.first_loss("day", "002") < 0.5, losses)
 
     def test_latest_is_the_newest_run_that_has_ended(self):
         self.write("f.lua", fit())
