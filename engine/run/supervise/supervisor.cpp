@@ -340,9 +340,8 @@ class Watch {
                           : RunFolder::allocate(request_.working_folder, request_.recipe.stem().string()));
       }
       const auto goes_on = [&] {
-        if (has_unpublished(held_->path())) return true;
         const std::optional<BudgetPause> pause = budget_pause(held_->path());
-        return pause && pause->goes_on_within(request_.options["within"]);
+        return (pause && pause->goes_on_within(request_.options["within"])) || has_unpublished(held_->path());
       };
       if (held_->existed() && !request_.extend && is_finished(read_summary(held_->path())) && !goes_on()) {
         const fs::path run = held_->path();
