@@ -19,6 +19,8 @@ namespace {
 
 // More curves would say hardly more, and reading these takes a few milliseconds.
 constexpr std::size_t most_curves = 32;
+// With much more data, an epoch goes further: the curve then has another course. docs/forecasts.md has the measurement.
+constexpr double most_length_ratio = 1.5;
 // Beside a run that was begun with --out there may be anything.
 constexpr std::size_t most_folders = 10'000;
 
@@ -80,7 +82,7 @@ std::vector<FinishedCurve> FinishedCurves::found() const {
     try {
       const Value stored = read_json(folder / stage / file_name);
       const bool is_same = stored["key"] == Value(key_);
-      if (!is_same && stored["key_without_data"] != Value(key_without_data_)) continue;
+      if (!is_same && !differs_by_data(stored)) continue;
       std::vector<FinishedCurve>& of_its_kind = is_same ? curves : of_other_data;
       if (of_its_kind.size() == most_curves) continue;
       LearningCurve curve(plan_.minimize(plan_.monitor));
@@ -96,6 +98,12 @@ std::vector<FinishedCurve> FinishedCurves::found() const {
     }
   }
   return curves.empty() ? of_other_data : curves;
+}
+
+bool FinishedCurves::differs_by_data(const Value& stored) const {
+  if (stored["key_without_data"] != Value(key_without_data_)) return false;
+  const double ratio = stored["length"].number() / static_cast<double>(plan_.length.total_steps);
+  return std::max(ratio, 1 / ratio) <= most_length_ratio;
 }
 
 void FinishedCurves::keep(const LearningCurve& curve) const {

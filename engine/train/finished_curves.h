@@ -19,13 +19,16 @@ class FinishedCurves {
   FinishedCurves(const FitPlan& plan, const Options& fit, const StageContext& context);
 
   // The curves of the newest runs beside this one, in no order: of the same data, or where there are none, of other
-  // data. What cannot be read is left out.
+  // data and a similar length. What cannot be read is left out.
   std::vector<FinishedCurve> found() const;
   // Not where the options changed on the way, by a fix that went back to a checkpoint or by a mended recipe: the curve
   // is then that of no fit.
   void keep(const LearningCurve& curve) const;
 
  private:
+  // Whether the file of a curve is that of a fit which differs by its data alone, and has a similar length.
+  bool differs_by_data(const Value& stored) const;
+
   const FitPlan& plan_;
   const StageContext& context_;
   // Equal for fits of the same recipe and schedule, whatever their seeds; empty where no curve is kept.

@@ -82,18 +82,18 @@ class Forecast(CliTest):
         data = "lab.data.blobs { samples = samples }:split { train = 0.5, val = 0.25, test = 0.25 }"
         self.recipe(data=data, epochs="40", more='  keep = "last",\n')
         self.write("r.lua", 'local samples = lab.param { "samples", 120 } ' + (self.folder / "r.lua").read_text())
-        for number, samples in enumerate((120, 160, 200), 1):
+        for number, samples in enumerate((160, 180, 200, 400), 1):  # with 400, a fit has twice the steps
             self.train("--seed", number, "--samples", samples, "--out", f"runs/r/{number:03}")
         half = self.summary(self.run_folder(3))["flops"] / 2
-        forecast = self.ended_by_budget("runs/r/004", "--samples", "240", flops=half)
+        forecast = self.ended_by_budget("runs/r/005", "--samples", "220", flops=half)
         self.assertEqual((forecast["references"], forecast["of_other_data"]), (3, True))
         self.assertLess(forecast["low"], forecast["value"])
-        self.assertIn(", from 3 finished runs on other data\n", self.run_program("report", "runs/r/004").out)
-        forecast = self.ended_by_budget("runs/r/005", "--seed", "9", "--samples", "200", flops=half)
+        self.assertIn(", from 3 finished runs on other data\n", self.run_program("report", "runs/r/005").out)
+        forecast = self.ended_by_budget("runs/r/006", "--seed", "9", "--samples", "200", flops=half)
         self.assertEqual((forecast["references"], forecast["of_other_data"]), (1, False))
         for number in (2, 3):
             shutil.rmtree(self.run_folder(number))
-        forecast = self.ended_by_budget("runs/r/006", "--samples", "240", flops=half)
+        forecast = self.ended_by_budget("runs/r/007", "--samples", "220", flops=half)
         self.assertEqual((forecast["references"], forecast["of_other_data"]), (0, False))
 
     def test_the_newest_finished_runs_count(self):
