@@ -1,7 +1,8 @@
 // Answers what `trainlab compare`, `trainlab plan seeds` and `trainlab plan sweep` ask about a recipe before any
 // training, and `trainlab compare` about the fit or the ensemble of a run that has ended: the metric and its direction,
-// and the data and the rule by which the metric is measured. With the option `until`, the moment by steady_seconds() at which
-// the time of the question is over, also how long a training takes, by the first steps of one. The answer is JSON.
+// and the data and the rule by which the metric is measured. With the option `until`, the moment by steady_seconds() at
+// which the time of the question is over, also how long a training takes, by the first steps of one. The answer is
+// JSON.
 #include <algorithm>
 #include <array>
 #include <vector>
