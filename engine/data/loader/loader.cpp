@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "chunks.h"
-#include "core/ahead.h"
 #include "core/clock.h"
 #include "core/input_trace.h"
+#include "core/threads/ahead.h"
 #include "core/trace.h"
 #include "transform.h"
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <map>
 
-#include "core/parallel.h"
+#include "core/threads/parallel.h"
 #include "loader/row_gather.h"
 #include "normalize.h"
 #include "set/sources.h"

@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "core/files.h"
-#include "core/parallel.h"
+#include "core/threads/parallel.h"
 #include "loader/row_gather.h"
 
 namespace trainlab {

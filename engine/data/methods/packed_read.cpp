@@ -11,7 +11,7 @@
 #include <set>
 
 #include "core/files.h"
-#include "core/parallel.h"
+#include "core/threads/parallel.h"
 #include "packed_file.h"
 #include "set/arrays.h"
 

@@ -1,4 +1,4 @@
-#include "core/ahead.h"
+#include "core/threads/ahead.h"
 
 #include <atomic>
 #include <catch2/catch.hpp>
