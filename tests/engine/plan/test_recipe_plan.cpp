@@ -270,7 +270,8 @@ TEST_CASE("a law judges what a training of the recipe reaches") {
 TEST_CASE("a plan of a recipe as data, and the engine's facts") {
   const Value sent = parse_json(R"({"stage": "f", "kind": "task", "step": {"median": 0.01, "low": 0.01, "high": 0.01},
     "wall": 0.01, "once": 0.0, "start": 1.0, "validation": 0.0, "validate_every": 0, "steps_per_epoch": 0, "steps": 0,
-    "is_task": true, "waves": [{"trials": 1, "validations": 0, "times": 1}], "repeats": 1, "at_end": 0, "may_be_fewer": false, "may_end_early": false,
+    "is_task": true, "waves": [{"trials": 1, "validations": 0, "times": 1}], "repeats": 1, "at_end": 0,
+    "may_be_fewer": false, "may_end_early": false,
     "together": 1, "workers": 1, "at_once": 1.0, "after": 0.0, "is_on_gpu": false, "parameters": 0.0, "flops": 0.0,
     "full_step_flops": 0.0, "epoch_flops": 0.0, "within": 10.0, "reserve": 1.0, "share": 1.0, "trainings_share": 1.0,
     "training_time": 0.0, "stage_time": 0.0, "most_flops": 0.0, "model_memory": 0.0, "room": 0.0,

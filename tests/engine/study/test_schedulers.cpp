@@ -32,7 +32,7 @@ struct Chain {
   std::vector<std::int64_t> parents, until;  // by trial; `none` for a trial without a parent
   std::vector<double> x;
 
-  // Of the segments of the first trials.
+  // The segments of the first trials together.
   Sum sum_of(std::int64_t trials) const {
     Sum sum{.trials = trials};
     for (std::size_t trial = 0; trial < static_cast<std::size_t>(trials); ++trial) {

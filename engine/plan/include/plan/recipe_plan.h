@@ -63,7 +63,7 @@ struct MeasuredStageFacts {
   double watts = 0;                      // mean power of the processors while the stage was measured; 0: unknown
   std::optional<PlannedCost> cost = {};  // where the recipe's budget has prices and the stage has a length
 
-  // Of the stage, those counted several times that a scheduler divides into several; 0: as many as the stage comes to.
+  // All trainings of the stage, each segment of a scheduler counted; 0: as many as the stage comes to.
   double trainings() const;
   // Whether trainings are parts of whole ones.
   bool has_segments() const;
