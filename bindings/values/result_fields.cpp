@@ -95,7 +95,8 @@ void of_trainings(Registry& registry) {
           .returns("table"));
   registry.add(
       Entry("result.efficiency", "field",
-            "Of a fit that has ended: whether compute and data were well spent, as far as its own validations show.")
+            "Of a fit that has ended: whether compute and data were well spent, as far as its own validations show. Of "
+            "a sweep or an ensemble: how many of its trials waste them.")
           .with(Option("flags", "\"compute_inefficient\" and \"data_inefficient\", as far as they are known to hold")
                     .string()
                     .many())
@@ -109,6 +110,10 @@ void of_trainings(Registry& registry) {
                        "train.loss over val.loss of these weights; at most 0.9 after more than 4 passes over data "
                        "that come back unchanged is data-inefficient. Nil where one of the two is unknown")
                     .number())
+          .with(Option("judged", "of a sweep or an ensemble: trials that have ended and whose fits were judged")
+                    .integer())
+          .with(Option("compute_inefficient", "how many of these have a fit that is compute-inefficient").integer())
+          .with(Option("data_inefficient", "how many have one that is data-inefficient").integer())
           .returns("table"));
   registry.add(
       Entry("result.promotion", "field",

@@ -137,6 +137,19 @@ Value::List health_of(const SharedStudy& study) {
   return {kinds.begin(), kinds.end()};
 }
 
+Value efficiency_of(const SharedStudy& study) {
+  std::int64_t judged = 0, compute = 0, data = 0;
+  for (const StoredTrial& trial : study.stored()) {
+    const Value& wastes = trial.info["wastes"];
+    if (!is_final(trial.state) || !wastes.is_list()) continue;
+    ++judged;
+    compute += std::ranges::count(wastes.list(), Value("compute_inefficient"));
+    data += std::ranges::count(wastes.list(), Value("data_inefficient"));
+  }
+  if (judged == 0) return {};
+  return Value::Map{{"judged", judged}, {"compute_inefficient", compute}, {"data_inefficient", data}};
+}
+
 SpeedFigures speed_of(const SharedStudy& study, const fs::path& folder) {
   SpeedFigures all;
   for (const StoredTrial& trial : study.stored()) {

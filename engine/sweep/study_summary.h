@@ -25,6 +25,10 @@ double own_flops(const SharedStudy& study, const StoredTrial& trial);
 // first: how many trials have it (`count`) of how many (`ended`), some of them (`trials`), the verdict of the first.
 Value::List health_of(const SharedStudy& study);
 
+// How many trials that have ended waste compute (`compute_inefficient`) and data (`data_inefficient`), of how many with
+// fits that were judged (`judged`; forecast/efficiency.h); nil where none was.
+Value efficiency_of(const SharedStudy& study);
+
 // What the trainings of a study have measured, over all processes. Trials under way count as for flops_of(): what a
 // process that was killed had measured of its last training is not known.
 SpeedFigures speed_of(const SharedStudy& study, const std::filesystem::path& folder);

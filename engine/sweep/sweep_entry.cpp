@@ -95,6 +95,8 @@ Value work_on(const StudyPlan& plan, const StageContext& context,
   Value summary = summarise(worker, interrupted);
   summary.set("resumed", resumes);
   summary.set("health", health_of(worker.study()));
+  if (Value efficiency = efficiency_of(worker.study()); !efficiency.is_nil())
+    summary.set("efficiency", std::move(efficiency));
   if (!plan.runs_tasks()) {
     const Value& more = summary["flops"];  // of the trainings that have followed
     summary.set("flops", flops_of(worker.study(), context.folder) + (more.is_number() ? more.number() : 0));

@@ -184,7 +184,7 @@ std::optional<TrialEnd> Worker::known_end(const LeasedTrial& trial) const {
     end.info = study_.stored(other).info;
     end.info.set("duplicate_of", other);
     end.info.set("seconds", 0.0);
-    for (const char* of_training : {"speed", "health"}) end.info.set(of_training, {});
+    for (const char* of_training : {"speed", "health", "wastes"}) end.info.set(of_training, {});
     return end;
   }
   return std::nullopt;

@@ -117,10 +117,15 @@ class Results(CliTest):
 local function make()
   return lab.tensor.randn({ 90, 8 }, { seed = 1 }), lab.tensor.randint(0, 3, { 90 }, { seed = 2 })
 end
-local keep = lab.param { "keep", "best" }
-return lab.fit { name = "f", data = lab.data.tensors(make):split { train = 0.5, val = 0.5 }, batch = 15,
-  model = nn.Sequential { nn.Linear(32), nn.ReLU(), nn.Linear(3) }, loss = "cross_entropy", keep = keep,
-  optim = lab.optim.AdamW { lr = 0.03 }, epochs = 30 }
+local keep, members = lab.param { "keep", "best" }, lab.param { "members", 1 }
+local data = lab.data.tensors(make):split { train = 0.5, val = 0.5 }
+local function build()
+  return lab.fit { name = "f", data = data, batch = 15,
+    model = nn.Sequential { nn.Linear(32), nn.ReLU(), nn.Linear(3) }, loss = "cross_entropy", keep = keep,
+    optim = lab.optim.AdamW { lr = 0.03 }, epochs = 30 }
+end
+if members == 1 then return build() end
+return lab.ensemble { name = "e", params = {}, seeds = members, metric = "val.loss", build = build }
 """)
         for keep in ("best", "last"):
             result = self.train("--keep", keep, "--out", keep)
@@ -139,6 +144,15 @@ return lab.fit { name = "f", data = lab.data.tensors(make):split { train = 0.5, 
             else:
                 self.assertIn("data_inefficient", efficiency["flags"])
                 self.assertIn("data-inefficient: 30 passes over the same data", result.out)
+        # The trials of a study are counted.
+        result = self.train("--keep", "last", "--members", "3", "--out", "members")
+        flags = [flag for fit in (self.folder / "members").glob("trials/*/seed-1")
+                 for flag in self.summary(fit)["efficiency"]["flags"]]
+        self.assertEqual(flags.count("data_inefficient"), 3)
+        counted = {"judged": 3, **{name: flags.count(name) for name in ("compute_inefficient", "data_inefficient")}}
+        self.assertEqual(self.summary(self.folder / "members")["efficiency"], counted)
+        for text in (result.out, self.run_program("report", "members").out):
+            self.assertIn("  data-inefficient: 3 of 3 trials\n", text)
         # Blobs are learnt to the end, and their validation loss is no higher than the training loss.
         self.recipe(epochs=30, optim="lab.optim.SGD { lr = 0.003 }")
         self.train("--out", "well")

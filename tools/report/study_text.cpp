@@ -327,7 +327,7 @@ std::string study_text(const StudyReport& study) {
     text += line("search", search) + order_text(study);
   }
   if (const std::string took = took_text(study); !took.empty()) text += line("took", took);
-  text += health_text(summary["health"]);
+  text += health_text(summary["health"]) + efficiency_text(summary["efficiency"]);
   text += speed_notes_text(summary["speed"]);
   text += line("in", shown_line(study.stage.folder));
   if (study.stage.kind == "ensemble") text += ensemble_text(study);

@@ -190,23 +190,6 @@ std::string memory_text(const Value& memory) {
   return text + "\n";
 }
 
-// The flags of a fit, a line each with the figure behind it.
-std::string efficiency_text(const Value& efficiency) {
-  std::string text;
-  if (!efficiency.is_map()) return text;
-  for (const Value& flag : efficiency["flags"].list()) {
-    if (flag == Value("compute_inefficient")) {
-      text += "  compute-inefficient: what is kept was reached with " +
-              short_number(efficiency["compute_share"].number()) + " of the FLOPs\n";
-    } else {
-      text += "  data-inefficient: " + short_number(efficiency["passes"].number()) +
-              " passes over the same data, and train.loss is " + short_number(efficiency["loss_ratio"].number()) +
-              " of val.loss; new data would be worth more\n";
-    }
-  }
-  return text;
-}
-
 // The finished runs from which a forecast comes; empty where it comes from the curve itself.
 std::string references_text(const Value& forecast) {
   const Value& references = forecast["references"];

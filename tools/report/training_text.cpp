@@ -68,4 +68,30 @@ std::string health_text(const Value& health) {
   return text;
 }
 
+std::string efficiency_text(const Value& efficiency) {
+  std::string text;
+  if (!efficiency.is_map()) return text;
+  if (efficiency["judged"].is_integer()) {
+    const auto add = [&](const char* flag, const char* name) {
+      if (efficiency[flag].integer() == 0) return;
+      text += std::string("  ") + name + ": " + text_of(efficiency[flag]) + " of " + text_of(efficiency["judged"]) +
+              " trials\n";
+    };
+    add("compute_inefficient", "compute-inefficient");
+    add("data_inefficient", "data-inefficient");
+    return text;
+  }
+  for (const Value& flag : efficiency["flags"].list()) {
+    if (flag == Value("compute_inefficient")) {
+      text += "  compute-inefficient: what is kept was reached with " +
+              short_number(efficiency["compute_share"].number()) + " of the FLOPs\n";
+    } else {
+      text += "  data-inefficient: " + short_number(efficiency["passes"].number()) +
+              " passes over the same data, and train.loss is " + short_number(efficiency["loss_ratio"].number()) +
+              " of val.loss; new data would be worth more\n";
+    }
+  }
+  return text;
+}
+
 }  // namespace trainlab::report

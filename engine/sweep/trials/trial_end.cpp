@@ -89,6 +89,21 @@ std::optional<std::int64_t> end_of_cut(TrialPlans& plans, const BuiltTrial& tria
   return fit.summary["steps"].integer() / plans.of(fit)->validate_every;
 }
 
+// What the fits of a trial have wasted, "compute_inefficient" or "data_inefficient", each once; nil where none of the
+// fits was judged.
+Value wastes_of(const BuiltTrial& trial) {
+  std::optional<Value::List> all;
+  for (const TrialFit& fit : trial.fits) {
+    const Value& flags = fit.summary["efficiency"]["flags"];
+    if (!flags.is_list()) continue;
+    if (!all) all.emplace();
+    for (const Value& flag : flags.list()) {
+      if (std::ranges::count(*all, flag) == 0) all->push_back(flag);
+    }
+  }
+  return all ? Value(std::move(*all)) : Value();
+}
+
 }  // namespace
 
 TrialEnd end_of(const StudyPlan& plan, const SharedStudy& study, TrialPlans& plans, const BuiltTrial& trial) {
@@ -130,6 +145,7 @@ TrialEnd end_of(const StudyPlan& plan, const SharedStudy& study, TrialPlans& pla
                         {"ran", stack > 1 ? "stack of " + std::to_string(stack) : std::string("alone")}};
   if (measured.wall > 0) end.info.set("speed", measured.sums());
   if (Value::List faults = faults_of(trial); !faults.empty()) end.info.set("health", std::move(faults));
+  if (Value wastes = wastes_of(trial); !wastes.is_nil()) end.info.set("wastes", std::move(wastes));
   end.until = end_of_cut(plans, trial);
   if (!failure.empty()) {
     end.state = TrialState::failed;

@@ -18,6 +18,9 @@ std::string summary_text(const Value& summary);
 std::string warnings_text(const Value& warnings);
 // The verdicts on the health of a training, or of the trials of a study, two lines each.
 std::string health_text(const Value& health);
+// The flags of a fit, a line each with the figure behind it, or how many trials of a study have them: the field
+// `efficiency` of a summary, or nil.
+std::string efficiency_text(const Value& efficiency);
 // "91 % training, 6 % evaluation, 2 % checkpoints": what took 1 % of the time or more, the most first; empty where that
 // is not known. `speed`: the field of a summary.
 std::string shares_text(const Value& speed);
