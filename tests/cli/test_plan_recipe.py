@@ -247,7 +247,8 @@ return {stage("g", epochs="100 * first.steps")}
         """It says what the training reaches, and what would be best for its FLOPs."""
         self.recipe(epochs=20)
         self.write("law.json", '{"law": {"E": 0.1, "A": 20, "B": 500, "alpha": 0.5, "beta": 0.5}}')
-        plan = self.plan("r.lua", "--threads", "1", "--law", "law.json")
+        plan = self.plan("r.lua", "--threads", "1", "--law", "law.json", "--device-name", "h200")
+        self.assertAlmostEqual(plan["mfu"] * 989e12 / plan["rate"], 1)
         n, d = plan["parameters"], plan["tokens"]
         self.assertAlmostEqual(d, plan["flops"] / 6 / n)
         best = plan["approaches"][0]
@@ -264,6 +265,7 @@ return {stage("g", epochs="100 * first.steps")}
         self.write("law.json", "{}")
         self.refused(["r.lua", "--law", "law.json"],
                      "law.json:1: expected the JSON of `trainlab plan fit … --json`, but law.E is nil")
+        self.refused(["r.lua", "--device-name", "abacus"], 'trainlab: --device-name: the peak of "abacus" is not known')
 
     def test_recipes_that_cannot_be_planned(self):
         self.recipe()

@@ -214,7 +214,8 @@ Command plan_command() {
            shape_flag("context", "  tokens of a sequence"),
            {.name = "law",
             .type = text_type("LAW"),
-            .help = "the law of the loss: besiroglu (default), muennighoff, or the JSON of `plan fit`"},
+            .help =
+                "the law of the loss: besiroglu (default without a recipe), muennighoff, or the JSON of `plan fit`"},
            {.name = "html",
             .type = file_type("FILE"),
             .help = "also writes a page with charts that needs nothing but a browser"},

@@ -80,7 +80,7 @@ std::string energy_text(const MeasuredStageFacts& facts, const RecipePlan& plan)
 
 std::string mfu_text(const MeasuredStageFacts& facts, const RecipePlan& plan) {
   if (plan.mfu) return fmt::format("MFU {:.3f}", *plan.mfu);
-  return facts.is_on_gpu ? "MFU unknown: the peak of a GPU is not measured"
+  return facts.is_on_gpu ? "MFU unknown: --device-name NAME gives the peak of a GPU"
                          : "MFU unknown: trainlab profile measures the machine's peak";
 }
 
@@ -140,11 +140,22 @@ std::string recipe_text(const MeasuredStageFacts& facts, const RecipePlan& plan,
   return law ? text + row_of("loss", "unknown: nobody knows the FLOPs of a training") : text;
 }
 
+// The peak of the device that --device-name names, which the engine cannot measure on a GPU.
+std::optional<double> peak_given(const Arguments& given) {
+  if (!given.has("device-name")) return std::nullopt;
+  const std::string& name = given.flags["device-name"].string();
+  if (const std::optional<double> peak = known_peak(name)) return peak;
+  throw usage_error("--device-name: the peak of \"" + name + "\" is not known")
+      .hint("known are " + devices_with_known_peak());
+}
+
 }  // namespace
 
 bool plans_recipe(const std::vector<std::string>& words) { return !words.empty() && words.front().ends_with(".lua"); }
 
-std::vector<std::string> recipe_plan_flags() { return {"within", "stage", "law", "params", "set", "html"}; }
+std::vector<std::string> recipe_plan_flags() {
+  return {"within", "stage", "law", "device-name", "params", "set", "html"};
+}
 
 void check_recipe_plan(const Arguments& given) {
   if (given.words.size() > 1) throw usage_error("`trainlab plan RECIPE.lua` takes one recipe");
@@ -162,12 +173,14 @@ int plan_recipe(const Arguments& given) {
   // The stages before that of --stage may take long, and tell how far they are.
   if (!given.has("stage")) request.options.set("quiet", true);
   const bool json = given.has("json");
+  const std::optional<double> peak = peak_given(given);
   // A file that has no law is told before steps are measured.
   const std::optional<KnownLaw> law =
       given.has("law") ? std::optional(law_named(given.flags["law"].string())) : std::nullopt;
   const Outcome outcome = Supervisor(Supervisor::find_engine()).run(std::move(request));
   if (outcome.code != 0 || outcome.error) return tell(outcome, json, "plan");
-  const MeasuredStageFacts facts = facts_from(parse_json(outcome.result["text"].string(), "the engine's answer"));
+  MeasuredStageFacts facts = facts_from(parse_json(outcome.result["text"].string(), "the engine's answer"));
+  if (peak) facts.peak = *peak;
   const RecipePlan plan = plan_of(facts, law);
   const Value value = to_value(facts, plan);
   const std::string text = recipe_text(facts, plan, law);

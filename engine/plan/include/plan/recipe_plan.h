@@ -59,7 +59,7 @@ struct MeasuredStageFacts {
   // Bytes of a training that grow with its model: all but batches and what was there before; and the bytes that they
   // may take. 0: unknown.
   double model_memory = 0, room = 0;
-  double peak = 0;                       // FLOP/s of this processor, where they were measured before; 0: unknown
+  double peak = 0;                       // FLOP/s of the device, measured before or by its name; 0: unknown
   double watts = 0;                      // mean power of the processors while the stage was measured; 0: unknown
   std::optional<PlannedCost> cost = {};  // where the recipe's budget has prices and the stage has a length
 
