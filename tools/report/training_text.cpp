@@ -1,4 +1,4 @@
-// What trainings have shown besides their results, in words: where their time went, and their health.
+// What trainings have shown besides their results, in words: where their time went, their health, and what they wasted.
 #include <algorithm>
 #include <cmath>
 #include <functional>
