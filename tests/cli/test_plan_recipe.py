@@ -145,8 +145,7 @@ return lab.sweep {{ name = "s", space = {{ lr = lab.space.log(1e-3, 1e-1) }}, me
 
     def test_trials_that_may_end_early(self):
         """Whether the length of the stage ends before the budget is not known."""
-        self.sweep("trials = 27, stack = false, scheduler = lab.scheduler.halving { configurations = 9, min = 1 }",
-                   epochs=100000)
+        self.sweep("trials = 27, stack = false, pruner = lab.pruner.median()", epochs=100000)
         plan = self.plan("r.lua", "--threads", "1", "--within", "1 min")
         self.assertGreater(plan["seconds"], 60)
         self.assertEqual((plan["ends_first"], plan["largest_parameters"]), ("unknown", None))
@@ -154,6 +153,19 @@ return lab.sweep {{ name = "s", space = {{ lr = lab.space.log(1e-3, 1e-1) }}, me
         result = self.run_program("plan", "r.lua", "--threads", "1", "--within", "1 min")
         for text in ("; 27 fits take at most ", "  ends first unknown: trainings may end early, and then the"):
             self.assertIn(text, result.out)
+
+    def test_trials_of_a_scheduler_take_the_time_of_their_segments(self):
+        """27 trials are two rounds of 9 · 1 + 3 · 2 + 1 · 6 validations, and one more."""
+        self.sweep("trials = 27, stack = false, scheduler = lab.scheduler.halving { configurations = 9, min = 1 }",
+                   epochs=9)
+        plan = self.plan("r.lua", "--threads", "1", "--within", "1 h")
+        self.assertAlmostEqual(plan["flops"] / plan["flops_per_step"] / plan["steps_per_epoch"], 43)
+        self.assertGreater(plan["seconds"], 43 * plan["epoch_seconds"]["median"])
+        self.assertLess(plan["seconds"], 27 * plan["training_seconds"]["median"])
+        self.assertEqual((plan["ends_first"], plan["at_most"]), ("length", []))
+        self.assertGreater(plan["largest_parameters"], plan["parameters"])
+        self.assertIn("; 27 fits, as long as 4.78 whole ones, take ",
+                      self.run_program("plan", "r.lua", "--threads", "1").out)
 
     def test_trials_that_begin_within_the_time_of_the_sweep_are_brought_to_their_end(self):
         self.sweep('time = "1 s", trials = 50, stack = false', epochs=100000)
