@@ -4,8 +4,8 @@
                                    [--chosen]
 
 With --fix the fits whose fault another option heals train with health.action = "fix" and without: how many come to at
-least nine tenths of the accuracy that a healthy fit of the same kind has; and of those that overfit, how many end with a
-lower validation loss.
+least nine tenths of the accuracy that a healthy fit of the same kind has; and of those that overfit, how many end with
+a lower validation loss.
 
 Prints how often each fault is found by its strength, beside what the rules of three other tools find in the same runs
 (health_rules.py); the confusion matrix; and the share of false alarms. The cases are those of health_cases.reported();

@@ -1,7 +1,8 @@
 """The small fits of health.py, with a fault and without: options of recipes/health.lua.
 
-There are two lists. Thresholds were chosen on chosen(), and reported() has other cases: other widths, depths, functions,
-optimizers, data and strengths, most of them between those of the first list, and faults that it does not have.
+There are two lists. Thresholds were chosen on chosen(), and reported() has other cases: other widths, depths,
+functions, optimizers, data and strengths, most of them between those of the first list, and faults that it does not
+have.
 
 A fault is findable where the figures of one run can show it. It is not in these cases:
 
@@ -172,8 +173,8 @@ def reported_sick():
         yield case("vanishing_gradients", "all weights 0", family, std=0)
         yield case("small_batch_statistics", "batch 4", family, family == "mlp", norm="batch", batch=4, epochs=1,
                    lr=0.005)
-    # Gradients do not vanish in the other families: a transformer's sums and norms pass on what small weights would lose,
-    # and the recurrent nets learn with Adam from weights that are small or 0.
+    # Gradients do not vanish in the other families: a transformer's sums and norms pass on what small weights would
+    # lose, and the recurrent nets learn with Adam from weights that are small or 0.
     yield case("dead_units", "bias -4", "transformer", inner="ReLU", bias=-4)
     yield case("saturated_units", "tanh, deviation 4", "transformer", inner="Tanh", std=4)
     yield case("saturated_units", "RNN, deviation 4", "recurrent", cell="RNN", std=4)
@@ -181,8 +182,8 @@ def reported_sick():
         yield case("exploding_gradients", "deviation 2", family, std=2)
 
 
-# Faults with a remedy that health.action = "fix" applies. Gradients are noise in cases where nearly all labels are wrong,
-# which no fit learns from.
+# Faults with a remedy that health.action = "fix" applies. Gradients are noise in cases where nearly all labels are
+# wrong, which no fit learns from.
 HEALABLE = {"rate_too_high", "rate_too_low", "unnormalised_inputs", "exploding_gradients", "vanishing_gradients",
             "saturated_units", "dead_units", "small_batch_statistics", "not_finite", "overfitting"}
 

@@ -60,7 +60,8 @@ local function copies()
   return lab.ops.cat({ x, x:narrow(0, 0, again) }), lab.ops.cat({ y, y:narrow(0, 0, again) })
 end
 
--- The values of one sample in a hundred are missing; or those of three in a thousand are filled with an enormous number.
+-- The values of one sample in a hundred are missing; or those of three in a thousand are filled with an enormous
+-- number.
 local function spoil(rows)
   local added = {}
   for i = 1, rows.shape[1] do

@@ -92,7 +92,7 @@ struct MeasuredStep {
   double median_update = unmeasured;
   double gradient_norm = unmeasured;  // ‖g‖ of all parameters
   double largest_at = unmeasured;     // place in HealthFigures::weights of the parameter with the largest ‖g‖
-  // Of the weight with two axes or more that has the least gradient: its place, its ‖g‖ divided by that of the last of
+  // The weight with two axes or more that has the least gradient: its place, its ‖g‖ divided by that of the last of
   // these weights, and its own ‖u‖ / ‖w‖ (NaN where it began at 0).
   double least_at = unmeasured, least_gradient = unmeasured, least_update = unmeasured;
   // g·u and g'·u. The ratio −g'·u / g·u is −1 where the loss has no curvature, 0 where the step went to the minimum

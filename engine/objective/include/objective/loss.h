@@ -107,8 +107,8 @@ struct LossKind {
   bool is_never_negative = false;
   // Whether the entropy of the labels is the loss of the best constant prediction, unless the recipe gives options.
   bool has_entropy_of_labels = false;
-  // Of a loss of numbers: the mean losses of the constant output that is best for the first of these targets, on each
-  // of them. Targets are floats [samples, outputs]; each output has a constant of its own. Empty where the best
+  // The mean losses of the constant output that is best for the first of these targets, on each of them, for a loss of
+  // numbers. Targets are floats [samples, outputs]; each output has a constant of its own. Empty where the best
   // constant is not known.
   std::function<std::vector<double>(const Options&, std::span<const at::Tensor> targets)> constant_losses = {};
   // Whether every label of the target is a class to the loss, but for its ignore_index.
