@@ -12,9 +12,9 @@ struct ConstantLoss {
   double val = unmeasured;  // of the same prediction, on the validation part; of losses of numbers alone
 };
 
-// Reads the targets of a loss of numbers, or the labels of the cross-entropy with a label for each position of a sample,
-// as in texts: in evenly spaced samples, where there are many. Nothing is known where the recipe's functions make
-// the batches, where samples are weighted, or where the loss has a target of its own.
+// Reads the targets of a loss of numbers, or the labels of the cross-entropy with a label for each position of a
+// sample, as in texts: in evenly spaced samples, where there are many. Nothing is known where the recipe's functions
+// make the batches, where samples are weighted, or where the loss has a target of its own.
 ConstantLoss constant_loss(const FitPlan& plan);
 
 // The entropy of the distribution with these counts, in nats; NaN where all are 0.
