@@ -21,11 +21,13 @@ class Finished(Compare):
             self.train(*parameters, "--seed", seed, "--out", f"{folder}/{seed}", "--quiet", recipe="a.lua")
 
     def set_times(self, folder, times):
-        """Validations of the run of each seed end after 1, 2, 3, … times the seconds in `times`."""
+        """Validations of the run of each seed end after 1, 2, 3, … times the seconds in `times`, and it with the last."""
         for seed, time in times.items():
             path = self.folder / folder / str(seed) / "metrics.jsonl"
             rows = [{**row, "seconds": time * row["epoch"]} for row in self.rows(path.parent)]
             self.replace_rows(path, "\n".join(json.dumps(row) for row in rows))
+            summary = {**self.summary(path.parent), "seconds": rows[-1]["seconds"]}
+            (path.parent / "summary.json").write_text(json.dumps(summary))
 
     def replace_rows(self, path, text):
         """The rows of a run that has ended may become others here, but not shorter than its checkpoint counts."""
@@ -64,11 +66,11 @@ class Finished(Compare):
         text = self.run_program("compare", "a", "b", *TARGET).out
         ratio = f"{math.exp(mean):.3g}"
         self.assertTrue(text.startswith(f"B is {ratio} ("), text)
-        self.assertIn(") times faster and better, p ", text)
+        self.assertIn(") times faster and better, with 0.5 times the time, p ", text)
         self.assertFalse((self.folder / "runs").exists())
         text = self.run_program("compare", "b", "a", *TARGET).out
         self.assertTrue(text.startswith(f"B is {ratio} ("), text)
-        self.assertIn(") times slower and worse, p ", text)
+        self.assertIn(") times slower and worse, with 2 times the time, p ", text)
 
     def test_who_validates_more_often_delivers_no_better_value(self):
         """The best of many noisy validations, on the samples by which it is judged, is no better model."""
@@ -144,9 +146,6 @@ class Finished(Compare):
         for side, epochs in (("a", 4), ("b", 8)):
             self.train_runs(side, seeds, "--epochs", epochs)
             self.set_times(side, dict.fromkeys(seeds, 1))
-            for seed in seeds:
-                path = self.folder / side / str(seed) / "summary.json"
-                path.write_text(json.dumps({**json.loads(path.read_text()), "seconds": epochs}))
         line = ("compare", "a", "b", "--target", "val.loss=2", "--not-worse", "0.001")
         quality = self.run_program(*line, "--json").json()["quality"]
         self.assertEqual((quality["verdict"], quality["not_worse"]), ("better", True))
