@@ -21,7 +21,7 @@ class Finished(Compare):
             self.train(*parameters, "--seed", seed, "--out", f"{folder}/{seed}", "--quiet", recipe="a.lua")
 
     def set_times(self, folder, times):
-        """Validations of the run of each seed end after 1, 2, 3, … times the seconds in `times`, and it with the last."""
+        """Validations of the run of each seed end after 1, 2, 3, … times the seconds in `times`, the last with it."""
         for seed, time in times.items():
             path = self.folder / folder / str(seed) / "metrics.jsonl"
             rows = [{**row, "seconds": time * row["epoch"]} for row in self.rows(path.parent)]
