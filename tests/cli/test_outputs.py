@@ -20,7 +20,6 @@ PAGES = (
     (("plan", "model", "r.lua", "--threads", "1"), "by the features of hidden layers", "plan_model"),
     (("plan", "fit", "runs.csv"), "from 16 runs", "plan_fit"),
     (("plan", "seeds", "a"), "on average over 3 seeds", "plan_seeds"),
-    (("plan", "r.lua", "--threads", "1"), "plan for fit f", "plan"),
     (("find", "lr", "r.lua", "--threads", "1"), "range test over 5 seeds", "finder"),
 )
 
