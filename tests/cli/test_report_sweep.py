@@ -383,7 +383,7 @@ class ReportSweep(CliTest):
         self.assertNotRegex(text, r"<(script|link|img|iframe)[^>]* (src|href)=")
         self.assertIn("default-src 'none'", text)
         self.assertLess(len(text), 300_000)
-        self.assertEqual(text.count("</script>"), 6)
+        self.assertEqual(text.count("</script>"), 7)
         data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S).group(1))
         self.assertEqual([one["name"] for one in data["stages"]], ["search", "final"])
         one = self.report(run / "stages" / "search", "--json").json()
