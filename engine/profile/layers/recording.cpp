@@ -4,8 +4,8 @@
 #include <ATen/record_function.h>
 
 #include <algorithm>
-#include <functional>
 #include <iterator>
+#include <map>
 #include <numeric>
 #include <utility>
 
@@ -26,6 +26,26 @@ std::optional<double> TimedSteps::overhead(double plain, double reading) const {
   const double longer = upper_median(seconds) - plain;
   const double most = reading * static_cast<double>(readings) / static_cast<double>(seconds.size());
   return longer >= 0 && longer <= most ? std::optional(longer / plain) : std::nullopt;
+}
+
+std::optional<double> occasional_share(const std::vector<UsedStep>& steps) {
+  constexpr std::int64_t tenths = 10, least = 2;  // steps of each use in a tenth
+  std::map<StepUse, std::vector<double>> by_use{{StepUse::plain, {}}, {StepUse::rows, {}}, {StepUse::operators, {}}};
+  for (const UsedStep& step : steps) by_use[step.use].push_back(step.seconds);
+  std::map<StepUse, double> middle;
+  for (const auto& [use, seconds] : by_use) {
+    if (std::ssize(seconds) < tenths * least) return std::nullopt;
+    middle[use] = median(seconds);
+  }
+  std::vector<double> means;
+  const std::int64_t count = std::ssize(steps);
+  for (std::int64_t i = 0; i < tenths; ++i) {
+    const auto begin = steps.begin() + i * count / tenths, end = steps.begin() + (i + 1) * count / tenths;
+    double sum = 0;
+    for (auto step = begin; step != end; ++step) sum += step->seconds / middle.at(step->use);
+    means.push_back(sum / static_cast<double>(end - begin));
+  }
+  return std::max(median(std::move(means)) - 1, 0.0);
 }
 
 Recording::Recording(const LayerSteps& steps) : steps_(steps), made_at_(steady_seconds()), cold_(steps.first) {}
@@ -167,7 +187,7 @@ void Recording::ended(Phase phase, std::string_view) noexcept {
     for (const auto& row : rows_)
       of_step.push_back({.forward = std::exchange(row->forward, {}), .backward = std::exchange(row->backward, {})});
   }
-  if (is_timed() || use_ == StepUse::plain) lengths_.emplace_back(use_, seconds);
+  if (is_timed() || use_ == StepUse::plain) used_steps_.push_back({use_, seconds});
   if (use_ == StepUse::operators) operator_steps_.add(seconds, last_ - ticks_began_);
   if (use_ == StepUse::plain) plain_.push_back(seconds);
   if (use_ == StepUse::counted) counted_.push_back(step_);
@@ -191,23 +211,6 @@ std::vector<PassTicks> Recording::middle_ticks() const {
     }
   }
   return sums;
-}
-
-std::optional<double> Recording::occasional_share() const {
-  constexpr std::int64_t tenths = 10, least = 2;  // steps of each use in a tenth
-  if (fewest() < tenths * least) return std::nullopt;
-  const double plain = median(plain_), rows = median(row_steps_.seconds), operators = median(operator_steps_.seconds);
-  const auto share = [&](const std::pair<StepUse, double>& step) {
-    return step.second / (step.first == StepUse::plain ? plain : step.first == StepUse::rows ? rows : operators);
-  };
-  std::vector<double> means;
-  const std::int64_t count = std::ssize(lengths_);
-  for (std::int64_t i = 0; i < tenths; ++i) {
-    const auto begin = lengths_.begin() + i * count / tenths, end = lengths_.begin() + (i + 1) * count / tenths;
-    const double sum = std::transform_reduce(begin, end, 0.0, std::plus(), share);
-    means.push_back(sum / static_cast<double>(end - begin));
-  }
-  return std::max(median(std::move(means)) - 1, 0.0);
 }
 
 void Recording::step_began() {

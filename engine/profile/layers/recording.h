@@ -57,6 +57,14 @@ struct OperatorSums {
 
 enum class StepUse { none, counted, rows, operators, plain };
 
+struct UsedStep {
+  StepUse use;
+  double seconds;
+};
+// LayerTable::occasional_seconds as a share of the median step, from plain and timed steps in their order. Each step
+// counts by the median of its use, because timing makes steps longer.
+std::optional<double> occasional_share(const std::vector<UsedStep>& steps);
+
 // The steps of one use that were timed.
 struct TimedSteps {
   std::vector<double> seconds = {};  // of each
@@ -128,8 +136,8 @@ class Recording final : public TraceListener, public TaskStepListener, public Op
   // steps that wait long, for batches say, would take most of a sum over all steps, which a median step does not.
   std::vector<PassTicks> middle_ticks() const;
   const TimedSteps& operator_steps() const { return operator_steps_; }
-  // LayerTable::occasional_seconds as a share of the median step.
-  std::optional<double> occasional_share() const;
+  // The plain and the timed steps, in their order.
+  const std::vector<UsedStep>& used_steps() const { return used_steps_; }
   // The seconds of each plain step.
   const std::vector<double>& plain() const { return plain_; }
 
@@ -196,8 +204,7 @@ class Recording final : public TraceListener, public TaskStepListener, public Op
   std::vector<std::int64_t> counted_;
   std::map<at::ScalarType, double> flops_;  // of the products, by the type of what they give
   TimedSteps row_steps_, operator_steps_;
-  std::vector<std::pair<StepUse, double>>
-      lengths_;  // uses and seconds of the plain and the timed steps, in their order
+  std::vector<UsedStep> used_steps_;
   std::vector<std::vector<PassTicks>> ticks_of_steps_;  // of each row step, of the rows that there were until then
   std::vector<double> plain_;
 };

@@ -406,17 +406,22 @@ TEST_CASE("a single step that waits long has no part in the rows") {
 }
 
 TEST_CASE("work of each fifth step is a fifth of that work on average, and a single long wait is none") {
-  Recording recording({.first = 0, .count = 100});
-  recording.run_began();
-  for (int step = 0; !recording.is_done(); ++step)
-    step_of(recording, step == 200 || step == 201 ? 0.2 : step % 5 == 0 ? 11e-4 : 1e-4);  // one of the two is timed
-  REQUIRE(recording.occasional_share());
-  CHECK(*recording.occasional_share() == Approx(2).epsilon(0.3));
-
-  Recording few({.first = 0, .count = 19});
-  few.run_began();
-  while (!few.is_done()) step_of(few, 0);
-  CHECK_FALSE(few.occasional_share());
+  const auto steps = [](int count, int longer, double wait) {
+    std::vector<UsedStep> all;
+    for (int i = 0; i < count; ++i) {
+      constexpr std::array uses{StepUse::rows, StepUse::operators, StepUse::plain};
+      const StepUse use = uses[static_cast<std::size_t>(i) % uses.size()];
+      const double median = use == StepUse::plain ? 1 : use == StepUse::rows ? 1.1 : 1.5;
+      all.push_back({use, median * (i % 5 == 0 ? longer : 1) + (i == 200 ? wait : 0)});
+    }
+    return all;
+  };
+  CHECK(*occasional_share(steps(300, 11, 0)) == Approx(2));
+  CHECK(*occasional_share(steps(300, 11, 1000)) == Approx(2));
+  CHECK(*occasional_share(steps(300, 1, 1000)) == Approx(0).margin(1e-9));
+  CHECK(occasional_share(steps(60, 1, 0)).has_value());
+  CHECK_FALSE(occasional_share(steps(59, 1, 0)).has_value());
+  CHECK_FALSE(occasional_share({}).has_value());
 }
 
 TEST_CASE("a plain step of a long measurement comes after one that nothing listens to") {
