@@ -88,8 +88,8 @@ Value Trainings::run(const FitPlan& plan, FitCompany company) {
   const double flops = plan.flops_until(summary.is_nil() ? steps->begun() : steps->done());
   flops_ += flops;
   if (context_.used) context_.used(flops);
-  for (const char* reason : {budget_is_used, flops_are_used})
-    if (summary["reason"] == Value(reason)) throw SearchBudgetUsed(reason);
+  const Value& reason = summary["reason"];
+  if (reason.is_string() && is_of_run_budget(reason.string())) throw SearchBudgetUsed(reason.string());
   return summary;
 }
 

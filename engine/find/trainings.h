@@ -30,7 +30,7 @@ struct EndLoss {
 // Raised where a budget of the search is used: budget_is_used or flops_are_used (run/budget.h).
 class SearchBudgetUsed : public Error {
  public:
-  explicit SearchBudgetUsed(const char* reason) : Error(run_error(reason)) {}
+  explicit SearchBudgetUsed(const std::string& reason) : Error(run_error(reason)) {}
 };
 
 // Trains from new weights until the fit has ended, and returns its summary, or until the company raises SeenEnough, and

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <numeric>
 #include <set>
 
@@ -234,7 +235,7 @@ std::optional<Error> lack_of(std::span<const RunPoint> points) {
 }
 
 double log_difference(const Law& law, const RunPoint& point) {
-  return std::log(loss_of(law, {point.parameters, point.tokens})) - std::log(point.loss);
+  return std::log(loss_of(law, point.allocation())) - std::log(point.loss);
 }
 
 double deviation_of(const Law& law, std::span<const RunPoint> points) {
@@ -243,13 +244,9 @@ double deviation_of(const Law& law, std::span<const RunPoint> points) {
   return std::sqrt(squares / static_cast<double>(points.size()));
 }
 
-Allocation allocation_of(const RunPoint& run) { return {run.parameters, run.tokens}; }
-
-double flops_of(const RunPoint& run) { return allocation_of(run).flops(); }
-
-RunRange run_range(std::span<const RunPoint> points, double (*count)(const RunPoint&)) {
+RunRange run_range(std::span<const RunPoint> points, const auto& count) {
   const auto [least, most] = std::ranges::minmax(points, {}, count);
-  return {count(least), count(most)};
+  return {std::invoke(count, least), std::invoke(count, most)};
 }
 
 // LawFit::drift: the slope of the line through the origin that is nearest to the misses over the doublings of FLOPs
@@ -259,17 +256,17 @@ std::optional<double> drift_of(std::span<const RunPoint> points, double most_flo
   std::vector<RunPoint> shorter;
   double most_of_shorter = 0;
   for (const RunPoint& point : points) {
-    if (flops_of(point) > most_flops / rung) continue;
+    if (point.flops() > most_flops / rung) continue;
     shorter.push_back(point);
-    most_of_shorter = std::max(most_of_shorter, flops_of(point));
+    most_of_shorter = std::max(most_of_shorter, point.flops());
   }
   if (lack_of(shorter)) return std::nullopt;
   const Objective objective(shorter);
   const Law before = objective.law(least_of_many(objective).x);
   double products = 0, squares = 0;
   for (const RunPoint& point : points) {
-    if (flops_of(point) <= most_flops / rung) continue;
-    const double doublings = std::log2(flops_of(point) / most_of_shorter);
+    if (point.flops() <= most_flops / rung) continue;
+    const double doublings = std::log2(point.flops() / most_of_shorter);
     products += log_difference(before, point) * doublings;
     squares += doublings * doublings;
   }
@@ -295,9 +292,9 @@ LawFit fit_law(std::span<const RunPoint> points) {
              .runs = points.size(),
              .objective = huber_sum(law, points),
              .deviation = deviation_of(law, points),
-             .flops = run_range(points, flops_of),
-             .parameters = run_range(points, [](const RunPoint& run) { return run.parameters; }),
-             .tokens = run_range(points, [](const RunPoint& run) { return run.tokens; }),
+             .flops = run_range(points, &RunPoint::flops),
+             .parameters = run_range(points, &RunPoint::parameters),
+             .tokens = run_range(points, &RunPoint::tokens),
              .drift = {}};
   fit.drift = drift_of(points, fit.flops.most);
   for (std::uint64_t i = 0; i < resamples; ++i) {

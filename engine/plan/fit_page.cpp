@@ -23,12 +23,11 @@ Value constants_drawn(const LawFit& fit) {
 
 Value runs_drawn(std::span<const RunPoint> points) {
   std::vector<RunPoint> all(points.begin(), points.end());
-  const auto flops = [](const RunPoint& run) { return Allocation{run.parameters, run.tokens}.flops(); };
-  std::ranges::sort(all, {}, flops);
+  std::ranges::sort(all, {}, &RunPoint::flops);
   Value::List runs;
   for (const RunPoint& run : all) {
     runs.push_back(
-        Value::Map{{"parameters", run.parameters}, {"tokens", run.tokens}, {"flops", flops(run)}, {"loss", run.loss}});
+        Value::Map{{"parameters", run.parameters}, {"tokens", run.tokens}, {"flops", run.flops()}, {"loss", run.loss}});
   }
   return runs;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include "run/budget.h"
@@ -66,6 +67,16 @@ double share_of(const TrainingWave& wave, const MeasuredStageFacts& facts) {
   if (wave.validations == 0 || facts.steps == 0) return 1;
   const auto validations = static_cast<double>(wave.validations), every = static_cast<double>(facts.validate_every);
   return std::min(validations * every / static_cast<double>(facts.steps), 1.0);
+}
+
+// The sum over all trainings of the stage; `each`: of a training of a wave, where one at the end counts as 1.
+double all_of(const MeasuredStageFacts& facts, const std::function<double(const TrainingWave&)>& each) {
+  auto all = static_cast<double>(facts.at_end);
+  for (const TrainingWave& wave : facts.waves) {
+    const double trials = static_cast<double>(wave.trials) * static_cast<double>(wave.times);
+    all += trials * static_cast<double>(facts.repeats) * each(wave);
+  }
+  return all;
 }
 
 // The time of a training of the wave.
@@ -243,20 +254,11 @@ void set_largest(RecipePlan& plan, const MeasuredStageFacts& facts) {
 }  // namespace
 
 double MeasuredStageFacts::trainings() const {
-  if (waves.empty()) return 0;
-  auto all = static_cast<double>(at_end);
-  for (const TrainingWave& wave : waves)
-    all += static_cast<double>(wave.trials) * static_cast<double>(wave.times) * static_cast<double>(repeats);
-  return all;
+  return waves.empty() ? 0 : all_of(*this, [](const TrainingWave&) { return 1.0; });
 }
 
 double MeasuredStageFacts::whole_trainings() const {
-  auto all = static_cast<double>(at_end);
-  for (const TrainingWave& wave : waves) {
-    const double trials = static_cast<double>(wave.trials) * static_cast<double>(wave.times);
-    all += trials * static_cast<double>(repeats) * share_of(wave, *this);
-  }
-  return all;
+  return all_of(*this, [this](const TrainingWave& wave) { return share_of(wave, *this); });
 }
 
 bool MeasuredStageFacts::has_segments() const {

@@ -24,9 +24,9 @@ struct TrialSeconds {
 
   void add(std::int64_t length, double seconds);
   double longest() const;  // of all trials; 0: none has ended
-  // What a trial of this length takes: as long as the longest of its length took, or in proportion to the next shorter
-  // ones, and no less than any shorter trial. A trial that is shorter than all before is expected to take as long as
-  // the shortest ones. 0: nothing is known.
+  // The seconds that a trial of this length takes: those of the longest of its length, or in proportion to the next
+  // shorter ones, and no less than those of any shorter trial. A trial that is shorter than all before is expected to
+  // take as long as the shortest ones. 0: nothing is known.
   double expected(std::int64_t length) const;
 };
 

@@ -20,7 +20,7 @@
 namespace trainlab {
 namespace {
 
-// What stands before the names of the tensors that a stop rule keeps: "stop.1.".
+// The beginning of the names of the tensors that a stop rule keeps: "stop.1.".
 std::string above_rule(std::size_t place) { return "stop." + std::to_string(place + 1) + "."; }
 
 }  // namespace

@@ -49,16 +49,19 @@ ConstantLoss of_labels(const FitPlan& plan) {
   const at::Tensor values = some_values(plan.data.train, head.target_column, most_labels);
   if (!values.defined()) return {};
   const at::Tensor labels = values.to(at::kLong).contiguous();
-  const std::optional<std::int64_t> ignored = head.columns[head.target_column].ignored;
-  std::vector<double> counts(static_cast<std::size_t>(head.classes));
-  const std::int64_t* label = labels.const_data_ptr<std::int64_t>();
-  for (std::int64_t i = 0; i < labels.numel(); ++i) {
-    if (label[i] >= 0 && label[i] < head.classes && label[i] != ignored) ++counts[static_cast<std::size_t>(label[i])];
-  }
-  return {.train = entropy_of(counts)};
+  return {.train = entropy_of(counts_of(labels, head.classes, head.columns[head.target_column].ignored))};
 }
 
 }  // namespace
+
+std::vector<double> counts_of(const at::Tensor& labels, std::int64_t classes, std::optional<std::int64_t> ignored) {
+  std::vector<double> counts(static_cast<std::size_t>(classes));
+  const std::int64_t* label = labels.const_data_ptr<std::int64_t>();
+  for (std::int64_t i = 0; i < labels.numel(); ++i) {
+    if (label[i] >= 0 && label[i] < classes && label[i] != ignored) ++counts[static_cast<std::size_t>(label[i])];
+  }
+  return counts;
+}
 
 double entropy_of(const std::vector<double>& counts) {
   const double all = std::accumulate(counts.begin(), counts.end(), 0.0);

@@ -1,5 +1,11 @@
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
 #include "health/figures.h"
 #include "train/fit_plan.h"
 
@@ -17,6 +23,9 @@ struct ConstantLoss {
 // make the batches, where samples are weighted, or where the loss has a target of its own.
 ConstantLoss constant_loss(const FitPlan& plan);
 
+// How often each class is among the labels, contiguous int64 on the CPU. Labels that are no class, and `ignored`, do
+// not count.
+std::vector<double> counts_of(const at::Tensor& labels, std::int64_t classes, std::optional<std::int64_t> ignored);
 // The entropy of the distribution with these counts, in nats; NaN where all are 0.
 double entropy_of(const std::vector<double>& counts);
 

@@ -42,11 +42,7 @@ bool is_plain_entropy(const FitPlan& plan, const KnownLoss& loss) {
 void count_labels(const FitPlan& plan, const KnownLoss& loss, const at::Tensor& labels, RunFacts& facts) {
   if (!labels.defined()) return;
   const Head& head = plan.head;
-  std::vector<double> counts(static_cast<std::size_t>(head.classes));
-  const std::int64_t* label = labels.const_data_ptr<std::int64_t>();
-  for (std::int64_t i = 0; i < labels.numel(); ++i) {
-    if (label[i] >= 0 && label[i] < head.classes) ++counts[static_cast<std::size_t>(label[i])];
-  }
+  const std::vector<double> counts = counts_of(labels, head.classes, std::nullopt);
   const double all = std::accumulate(counts.begin(), counts.end(), 0.0);
   if (all == 0) return;
   facts.classes = head.classes;

@@ -45,27 +45,14 @@ class AshaScheduler final : public Scheduler {
     keep_parameters(space_, trials.trials().point(parent), point);
   }
 
-  // The first trial of a rung needs η trials of the rung before, and each further trial one more there at least: before
-  // a rung with n trials is one with n + η − 1 trials.
   std::int64_t longest(std::int64_t trials) const override {
-    std::int64_t longest = lengths_.front(), needed = 1, in_first_rung = 1;
-    for (const std::int64_t length : lengths_) {
-      if (needed <= trials) longest = length;
-      in_first_rung += reduction_ - 1;
-      needed += in_first_rung;
-    }
-    return longest;
+    return lengths_[static_cast<std::size_t>(std::max<std::int64_t>(reach(trials).rungs, 1) - 1)];
   }
 
-  // As many configurations as possible come to the last rung: each rung before has η − 1 trials more (see longest()).
-  // Trials that are left over are one more in each of the first rungs.
+  // The most configurations possible come to the last rung: each rung before has η − 1 trials more. Trials that are
+  // left over are one more in each of the first rungs.
   std::vector<TrainingWave> waves(std::int64_t trials) const override {
-    std::int64_t rungs = 0, fewest = 0, in_first_rung = 1;
-    while (rungs < std::ssize(lengths_) && fewest + in_first_rung <= trials) {
-      fewest += in_first_rung;
-      in_first_rung += reduction_ - 1;
-      ++rungs;
-    }
+    const auto [rungs, fewest] = reach(trials);
     const std::int64_t more = (trials - fewest) / rungs, left = (trials - fewest) % rungs;
     std::vector<TrainingWave> waves;
     std::int64_t before = 0;
@@ -90,6 +77,23 @@ class AshaScheduler final : public Scheduler {
   bool is_partial(const Segment& segment) const override { return segment.until < lengths_.back(); }
 
  private:
+  // How many rungs the first `trials` trials come to at most, and the fewest trials that come to as many. The first
+  // trial of a rung needs η trials of the rung before, and each further trial one more there at least: before a rung
+  // with n trials is one with n + η − 1 trials.
+  struct Reach {
+    std::int64_t rungs = 0, fewest = 0;
+  };
+  Reach reach(std::int64_t trials) const {
+    Reach reached;
+    for (std::int64_t in_first_rung = 1;
+         reached.rungs < std::ssize(lengths_) && reached.fewest + in_first_rung <= trials;
+         in_first_rung += reduction_ - 1) {
+      reached.fewest += in_first_rung;
+      ++reached.rungs;
+    }
+    return reached;
+  }
+
   // The trials that have ended, by rung, those of the last rung left out.
   std::vector<std::vector<std::int64_t>> ended(const Curves& trials) const {
     std::vector<std::vector<std::int64_t>> rungs(lengths_.size() - 1);

@@ -28,7 +28,8 @@ std::optional<double> value_of(const StudyPlan& plan, const TrialFit& fit, std::
 }  // namespace
 
 bool is_cut_short(const Value& summary) {
-  return summary["reason"] == Value(budget_is_used) || summary["reason"] == Value(flops_are_used);
+  const Value& reason = summary["reason"];
+  return reason.is_string() && is_of_run_budget(reason.string());
 }
 
 // A trial all of whose repeats are worse than all of the best trial's: of equally good ones that is one order of
@@ -89,7 +90,7 @@ std::optional<std::int64_t> end_of_cut(TrialPlans& plans, const BuiltTrial& tria
   return fit.summary["steps"].integer() / plans.of(fit)->validate_every;
 }
 
-// What the fits of a trial have wasted, "compute_inefficient" or "data_inefficient", each once; nil where none of the
+// The flags of the fits of a trial, "compute_inefficient" or "data_inefficient", each once; nil where none of the
 // fits was judged.
 Value wastes_of(const BuiltTrial& trial) {
   std::optional<Value::List> all;

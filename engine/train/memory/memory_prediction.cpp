@@ -149,7 +149,7 @@ std::int64_t bytes_of_averages(const FitPlan& plan) {
 
 std::int64_t bytes_of_best(const FitPlan& plan) { return plan.keep_best ? weight_bytes(plan) : 0; }
 
-// What the stop rules of a member keep of gradients.
+// The bytes that the stop rules of a member keep of gradients.
 std::int64_t bytes_of_rules(const FitPlan& plan) {
   std::int64_t bytes = 0;
   for (const ParameterInfo& one : plan.model->parameters()) {

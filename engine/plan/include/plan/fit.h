@@ -14,6 +14,9 @@ namespace trainlab {
 // A finished training. All numbers are above 0.
 struct RunPoint {
   double parameters = 0, tokens = 0, loss = 0;
+
+  Allocation allocation() const { return {parameters, tokens}; }
+  double flops() const { return allocation().flops(); }
 };
 
 // The runs of which a law is to be fitted.
@@ -66,7 +69,7 @@ std::vector<FittedConstant> fitted_constants(const LawFit& fit);
 
 // { kind = "plan_fit", law = …, intervals = …, samples = …, … }. read_law reads this value as JSON.
 Value to_value(const LawFit& fit);
-// What a page draws of the fit: { runs, deviation, drift, most_flops } of to_value, and
+// The fit as a page draws it: { runs, deviation, drift, most_flops } of to_value, and
 // `constants`: { name, value, low, high }, where nil stands for an E that is unknown;
 // `points`: of each run { parameters, tokens, flops, loss }, in rising order of FLOPs;
 // `models`: for up to 6 numbers of parameters among the runs, evenly chosen, { parameters, curve }: the law's loss

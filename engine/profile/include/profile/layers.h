@@ -59,9 +59,10 @@ struct LayerTable {
   std::int64_t steps = 0;  // steps whose rows were timed
   // The median of the steps between them that are not timed, the plain ones: the sum of the rows.
   double step_seconds = 0;
-  // What a step takes beyond the median one on average, for work that not each step does, as a validation that a task
-  // does by itself. Such work is known where it comes in most tenths of the measurement: a single long wait, or a
-  // moment in which the machine was taken, is none. nullopt with fewer than 20 steps of each use.
+  // The seconds by which a step is longer on average than the median one, by work that not each step does, as a
+  // validation that a task does by itself. Such work is known where it comes in most tenths of the measurement: a
+  // single long wait, or a moment in which the machine was taken, is none. nullopt with fewer than 20 steps of each
+  // use.
   std::optional<double> occasional_seconds = {};
   // How much longer a step whose rows are timed takes than a plain one: 0.1 is a tenth. From the two medians; nullopt
   // where they do not tell it: with fewer than three such steps, or where a busy machine has made the plain steps the

@@ -23,10 +23,10 @@ struct Moment;  // core/clock.h
 inline constexpr const char* budget_is_used = "the time budget is used";
 inline constexpr const char* flops_are_used = "the budget of FLOPs is used";
 inline constexpr const char* own_time_is_used = "its own time is used";
-// Whether a stage has stopped for one of these reasons, and not for what it had learnt.
-inline bool is_of_budget(std::string_view reason) {
-  return reason == budget_is_used || reason == flops_are_used || reason == own_time_is_used;
-}
+// Whether a stage has stopped by the budget of its run.
+inline bool is_of_run_budget(std::string_view reason) { return reason == budget_is_used || reason == flops_are_used; }
+// Whether a stage has stopped for one of the three reasons, and not for what it had learnt.
+inline bool is_of_budget(std::string_view reason) { return is_of_run_budget(reason) || reason == own_time_is_used; }
 
 // The time that an amount of money pays for, at a price that this room does not know.
 struct PaidTime {

@@ -1,4 +1,4 @@
-// What a run that has ended still has to publish, because its process was killed.
+// Promotions that a run has decided on and not carried out, because its process was killed.
 #pragma once
 
 #include <filesystem>
