@@ -14,7 +14,7 @@ PAGES = (
     (("report", "a"), "f (fit): done", "fit"),
     (("plan", "--flops", "1e21"), "plan", "plan"),
     (("compare", "a", "b", "--target", "val.loss=1.9"), "time   to val.loss", "comparison"),
-    (("compare", "r.lua", "--b", "rate=0.02", "--target", "val.loss=1.9", "--seeds", "3", "--threads", "1"),
+    (("compare", "r.lua", "--b", "rate=0.012", "--target", "val.loss=1.9", "--seeds", "3", "--threads", "1"),
      "time   to val.loss", "comparison"),
     (("plan", "data", "r.lua", "--threads", "1"), "by the number of training samples", "plan_data"),
     (("plan", "model", "r.lua", "--threads", "1"), "by the features of hidden layers", "plan_model"),
@@ -41,7 +41,7 @@ class Outputs(CliTest):
 
     def train_both(self):
         """Runs of three seeds in the folders a and b."""
-        for side, rate in (("a", "0.01"), ("b", "0.02")):
+        for side, rate in (("a", "0.01"), ("b", "0.012")):
             for seed in ("1", "2", "3"):
                 self.train("--quiet", "--rate", rate, "--seed", seed, "--out", f"{side}/{seed}")
 

@@ -264,13 +264,11 @@ TEST_CASE("the prediction of memory counts what the rule keeps") {
   const auto predicted = [](const std::string& text) {
     return predict_memory(plan_fit(parse_options(text), test_settings())).memory.training();
   };
-  std::int64_t kept = 0;
-  for (const std::int64_t values : {64 * 24, 24, 24 * 10, 10})
-    kept += 3 * block_bytes(values * std::int64_t{sizeof(float)});
+  const std::int64_t kept = 3 * (64 * 24 + 24 + 24 * 10 + 10) * std::int64_t{sizeof(float)};
   const std::int64_t more = predicted(with_rule("", R"(, "steps": 4)")) - predicted(digits_fit(R"(, "steps": 4)"));
-  // In a step they count as one block, in a validation as they are.
+  // Blocks of a few bytes are up to half as large again, by what the allocator has at hand.
   CHECK(more >= kept);
-  CHECK(more <= block_bytes(kept));
+  CHECK(more <= kept + kept / 2);
 }
 
 TEST_CASE("a fit with a step of its own refuses the rule") {
