@@ -124,6 +124,18 @@ std::int64_t stride_of(std::int64_t count) {
   return stride;
 }
 
+Value to_value(const NotFinite& one) {
+  return Value::Map{{"step", one.step}, {"origin", one.origin}, {"path", one.path}, {"text", one.text}};
+}
+
+std::optional<NotFinite> origin_of(const Value& value) {
+  if (!value.is_map()) return std::nullopt;
+  return NotFinite{.step = value["step"].integer(),
+                   .origin = value["origin"].string(),
+                   .path = value["path"].string(),
+                   .text = value["text"].string()};
+}
+
 }  // namespace
 
 void HealthFigures::add(const MeasuredStep& row) {
@@ -174,11 +186,8 @@ Value to_value(const HealthFigures& figures) {
   value.set("norms", std::move(norms));
   value.set("evaluations", by_columns(figures.evaluations, evaluation_columns));
   value.set("evaluated", figures.evaluated);
-  if (figures.not_finite) {
-    const NotFinite& one = *figures.not_finite;
-    value.set("not_finite",
-              Value::Map{{"step", one.step}, {"origin", one.origin}, {"path", one.path}, {"text", one.text}});
-  }
+  if (figures.not_finite) value.set("not_finite", to_value(*figures.not_finite));
+  if (figures.outliers) value.set("outliers", to_value(*figures.outliers));
   return value;
 }
 
@@ -204,14 +213,8 @@ void restore(HealthFigures& figures, const Value& value) {
     figures.norms.push_back({.path = one["path"].string()});
     read_numbers(figures.norms.back(), one, norm_columns);
   }
-  const Value& lost = value["not_finite"];
-  figures.not_finite.reset();
-  if (lost.is_map()) {
-    figures.not_finite = NotFinite{.step = lost["step"].integer(),
-                                   .origin = lost["origin"].string(),
-                                   .path = lost["path"].string(),
-                                   .text = lost["text"].string()};
-  }
+  figures.not_finite = origin_of(value["not_finite"]);
+  figures.outliers = origin_of(value["outliers"]);
 }
 
 }  // namespace trainlab

@@ -55,7 +55,7 @@ constexpr std::array rules{
     Rule{class_collapse, find_one_label, layers | rate | course, "one_label"},
     Rule{leakage, find_leakage, bit(below_floor)},
     Rule{leakage, find_leakage_into_test, 0, "leakage_into_test"},
-    Rule{not_finite, find_not_finite_data, layers | rate | course, "not_finite_data"},
+    Rule{not_finite, find_not_finite_data, layers | rate | course | bit(unnormalised_inputs), "not_finite_data"},
     Rule{unnormalised_inputs, find_unnormalised_inputs, layers | rate | course | bit(not_finite)},
     Rule{below_floor, find_below_floor, layers | rate | course | bit(not_finite)},
     Rule{saturated_units, find_saturated_units, layers | rate | course | bit(not_finite)},

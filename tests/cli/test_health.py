@@ -106,10 +106,22 @@ class Health(CliTest):
                                                   ":split { train = 0.6, val = 0.2 }")
         self.assertEqual(self.kinds("nan"), ["not_finite"], result)
         (verdict,) = self.summary(self.run_folder(name="nan"))["health"]
-        self.assertIn("values of the batch of step 1 are not finite", verdict["evidence"])
+        self.assertRegex(verdict["evidence"], r"^step 1: \d+ of \d+ values of the batch are not finite; ")
         self.assertEqual(verdict["step"], 0)
         self.assertIn("(high confidence, after 0 steps): ", result.out)
         self.assertIn("the training loss is not finite at step 1 ", result.out)
+
+    def test_numbers_that_stand_for_missing_values_are_found(self):
+        result = self.run_fit("filled", code=3, data='lab.data.digits():map("x", function(x)\n'
+                                                     "    local added = {}\n"
+                                                     "    for i = 1, x.shape[1] do\n"
+                                                     "      added[i] = math.random() < 0.003 and 1e20 or 0\n"
+                                                     "    end\n"
+                                                     "    return x + lab.tensor(added):reshape { -1, 1, 1, 1 }\n"
+                                                     "  end):split { train = 0.6, val = 0.2 }")
+        self.assertEqual(self.kinds("filled"), ["not_finite"], result)
+        (verdict,) = self.summary(self.run_folder(name="filled"))["health"]
+        self.assertRegex(verdict["evidence"], r"^step \d+: values of the batch go up to 1e\+20, where \S+ is usual; ")
 
     def test_the_layer_that_is_not_finite_is_named(self):
         model = ("nn.Sequential { nn.Flatten(), nn.Linear(16), "

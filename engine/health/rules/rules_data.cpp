@@ -115,15 +115,16 @@ Finding find_below_floor(const HealthFigures& figures) {
 }
 
 Finding find_not_finite_data(const HealthFigures& figures) {
-  if (!figures.not_finite || figures.not_finite->origin != "input") return {};
-  const NotFinite& lost = *figures.not_finite;
+  const std::optional<NotFinite>& spoilt = figures.outliers ? figures.outliers : figures.not_finite;
+  if (!spoilt || spoilt->origin != "input") return {};
   return HealthVerdict{
       .kind = HealthKind::not_finite,
-      .step = lost.step,
+      .step = spoilt->step,
       .confidence = "high",
-      .evidence = fmt::format("{} of step {} are not finite; {} is the first layer that gets them", lost.text,
-                              lost.step + 1, lost.path),
-      .remedy = "remove or fill missing values before the training: a transform, or `fill` of a table's columns"};
+      .evidence = fmt::format("step {}: {}; {} is the first layer that gets them", spoilt->step + 1, spoilt->text,
+                              spoilt->path),
+      .remedy = "remove or fill missing values, and numbers that stand for them, before the training: a transform, or "
+                "`fill` of a table's columns"};
 }
 
 }  // namespace trainlab

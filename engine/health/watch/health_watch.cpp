@@ -215,6 +215,11 @@ void HealthWatch::validated(std::int64_t) {
 
 void HealthWatch::finished(std::int64_t) { layers_.stop(); }
 
+bool HealthWatch::is_enormous(double loss) const {
+  const double first = figures_.losses.first(), usual = std::isnan(first) ? figures_.run.prior_loss : first;
+  return std::isfinite(loss) && loss > 1e6 * usual;
+}
+
 void HealthWatch::take_loss(const StepFacts& facts) {
   if (!is_synchronous_) {
     if (losses_.empty() && stacked_.empty()) first_loss_ = facts.step;
@@ -226,6 +231,10 @@ void HealthWatch::take_loss(const StepFacts& facts) {
     return;
   }
   const double loss = host_number(facts.loss);
+  if (!has_jumped_ && is_enormous(loss)) {
+    has_jumped_ = true;
+    if ((figures_.outliers = find_outliers(facts))) look();
+  }
   add_loss(facts.step, loss, std::isfinite(loss) ? std::nullopt : std::optional(find_origin(facts, figures_.weights)));
 }
 

@@ -78,6 +78,8 @@ class HealthWatch final : public Observer, public LoopObserver, public GradientP
  private:
   using Observer::finished;
 
+  // Whether a loss is a million times that of the beginning.
+  bool is_enormous(double loss) const;
   void take_loss(const StepFacts& facts);
   // Computes the figures of all readings and losses so far; waits for the device.
   void fetch();
@@ -89,6 +91,7 @@ class HealthWatch final : public Observer, public LoopObserver, public GradientP
   const FitPlan& plan_;
   std::function<void(const std::string&)> say_;
   bool is_synchronous_;
+  bool has_jumped_ = false;      // whether a loss was enormous; the batch of the first one is looked at
   bool may_lose_steps_ = false;  // whether the optimizer leaves steps out, and only the device knows which
   std::int64_t every_;
   double latest_rate_ = unmeasured;

@@ -61,7 +61,7 @@ TEST_CASE("each fault of the data has its own verdict") {
   SECTION("NaN in the batch") {
     CHECK(kinds_of(changed(HealthyRun{}, [](HealthFigures& f) {
             f.not_finite = NotFinite{
-                .step = 30, .origin = "input", .path = "model[1].Linear", .text = "3 of 640 values of the batch"};
+                .step = 30, .origin = "input", .path = "model[1].Linear", .text = "3 of 640 values of the batch are not finite"};
           })) == Kinds{"not_finite"});
   }
 }

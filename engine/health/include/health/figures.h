@@ -126,12 +126,12 @@ struct MeasuredEvaluation {
   double step = unmeasured, train_loss = unmeasured, val_loss = unmeasured;
 };
 
-// The origin of the first value that is not finite.
+// The origin of the first value that is not finite, or of a loss that has jumped.
 struct NotFinite {
   std::int64_t step = 0;    // step of the value, counted from 0
   std::string origin = {};  // "input", "weights", "layer", "loss", or "unknown" where the step cannot be repeated
   std::string path = {};    // path of the first layer whose output is not finite; empty: no layer
-  std::string text = {};    // "12 of 640 values of the batch"
+  std::string text = {};    // "12 of 640 values of the batch are not finite"
 };
 
 struct HealthFigures {
@@ -150,6 +150,8 @@ struct HealthFigures {
   // Whether, at the latest evaluation, the rate was to fall before the end, or might have.
   bool may_rate_fall = false;
   std::optional<NotFinite> not_finite = {};
+  // A finite loss that was enormous because values of the batch were.
+  std::optional<NotFinite> outliers = {};
   // The rate that a function of the recipe has set in place of schedule × lr, and where in the recipe. NaN: none has.
   double set_rate = unmeasured;
   std::string set_at = {};
