@@ -70,6 +70,7 @@ constexpr std::array rules{
          refute_overfitting},
     Rule{noisy_gradients, find_noisy_gradients, course},
     Rule{class_collapse, find_one_class_chosen, kinds({underfitting, plateau})},
+    Rule{class_collapse, find_rare_classes_missed, kinds({underfitting, plateau}), "rare_classes_missed"},
     Rule{underfitting, find_underfitting, bit(plateau)},
     Rule{plateau, find_plateau, 0},
 };

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <numeric>
 #include <span>
 
 #include "core/value.h"
@@ -192,6 +193,30 @@ Finding find_one_class_chosen(const HealthFigures& figures) {
                               100 * shares.back(), 100 * figures.run.largest_share),
       .remedy = fmt::format("{}; then check the loss and the labels", lr_text(figures, 0.25)),
       .cure = lr_cure(figures, 0.25)};
+}
+
+Finding find_rare_classes_missed(const HealthFigures& figures) {
+  const double rare = 1 - figures.run.largest_share;  // the share of all samples of another class
+  if (!has_seen(figures, 50, 0.5) || figures.run.classes < 2 || !(rare > 0 && rare <= 0.3)) return {};
+  // In the beginning a model chooses the most frequent class, also one that will learn the others.
+  const double now = figures.losses.mean(0.8, 1), prior = figures.run.prior_loss;
+  if (!(now > 0.9 * prior)) return {};
+  const std::vector<double> shares = column(figures, &MeasuredStep::top_share);
+  const std::span<const double> latest = std::span(shares).last(shares.size() / 2);
+  if (latest.size() < 3) return {};
+  const double chosen = 1 - std::accumulate(latest.begin(), latest.end(), 0.0) / static_cast<double>(latest.size());
+  if (!(chosen < 0.1 * rare)) return {};
+  return HealthVerdict{
+      .kind = HealthKind::class_collapse,
+      .confidence = "medium",
+      .evidence =
+          fmt::format("{:.2g} % of the training samples are not of the most frequent class, and the model chooses "
+                      "another class for {:.2g} % of them; the training loss is {}, and a constant prediction "
+                      "has {}",
+                      100 * rare, 100 * chosen, figure_text(now, 3), figure_text(prior, 3)),
+      .remedy =
+          "loss = loss.cross_entropy { class_weights = \"balanced\" }, and a metric by class: metrics = { "
+          "\"report\" }; then check that the inputs tell the label"};
 }
 
 }  // namespace trainlab

@@ -123,8 +123,9 @@ Finding find_not_finite_data(const HealthFigures& figures) {
       .confidence = "high",
       .evidence = fmt::format("step {}: {}; {} is the first layer that gets them", spoilt->step + 1, spoilt->text,
                               spoilt->path),
-      .remedy = "remove or fill missing values, and numbers that stand for them, before the training: a transform, or "
-                "`fill` of a table's columns"};
+      .remedy =
+          "remove or fill missing values, and numbers that stand for them, before the training: a transform, or "
+          "`fill` of a table's columns"};
 }
 
 }  // namespace trainlab

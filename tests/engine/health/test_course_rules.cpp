@@ -32,6 +32,27 @@ TEST_CASE("each fault of the course has its own verdict") {
   }
 }
 
+TEST_CASE("rare classes that the model never chooses are told, unless it learns all the same") {
+  // A tenth of the labels are of the second class.
+  const double prior = -0.9 * std::log(0.9) - 0.1 * std::log(0.1);
+  const auto kinds_with = [&](double loss, double chosen) {
+    HealthyRun run;
+    run.loss = [=](int i) { return loss + 0.35 * std::exp(-i / 20.0); };
+    run.val = run.loss;
+    return kinds_of(changed(run, [&](HealthFigures& f) {
+      f.run.classes = 2;
+      f.run.entropy = 0.6 * std::log(2.0);  // above the half at which the labels alone tell it
+      f.run.largest_share = 0.9;
+      f.run.prior_loss = prior;
+      for (MeasuredStep& row : f.measured) row.top_share = 1 - chosen;
+    }));
+  };
+  CHECK(kinds_with(prior, 0) == Kinds{"class_collapse"});
+  CHECK(kinds_with(prior, 0.005) == Kinds{"class_collapse"});
+  CHECK(kinds_with(prior, 0.05) == Kinds{"underfitting"});
+  CHECK(kinds_with(0.5 * prior, 0).empty());
+}
+
 TEST_CASE("a validation part with other targets is compared with the constant prediction on these targets") {
   HealthyRun run;
   run.val = [](int i) { return 2.9 + 0.3 * std::exp(-i / 60.0); };

@@ -60,8 +60,19 @@ TEST_CASE("each fault of the data has its own verdict") {
   }
   SECTION("NaN in the batch") {
     CHECK(kinds_of(changed(HealthyRun{}, [](HealthFigures& f) {
-            f.not_finite = NotFinite{
-                .step = 30, .origin = "input", .path = "model[1].Linear", .text = "3 of 640 values of the batch are not finite"};
+            f.not_finite = NotFinite{.step = 30,
+                                     .origin = "input",
+                                     .path = "model[1].Linear",
+                                     .text = "3 of 640 values of the batch are not finite"};
+          })) == Kinds{"not_finite"});
+  }
+  SECTION("enormous values in a batch, which spoil the weights and the inputs' figures") {
+    CHECK(kinds_of(changed(HealthyRun{}, [](HealthFigures& f) {
+            f.outliers = NotFinite{
+                .step = 30, .origin = "input", .path = "model[1].Linear", .text = "values of the batch go up to 1e+20"};
+            f.not_finite = NotFinite{.step = 31, .origin = "weights", .path = "model[1].Linear", .text = "weights"};
+            f.input = {.mean = 1e18, .deviation = 1e19, .root_mean_square = 1e19};
+            f.measured.back().median_update = 30;
           })) == Kinds{"not_finite"});
   }
 }

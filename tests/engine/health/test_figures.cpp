@@ -187,6 +187,7 @@ TEST_CASE("figures come back from a checkpoint as they were") {
   figures.may_rate_fall = true;
   figures.first_step = 40;
   figures.not_finite = NotFinite{.step = 7, .origin = "loss", .path = "", .text = "the loss"};
+  figures.outliers = NotFinite{.step = 6, .origin = "input", .path = "model[1]", .text = "values"};
 
   HealthFigures back;
   restore(back, parse_json(to_json(to_value(figures)), "test"));
