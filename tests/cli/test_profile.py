@@ -512,7 +512,7 @@ class Profile(CliTest):
         self.assertEqual(profile["otherwise"], "host")
         self.assertGreater(profile["shares"]["recipe"], profile["shares"]["input"])
         if profile["verdict"] == "host":
-            self.assertIn("The function that takes longest is transform.", profile["evidence"])
+            self.assertIn("The function that takes longest, transform, takes ", profile["evidence"])
         self.assertEqual(profile["pipeline"]["limits"], "transform")
         rows = {row["path"]: row["forward"] for row in profile["layers"]}
         self.assertGreater(rows["transform"], rows["fetch"])

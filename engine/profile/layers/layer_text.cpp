@@ -166,7 +166,8 @@ std::string LayerTable::text(LayerView view) const {
          fmt::format("a step of {:.3f} {} in the median, untimed{}; the timing of {} others ",
                      unit.per_second * step_seconds, unit.name,
                      occasional >= notable_occasional * step_seconds
-                         ? fmt::format(", and {:.3f} {} more on average, for what not each step does",
+                         ? fmt::format(", and {:.3f} {} more in the mean, by work that not each step does or by steps "
+                                       "of different lengths",
                                        unit.per_second * occasional, unit.name)
                          : "",
                      steps) +

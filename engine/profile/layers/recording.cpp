@@ -10,17 +10,12 @@
 #include <utility>
 
 #include "core/clock.h"
+#include "core/random/stream.h"
 #include "core/statistics.h"
 #include "function_path.h"
 #include "ticks.h"
 
 namespace trainlab {
-namespace {
-
-constexpr std::string_view own_step = "own step";
-
-}  // namespace
-
 std::optional<double> TimedSteps::overhead(double plain, double reading) const {
   if (std::ssize(seconds) < LayerSteps::few) return std::nullopt;
   const double longer = upper_median(seconds) - plain;
@@ -52,7 +47,8 @@ Recording::Recording(const LayerSteps& steps) : steps_(steps), made_at_(steady_s
 
 void Recording::run_began() {
   ++run_;
-  step_ = 0;
+  step_ = round_ = 0;
+  coming_.clear();
 }
 
 bool Recording::lower_cold() {
@@ -66,19 +62,29 @@ std::int64_t Recording::fewest() const {
       {std::ssize(counted_), std::ssize(row_steps_.seconds), std::ssize(operator_steps_.seconds), std::ssize(plain_)});
 }
 
-StepUse Recording::use_of_step() const {
+StepUse Recording::next_use() {
   if (is_done_ || step_ < cold_) return StepUse::none;
-  const auto turn = [&](std::int64_t round, std::int64_t i) {
-    return turns[static_cast<std::size_t>((run_ + round + i) % uses_of_steps)];
-  };
-  const std::int64_t i = step_ - cold_;
-  if (!steps_.settles() || i < uses_of_steps) return turn(i / uses_of_steps, i);
-  // A later round has one step more, which is left out and comes before the plain one.
-  constexpr std::int64_t length = uses_of_steps + 1;
-  const std::int64_t round = 1 + (i - uses_of_steps) / length, place = (i - uses_of_steps) % length;
-  const std::int64_t left_out = uses_of_steps - 1 - (run_ + round) % uses_of_steps;
-  if (place == left_out) return StepUse::none;
-  return turn(round, place < left_out ? place : place - 1);
+  if (coming_.empty()) draw_round();
+  const StepUse use = coming_.front();
+  coming_.pop_front();
+  return use;
+}
+
+void Recording::draw_round() {
+  const std::int64_t round = round_++;
+  if (!steps_.settles() || round == 0) {
+    for (std::int64_t i = 0; i < uses_of_steps; ++i)
+      coming_.push_back(turns[static_cast<std::size_t>((run_ + round + i) % uses_of_steps)]);
+    return;
+  }
+  const Key key = Key(static_cast<std::uint64_t>(run_)).fold(static_cast<std::uint64_t>(round));
+  // Without a step more in some of the rounds, the rounds themselves would come with each fifth step.
+  if (Stream(key.fold("longer")).below(2) == 0) coming_.push_back(StepUse::none);
+  for (const std::int64_t turn : permutation(key, uses_of_steps)) {
+    const StepUse use = turns[static_cast<std::size_t>(turn)];
+    if (use == StepUse::plain) coming_.push_back(StepUse::none);
+    coming_.push_back(use);
+  }
 }
 
 RowSums* Recording::row(std::string_view path, bool is_layer) {
@@ -145,7 +151,7 @@ void Recording::push(const Frame& frame) {
 }
 
 void Recording::begin_step() {
-  use_ = use_of_step();
+  use_ = next_use();
   if (!is_heard()) return;
   frames_.clear();
   owners_.clear();

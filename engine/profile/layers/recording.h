@@ -20,6 +20,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -164,9 +165,13 @@ class Recording final : public TraceListener, public TaskStepListener, public Op
     RowSums* row;
   };
 
-  // The use of the step that begins. Each round of turns, and each run, begins with the next use, so that neither work
-  // of each second or fourth step nor the smaller batch at the end of a short training always meets the same use.
-  StepUse use_of_step() const;
+  // The use of the step that begins.
+  StepUse next_use();
+  // The uses of the steps of one round, in which each use has its turn. Work that comes with each so many steps, as a
+  // validation that a task does by itself or the smaller batch at the end of an epoch, must not always meet the same
+  // use. A short measurement, and the first round of each run, goes through the uses in turn and begins with the next
+  // one in each round and each run. In other rounds the order is drawn.
+  void draw_round();
   RowSums* row(std::string_view path, bool is_layer);
   RowSums* row_of(Phase phase, std::string_view name);
   RowSums* owner_of(std::int64_t sequence);
@@ -193,6 +198,8 @@ class Recording final : public TraceListener, public TaskStepListener, public Op
   double step_began_ = 0;  // seconds
   std::uint64_t ticks_began_ = 0, last_ = 0;
   StepUse use_ = StepUse::none;
+  std::int64_t round_ = 0;      // rounds of this run
+  std::deque<StepUse> coming_;  // the uses of the next steps
   std::optional<ListeningToOperators> hearing_;
   std::vector<Frame> frames_;
   std::int64_t inside_ = 0;  // open operators within an operator with products, including that operator

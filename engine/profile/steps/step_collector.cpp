@@ -42,8 +42,7 @@ void StepCollector::run_began() {
   in_step_ = false;
   apart_ = 0;
   settle_phase();
-  callbacks_ = between_ = 0;
-  commits_since_ = 0;
+  forget_since(false);
   validated_since_ = false;
   run_began_ = now_();
   is_before_steps_ = true;
@@ -91,12 +90,27 @@ void StepCollector::charge() {
   } else {
     (open_.empty() ? between_ : callbacks_) += seconds;
   }
-  if (stage_ == Stage::timing && !open_.empty() && open_.back().function) *open_.back().function += seconds;
+  if (FunctionSeconds* const running = running_function()) running->since += seconds;
 }
 
-double& StepCollector::function(std::string_view name) {
+StepCollector::FunctionSeconds& StepCollector::function(std::string_view name) {
   const auto found = functions_.find(name);
-  return found != functions_.end() ? found->second : functions_.emplace(name, 0).first->second;
+  return found != functions_.end() ? found->second : functions_.emplace(name, FunctionSeconds{}).first->second;
+}
+
+StepCollector::FunctionSeconds* StepCollector::running_function() const {
+  if (open_.empty() || (apart_ > 0 && open_[apart_ - 1].phase != Phase::commit)) return nullptr;
+  if (in_step_ || apart_ > 0) return open_.back().function;
+  return open_.front().function;
+}
+
+void StepCollector::forget_since(bool is_timed) noexcept {
+  for (auto& [name, seconds] : functions_) {
+    const double since = std::exchange(seconds.since, 0);
+    if (is_timed) seconds.timed += since;
+  }
+  callbacks_ = between_ = 0;
+  commits_since_ = 0;
 }
 
 void StepCollector::open_step(Phase frame) {
@@ -126,7 +140,8 @@ void StepCollector::open_step(Phase frame) {
   if (started_ == 0) started_ = last_;
   step_ = step_asking_ = step_waiting_ = {};
   in_step_ = true;
-  open_.push_back({.phase = frame});
+  // The span of a task's step is that of a function of the recipe.
+  open_.push_back({.phase = frame, .function = frame == Phase::callback ? &function(own_step) : nullptr});
   settle_phase();
 }
 
@@ -176,6 +191,7 @@ void StepCollector::ended(Phase phase, std::string_view) noexcept {
 
 void StepCollector::step_is_over(double now) noexcept {
   const double seconds = sum(step_);
+  const bool is_timed = stage_ == Stage::timing;
   switch (stage_) {
     case Stage::cold:
       ++cold_steps_;
@@ -212,8 +228,7 @@ void StepCollector::step_is_over(double now) noexcept {
       break;
     case Stage::done: break;
   }
-  callbacks_ = between_ = 0;
-  commits_since_ = 0;
+  forget_since(is_timed);
 }
 
 double StepCollector::longest() const {
@@ -282,8 +297,10 @@ StepFigures StepCollector::figures() {
   }
   figures.callbacks = mean_of(timed_callbacks_, timed_steps_);
   figures.between = mean_of(timed_between_, timed_steps_);
-  const auto longest = std::ranges::max_element(functions_, {}, [](const auto& one) { return one.second; });
-  if (longest != functions_.end() && longest->second > 0) figures.longest_function = function_path(longest->first);
+  const auto longest = std::ranges::max_element(functions_, {}, [](const auto& one) { return one.second.timed; });
+  if (longest != functions_.end() && longest->second.timed > 0)
+    figures.longest_function = {.path = function_path(longest->first),
+                                .seconds = mean_of(longest->second.timed, timed_steps_)};
   figures.steps = timed_steps_;
   figures.cold = cold_steps_;
   figures.begin_seconds = begin_seconds_;

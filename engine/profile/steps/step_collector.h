@@ -69,12 +69,22 @@ class StepCollector final : public TraceListener, public TaskStepListener {
     std::int64_t count = 0;
     double seconds = 0;
   };
+  struct FunctionSeconds {
+    double since = 0;  // since the end of the last step
+    double timed = 0;  // in the timed steps and before each
+  };
 
   void charge();  // adds the time since the last call to where it belongs
   void await_device() noexcept;
   void settle_phase();
   void open_step(Phase frame);
-  double& function(std::string_view name);  // its seconds
+  FunctionSeconds& function(std::string_view name);
+  // The recipe's function that takes the time since the last call, by the rules of the other figures: in a step its own
+  // time, between steps with all that it calls, and in an evaluation nothing. Null: no function of the recipe.
+  FunctionSeconds* running_function() const;
+  // Begins anew what is collected from the end of one step to the end of the next. `is_timed`: the step is timed, so
+  // that the seconds of functions count.
+  void forget_since(bool is_timed) noexcept;
   void step_is_over(double now) noexcept;
   double longest() const;  // the time after which no further step is timed
   void add_to_block(double seconds);
@@ -89,7 +99,7 @@ class StepCollector final : public TraceListener, public TaskStepListener {
 
   struct Open {
     Phase phase;
-    double* function = nullptr;  // the seconds of the recipe's function whose span it is
+    FunctionSeconds* function = nullptr;  // of the recipe's function whose span it is
   };
   std::vector<Open> open_;
   Phase phase_ = Phase::step;              // the innermost open phase
@@ -112,7 +122,7 @@ class StepCollector final : public TraceListener, public TaskStepListener {
   double started_ = 0, cold_seconds_ = 0, counted_seconds_ = 0, awaited_seconds_ = 0;
   PhaseSeconds timed_{}, counted_{}, asking_{}, waiting_{};
   double timed_callbacks_ = 0, timed_between_ = 0;
-  std::map<std::string, double, std::less<>> functions_;  // seconds in the timed steps and between them, by span
+  std::map<std::string, FunctionSeconds, std::less<>> functions_;  // by span
   std::vector<Block> blocks_;
   Block block_;
   std::int64_t block_steps_ = 1;  // steps in a block

@@ -137,7 +137,9 @@ Measures measures_of(const Profile& profile) {
   m.is_awaited = steps.awaited > 0;
   m.shares = shares_of(profile);
   m.cores = profile.cores;
-  m.longest_function = steps.longest_function;
+  m.longest_function = steps.longest_function.path;
+  const double whole = profile.wall();
+  if (whole > 0) m.longest_share = steps.longest_function.seconds / whole;
   if (steps.thread.seconds > 0) {
     m.run_queue = run_queue(steps.thread);
     m.cores_busy = steps.thread.process_cpu / steps.thread.seconds;

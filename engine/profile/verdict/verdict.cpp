@@ -168,7 +168,9 @@ std::string input_evidence(const Measures& m) {
 }
 
 std::string host_evidence(const Measures& m) {
-  return m.longest_function.empty() ? "" : "The function that takes longest is " + m.longest_function + ".";
+  if (m.longest_function.empty()) return "";
+  return fmt::format("The function that takes longest, {}, takes {} of a step.", m.longest_function,
+                     percent(m.longest_share));
 }
 
 std::string calls_evidence(const Measures& m) {

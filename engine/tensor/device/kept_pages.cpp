@@ -1,13 +1,15 @@
 #include "kept_pages.h"
 
+#include <sys/resource.h>
+
+#include <fstream>
+
 #ifdef TRAINLAB_MIMALLOC
 #include <mimalloc.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 
 #include <cstddef>
 #include <cstdint>
-#include <fstream>
 
 #include "core/host.h"
 #endif
@@ -20,23 +22,10 @@ namespace {
 constexpr std::size_t segment = std::size_t{32} << 20;  // mimalloc's unit, at a multiple of which a range begins
 constexpr std::int64_t kept_part = 8;                   // an eighth of the memory
 
-// Whether a range of addresses costs nothing until it is touched.
-bool may_reserve() {
-  const auto is_limited = [](auto kind) {
-    rlimit space{};
-    return ::getrlimit(kind, &space) != 0 || space.rlim_cur != RLIM_INFINITY;
-  };
-  if (is_limited(RLIMIT_AS) || is_limited(RLIMIT_DATA)) return false;
-  constexpr int counts_all = 2;  // the system counts each range as if all of it were used
-  int mode = counts_all;
-  std::ifstream("/proc/sys/vm/overcommit_memory") >> mode;
-  return mode != counts_all;
-}
-
 // Gives mimalloc a range of addresses from which it takes memory first. As it is told that the pages are large ones of
 // the system, which cannot be given back singly, it never gives any of them back.
 bool give_range() {
-  if (!may_reserve()) return false;
+  if (!may_reserve_addresses()) return false;
   const std::size_t size = static_cast<std::size_t>(usable_memory() / kept_part) / segment * segment;
   void* const range =
       ::mmap(nullptr, size + segment, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -60,5 +49,17 @@ bool keep_freed_pages() {
 #else
 bool keep_freed_pages() { return false; }
 #endif
+
+bool may_reserve_addresses() {
+  const auto is_limited = [](auto kind) {
+    rlimit space{};
+    return ::getrlimit(kind, &space) != 0 || space.rlim_cur != RLIM_INFINITY;
+  };
+  if (is_limited(RLIMIT_AS) || is_limited(RLIMIT_DATA)) return false;
+  constexpr int counts_all = 2;  // the system counts each range as if all of it were used
+  int mode = counts_all;
+  std::ifstream("/proc/sys/vm/overcommit_memory") >> mode;
+  return mode != counts_all;
+}
 
 }  // namespace trainlab

@@ -10,8 +10,12 @@ namespace trainlab {
 // At most an eighth of usable_memory() is kept so. Tensors beyond are allocated as mimalloc does by itself: what one
 // process keeps, others cannot have, and pages that lie scattered among others do not serve a larger tensor.
 //
-// Returns whether memory is kept: not where mimalloc is not linked, nor where the system counts addresses that are
-// reserved as if they were used (`ulimit -v`, `ulimit -d`, vm.overcommit_memory = 2). Any thread, as often as you like.
+// Returns whether memory is kept: not where mimalloc is not linked, nor where addresses may not be reserved. Any
+// thread, as often as you like.
 bool keep_freed_pages();
+
+// Whether a range of addresses costs nothing until it is touched: not where the system counts addresses that are
+// reserved as if they were used (`ulimit -v`, `ulimit -d`, vm.overcommit_memory = 2).
+bool may_reserve_addresses();
 
 }  // namespace trainlab

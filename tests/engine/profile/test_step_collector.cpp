@@ -69,7 +69,8 @@ TEST_CASE("self times of the phases add up to the step") {
   CHECK(figures.per_step(Phase::backward) == Approx(4));
   CHECK(figures.per_step(Phase::optimizer) == Approx(1));
   CHECK(figures.per_step(Phase::callback) == Approx(1));
-  CHECK(figures.longest_function == "on.step");
+  CHECK(figures.longest_function.path == "on.step");
+  CHECK(figures.longest_function.seconds == Approx(1));
   CHECK(figures.step.median == Approx(15));
 }
 
@@ -104,10 +105,52 @@ TEST_CASE("what comes between steps is no part of them") {
   CHECK(figures.commit.seconds == Approx(11));
   CHECK(figures.commit_functions == Approx(3));
   CHECK(figures.commits_timed == 3);
-  CHECK(figures.longest_function == "on.validate");  // 7 s, on.checkpoint 3 s, on.step 1 s
   // The time after the last step belongs to a step that did not come.
+  CHECK(figures.longest_function.path == "on.validate");
+  CHECK(figures.longest_function.seconds == Approx(7 * 3.0 / 4));
   CHECK(figures.callbacks == Approx(7 * 3.0 / 4));
   CHECK(figures.between == 0);
+}
+
+TEST_CASE("the longest function has the time that the step's figures give to functions of the recipe") {
+  const auto longest_of = [](auto&& steps) {
+    StepCollector collector(each_step(), present_time);
+    collector.run_began();
+    const Listening listening(collector);
+    for (int i = 0; i < 4; ++i) steps(collector);
+    return collector.figures().longest_function;
+  };
+  const auto between = longest_of([](StepCollector&) {
+    const Span function(Phase::callback, "epoch");
+    pass(1);
+    work(Phase::forward, 30);  // a model that the function calls
+  });
+  CHECK(between.path.empty());  // no step came
+  const auto before_a_step = longest_of([](StepCollector&) {
+    step();
+    const Span function(Phase::callback, "epoch");
+    pass(1);
+    work(Phase::forward, 30);
+  });
+  CHECK(before_a_step.path == "on.epoch");
+  CHECK(before_a_step.seconds == Approx(31 * 3.0 / 4));
+  const auto in_an_evaluation = longest_of([](StepCollector&) {
+    {
+      const Span validation(Phase::validate, "val");
+      work(Phase::callback, 50, "loss");
+    }
+    step();
+  });
+  CHECK(in_an_evaluation.path == "on.step");
+  const auto of_a_task = longest_of([](StepCollector& collector) {
+    collector.step_began();
+    pass(3);
+    work(Phase::forward, 5);
+    work(Phase::callback, 2, "transform");
+    collector.step_ended();
+  });
+  CHECK(of_a_task.path == "own step");
+  CHECK(of_a_task.seconds == Approx(3));
 }
 
 TEST_CASE("the time of a validation does not depend on their number") {

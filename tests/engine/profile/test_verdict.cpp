@@ -246,7 +246,8 @@ TEST_CASE("the evidence of a host names the function of the recipe that takes lo
   Measures m = with(&Shares::recipe, 0.5);
   CHECK_FALSE(says(judge(m), "takes longest"));
   m.longest_function = "on.step";
-  CHECK(says(judge(m), "The function that takes longest is on.step."));
+  m.longest_share = 0.354;
+  CHECK(says(judge(m), "The function that takes longest, on.step, takes 35 % of a step."));
 }
 
 }  // namespace trainlab::verdict_test

@@ -60,9 +60,9 @@ struct LayerTable {
   // The median of the steps between them that are not timed, the plain ones: the sum of the rows.
   double step_seconds = 0;
   // The seconds by which a step is longer on average than the median one, by work that not each step does, as a
-  // validation that a task does by itself. Such work is known where it comes in most tenths of the measurement: a
-  // single long wait, or a moment in which the machine was taken, is none. nullopt with fewer than 20 steps of each
-  // use.
+  // validation that a task does by itself, and where steps are of different lengths. Only what comes in most tenths of
+  // the measurement counts: not a single long wait, nor a moment in which the machine was taken. nullopt with fewer
+  // than 20 steps of each use.
   std::optional<double> occasional_seconds = {};
   // How much longer a step whose rows are timed takes than a plain one: 0.1 is a tenth. From the two medians; nullopt
   // where they do not tell it: with fewer than three such steps, or where a busy machine has made the plain steps the
@@ -106,7 +106,7 @@ struct LayerSteps {
   // listens to its operators. Where steps are so short that many are measured, a plain step comes after one that is
   // left out.
   bool settles() const { return count >= 50; }
-  // The steps of a run in which all steps are measured.
+  // The steps of a run in which all steps are measured, where count is so small that the steps do not settle().
   std::int64_t total() const { return first + uses_of_steps * count; }
 };
 

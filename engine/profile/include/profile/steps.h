@@ -54,8 +54,12 @@ struct StepFigures {
   bool is_precise = false;      // the interval is within ± the precision that was asked for
   std::optional<double> drift;  // 0.1: the later half of the steps is slower than the earlier half by a tenth
 
-  // The function of the recipe that takes most time in the timed steps and between them: "on.step". Empty: none did.
-  std::string longest_function = {};
+  // The function of the recipe that takes most time in the timed steps and between them.
+  struct Function {
+    std::string path = {};  // "on.step"; empty: no function took any
+    double seconds = 0;     // of a step
+  };
+  Function longest_function = {};
 
   Occasional validation;
   double validation_metrics = 0;    // seconds that a validation spends on its metrics

@@ -61,6 +61,7 @@ struct Measures {
   std::optional<double> memory_limited;     // share of the passes' operators, by time, that memory limits
   std::string limiting_stage;               // the slowest stage of the input pipeline; empty: unknown
   std::string longest_function;             // of the recipe's functions; empty: none was called
+  double longest_share = 0;                 // of a step that this function takes
 };
 
 enum class Bottleneck {

@@ -15,7 +15,8 @@ std::string memory_text_up(double bytes);
 // With three digits and the unit in which the number is from 1 to 1024: "4.53 KiB".
 std::string bytes_text(double bytes);
 
-// Bytes that new tensors may take at this moment, with what the allocator keeps of freed ones.
+// Bytes that new tensors may take at this moment, with what the allocator keeps of freed ones. What it keeps may lie in
+// pieces that are too small for one large tensor.
 std::int64_t free_tensor_memory();
 
 // From this size on memory is compared with what is free. To fill so much takes a thousand times as long as to ask.
