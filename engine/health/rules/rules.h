@@ -39,7 +39,7 @@ std::optional<std::string> refute_overfitting(const HealthVerdict& verdict, cons
 Finding find_underfitting(const HealthFigures& figures);
 Finding find_plateau(const HealthFigures& figures);
 Finding find_one_class_chosen(const HealthFigures& figures);
-// Of labels most of which are of one class.
+// Where most labels are of one class.
 Finding find_rare_classes_missed(const HealthFigures& figures);
 
 }  // namespace trainlab

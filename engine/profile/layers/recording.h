@@ -167,7 +167,7 @@ class Recording final : public TraceListener, public TaskStepListener, public Op
 
   // The use of the step that begins.
   StepUse next_use();
-  // The uses of the steps of one round, in which each use has its turn. Work that comes with each so many steps, as a
+  // The uses of the steps of one round, in which each use has its turn. Work of each fifth or hundredth step, as a
   // validation that a task does by itself or the smaller batch at the end of an epoch, must not always meet the same
   // use. A short measurement, and the first round of each run, goes through the uses in turn and begins with the next
   // one in each round and each run. In other rounds the order is drawn.

@@ -441,7 +441,7 @@ TEST_CASE("a plain step of a long measurement comes after one that nothing liste
   }
 }
 
-TEST_CASE("work that comes with each so many steps of a long measurement meets each use as often") {
+TEST_CASE("work of each second, fourth or hundredth step of a long measurement meets each use as often") {
   for (const int period : {2, 4, 5, 6, 10, 20, 100}) {
     Recording recording({.count = 1000});
     recording.run_began();
