@@ -9,6 +9,7 @@
 #include "stage_profile.h"
 #include "tensor/device.h"
 #include "tensor/types.h"
+#include "train/fit.h"
 
 namespace trainlab {
 
@@ -122,7 +123,7 @@ Profile profile_stage(const Options& stage, const RunSettings& settings, const P
                       .precision = options.precision};
     Profile profile;
     if (stage.entry().name == "fit") {
-      FitPlan plan = plan_fit(stage, settings);
+      FitPlan plan = plan_with_additions(stage, settings);
       limits.wait = wait_for(plan.device);
       profile = profile_of_fit(plan, how, limits);
       profile.data = std::move(plan.data);

@@ -196,11 +196,6 @@ void check_additions(const FitPlan& plan) {
   }
 }
 
-FitPlan plan_with_additions(const Options& stage, const RunSettings& settings, const DataParts* opened = nullptr) {
-  FitPlan plan = plan_fit(stage, settings, opened);
-  check_additions(plan);
-  return plan;
-}
 
 // The plan, or another one where a step of what a budget has just chosen takes more than was predicted.
 std::shared_ptr<const FitPlan> corrected(const std::shared_ptr<const FitPlan>& plan, const Options& stage,
@@ -289,6 +284,12 @@ void register_fit(Registry& registry, const std::vector<FitAddition>& additions)
   registry.add(
       std::move(entry),
       StageKind{.counts_flops = true, .prepare = prepare_fit, .check = check, .publish = publish, .own = additions});
+}
+
+FitPlan plan_with_additions(const Options& fit, const RunSettings& settings, const DataParts* opened) {
+  FitPlan plan = plan_fit(fit, settings, opened);
+  check_additions(plan);
+  return plan;
 }
 
 const std::vector<FitAddition>& additions_of(const Options& fit) {

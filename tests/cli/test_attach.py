@@ -110,6 +110,7 @@ class Attach(CliTest):
             self.recipe(more=f'  profile = "{wrong}",\n')
             self.assert_said(self.train(code=1),
                              f'profile: expected a time such as "10 min" or "18 h", found "{wrong}"')
+            self.assert_said(self.run_program("profile", "r.lua", code=1), "profile: expected a time such as ")
 
     def test_what_cannot_be_attached_to(self):
         self.assert_said(self.attach("no", code=2), "there is no folder ")

@@ -77,7 +77,7 @@ class Bench(CliTest):
         self.assertFalse(against(0.001)["is_slower"])
         taken = against(1000, cores={**speed["cores"], "busy": 0.4, "others": speed["cores"]["usable"] - 0.4,
                                     "run_queue": 0.5})
-        self.assertFalse(taken["is_slower"])
+        self.assertFalse(taken["is_slower"] or taken["is_judged"])
         self.assertIn(" cores then", taken["text"])
         other = against(1000, machine={**speed["machine"], "processor": "another"})
         self.assertFalse(other["is_slower"])
@@ -90,7 +90,10 @@ class Bench(CliTest):
         self.write("before.json", "0.5 s")
         self.assert_said(self.run_program(*arguments, "--against", "before.json", code=2),
                          f"--against {self.folder / 'before.json'}: expected what `trainlab bench --json` prints, "
-                         "found text: not valid JSON at byte", "hint: trainlab bench RECIPE.lua --json > ")
+                         "found text: not valid JSON at byte", "trainlab bench RECIPE.lua --json > speed.json")
+        self.write("before.json", '{ "kind": "profile" }')
+        self.assert_said(self.run_program(*arguments, "--against", "before.json", code=2),
+                         ", found an object of the kind profile")
         self.assert_said(self.run_program(*arguments, "--tolerance", "3%", code=2), "means nothing without --against")
         self.assert_said(self.run_program(*arguments, "--against", "before.json", "--tolerance", "3", code=2),
                          "--tolerance: expected a percentage")

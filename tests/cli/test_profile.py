@@ -154,8 +154,9 @@ class Profile(CliTest):
         summary = self.run_program("run", "r.lua", "--apply", "faster.toml", "--set", "epochs=1", "--json").json()
         self.assertEqual(summary["steps"], 60 // 8 + 1)
         self.write("faster.toml", recipe + '\nstage = "f"\nset = []\n')
-        self.assert_said(self.run_program("run", "r.lua", "--apply", "faster.toml"),
-                         "warning: --apply ", "faster.toml: the file has no changes, so that it changes nothing")
+        for quiet in ((), ("--quiet",)):
+            self.assert_said(self.run_program("run", "r.lua", "--apply", "faster.toml", *quiet),
+                             "warning: --apply ", "faster.toml: the file has no changes, so that it changes nothing")
         self.write("faster.toml", recipe + '\nstage = "g"\nset = [ "batch=8" ]\n')
         self.run_program("run", "r.lua", "--apply", "faster.toml", code=2)
         self.write("faster.toml", recipe + '\nstage = "f"\n')
@@ -505,6 +506,12 @@ class Profile(CliTest):
         running.until_said(" of the training time; what limits the input is said by: trainlab profile folder/slow.lua")
         running.send(signal.SIGTERM)
         self.end(running, 143)
+
+    def test_buffers_of_a_validation_are_no_part_of_the_memory_of_a_step(self):
+        self.recipe(data="lab.data.digits():split { train = 0.5, val = 0.5 }",
+                    model="nn.Sequential { nn.Flatten(), nn.Linear(10) }")
+        profile = self.profile("r.lua", "--set", 'validate="1 steps"')
+        self.assertLess(profile["memory"]["peak"], 1.05 * profile["predicted"]["peak"])
 
     def test_a_transform_is_work_of_the_host(self):
         self.recipe(data=SLOW_TRANSFORM)

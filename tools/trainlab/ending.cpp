@@ -164,4 +164,6 @@ void say(const Arguments& given, const std::string& line) {
   if (!given.has("quiet")) complain("trainlab: " + line + "\n");
 }
 
+void warn(const std::string& warning) { complain("trainlab: warning: " + warning + "\n"); }
+
 }  // namespace trainlab::cli

@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "profile/details.h"
 #include "run/run.h"
+#include "steps/measure.h"
 #include "steps/repeat.h"
 #include "tensor/types.h"
 
@@ -90,6 +91,9 @@ void measure_fit(Parts& parts, FitPlan& plan, const Measures& measures, const st
     parts.measure("memory", [&] {
       parts.details.predicted = predict_memory(plan);
       const std::int64_t lua = collect ? collect() : 0;  // the garbage of earlier runs is no part of a step
+      // From the first validation on, the buffers of its loader lie beside a step, which the prediction leaves out.
+      const OwnRhythm rhythm(plan);
+      plan.validate_every = std::max<std::int64_t>(plan.validate_every, 1000);
       parts.details.memory = record_memory(plan);
       parts.details.memory->lua = lua;
     });

@@ -31,7 +31,7 @@ bool is_interval(const Value& value) {
 
 Error no_speed(const std::string& file, const std::string& found) {
   return usage_error("--against " + file + ": expected what `trainlab bench --json` prints" + found)
-      .hint("trainlab bench RECIPE.lua --json > " + file);
+      .hint("a file that this command writes: trainlab bench RECIPE.lua --json > speed.json");
 }
 
 void check_speed(const Value& speed, const std::string& file) {
@@ -40,7 +40,9 @@ void check_speed(const Value& speed, const std::string& file) {
       (samples.is_nil() || is_interval(samples)) && speed["stage"].is_string() && speed["machine"].is_map()) {
     return;
   }
-  throw no_speed(file, speed.is_map() ? "" : ", found " + speed.brief());
+  throw no_speed(file, speed["kind"].is_string() ? ", found an object of the kind " + speed["kind"].string()
+                       : speed.is_map()          ? ""
+                                                 : ", found " + speed.brief());
 }
 
 // Few a second have digits behind the point.
@@ -89,7 +91,7 @@ std::string speed_text(const Value& speed) {
 }
 
 Value Comparison::value() const {
-  return Value::Map{{"ratio", ratio.to_value()}, {"is_slower", is_slower}, {"text", text}};
+  return Value::Map{{"ratio", ratio.to_value()}, {"is_judged", is_judged}, {"is_slower", is_slower}, {"text", text}};
 }
 
 Value read_speed(const std::filesystem::path& file) {
@@ -116,32 +118,32 @@ Comparison compare_speed(const Value& now, const Value& before, double tolerance
       .ratio = {.median = mine.median / theirs.median, .low = mine.low / theirs.high, .high = mine.high / theirs.low}};
   result.text = fmt::format("{:.3f} of the speed in {} ({:.3f} to {:.3f})", result.ratio.median, file, result.ratio.low,
                             result.ratio.high);
-  bool is_comparable = true;
+  std::string notes;
+  const auto leave_open = [&](const std::string& why) {
+    result.is_judged = false;
+    notes += "\nnot judged: " + why;
+  };
   for (const auto& [name, value] : now["machine"].map()) {
     const Value& other = before["machine"][name];
-    if (other == value) continue;
-    is_comparable = false;
-    result.text += fmt::format("\nnot judged: {} is {}, and was {}", name, value.brief(), other.brief());
+    if (other != value) leave_open(fmt::format("{} is {}, and was {}", name, value.brief(), other.brief()));
   }
   for (const Value* one : {&now, &before}) {
-    if ((*one)["has_interval"] == Value(true)) continue;
-    is_comparable = false;
-    result.text += "\nnot judged: too few steps were timed " + std::string(one == &now ? "now" : "then");
+    if ((*one)["has_interval"] != Value(true))
+      leave_open("too few steps were timed " + std::string(one == &now ? "now" : "then"));
   }
   for (const Value* one : {&now, &before}) {
     const std::string taken = taken_cores((*one)["cores"]);
-    if (taken.empty()) continue;
-    is_comparable = false;
-    result.text += "\nnot judged: other work had " + taken + (one == &now ? " now" : " then");
+    if (!taken.empty()) leave_open("other work had " + taken + (one == &now ? " now" : " then"));
   }
-  if (now["options"] != before["options"])
-    result.text += "\nthe options of the stage differ from those of the earlier measurement";
-  result.is_slower = is_comparable && result.ratio.high < 1 - tolerance;
+  result.is_slower = result.is_judged && result.ratio.high < 1 - tolerance;
   if (result.is_slower) {
     result.text += fmt::format(": slower by more than {:g} %", 100 * tolerance);
-  } else if (is_comparable && result.ratio.median < 1 - tolerance) {
+  } else if (result.is_judged && result.ratio.median < 1 - tolerance) {
     result.text += fmt::format(": perhaps slower by more than {:g} %, the intervals leave it open", 100 * tolerance);
   }
+  result.text += notes;
+  if (now["options"] != before["options"])
+    result.text += "\nthe options of the stage differ from those of the earlier measurement";
   result.text += "\n";
   return result;
 }

@@ -41,6 +41,14 @@ TEST_CASE("a stage is slower when the intervals leave no other answer") {
   CHECK(compared(speed(95, 0.001), speed(100, 0.001)).is_slower);
 }
 
+TEST_CASE("a speed with other options is judged, and the text says both") {
+  Value other = speed(100, 0.01);
+  other.set("options", "another");
+  const Comparison comparison = compared(speed(90, 0.01), other);
+  CHECK(comparison.is_judged);
+  CHECK_THAT(comparison.text, Catch::Contains("): slower by more than 3 %\nthe options of the stage differ"));
+}
+
 TEST_CASE("the ratio of two speeds has the bounds of both") {
   const Comparison comparison = compared(speed(50, 0.1), speed(100, 0.1));
   CHECK(comparison.ratio.median == Approx(0.5));

@@ -59,7 +59,7 @@ Command run_command() {
             Request request = request_for_recipe(given);
             if (given.has("apply") && !given.has("help")) {
               if (const auto warning = apply_changes(*request.path("apply"), request))
-                say(given, "warning: " + *warning);
+                warn(*warning);
             }
             return supervise(request, given);
           },

@@ -19,6 +19,7 @@ Value read_speed(const std::filesystem::path& file);
 
 struct Comparison {
   MedianInterval ratio;    // speed now divided by speed before; its bounds follow from the bounds of both
+  bool is_judged = true;   // whether the two speeds can be compared; `text` says why not
   bool is_slower = false;  // whether the whole interval is below the earlier speed by more than the tolerance
   std::string text = {};   // whole lines
   Value value() const;

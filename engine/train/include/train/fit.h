@@ -104,6 +104,9 @@ struct FitAddition {
   std::function<std::string(const Value& summary, const std::filesystem::path& run)> publish = {};
 };
 
+// plan_fit(), and the checks of the additions with which the entry of this fit was registered.
+FitPlan plan_with_additions(const Options& fit, const RunSettings& settings, const DataParts* opened = nullptr);
+
 // The additions with which the entry of this fit was registered.
 const std::vector<FitAddition>& additions_of(const Options& fit);
 

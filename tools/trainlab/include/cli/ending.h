@@ -49,5 +49,7 @@ int end_with(const std::optional<std::string>& failure);
 
 // Writes a line to standard error, unless --quiet is given.
 void say(const Arguments& given, const std::string& line);
+// The same for a warning of a likely mistake, which --quiet does not hide.
+void warn(const std::string& warning);
 
 }  // namespace trainlab::cli
