@@ -63,7 +63,7 @@ constexpr std::array rules{
     Rule{vanishing_gradients, find_vanishing_gradients, layers | rate | course},
     Rule{dead_units, find_dead_units, layers | rate | course},
     Rule{small_batch_statistics, find_small_batch_statistics, kinds({noisy_gradients, underfitting, plateau})},
-    Rule{rate_too_high, find_rate_too_high, course | rate | bit(not_finite)},
+    Rule{rate_too_high, find_rate_too_high, course | rate | bit(not_finite), "", refute_rate_too_high},
     Rule{not_finite, find_not_finite, course | rate},
     Rule{rate_too_low, find_rate_too_low, course},
     Rule{overfitting, find_overfitting, kinds({noisy_gradients, underfitting, plateau, class_collapse}), "",

@@ -411,7 +411,7 @@ class Profile(CliTest):
         """A function of the second recipe counts for several steps' time after each step."""
         self.recipe("a.lua")
         self.recipe("b.lua", model="nn.Sequential { nn.Linear(8), nn.Tanh(), nn.Linear(3) }", batch="32",
-                    more="  on = { step = function() for i = 1, 300000 do end end },\n")
+                    more="  on = { step = function() for i = 1, 1000000 do end end },\n")
         stages = self.beside("a.lua", "b.lua")
         self.check_beside(stages)
         self.assertEqual((stages["a"]["recipe"], stages["b"]["recipe"]), ("a.lua", "b.lua"))

@@ -1,17 +1,17 @@
 """The verdicts on the health of trainings, on small fits with a fault and on healthy ones.
 
     python3 tools/bench/health.py [--seeds 101-103] [--only NAME] [--jobs N] [--keep FOLDER] [--fix]
-                                   [--chosen]
+                                   [--chosen | --larger]
 
 With --fix the fits whose fault another option heals train with health.action = "fix" and without: how many come to at
 least nine tenths of the accuracy that a healthy fit of the same kind has; and of those that overfit, how many end with
 a lower validation loss.
 
 Prints how often each fault is found by its strength, beside what the rules of three other tools find in the same runs
-(health_rules.py); the confusion matrix; and the share of false alarms. The cases are those of health_cases.reported();
-thresholds were chosen on other cases and seeds: with --chosen, the cases of health_cases.chosen(), with the seeds 1 to
-6. The recipe is recipes/health.lua. Runs in the folder of --keep are not trained again, so that a bench that was
-interrupted goes on.
+(health_rules.py); the confusion matrix; and the share of false alarms. The cases are those of health_cases.reported().
+Thresholds were chosen on other cases and seeds, those of health_cases.chosen() with the seeds 1 to 6, which --chosen
+has; --larger has those of health_cases.larger(). The recipe is recipes/health.lua. Runs in the folder of --keep are not
+trained again, so that a bench that was interrupted goes on.
 """
 
 import argparse
@@ -190,12 +190,15 @@ def main():
     parser.add_argument("--only", default="", help="cases of this fault, or \"none\"")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--keep", help="a folder for the runs")
-    parser.add_argument("--chosen", action="store_true", help="the cases that thresholds were chosen on")
+    lists = parser.add_mutually_exclusive_group()
+    lists.add_argument("--chosen", action="store_true", help="the cases that thresholds were chosen on")
+    lists.add_argument("--larger", action="store_true", help="the cases of larger networks")
     parser.add_argument("--fix", action="store_true", help="how many fits health.action = \"fix\" heals")
     options = parser.parse_args()
     first, _, last = options.seeds.partition("-")
     seeds = range(int(first), int(last or first) + 1)
-    listed = health_cases.chosen() if options.chosen else health_cases.reported()
+    listed = (health_cases.chosen() if options.chosen else health_cases.larger() if options.larger
+              else health_cases.reported())
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         keep = options.keep or folder
         if options.fix:

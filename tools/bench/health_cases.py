@@ -1,8 +1,9 @@
 """The small fits of health.py, with a fault and without: options of recipes/health.lua.
 
-There are two lists. Thresholds were chosen on chosen(), and reported() has other cases: other widths, depths,
+There are three lists. Thresholds were chosen on chosen(), and reported() has other cases: other widths, depths,
 functions, optimizers, data and strengths, most of them between those of the first list, and faults that it does not
-have.
+have. larger() has networks with 0.2 to 3.2 million weights in four to six layers, 30 to 300 times as many as the usual
+ones have.
 
 A fault is findable where the figures of one run can show it. It is not in these cases:
 
@@ -182,6 +183,57 @@ def reported_sick():
         yield case("exploding_gradients", "deviation 2", family, std=2)
 
 
+# The larger networks, with a rate that trains each well. A deep convolutional net without a normalisation does not
+# train well from the usual initial weights.
+LARGER = {
+    "mlp": {"width": 1024, "depth": 4},
+    "cnn": {"width": 256, "depth": 6, "norm": "batch"},
+    "transformer": {"width": 128, "depth": 6, "lr": 0.0005},
+    "recurrent": {"width": 256, "depth": 3, "lr": 0.005},
+}
+
+
+def larger_healthy():
+    for family, large in LARGER.items():
+        rate = {**GOOD[family], **large}["lr"]
+        for change in ({}, {"lr": rate * 0.7}, {"lr": rate * 1.5}, {"batch": 32}, {"epochs": 15}, {"decay": 1e-3},
+                       {"schedule": "cosine"}, {"values": "normalised"}):
+            yield healthy_case(family, **{**large, **change})
+        yield healthy_case(family, "15 % wrong labels", **large, wrong=0.15, epochs=6)
+    adam = {"optim": "Adam", "lr": 0.001, "momentum": 0}
+    for family in ("mlp", "cnn"):
+        yield healthy_case(family, "Adam", **LARGER[family], **adam)
+        yield healthy_case(family, "dropout", **LARGER[family], dropout=0.2)
+
+
+def larger_sick():
+    for family, large in LARGER.items():
+        rate = {**GOOD[family], **large}["lr"]
+        for factor in (32, 100, 1 / 32, 1 / 100):
+            is_high = factor > 1
+            yield case("rate_too_high" if is_high else "rate_too_low",
+                       f"x {factor}" if is_high else f"/ {round(1 / factor)}", family,
+                       **{**large, "lr": rate * factor})
+        for name, change in (("x 255", {"scale": 255}), ("+ 10", {"shift": 10})):
+            yield case("unnormalised_inputs", name, family, **large, **change)
+        yield case("not_finite", "1 % missing", family, **large, values="missing")
+        yield case("leakage", "all twice", family, **large, values="copies", epochs=3)
+        yield case("class_collapse", "10 %", family, **large, labels="rare", rare=0.1, epochs=4)
+        yield case("overfitting", "64 samples, 30 % wrong", family, **large, samples=64, epochs=60, batch=16,
+                   labels="noisy")
+        yield case("overfitting", "random labels", family, **large, labels="random", samples=300, epochs=60, batch=20)
+        yield case("below_floor", "scores as logarithms", family, **large, loss="nll", epochs=3)
+    for family in ("mlp", "cnn"):
+        bare = {**LARGER[family], "norm": "none"}
+        yield case("dead_units", "bias -10", family, **bare, bias=-10)
+        yield case("saturated_units", "tanh, deviation 2", family, **bare, activation="Tanh", std=2)
+        yield case("exploding_gradients", "deviation 1", family, **bare, std=1)
+        yield case("vanishing_gradients", "deviation 0.005", family, **bare, std=0.005)
+        yield case("vanishing_gradients", "sigmoid", family, **bare, activation="Sigmoid")
+        yield case("small_batch_statistics", "batch 2", family, family == "mlp", **{**bare, "norm": "batch"}, batch=2,
+                   epochs=1, lr=0.005)
+
+
 # Faults with a remedy that health.action = "fix" applies. Gradients are noise in cases where nearly all labels are
 # wrong, which no fit learns from.
 HEALABLE = {"rate_too_high", "rate_too_low", "unnormalised_inputs", "exploding_gradients", "vanishing_gradients",
@@ -199,3 +251,7 @@ def chosen():
 
 def reported():
     return [*reported_healthy(), *reported_sick()]
+
+
+def larger():
+    return [*larger_healthy(), *larger_sick()]

@@ -27,6 +27,9 @@ Finding find_small_batch_statistics(const HealthFigures& figures);
 
 // Rules for the learning rate, in rules_rate.cpp.
 Finding find_rate_too_high(const HealthFigures& figures);
+// The reason for which a rate is no longer called too high: the training has learnt nearly all that there is to learn,
+// after a rise of its loss, and the figures do not show the fault now.
+std::optional<std::string> refute_rate_too_high(const HealthVerdict& verdict, const HealthFigures& figures);
 Finding find_rate_too_low(const HealthFigures& figures);
 Finding find_not_finite(const HealthFigures& figures);
 Finding find_noisy_gradients(const HealthFigures& figures);

@@ -100,6 +100,12 @@ Finding find_rate_too_high(const HealthFigures& figures) {
   return {};
 }
 
+std::optional<std::string> refute_rate_too_high(const HealthVerdict&, const HealthFigures& figures) {
+  if (!(learnt(figures) > 0.9) || find_rate_too_high(figures)) return {};
+  return fmt::format("the loss has fallen from {} to {}", figure_text(figures.losses.first(), 3),
+                     figure_text(figures.losses.mean(0.8, 1), 3));
+}
+
 Finding find_rate_too_low(const HealthFigures& figures) {
   if (!has_seen(figures, 50, 0.25)) return {};
   if (is_start_unknown(figures)) return {};  // trained weights need small updates

@@ -31,6 +31,25 @@ HealthyRun too_fast(double update) {
 
 }  // namespace
 
+TEST_CASE("a rate is no longer too high when the training has learnt all the same") {
+  const auto at = [](int done, double low) {
+    HealthyRun run;
+    run.update = 0.05;
+    run.loss = [low](int i) { return i < 12 ? 2.3 + 0.2 * i : low + 4 * std::exp(-(i - 12) / 20.0); };
+    run.done = done;
+    return run.figures();
+  };
+  std::vector<HealthVerdict> told;
+  REQUIRE(add_verdicts(told, judge(at(40, 0.1))).size() == 1);
+  REQUIRE(told.front().kind == HealthKind::rate_too_high);
+  CHECK(take_back(told, at(60, 0.1)).empty());
+  CHECK(take_back(told, at(400, 0.5)).empty());  // a fifth of the loss at the beginning is left
+  const std::vector<std::string> lines = take_back(told, at(400, 0.1));
+  REQUIRE(lines.size() == 1);
+  CHECK(lines.front() == "health: rate_too_high is taken back after 400 steps: the loss has fallen from 2.3 to 0.1");
+  CHECK(told.empty());
+}
+
 TEST_CASE("each fault of the rate or of the gradients has its own verdict") {
   SECTION("a loss that is not finite while the rate is right") {
     const auto figures = changed(HealthyRun{}, [](HealthFigures& f) {
