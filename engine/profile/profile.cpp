@@ -24,6 +24,10 @@ void set_names(Profile& profile, const Options& stage) {
   profile.cores = usable_cores();
 }
 
+std::optional<double> seconds_of_one(const Occasional& work) {
+  return work.count > 0 ? std::optional(work.seconds) : std::nullopt;
+}
+
 // The profile of a stage that was measured from its beginning, with the reason where there was no step.
 Profile with_reason_of_no_steps(Profile profile) {
   if (profile.steps.steps == 0 && profile.steps.cold == 0) {
@@ -52,10 +56,9 @@ Profile profile_of_steps(const FitPlan& plan, StepFigures measured) {
   const StepFigures& steps = profile.steps;
   profile.allowed = steps.allowed;
   const auto validate_every = static_cast<double>(plan.validate_every);
-  if (plan.data.val && plan.measures() && steps.validation.count > 0) {
-    profile.validation = {.seconds = steps.validation.seconds, .every = validate_every};
-  }
-  profile.checkpoint = {.seconds = steps.commit.seconds,
+  if (plan.data.val && plan.measures())
+    profile.validation = {.seconds = seconds_of_one(steps.validation), .every = validate_every};
+  profile.checkpoint = {.seconds = seconds_of_one(steps.commit),
                         .every = plan.checkpoint.interval(profile.wall(), validate_every)};
   return profile;
 }
@@ -72,7 +75,7 @@ Profile profile_of_task_steps(const Options& task, const std::string& device, St
   profile.steps = std::move(measured);
   const StepFigures& steps = profile.steps;
   profile.allowed = steps.allowed;
-  profile.checkpoint.seconds = steps.commit.seconds;
+  profile.checkpoint.seconds = seconds_of_one(steps.commit);
   if (steps.commits_timed > 0) {
     profile.checkpoint.every = static_cast<double>(steps.steps) / static_cast<double>(steps.commits_timed);
   }

@@ -30,7 +30,7 @@ std::optional<MedianInterval> samples_per_second(const Profile& profile) {
 }
 
 Value rhythm_value(const Rhythm& rhythm) {
-  return Value::Map{{"seconds", rhythm.seconds}, {"every_steps", number_or_nil(rhythm.every)}};
+  return Value::Map{{"seconds", number_or_nil(rhythm.seconds)}, {"every_steps", number_or_nil(rhythm.every)}};
 }
 
 std::string steadiness(const StepFigures& steps) {
@@ -40,9 +40,14 @@ std::string steadiness(const StepFigures& steps) {
                      *steps.drift > 0 ? "slower" : "faster");
 }
 
+// Why a part of a step has no share.
+const char* why_unknown(std::string_view part) {
+  return part == "launch_gap" ? "operators were not counted" : "none came while steps were timed";
+}
+
 std::string rhythm_text(const char* name, const Rhythm& rhythm) {
-  if (rhythm.seconds <= 0) return "";
-  return fmt::format("{:<16} {} each, {}\n", name, time_text(rhythm.seconds),
+  if (!rhythm.seconds) return "";
+  return fmt::format("{:<16} {} each, {}\n", name, time_text(*rhythm.seconds),
                      rhythm.every ? "every " + count_text(std::round(std::max(1.0, *rhythm.every))) + " steps"
                                   : "how often is unknown");
 }
@@ -82,8 +87,12 @@ std::string profile_text(const Profile& profile, const Measures& measures) {
   text += rhythm_text("validation", profile.validation) + rhythm_text("checkpoint", profile.checkpoint);
   text += "\nof " + time_text(profile.wall()) + " a step in the mean, with its part of validations and checkpoints\n";
   for (const auto& [name, share] : listed(measures.shares)) {
-    if (share < 0.0005) continue;
-    text += fmt::format("{:<16} {} {:5.1f} %  {}\n", name, bar(share), 100 * share, time_text(share * profile.wall()));
+    if (!share) {
+      text += fmt::format("{:<16} unknown: {}\n", name, why_unknown(name));
+    } else if (*share >= 0.0005) {
+      text +=
+          fmt::format("{:<16} {} {:5.1f} %  {}\n", name, bar(*share), 100 * *share, time_text(*share * profile.wall()));
+    }
   }
   text += "\n";
   if (measures.operators) {
@@ -119,7 +128,7 @@ Value profile_value(const Profile& profile, const Measures& measures) {
   const StepVerdict verdict = judge(measures);
   Value::List evidence(verdict.evidence.begin(), verdict.evidence.end());
   Value::Map shares, phases;
-  for (const auto& [name, share] : listed(measures.shares)) shares.emplace(name, share);
+  for (const auto& [name, share] : listed(measures.shares)) shares.emplace(name, number_or_nil(share));
   for (std::size_t i = 0; i < phase_count; ++i) {
     if (steps.self[i] > 0) phases.emplace(std::string(phase_name(static_cast<Phase>(i))), steps.self[i]);
   }
@@ -134,7 +143,7 @@ Value profile_value(const Profile& profile, const Measures& measures) {
       {"verdict", bottleneck_name(verdict.bottleneck)},
       {"otherwise", bottleneck_name(verdict.otherwise)},
       {"plain", verdict.plain},
-      {"share", of_step(verdict.share)},
+      {"share", verdict.bottleneck == Bottleneck::unknown ? Value() : of_step(verdict.share)},
       {"confidence", verdict.confidence},
       {"evidence", std::move(evidence)},
       {"step_seconds", of_step(steps.step.to_value())},

@@ -58,7 +58,7 @@ class FitWatch final : public Observer, public LoopObserver {
   void started(const FitView& view) override { run_ = view.run; }
   void stepped(std::int64_t step) override {
     if (own_ && ++steps_ >= cold_steps &&
-        snapshots_.record(own_->seconds, [own = *own_](const Value& answer) { own.take(answer); }))
+        snapshots_.record(own_->seconds, steps_, [own = *own_](const Value& answer) { own.take(answer); }))
       own_.reset();
     snapshots_.stepped(step);
   }

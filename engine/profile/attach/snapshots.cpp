@@ -159,9 +159,10 @@ void Snapshots::begin(SnapshotRequest request) {
   if (!subject_.has_step_spans) recording_->step_began();
 }
 
-bool Snapshots::record(double seconds, std::function<void(const Value&)> take) {
+bool Snapshots::record(double seconds, std::int64_t cold, std::function<void(const Value&)> take) {
   if (recording_ || trace::listener) return false;
   begin({.id = {}, .seconds = seconds});
+  recording_->cold = cold;
   recording_->take = std::move(take);
   return true;
 }
@@ -183,6 +184,7 @@ void Snapshots::go_on(std::int64_t step, bool is_last) {
   if (!now.is_wanted) return drop();
   if (now.timing) {
     now.steps = now.timing->steps.figures();
+    now.steps.cold = now.cold;
     now.timing.reset();
     if (now.request.has_trace && !is_last) {
       now.add_past();

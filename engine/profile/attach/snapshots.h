@@ -65,9 +65,10 @@ class Snapshots {
   ~Snapshots();
   Snapshots(const Snapshots&) = delete;
 
-  // Records the next steps for the training itself, which takes the answer. To be called where stepped() may be called,
-  // before it. Returns false, and does nothing, where steps are recorded already or another listener hears them.
-  bool record(double seconds, std::function<void(const Value& answer)> take);
+  // Records the next steps for the training itself, which takes the answer; `cold`: how many steps it has dropped
+  // before. To be called where stepped() may be called, before it. Returns false, and does nothing, where steps are
+  // recorded already or another listener hears them.
+  bool record(double seconds, std::int64_t cold, std::function<void(const Value& answer)> take);
   // To be called at the end of each step, which counts those of the stage, within the step's span; where the loop has
   // no spans of steps, before each step.
   void stepped(std::int64_t step);
@@ -101,6 +102,7 @@ class Snapshots {
     std::vector<PieceOfWork> past = {};           // of a trace: what the thread did before it begins
     double past_end;                              // `past` has what ended until then, by steady_seconds()
     std::optional<Timing> timing;
+    std::int64_t cold = 0;   // steps that were dropped before
     StepFigures steps = {};  // once they are timed
     std::optional<Tracing> tracing = {};
     bool is_wanted = true;  // whether somebody waited for the answer when the training last looked

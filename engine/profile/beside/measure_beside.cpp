@@ -96,7 +96,7 @@ class Side {
 Seconds seconds_of(const Profile& profile) {
   Seconds all;
   for (const auto& [name, share] : listed(shares_of(profile))) {
-    if (name != "launch_gap") all.emplace_back(std::string(name), share * profile.wall());
+    if (share) all.emplace_back(std::string(name), *share * profile.wall());
   }
   return all;
 }

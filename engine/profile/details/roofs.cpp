@@ -23,13 +23,13 @@ constexpr double calls_of_a_recipe = 2;
 // estimate from the number of calls alone knows operators of the usual cost only; convolutions cost several times as
 // much.
 void add_small_operators(Shares& shares, const LimitedSeconds& limited) {
-  const double before = shares.launch_gap, others = shares.forward + shares.backward;
+  const double before = shares.launch_gap.value_or(0), others = shares.forward + shares.backward;
   if (limited.sum() <= 0 || others <= 0) return;
   const double more = std::max((others + before) * limited.call / limited.sum() - before, 0.0);
   const double left = std::max(1 - more / others, 0.0);
   shares.forward *= left;
   shares.backward *= left;
-  shares.launch_gap += others - shares.forward - shares.backward;
+  shares.launch_gap = before + others - shares.forward - shares.backward;
 }
 
 void judge_operators(Measures& m, const Profile& profile, const ProfileDetails& details) {
@@ -46,7 +46,7 @@ void judge_operators(Measures& m, const Profile& profile, const ProfileDetails& 
   const double calls = calls_of_a_recipe * functions.small_calls * profile.call_seconds / profile.wall();
   const double of_recipe = std::min(calls, m.shares.recipe);
   m.shares.recipe -= of_recipe;
-  m.shares.launch_gap += of_recipe;
+  m.shares.launch_gap = m.shares.launch_gap.value_or(0) + of_recipe;
 }
 
 }  // namespace

@@ -54,8 +54,9 @@ RunLimits run_limits(const Profile& profile, const StepVerdict& verdict, double 
 // and without the change, each of which begins the stage anew, and the steps whose weights are compared.
 double expected_seconds(const Profile& profile, const RunLimits& limits, std::int64_t fits = 1) {
   constexpr double measured = 3;  // validations and checkpoints, in steps of their own
-  const double begin = profile.steps.begin_seconds, checkpoint = static_cast<double>(fits) * profile.checkpoint.seconds;
-  const double validation = profile.validation.seconds + functions_at_validations(profile).seconds;
+  const double begin = profile.steps.begin_seconds;
+  const double checkpoint = static_cast<double>(fits) * profile.checkpoint.seconds.value_or(0);
+  const double validation = profile.validation.seconds.value_or(0) + profile.steps.validation_functions;
   const double apart = begin + measured * (static_cast<double>(fits) * validation + checkpoint);
   const double times = limits.measures_all ? runs_of_round : limits.known && fits == 1 ? 0 : 1;
   return runs_of_round * (begin + limits.steps.seconds) + times * apart + begin + compared_steps * profile.steps.mean +

@@ -206,8 +206,11 @@ void StepCollector::step_is_over(double now) noexcept {
       timed_commits_ += commits_since_;
       add_to_block(seconds);
       unchecked_ += seconds;
-      if (now - started_ >= longest() || (unchecked_ >= limits_.block && is_precise()))
-        stage_ = limits_.counted > 0 ? Stage::counting : Stage::done;
+      if (now - started_ >= longest() || (unchecked_ >= limits_.block && is_precise())) {
+        stage_ = has_counted() ? after_timing() : Stage::counting;
+      } else if (!has_counted() && timed_steps_ >= few_steps && timed_steps_ % limits_.cycle == 0) {
+        stage_ = Stage::counting;
+      }
       break;
     case Stage::counting:
       ++counted_steps_;
@@ -215,7 +218,7 @@ void StepCollector::step_is_over(double now) noexcept {
       counted_seconds_ += seconds;
       if (counted_steps_ >= limits_.counted || counted_seconds_ >= counted_share * limits_.seconds) {
         counting_.reset();
-        stage_ = limits_.wait ? Stage::awaiting : Stage::done;
+        stage_ = now - started_ >= longest() ? after_timing() : Stage::timing;
       }
       break;
     case Stage::awaiting:

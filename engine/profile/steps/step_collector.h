@@ -16,17 +16,19 @@
 namespace trainlab {
 
 struct StepLimits {
-  double seconds = 30;       // longest time, from the first step on
-  double slow_seconds = 0;   // the same for slow steps, until few_steps are timed; less than `seconds` means nothing
-  double precision = 0.02;   // timing ends when half the interval of a step is this share of its median
-  std::int64_t cold = 5;     // steps at the beginning of a run that touch memory and code for the first time
-  std::int64_t counted = 8;  // steps whose operators are counted after the timed ones
-  double block = 0.05;       // shortest duration of a block of steps, in seconds
+  double seconds = 30;      // longest time, from the first step on
+  double slow_seconds = 0;  // the same for slow steps, until few_steps are timed; less than `seconds` means nothing
+  double precision = 0.02;  // timing ends when half the interval of a step is this share of its median
+  std::int64_t cold = 5;    // steps at the beginning of a run that touch memory and code for the first time
+  // Steps whose operators are counted: once few_steps are timed, so that a training that ends soon has them too, or
+  // when the timing is over. Further steps are timed after them.
+  std::int64_t counted = 8;
+  double block = 0.05;  // shortest duration of a block of steps, in seconds
   // Blocks have a multiple of this number of steps: those of an epoch whose last step is smaller. Where less than one
   // such block is timed, blocks have any number.
   std::int64_t cycle = 1;
-  // Waits for a device that works by itself; empty where the device does what it is asked at once. After the counted
-  // steps, as many follow in which the device is waited for after each phase.
+  // Waits for a device that works by itself; empty where the device does what it is asked at once. After the timed and
+  // the counted steps, as many as counted ones follow in which the device is waited for after each phase.
   std::function<void()> wait = {};
 };
 
@@ -87,6 +89,8 @@ class StepCollector final : public TraceListener, public TaskStepListener {
   void forget_since(bool is_timed) noexcept;
   void step_is_over(double now) noexcept;
   double longest() const;  // the time after which no further step is timed
+  bool has_counted() const { return limits_.counted == 0 || counted_steps_ > 0; }
+  Stage after_timing() const { return limits_.wait && limits_.counted > 0 ? Stage::awaiting : Stage::done; }
   void add_to_block(double seconds);
   bool is_precise();
   // The mean seconds of a step in each block. Neighbouring blocks are joined until each lasts `least_seconds` and has a

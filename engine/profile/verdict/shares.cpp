@@ -81,10 +81,12 @@ Parts parts_of(const Profile& profile) {
 
 // Divides the seconds of each part by the whole, so that the parts sum to 1.
 Shares divided(Shares shares, double whole) {
+  const auto share = [whole](double seconds) { return whole > 0 ? seconds / whole : 0; };
   for (double* part : {&shares.input, &shares.transfer, &shares.forward, &shares.backward, &shares.optimizer,
-                       &shares.metrics, &shares.recipe, &shares.synchronisation, &shares.launch_gap, &shares.checkpoint,
-                       &shares.evaluation, &shares.other})
-    *part = whole > 0 ? *part / whole : 0;
+                       &shares.recipe, &shares.synchronisation, &shares.other})
+    *part = share(*part);
+  for (std::optional<double>* part : {&shares.metrics, &shares.launch_gap, &shares.checkpoint, &shares.evaluation})
+    if (*part) *part = share(**part);
   return shares;
 }
 
@@ -95,10 +97,11 @@ Shares shares_of(const Profile& profile) {
   Shares shares;
   const Parts parts = parts_of(profile);
   const auto all = [&](Phase phase) { return parts.all[index_of(phase)]; };
+  double launch_gap = 0;
   // The seconds of a phase, or of a part of it, without the calls of its operators, which are added to the launch gap.
   const auto arithmetic = [&](Phase phase, double seconds) {
     const double calls = std::min(parts.calls[index_of(phase)], seconds);
-    shares.launch_gap += calls;
+    launch_gap += calls;
     return seconds - calls;
   };
   const auto phase = [&](Phase one) { return arithmetic(one, all(one)); };
@@ -112,7 +115,7 @@ Shares shares_of(const Profile& profile) {
   shares.synchronisation = all(Phase::read);
   const double validation = profile.validation.per_step();
   const auto part = [](double inside, const Rhythm& whole) {
-    return whole.seconds > 0 ? std::min(1.0, inside / whole.seconds) : 0;
+    return whole.seconds.value_or(0) > 0 ? std::min(1.0, inside / *whole.seconds) : 0;
   };
   const double of_metrics = part(steps.validation_metrics, profile.validation);
   shares.metrics = validation * of_metrics + all(Phase::metrics);
@@ -122,6 +125,13 @@ Shares shares_of(const Profile& profile) {
   shares.recipe += checkpoint * of_functions;
   shares.checkpoint = checkpoint * (1 - of_functions);
   shares.other = all(Phase::step) + steps.between;
+  shares.launch_gap = launch_gap;
+  if (steps.counted == 0 && steps.awaited == 0) shares.launch_gap.reset();
+  if (profile.checkpoint.is_unmeasured()) shares.checkpoint.reset();
+  if (profile.validation.is_unmeasured()) {
+    shares.evaluation.reset();
+    shares.metrics.reset();
+  }
   return divided(shares, profile.wall());
 }
 

@@ -56,11 +56,11 @@ double share_of(Bottleneck bottleneck, const Measures& measures) {
     case Bottleneck::input: return shares.input;
     case Bottleneck::transfer: return shares.transfer;
     case Bottleneck::synchronisation: return shares.synchronisation;
-    case Bottleneck::launch: return shares.launch_gap;
+    case Bottleneck::launch: return shares.launch_gap.value_or(0);
     case Bottleneck::host: return shares.recipe + shares.other;
     case Bottleneck::communication: return communication;
-    case Bottleneck::checkpoint: return shares.checkpoint;
-    case Bottleneck::evaluation: return shares.evaluation + shares.metrics;
+    case Bottleneck::checkpoint: return shares.checkpoint.value_or(0);
+    case Bottleneck::evaluation: return shares.evaluation.value_or(0) + shares.metrics.value_or(0);
     case Bottleneck::optimizer: return std::max(shares.optimizer - communication, 0.0);
     default: return shares.forward + shares.backward;
   }
@@ -189,6 +189,20 @@ std::vector<std::string> other_parts(const Measures& m, Bottleneck verdict) {
   return sentences;
 }
 
+// The share of a step up to which operators may be too small to be worth the call: where they were not counted, the
+// parts in which they are called.
+double calls_at_most(const Shares& shares) {
+  return shares.launch_gap.value_or(shares.forward + shares.backward + shares.optimizer + shares.recipe);
+}
+
+// Whether the count of operators that was not made could give another verdict than the part that is chosen, which is
+// null where there is none.
+bool lacks_count(const Shares& shares, const Rule* chosen, double share) {
+  if (shares.launch_gap) return false;
+  const bool is_host = chosen && chosen->bottleneck == Bottleneck::host;  // its functions may call operators
+  return !chosen || (is_host ? shares.other : share) <= calls_at_most(shares);
+}
+
 // The verdict that follows from the parts of a step.
 StepVerdict by_shares(const Measures& m) {
   StepVerdict verdict;
@@ -204,7 +218,12 @@ StepVerdict by_shares(const Measures& m) {
   const Rule* const chosen = high || compute >= most ? high : largest(&Rule::notable);
   std::vector<std::string> doubts;
   int trusted = trust(m, doubts);
-  if (chosen) {
+  if (lacks_count(m.shares, chosen, chosen ? share(*chosen) : 0)) {
+    verdict.plain = "operators were not counted";
+    verdict.evidence.push_back(
+        "No step was left in which operators could be counted: calls that are too small to be " +
+        ("worth the call cannot be told from arithmetic in " + percent(calls_at_most(m.shares))) + " of a step.");
+  } else if (chosen) {
     verdict.bottleneck = chosen->bottleneck;
     verdict.share = share(*chosen);
     verdict.plain = chosen->plain;
@@ -232,7 +251,7 @@ StepVerdict by_shares(const Measures& m) {
   const std::optional<WaitReasons> reasons = wait_reasons(m);
   verdict.own_threads_compete = reasons && *m.run_queue >= quiet_wait && !reasons->is_for_others();
   verdict.otherwise = verdict.bottleneck;
-  verdict.confidence = words[static_cast<std::size_t>(trusted)];
+  verdict.confidence = verdict.bottleneck == Bottleneck::unknown ? "none" : words[static_cast<std::size_t>(trusted)];
   verdict.evidence.insert(verdict.evidence.end(), doubts.begin(), doubts.end());
   return verdict;
 }
@@ -253,7 +272,7 @@ StepVerdict contention(const Measures& m) {
 
 }  // namespace
 
-std::vector<std::pair<std::string_view, double>> listed(const Shares& shares) {
+std::vector<std::pair<std::string_view, std::optional<double>>> listed(const Shares& shares) {
   return {{"input", shares.input},           {"transfer", shares.transfer},
           {"forward", shares.forward},       {"backward", shares.backward},
           {"optimizer", shares.optimizer},   {"metrics", shares.metrics},

@@ -30,13 +30,14 @@ Profile profile() {
 
 std::map<std::string, double> parts(const Profile& profile) {
   std::map<std::string, double> all;
-  for (const auto& [name, share] : listed(shares_of(profile))) all.emplace(name, share);
+  for (const auto& [name, share] : listed(shares_of(profile)))
+    if (share) all.emplace(name, *share);
   return all;
 }
 
 double total(const Profile& profile) {
   double sum = 0;
-  for (const auto& [name, share] : listed(shares_of(profile))) sum += share;
+  for (const auto& [name, share] : parts(profile)) sum += share;
   return sum;
 }
 
@@ -51,7 +52,31 @@ TEST_CASE("parts are those of the phases, and their sum is one") {
   CHECK(found["optimizer"] == Approx(0.1));
   CHECK(found["recipe"] == Approx(0.05));
   CHECK(found["other"] == Approx(0.1));
-  CHECK(found["launch_gap"] == 0);
+  CHECK(found["checkpoint"] == 0);
+  CHECK(found["evaluation"] == 0);
+}
+
+TEST_CASE("parts that were not measured are absent, and null in data") {
+  Profile one = profile();
+  CHECK_FALSE(parts(one).contains("launch_gap"));
+  CHECK(profile_value(one, measures_of(one))["shares"]["launch_gap"].is_nil());
+  CHECK_THAT(profile_text(one, measures_of(one)),
+             Catch::Contains("launch_gap       unknown: operators were not counted"));
+  one.steps.counted = 1;
+  CHECK(parts(one)["launch_gap"] == 0);
+
+  one.validation.every = 10;
+  one.checkpoint.every = 100;
+  for (const char* name : {"checkpoint", "evaluation", "metrics"}) {
+    INFO(name);
+    CHECK_FALSE(parts(one).contains(name));
+    CHECK(profile_value(one, measures_of(one))["shares"][name].is_nil());
+  }
+  CHECK(total(one) == Approx(1));
+  const Value value = profile_value(one, measures_of(one));
+  CHECK(value["checkpoint"] == Value(Value::Map{{"seconds", Value()}, {"every_steps", 100.0}}));
+  CHECK_THAT(profile_text(one, measures_of(one)),
+             Catch::Contains("checkpoint       unknown: none came while steps were"));
 }
 
 TEST_CASE("the time of operators is in proportion to the timed steps, also where a counted step was interrupted") {

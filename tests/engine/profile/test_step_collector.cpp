@@ -227,7 +227,7 @@ TEST_CASE("steps that differ are timed until the seconds are up") {
         for (;; ++steps) step(steps % 2 == 0 ? 30 : 0);
       }(),
       SeenEnough);
-  CHECK(steps == 101);  // of 30 s on average
+  CHECK(steps == 100);  // of 30 s on average, one of them with its operators counted
   CHECK_FALSE(collector.figures().is_precise);
 }
 
@@ -352,6 +352,33 @@ TEST_CASE("operators are counted by phase, those of evaluations apart") {
   CHECK(figures.operators_in(Phase::optimizer).calls > 1);
   CHECK(figures.operators_in(Phase::forward).seconds > 0);
   CHECK(figures.operators_in(Phase::backward).calls == 0);
+}
+
+TEST_CASE("operators are counted once enough steps are timed, and a training that ends soon has both figures") {
+  StepCollector collector({.seconds = 1e9, .precision = -1, .cold = 2, .counted = 3, .block = 1e-9}, present_time);
+  collector.run_began();
+  const Listening listening(collector);
+  for (int i = 0; i < 12; ++i) step(i >= 7 && i < 10 ? 100 : 0);  // the counted steps are no timed ones
+  const StepFigures figures = collector.figures();
+  CHECK(figures.cold == 2);
+  CHECK(figures.counted == 3);
+  CHECK(figures.steps == 7);
+  CHECK(figures.mean == Approx(15));
+  CHECK(figures.thread.pieces == 2);
+}
+
+TEST_CASE("where the last step of an epoch is smaller, operators are counted after whole epochs") {
+  StepCollector collector({.seconds = 1e9, .precision = -1, .cold = 0, .counted = 1, .block = 1e-9, .cycle = 4},
+                          present_time);
+  collector.run_began();
+  const Listening listening(collector);
+  for (int i = 0; i < 8; ++i) {
+    CHECK(collector.figures().counted == 0);
+    step();
+  }
+  step();
+  CHECK(collector.figures().counted == 1);
+  CHECK(collector.figures().steps == 8);
 }
 
 TEST_CASE("a call without arithmetic takes some time") { CHECK(seconds_of_a_call() > 0); }

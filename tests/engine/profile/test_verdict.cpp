@@ -25,12 +25,14 @@ Measures quiet() {
   return m;
 }
 
-// Takes a part of the forward and backward passes.
-Measures with(double Shares::*part, double share) {
+// Takes parts of the forward and backward passes.
+Measures with(const Shares& parts) {
+  double passes = 1;
+  for (const auto& [name, share] : listed(parts)) passes -= share.value_or(0);
   Measures m = quiet();
-  m.shares.*part = share;
-  m.shares.forward = 0.4 * (1 - share);
-  m.shares.backward = 0.6 * (1 - share);
+  m.shares = parts;
+  m.shares.forward = 0.4 * passes;
+  m.shares.backward = 0.6 * passes;
   return m;
 }
 
@@ -46,28 +48,27 @@ bool says(const StepVerdict& verdict, const std::string& words) {
 
 TEST_CASE("a large part of a step is the verdict") {
   struct Case {
-    double Shares::*part;
-    double share;
+    Shares parts;
     const char* verdict;
   };
   const Case cases[] = {
-      {&Shares::input, 0.21, "input"},
-      {&Shares::input, 0.19, "compute"},
-      {&Shares::transfer, 0.25, "transfer"},
-      {&Shares::synchronisation, 0.2, "synchronisation"},
-      {&Shares::launch_gap, 0.35, "launch"},
-      {&Shares::launch_gap, 0.25, "compute"},
-      {&Shares::recipe, 0.2, "host"},
-      {&Shares::other, 0.2, "host"},
-      {&Shares::checkpoint, 0.16, "checkpoint"},
-      {&Shares::evaluation, 0.4, "evaluation"},
-      {&Shares::metrics, 0.4, "evaluation"},
-      {&Shares::optimizer, 0.4, "optimizer"},
-      {&Shares::optimizer, 0.2, "compute"},
+      {{.input = 0.21}, "input"},
+      {{.input = 0.19}, "compute"},
+      {{.transfer = 0.25}, "transfer"},
+      {{.synchronisation = 0.2}, "synchronisation"},
+      {{.launch_gap = 0.35}, "launch"},
+      {{.launch_gap = 0.25}, "compute"},
+      {{.recipe = 0.2}, "host"},
+      {{.other = 0.2}, "host"},
+      {{.checkpoint = 0.16}, "checkpoint"},
+      {{.evaluation = 0.4}, "evaluation"},
+      {{.metrics = 0.4}, "evaluation"},
+      {{.optimizer = 0.4}, "optimizer"},
+      {{.optimizer = 0.2}, "compute"},
   };
   for (const Case& one : cases) {
-    INFO(one.verdict << " " << one.share);
-    CHECK(name(with(one.part, one.share)) == one.verdict);
+    INFO(one.verdict);
+    CHECK(name(with(one.parts)) == one.verdict);
   }
 }
 
@@ -90,7 +91,7 @@ TEST_CASE("parts that are notable decide only where the passes are less than hal
 }
 
 TEST_CASE("without enough steps there is no verdict") {
-  Measures m = with(&Shares::input, 0.9);
+  Measures m = with({.input = 0.9});
   m.steps = 2;
   const StepVerdict verdict = judge(m);
   CHECK(verdict.bottleneck == Bottleneck::unknown);
@@ -104,6 +105,29 @@ TEST_CASE("without enough steps there is no verdict") {
   m.no_steps.clear();
   m.steps = 3;
   CHECK(name(m) == "input");
+}
+
+TEST_CASE("where operators were not counted, a part is the verdict that is larger than all in which they are called") {
+  const StepVerdict passes = judge(with({.optimizer = 0.1, .launch_gap = {}}));
+  CHECK(passes.bottleneck == Bottleneck::unknown);
+  CHECK(passes.otherwise == Bottleneck::unknown);
+  CHECK(passes.confidence == "none");
+  CHECK(passes.plain == "operators were not counted");
+  CHECK(passes.share == 0);
+  CHECK(says(passes, "too small to be worth the call cannot be told from arithmetic in 100 % of a step."));
+  CHECK(name(with({.optimizer = 0.6, .launch_gap = {}})) == "unknown");
+  CHECK(name(with({.recipe = 0.6, .launch_gap = {}})) == "unknown");  // functions call operators, too
+  CHECK(name(with({.recipe = 0.6, .launch_gap = 0})) == "host");
+  CHECK(name(with({.launch_gap = {}, .other = 0.6})) == "host");
+  CHECK(name(with({.launch_gap = {}, .evaluation = 0.45})) == "unknown");
+  const StepVerdict evaluation = judge(with({.launch_gap = {}, .evaluation = 0.55}));
+  CHECK(evaluation.bottleneck == Bottleneck::evaluation);
+  CHECK(evaluation.confidence == "high");
+  Measures contended = with({.launch_gap = {}});
+  contended.run_queue = 0.3;
+  contended.core_use = cores(1.3, 0.7);
+  CHECK(name(contended) == "contention");
+  CHECK(says(judge(contended), "Apart from that the verdict would be unknown: No step was left"));
 }
 
 TEST_CASE("arithmetic and memory are told apart by what limits the operators") {
@@ -133,7 +157,7 @@ TEST_CASE("arithmetic and memory are told apart by what limits the operators") {
 }
 
 TEST_CASE("cores that other work has are the verdict before all others") {
-  Measures m = with(&Shares::input, 0.5);
+  Measures m = with({.input = 0.5});
   m.run_queue = 0.3;
   m.core_use = cores(1.3, 0.7);
   CHECK(name(m) == "contention");
@@ -146,7 +170,7 @@ TEST_CASE("cores that other work has are the verdict before all others") {
 }
 
 TEST_CASE("threads of the process that compete for the cores are no contention") {
-  Measures m = with(&Shares::input, 0.5);
+  Measures m = with({.input = 0.5});
   m.run_queue = 0.6;
   m.cores_busy = 1.95;
   m.core_use = cores(1.95, 0.05);
@@ -174,7 +198,7 @@ TEST_CASE("threads of the process that compete for the cores are no contention")
 }
 
 TEST_CASE("where the wait for a core is unknown, other work that has many cores lowers the confidence") {
-  Measures m = with(&Shares::input, 0.5);
+  Measures m = with({.input = 0.5});
   m.run_queue.reset();
   CHECK(judge(m).confidence == "medium");
   CHECK(says(judge(m), "waited for a core is unknown on this system."));
@@ -185,7 +209,7 @@ TEST_CASE("where the wait for a core is unknown, other work that has many cores 
 }
 
 TEST_CASE("where nobody knows who has the cores, it is not said that others have them") {
-  Measures m = with(&Shares::input, 0.5);
+  Measures m = with({.input = 0.5});
   m.run_queue = 0.6;
   m.core_use.reset();
   CHECK(name(m) == "input");
@@ -198,14 +222,14 @@ TEST_CASE("where nobody knows who has the cores, it is not said that others have
 }
 
 TEST_CASE("what disturbs the figures lowers the confidence, with the reason") {
-  Measures m = with(&Shares::input, 0.5);
+  Measures m = with({.input = 0.5});
   CHECK(judge(m).confidence == "high");
   m.run_queue = 0.07;
   CHECK(judge(m).confidence == "medium");
   m.run_queue = 0.15;
   CHECK(judge(m).confidence == "low");
   CHECK(says(judge(m), "had no core 15 % of the time"));
-  m = with(&Shares::input, 0.5);
+  m = with({.input = 0.5});
   m.is_precise = false;
   CHECK(judge(m).confidence == "medium");
   m.is_synchronous = false;
@@ -213,16 +237,16 @@ TEST_CASE("what disturbs the figures lowers the confidence, with the reason") {
   m.is_awaited = true;
   CHECK(judge(m).confidence == "medium");
   CHECK(says(judge(m), "the host waited for it after each phase"));
-  m = with(&Shares::input, 0.5);
+  m = with({.input = 0.5});
   m.is_steady = false;
   CHECK(judge(m).confidence == "medium");
-  m = with(&Shares::input, 0.5);
+  m = with({.input = 0.5});
   m.run_queue.reset();
   CHECK(judge(m).confidence == "medium");
 }
 
 TEST_CASE("communication is taken from the optimizer's part") {
-  Measures m = with(&Shares::optimizer, 0.4);
+  Measures m = with({.optimizer = 0.4});
   m.communication = 0.3;
   CHECK(name(m) == "communication");
   m.communication = 0.02;
@@ -230,7 +254,7 @@ TEST_CASE("communication is taken from the optimizer's part") {
 }
 
 TEST_CASE("the evidence of an input names the slowest stage, or whether cores are left") {
-  Measures m = with(&Shares::input, 0.5);
+  Measures m = with({.input = 0.5});
   CHECK(says(judge(m), "cores are left for more loader threads"));
   m.core_use = cores(1.9, 0.1);  // with other engines of the run
   CHECK(says(judge(m), "no core is left for more loader threads"));
@@ -243,7 +267,7 @@ TEST_CASE("the evidence of an input names the slowest stage, or whether cores ar
 }
 
 TEST_CASE("the evidence of a host names the function of the recipe that takes longest") {
-  Measures m = with(&Shares::recipe, 0.5);
+  Measures m = with({.recipe = 0.5});
   CHECK_FALSE(says(judge(m), "takes longest"));
   m.longest_function = "on.step";
   m.longest_share = 0.354;

@@ -94,7 +94,7 @@ struct Evaluations {
 
 Evaluations evaluations_of(const Profile& profile) {
   const EvaluationSpeed speed{
-      .validation = profile.validation.seconds, .step = profile.steps.mean, .samples = profile.samples};
+      .validation = profile.validation.seconds.value_or(0), .step = profile.steps.mean, .samples = profile.samples};
   const DataParts& data = profile.data.value();
   return {.validation = data.val ? evaluation_seconds(data, *data.val, speed) : 0,
           .test = data.test ? evaluation_seconds(data, *data.test, speed) : 0};
@@ -175,7 +175,7 @@ class PlanningExecution final : public MeasuredStage {
     facts.set("wall", profile.wall());
     const Evaluations evaluations = is_measured ? evaluations_of(profile) : Evaluations{};
     facts.set("validation", evaluations.validation);
-    facts.set("once", evaluations.test + profile.checkpoint.seconds);
+    facts.set("once", evaluations.test + profile.checkpoint.seconds.value_or(0));
     facts.set("after", static_cast<double>(what.trainings.predictions) * (evaluations.validation + evaluations.test));
     facts.set("flops", profile.flops.value_or(0));
     const BudgetTerms budget = run().budget_terms();

@@ -41,9 +41,12 @@ double seconds_for(double length, double most);
 
 // How long validations or checkpoints take, and how often they come between steps.
 struct Rhythm {
-  double seconds = 0;                // duration of one validation or checkpoint
+  // Duration of one validation or checkpoint; unknown where none came while steps were measured.
+  std::optional<double> seconds = {};
   std::optional<double> every = {};  // steps from one to the next; unknown where none was seen and no rule says it
-  double per_step() const { return every && *every > 0 ? seconds / *every : 0; }
+  double per_step() const { return every && *every > 0 ? seconds.value_or(0) / *every : 0; }
+  // Whether some come, and nobody knows how long one takes.
+  bool is_unmeasured() const { return every && !seconds; }
 };
 
 struct Profile {

@@ -69,7 +69,7 @@ struct StepFigures {
   std::int64_t commits_timed = 0;   // checkpoints between the timed steps
 
   ThreadFigures thread;
-  std::int64_t counted = 0;  // steps whose operators were counted, after the timed ones
+  std::int64_t counted = 0;  // steps whose operators were counted, which are not among the timed ones
   std::array<OperatorFigures, phase_count> operators{};
   PhaseSeconds counted_self{};  // seconds by phase of the counted steps, which counting makes longer
 

@@ -13,27 +13,29 @@
 namespace trainlab {
 
 // Parts of the wall time of a step, to which the validations and checkpoints that come between steps are added in
-// proportion. Their sum is 1.
+// proportion. Their sum is 1. An absent part was not measured, and is not in the sum.
 struct Shares {
   double input = 0;     // the training thread waits for a batch, or makes it, but for transforms of the recipe
   double transfer = 0;  // batches are moved to the device
   double forward = 0;   // forward pass and loss, and operators that functions of the recipe call
   double backward = 0;
-  double optimizer = 0;        // gradient passes, optimizer, averages of weights
-  double metrics = 0;          // metrics of validations
+  double optimizer = 0;               // gradient passes, optimizer, averages of weights
+  std::optional<double> metrics = 0;  // metrics of validations
   double recipe = 0;           // functions of the recipe, transforms among them, without the operators that they call
   double synchronisation = 0;  // the recipe reads values of tensors
-  double launch_gap = 0;       // the calls of operators, without the arithmetic; an estimate
-  double checkpoint = 0;       // without functions of the recipe
-  double evaluation = 0;       // validations without their metrics
-  double other = 0;            // the loop itself
+  // The calls of operators, without the arithmetic; an estimate. Absent where operators were not counted: the time of
+  // the calls is then in the parts in which they are made.
+  std::optional<double> launch_gap = 0;
+  std::optional<double> checkpoint = 0;  // without functions of the recipe
+  std::optional<double> evaluation = 0;  // validations without their metrics
+  double other = 0;                      // the loop itself
 };
 
 // Share of a step from which the recipe's functions and the loop itself are the verdict, unless another part is larger.
 constexpr double host_bound = 0.15;
 
 // The parts in the order above, with their names in JSON.
-std::vector<std::pair<std::string_view, double>> listed(const Shares& shares);
+std::vector<std::pair<std::string_view, std::optional<double>>> listed(const Shares& shares);
 
 // The numbers from which the verdict follows. A number that was not measured is absent.
 struct Measures {
