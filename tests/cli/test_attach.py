@@ -8,7 +8,7 @@ import signal
 import unittest
 
 from program import SLOW, CliTest, tensors
-from verdict_words import SHARES, VERDICTS
+from verdict_words import SHARES, VERDICTS, sum_of
 
 
 class Attach(CliTest):
@@ -32,7 +32,7 @@ class Attach(CliTest):
         self.assertEqual(pathlib.Path(snapshot["run"]), run)
         self.assertIn(snapshot["verdict"], VERDICTS)
         self.assertEqual(sorted(snapshot["shares"]), sorted(SHARES))
-        self.assertAlmostEqual(sum(snapshot["shares"].values()), 1, delta=0.01)
+        self.assertAlmostEqual(sum_of(snapshot["shares"]), 1, delta=0.01)
         self.assertGreater(snapshot["steps"], 0)
         speed = snapshot["speed"]
         self.assertEqual(sorted(speed["shares"]), ["checkpoint", "evaluation", "input", "other", "training"])
@@ -98,12 +98,21 @@ class Attach(CliTest):
         self.assertRegex(told.err, rf"profile: ({'|'.join(VERDICTS)}): .*")
         own = json.loads((self.run_folder() / "profile.json").read_text())
         self.assertEqual((own["kind"], own["stage"]), ("snapshot", "f"))
-        self.assertAlmostEqual(sum(own["shares"].values()), 1, delta=0.01)
+        self.assertAlmostEqual(sum_of(own["shares"]), 1, delta=0.01)
         self.assertGreater(own["step"], own["steps"])
+        self.assertGreaterEqual(own["cold_steps"], 5)
+        self.assertEqual(own["checkpoint"]["seconds"] is None, own["shares"]["checkpoint"] is None)
         self.recipe(epochs="200")
         self.train()
         first, second = ({**self.summary(self.run_folder(run))["metrics"]} for run in (1, 2))
         self.assertEqual(first, second)
+        # Of few steps, some are timed and the operators of others are counted.
+        self.recipe(batch="60", epochs="20", more='  profile = "1 s",\n')
+        self.train()
+        own = json.loads((self.run_folder(3) / "profile.json").read_text())
+        self.assertGreaterEqual(own["steps"], 5)
+        self.assertGreater(own["operators"]["per_step"], 0)
+        self.assertGreater(own["shares"]["launch_gap"], 0)
         self.recipe(batch="60", epochs="3", more='  profile = "1 s",\n')
         self.assertIn("profile: not measured, because the fit has ended after step 3", self.train().err)
         for wrong in ("0 s", "20%", "3 epochs"):

@@ -10,6 +10,7 @@ import signal
 import unittest
 
 from program import PROGRAM, SLOW_INPUT, SOURCE, CliTest, Running, fit, small_disk, small_sweep
+from verdict_words import sum_of
 
 # Seconds that are enough for remedies, on a busy machine too.
 WITH_REMEDIES = "60"
@@ -204,7 +205,7 @@ class Attached(OfTrials):
 
     def check_snapshot(self, snapshot, kind):
         self.assertEqual((snapshot["kind"], snapshot["stage_kind"]), ("snapshot", kind))
-        self.assertAlmostEqual(sum(snapshot["shares"].values()), 1, delta=0.01)
+        self.assertAlmostEqual(sum_of(snapshot["shares"]), 1, delta=0.01)
         self.assertGreater(snapshot["steps"], 0)
         self.assertGreater(snapshot["phase_seconds"]["backward"], 0)
         self.assertEqual(self.left(), [])

@@ -4,3 +4,8 @@ VERDICTS = {"input", "host", "compute", "bandwidth", "transfer", "synchronisatio
             "checkpoint", "communication", "contention", "capacity", "none", "unknown"}
 SHARES = ["input", "transfer", "forward", "backward", "optimizer", "metrics", "recipe", "synchronisation", "launch_gap",
           "checkpoint", "evaluation", "other"]
+
+
+def sum_of(shares):
+    """Of the shares that are known."""
+    return sum(share for share in shares.values() if share is not None)

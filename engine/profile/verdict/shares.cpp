@@ -27,11 +27,25 @@ std::optional<CoreUse> known_core_use(const ThreadFigures& thread) {
   return core_use(*thread.cores, thread.seconds);
 }
 
-// Estimated seconds of a step that the calls of operators in a phase take, at most `of`, a part of the phase. The time
-// of a call was measured on a thread that has a core; a thread that waits for a core needs longer for a call.
-double calls_in(const Profile& profile, Phase phase, double of) {
-  const double running = std::max(1 - run_queue(profile.steps.thread).value_or(0), 0.01);
-  return std::min(of, profile.steps.operators_in(phase).calls * profile.call_seconds / running);
+// Estimated seconds of a step that the calls of operators in each phase take. The time of a call was measured on a
+// thread that has a core, and is lengthened as the phase is by the wait for one. In which phases the thread waited is
+// unknown: less in those whose time the calls alone explain, as where threads that the optimizer wakes have to wait. So
+// the wait is divided among the phases in proportion to their time beyond the calls.
+PhaseSeconds seconds_of_calls(const Profile& profile) {
+  const StepFigures& steps = profile.steps;
+  PhaseSeconds calls{};
+  double beyond = 0;
+  for (std::size_t i = 0; i < phase_count; ++i) {
+    calls[i] = std::min(steps.self[i], steps.operators[i].calls * profile.call_seconds);
+    beyond += steps.self[i] - calls[i];
+  }
+  if (beyond <= 0) return calls;
+  const double waited = std::min(1.0, run_queue(steps.thread).value_or(0) * steps.mean / beyond);
+  for (std::size_t i = 0; i < phase_count; ++i) {
+    const double running = steps.self[i] - waited * (steps.self[i] - calls[i]);
+    if (running > 0) calls[i] *= steps.self[i] / running;
+  }
+  return calls;
 }
 
 // The share of a phase's time that operators take. Counting lengthens both in proportion, and so does an interruption
@@ -74,9 +88,9 @@ Parts parts_of(const Profile& profile) {
   const StepFigures& steps = profile.steps;
   if (steps.awaited > 0) return parts_on_device(steps, operator_part(steps, index_of(Phase::callback)));
   const double of_functions = operator_part(steps, index_of(Phase::callback));
-  Parts parts{.all = steps.self, .operators = of_functions * steps.per_step(Phase::callback)};
-  for (std::size_t i = 0; i < phase_count; ++i) parts.calls[i] = calls_in(profile, static_cast<Phase>(i), parts.all[i]);
-  return parts;
+  return {.all = steps.self,
+          .calls = seconds_of_calls(profile),
+          .operators = of_functions * steps.per_step(Phase::callback)};
 }
 
 // Divides the seconds of each part by the whole, so that the parts sum to 1.

@@ -175,9 +175,40 @@ TEST_CASE("calls of operators are the launch gap, at most the phase in which the
   CHECK(found["launch_gap"] == Approx(0.05 + 0.3));
   CHECK(found["backward"] == Approx(0).margin(1e-12));
   CHECK(found["forward"] == Approx(0.2));
-  // A thread that has a core half of the time takes twice as long for a call.
+}
+
+TEST_CASE("calls take longer where the thread waits for a core, in proportion to the time that they do not explain") {
+  Profile one = profile();
+  one.call_seconds = 0.01;
+  one.steps.counted = 8;
+  one.steps.self = {};
   one.steps.thread = {.seconds = 10, .waited = 5};
-  CHECK(parts(one)["launch_gap"] == Approx(0.1 + 0.3));
+  const auto set = [&](Phase phase, double seconds, double calls) {
+    one.steps.self[place(phase)] = seconds;
+    one.steps.operators[place(phase)].calls = calls;
+  };
+  SECTION("everywhere alike: a thread that has a core half of the time takes twice as long for a call") {
+    set(Phase::forward, 4, 100);
+    set(Phase::backward, 6, 150);
+    std::map<std::string, double> found = parts(one);
+    CHECK(found["launch_gap"] == Approx(0.5));
+    CHECK(found["forward"] == Approx(0.2));
+    CHECK(found["backward"] == Approx(0.3));
+  }
+  SECTION("in the optimizer, which has most of the time beyond the calls: a pass is not all calls") {
+    set(Phase::backward, 3, 160);
+    set(Phase::optimizer, 7, 10);
+    std::map<std::string, double> found = parts(one);
+    CHECK(total(one) == Approx(1));
+    // 5 s of the 8.3 s beyond the calls, of which the backward pass has 1.4.
+    const double backward = 3 * 1.6 / (3 - 1.4 * 5 / 8.3), optimizer = 7 * 0.1 / (7 - 6.9 * 5 / 8.3);
+    CHECK(found["backward"] == Approx((3 - backward) / 10));
+    CHECK(found["launch_gap"] == Approx((backward + optimizer) / 10));
+  }
+  SECTION("more than there is beyond the calls: all is calls") {
+    set(Phase::forward, 10, 700);
+    CHECK(parts(one)["launch_gap"] == Approx(1));
+  }
 }
 
 TEST_CASE("who had the cores is unknown after a time that the kernel's ticks cannot measure") {
