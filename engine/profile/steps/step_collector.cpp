@@ -211,6 +211,7 @@ void StepCollector::step_is_over(double now) noexcept {
       } else if (!has_counted() && timed_steps_ >= few_steps && timed_steps_ % limits_.cycle == 0) {
         stage_ = Stage::counting;
       }
+      counting_since_ = now;
       break;
     case Stage::counting:
       ++counted_steps_;
@@ -218,6 +219,7 @@ void StepCollector::step_is_over(double now) noexcept {
       counted_seconds_ += seconds;
       if (counted_steps_ >= limits_.counted || counted_seconds_ >= counted_share * limits_.seconds) {
         counting_.reset();
+        started_ += now - counting_since_;
         stage_ = now - started_ >= longest() ? after_timing() : Stage::timing;
       }
       break;

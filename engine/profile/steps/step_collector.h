@@ -16,7 +16,7 @@
 namespace trainlab {
 
 struct StepLimits {
-  double seconds = 30;      // longest time, from the first step on
+  double seconds = 30;      // longest time, from the first step on, without that in which operators are counted
   double slow_seconds = 0;  // the same for slow steps, until few_steps are timed; less than `seconds` means nothing
   double precision = 0.02;  // timing ends when half the interval of a step is this share of its median
   std::int64_t cold = 5;    // steps at the beginning of a run that touch memory and code for the first time
@@ -123,7 +123,9 @@ class StepCollector final : public TraceListener, public TaskStepListener {
 
   Stage stage_ = Stage::cold, goal_ = Stage::timing;
   std::int64_t cold_left_ = 0, cold_steps_ = 0, timed_steps_ = 0, counted_steps_ = 0, awaited_steps_ = 0;
-  double started_ = 0, cold_seconds_ = 0, counted_seconds_ = 0, awaited_seconds_ = 0;
+  double started_ = 0;         // when the first step began, later by the time in which operators were counted
+  double counting_since_ = 0;  // the end of the last timed step
+  double cold_seconds_ = 0, counted_seconds_ = 0, awaited_seconds_ = 0;
   PhaseSeconds timed_{}, counted_{}, asking_{}, waiting_{};
   double timed_callbacks_ = 0, timed_between_ = 0;
   std::map<std::string, FunctionSeconds, std::less<>> functions_;  // by span
