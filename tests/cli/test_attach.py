@@ -106,7 +106,7 @@ class Attach(CliTest):
         self.train()
         first, second = ({**self.summary(self.run_folder(run))["metrics"]} for run in (1, 2))
         self.assertEqual(first, second)
-        # Of few steps, some are timed and the operators of others are counted.
+        # A short fit has steps that are timed, and others whose operators are counted.
         self.recipe(batch="60", epochs="20", more='  profile = "1 s",\n')
         self.train()
         own = json.loads((self.run_folder(3) / "profile.json").read_text())
