@@ -45,6 +45,9 @@ class Attach(CliTest):
             names = {event["name"] for event in json.load(file)["traceEvents"]}
         self.assertTrue({"step", "forward", "model[1].Linear", "aten::addmm", "on.validate"} <= names, names)
         self.assert_said(self.attach(run, "--trace", "r.lua", code=2), "is no trace of trainlab")
+        unread = ("bash", "-c", '"$@" | true; exit ${PIPESTATUS[0]}', "-")
+        self.attach(run, code=128 + signal.SIGPIPE, before=unread)
+        self.assertEqual(self.snapshot_files(run), [])
         # A question that is taken back: the run goes on, and nothing stays behind. Signals are held back before the
         # question is there.
         asking = self.start("profile", "--attach", run, "--seconds", "50", "--json")

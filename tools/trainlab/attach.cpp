@@ -66,12 +66,13 @@ std::string what_answers(const StageRecord& stage) {
   return "a trial answers at the end of a step; between trials, and while their results are put together, nothing does";
 }
 
-// Signals that end the program wait while the object lives, so that the request can be taken back first.
+// Signals that end the program wait while the object lives, so that the request can be taken back first. SIGPIPE is the
+// signal of a reader of the output that has gone.
 class HeldSignals {
  public:
   HeldSignals() {
     sigemptyset(&held_);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&held_, signal);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) sigaddset(&held_, signal);
     sigprocmask(SIG_BLOCK, &held_, &before_);
   }
   ~HeldSignals() { sigprocmask(SIG_SETMASK, &before_, nullptr); }

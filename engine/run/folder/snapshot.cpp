@@ -106,6 +106,22 @@ class Alone {
 
 }  // namespace
 
+namespace {
+
+// Removes what was left behind of earlier requests, because a process was killed while it waited or answered. A process
+// that waits fetches its answer in less than a second.
+void remove_left_behind(const fs::path& stage) {
+  std::error_code ignored;
+  for (fs::directory_iterator entry(stage, ignored), end; entry != end; entry.increment(ignored)) {
+    const fs::path& path = entry->path();
+    const std::string name = path.stem().string(), begin = "snapshot-";
+    if (name.starts_with(begin) && is_id(name.substr(begin.size())) && age(path) > longest_wait(0))
+      fs::remove(path, ignored);
+  }
+}
+
+}  // namespace
+
 void ask_for_snapshot(const fs::path& stage, const SnapshotRequest& request) {
   const Alone alone(stage, 0);
   const std::optional<SnapshotRequest> other = snapshot_request(stage);
@@ -113,6 +129,7 @@ void ask_for_snapshot(const fs::path& stage, const SnapshotRequest& request) {
   const Value value = Value::Map{
       {"id", request.id}, {"seconds", request.seconds}, {"trace", request.has_trace}, {"asker", this_process()}};
   write_atomic(snapshot_request_path(stage), to_json(value) + "\n");
+  remove_left_behind(stage);
 }
 
 namespace {
@@ -151,11 +168,19 @@ void give_back_snapshot_request(const fs::path& stage, const std::string& id) no
 
 namespace {
 
-// Another process may replace the request of one that is there no more: not between the look and the removal.
-void remove_request(const fs::path& stage, const std::string& id) {
+// Returns whether the process that asked waits for its answer: its request was there, and so is the process. Another
+// process may replace the request of one that is there no more: not between the look and the removal.
+bool remove_request(const fs::path& stage, const std::string& id) {
   const Alone alone(stage, longest_asking + 1);
-  if (const auto present = stored_request(stage); present && present->request.id == id)
-    remove_file(snapshot_request_path(stage));
+  const auto present = stored_request(stage);
+  if (!present || present->request.id != id) return false;
+  remove_file(snapshot_request_path(stage));
+  return !has_died(present->asker);
+}
+
+void remove_answer(const fs::path& stage, const std::string& id) {
+  remove_file(snapshot_answer_path(stage, id));
+  remove_file(snapshot_trace_path(stage, id));
 }
 
 }  // namespace
@@ -164,8 +189,7 @@ void remove_request(const fs::path& stage, const std::string& id) {
 void withdraw_snapshot_request(const fs::path& stage, const std::string& id) noexcept {
   try {
     remove_request(stage, id);
-    remove_file(snapshot_answer_path(stage, id));
-    remove_file(snapshot_trace_path(stage, id));
+    remove_answer(stage, id);
   } catch (const std::exception&) {
     // A file that stays behind harms nobody: the next request has another id.
   }
@@ -174,7 +198,7 @@ void withdraw_snapshot_request(const fs::path& stage, const std::string& id) noe
 
 void answer_snapshot(const fs::path& stage, const std::string& id, const Value& answer) {
   write_atomic(snapshot_answer_path(stage, id), to_json(answer) + "\n");
-  remove_request(stage, id);
+  if (!remove_request(stage, id)) remove_answer(stage, id);
   give_back_snapshot_request(stage, id);
 }
 

@@ -43,7 +43,6 @@ TEST_CASE("the request of another process stays when one is answered or withdraw
   withdraw_snapshot_request(stage, "a1");
   ask_for_snapshot(stage, {.id = "b2"});
   answer_snapshot(stage, "a1", Value::Map{});
-  withdraw_snapshot_request(stage, "a1");
   REQUIRE(snapshot_request(stage));
   CHECK(snapshot_request(stage)->id == "b2");
   withdraw_snapshot_request(stage, "b2");
@@ -189,6 +188,31 @@ TEST_CASE("the request of a process that asks while another's is removed is neve
   fs::create_directory(stage / "snapshot.asking");
   make_old(stage / "snapshot.asking", 20);
   withdraw_snapshot_request(stage, "a1");
+  CHECK(fs::is_empty(stage));
+}
+
+TEST_CASE("an answer to a process that is there no more is removed at once, and by the next request") {
+  const TemporaryFolder temporary;
+  const fs::path& stage = temporary.path();
+  for (const bool is_killed : {true, false}) {  // or has taken its request back
+    INFO(is_killed);
+    if (is_killed) write_request(stage, gone_process());
+    write_atomic(snapshot_trace_path(stage, "a1"), "{}");
+    answer_snapshot(stage, "a1", Value::Map{});
+    CHECK(fs::is_empty(stage));
+  }
+
+  ask_for_snapshot(stage, {.id = "a1", .has_trace = true});
+  CHECK(take_snapshot_request(stage, "a1"));
+  write_atomic(snapshot_trace_path(stage, "a1"), "{}");
+  answer_snapshot(stage, "a1", Value::Map{});  // to a process that is killed before it has fetched the answer
+  ask_for_snapshot(stage, {.id = "b2"});
+  withdraw_snapshot_request(stage, "b2");
+  CHECK(fs::exists(snapshot_answer_path(stage, "a1")));  // which may be fetched in the next moment
+  make_old(snapshot_answer_path(stage, "a1"), 100);
+  make_old(snapshot_trace_path(stage, "a1"), 100);
+  ask_for_snapshot(stage, {.id = "c3"});
+  withdraw_snapshot_request(stage, "c3");
   CHECK(fs::is_empty(stage));
 }
 

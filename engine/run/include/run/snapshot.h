@@ -28,6 +28,7 @@ double longest_wait(double seconds_of_request);
 // For the process that asks: writes the request. Raises Error{run} where another one asks or waits for its answer, and
 // as write_atomic does. Of two that ask at once only one gets through. A request that a killed process has left behind
 // is replaced: at once where this machine knows that process, else when the request is older than the longest wait.
+// Answers that killed processes have left behind are removed.
 void ask_for_snapshot(const std::filesystem::path& stage, const SnapshotRequest& request);
 // Removes the request, unless another process has asked since then, with its answer and trace. For a process that
 // trains and cannot write its answer too: a request that is gone without an answer gets none. Waits some seconds at
@@ -43,7 +44,7 @@ bool take_snapshot_request(const std::filesystem::path& stage, const std::string
 // Lets another training of the stage answer a request that was taken.
 void give_back_snapshot_request(const std::filesystem::path& stage, const std::string& id) noexcept;
 // Writes the answer, `value` and `text` of the snapshot or `error`, the reason why there is none, and removes the
-// request. Raises Error as write_atomic does.
+// request. No answer stays where the request was taken back meanwhile. Raises Error as write_atomic does.
 void answer_snapshot(const std::filesystem::path& stage, const std::string& id, const Value& answer);
 
 }  // namespace trainlab
