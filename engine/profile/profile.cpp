@@ -30,7 +30,10 @@ std::optional<double> seconds_of_one(const Occasional& work) {
 
 // The profile of a stage that was measured from its beginning, with the reason where there was no step.
 Profile with_reason_of_no_steps(Profile profile) {
-  if (profile.steps.steps == 0 && profile.steps.cold == 0) {
+  if (profile.steps.steps > 0) return profile;
+  if (profile.steps.cold > 0) {
+    profile.no_steps = "it ends after its first step, which no run is judged by; two steps are enough";
+  } else {
     profile.no_steps = profile.kind == "fit" ? "it ends before its first step"
                                              : "it has no pass through a loop of ctx:batches or ctx:steps";
   }
@@ -89,18 +92,20 @@ Profile profile_of_task(const Measured& how, const StepLimits& limits) {
 Profile short_profile(FitPlan* plan, const Measured& how, const StepLimits& limits) {
   prepare_arithmetic(how.settings.threads);
   Profile profile = plan ? profile_of_fit(*plan, how, limits) : profile_of_task(how, limits);
-  check_timed(profile);
+  check_whole(profile);
   return profile;
 }
 
 double seconds_for(double length, double most) { return std::min(most, std::max(2.0, 4 * length)); }
 
 void check_timed(const Profile& profile) {
-  if (profile.steps.steps > 0 && profile.steps.step.low > 0) return;
-  const bool has_steps = profile.no_steps.empty();
-  throw run_error("no step of stage " + profile.stage + " could be timed: " +
-                  (has_steps ? "it ends after its first step, which no run is judged by" : profile.no_steps))
-      .hint(has_steps ? "a length of two steps at least" : "");
+  if (profile.no_steps.empty()) return;
+  throw run_error("no step of stage " + profile.stage + " could be timed: " + profile.no_steps);
+}
+
+void check_whole(const Profile& profile) {
+  check_timed(profile);
+  if (profile.steps.cut_short) throw *profile.steps.cut_short;
 }
 
 std::optional<Profile> profile_without_room(const Options& stage, const Error& error) {

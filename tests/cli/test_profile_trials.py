@@ -9,7 +9,7 @@ import shutil
 import signal
 import unittest
 
-from program import PROGRAM, SLOW_INPUT, SOURCE, CliTest, Running, fit, small_disk, small_sweep
+from program import LINES, PROGRAM, SLOW_INPUT, SOURCE, CliTest, Running, fit, small_disk, small_sweep
 from verdict_words import sum_of
 
 # Seconds that are enough for remedies, on a busy machine too.
@@ -300,8 +300,8 @@ class TooLittle(OfTrials):
 
     def test_a_fit_of_one_step(self):
         self.check_unknown(fit(epochs="nil, steps = 1"),
-                           ["Only 0 steps could be timed: at least 3 are needed.",
-                            "A longer training has more steps, and more --seconds time more of them."],
+                           ["No step could be timed: it ends after its first step, which no run is judged by; two "
+                            "steps are enough."],
                            "layers, memory and roofs: no step could be timed")
 
     def test_a_fit_that_is_stopped_before_its_first_step(self):
@@ -354,10 +354,29 @@ class TooLittle(OfTrials):
             self.assert_said(told, "t.lua:2: not today")
             self.assertEqual(told.out, "")
 
+    def test_a_recipe_that_fails_when_it_is_begun_for_the_third_time(self):
+        """A short stage is run again and again, which is news to a recipe that counts."""
+        begun = "local begun = 0\n"
+        fails = ("  on = { start = function() begun = begun + 1; "
+                 "if begun == 3 then error('it exists already') end end },\n")
+        self.write("r.lua", begun + fit(more=fails))
+        why = "r.lua:11: it exists already; it came in run 3 of the stage"
+        profile = self.profile("r.lua", "--threads", "1", seconds="10")
+        self.assertNotEqual(profile["verdict"], "unknown")
+        missing = [one for one in profile["missing"] if one.startswith("further runs of the stage: ")]
+        self.assertTrue(missing and missing[0].startswith(f"further runs of the stage: {why}"), profile["missing"])
+        told = self.run_program("bench", "r.lua", "--seconds", "10")
+        self.assertIn(f"\nfurther runs of the stage were not measured: {why}", told.out)
+        self.write("r.lua", begun + fit(epochs="nil, steps = 3", more=fails))
+        told = self.run_program("profile", "r.lua", "--seconds", "10", code=1)
+        self.assert_said(told, "r.lua:11: it exists already", "hint: it came in run 3 of the stage")
+        self.assertEqual(told.out, "")
+
     def test_a_loss_that_is_not_finite(self):
         self.write("r.lua", fit(optim="lab.optim.SGD { lr = 1e38 }"))
         told = self.run_program("profile", "r.lua", "--seconds", "0.3", code=3)
-        self.assert_said(told, "the stage failed while its steps were measured: ")
+        self.assert_said(told, f"r.lua:{LINES['fit']}: the stage failed while its steps were measured: ",
+                         "hint: trainlab run watches the health of a training")
         self.assertEqual(told.out, "")
 
     def test_a_speed_of_one_step(self):
@@ -366,7 +385,7 @@ class TooLittle(OfTrials):
         self.assert_said(told, "no step of stage f could be timed: it ends after ")
         told = self.run_program("profile", "r.lua", "--with", "batch=8", "--seconds", "0.3", code=3)
         self.assert_said(told, "r.lua: no step of stage f could be timed: it ends after ",
-                         "hint: a length of two steps")
+                         "; two steps are enough")
 
 
 @unittest.skipUnless(shutil.which("taskset"), "there is no taskset")

@@ -135,6 +135,7 @@ void measure_task(Parts& parts, const Profile& profile, const Options& stage, co
 ProfileDetails measure_details(const Profile& profile, const Options& stage, const RunSettings& settings,
                                const ProfileOptions& options) {
   Parts parts(profile, options);
+  if (profile.steps.cut_short) parts.miss("further runs of the stage", profile.steps.why_cut_short());
   const auto none = [&](const std::string& reason) {
     parts.miss("layers, memory and roofs", reason);
     return std::move(parts.details);

@@ -63,6 +63,7 @@ Value speed_value(const Profile& profile, const Options& stage, const RunSetting
       {"has_interval", profile.steps.has_interval},
       {"is_precise", profile.steps.is_precise},
       {"steps", profile.steps.steps},
+      {"cut_short", profile.steps.cut_short ? Value(profile.steps.why_cut_short()) : Value()},
       {"machine", Value::Map{{"processor", processor_name()},
                              {"cores", profile.cores},
                              {"device", settings.device},
@@ -80,6 +81,8 @@ std::string speed_text(const Value& speed) {
       "{} {} a second ({} to {}{}), stage {}{}\n", rate_text(one.median), unit, rate_text(one.low), rate_text(one.high),
       speed["has_interval"].boolean() ? " with 95 % probability" : ", too few steps for an interval",
       speed["stage"].string(), trial);
+  if (speed["cut_short"].is_string())
+    text += "further runs of the stage were not measured: " + speed["cut_short"].string() + "\n";
   if (const std::string taken = taken_cores(speed["cores"]); !taken.empty())
     text += "other work had " + taken + " meanwhile: the stage alone is faster\n";
   if (!speed["has_interval"].boolean()) {

@@ -41,30 +41,55 @@ auto in_folder(const ScratchFolder& folder, const Work& work) {
   }
 }
 
-void check_end(const Value& summary) {
+void check_end(const Options& stage, const Value& summary) {
   check_stop();
   if (summary["status"] != Value("failed")) return;
-  throw run_error("the stage failed while its steps were measured: " + summary["reason"].string());
+  const std::string text = "the stage failed while its steps were measured: " + summary["reason"].string();
+  const Error place = stage.error("", text);
+  throw run_error(text)
+      .at(place.file(), place.line())
+      .hint("trainlab run watches the health of a training, and says why it fails where it can tell");
 }
 
-// Runs the stage until the collector has enough figures. `length` gives the seconds of the whole stage for the mean
-// seconds of a step: a run ends early where enough is known.
+// Ends the measurement with the figures of the runs before, where they are enough for a verdict; raises the error
+// otherwise.
+void cut_short(StepFigures& figures, Error error) {
+  if (error.kind() == ErrorKind::interrupted || figures.runs == 0) throw error;
+  error.hint((error.hint().empty() ? "" : error.hint() + "; ") + "it came in run " + std::to_string(figures.runs + 1) +
+             " of the stage, which is run again until enough of it is measured");
+  if (figures.steps < few_steps) throw error;
+  figures.cut_short = error;
+}
+
+// Runs the stage until the collector has enough figures, which it returns. `length` gives the seconds of the whole
+// stage for the mean seconds of a step: a run ends early where enough is known.
 template <class Run, class Length>
-void collect(StepCollector& collector, const Measured& how, const Length& length, const Run& run) {
+StepFigures collect(StepCollector& collector, const Measured& how, const Length& length, const Run& run) {
   const double began = steady_seconds();
-  run_until_measured(collector, [&] {
+  StepFigures figures;  // of whole runs: a step that an error ends is none
+  const auto run_once = [&] {
     const bool is_first = collector.measured() == 0;
     const ScratchFolder folder;
     {
       const Listening listening(collector);
-      run(folder);
+      with_torch_errors([&] { run(folder); });
     }
+    const std::int64_t runs = figures.runs + 1;
+    figures = collector.figures();
+    figures.runs = runs;
     if (how.ran) how.ran();
     if (!how.by_length || !is_first) return;
     const double took = steady_seconds() - began;
-    const double whole = collector.is_done() ? std::max(took, length(collector.figures().mean)) : took;
+    const double whole = collector.is_done() ? std::max(took, length(figures.mean)) : took;
     collector.set_limit(seconds_for(whole, collector.limit()));
-  });
+    figures.allowed = collector.limit();
+  };
+  try {
+    run_until_measured(collector, run_once);
+  } catch (const Error& error) {
+    cut_short(figures, error);
+  }
+  return figures;
 }
 
 // Ends a fit in which each step is followed by a validation and a checkpoint.
@@ -135,7 +160,7 @@ Value run_fit_in(const ScratchFolder& folder, const FitPlan& plan, const Measure
 
 void run_measured_fit(const FitPlan& plan, const Measured& how, const ScratchFolder& folder,
                       const std::shared_ptr<LoopObserver>& observer) {
-  if (const Value summary = run_fit_in(folder, plan, how, observer); !summary.is_nil()) check_end(summary);
+  if (const Value summary = run_fit_in(folder, plan, how, observer); !summary.is_nil()) check_end(how.stage, summary);
 }
 
 StepFigures measure_fit(FitPlan& plan, const Measured& how, const StepLimits& limits) {
@@ -145,8 +170,8 @@ StepFigures measure_fit(FitPlan& plan, const Measured& how, const StepLimits& li
     if (plan.length.total_steps > 0) seconds = static_cast<double>(plan.length.total_steps) * step;
     return plan.time_budget > 0 ? std::min(seconds, plan.time_budget) : seconds;
   };
-  collect(collector, how, length, [&](const ScratchFolder& folder) { run_measured_fit(plan, how, folder); });
-  StepFigures figures = collector.figures();
+  StepFigures figures =
+      collect(collector, how, length, [&](const ScratchFolder& folder) { run_measured_fit(plan, how, folder); });
   if (how.known) {
     figures.validation = how.known->validation;
     figures.validation_metrics = how.known->validation_metrics;
@@ -156,17 +181,21 @@ StepFigures measure_fit(FitPlan& plan, const Measured& how, const StepLimits& li
     return figures;
   }
   const bool validates = plan.data.val && plan.measures();
+  if (figures.cut_short) return figures;
   if ((!validates || figures.validation.count >= enough_times) && figures.commit.count >= enough_times) return figures;
 
   const OwnRhythm own(plan);
   plan.validate_every = 1;
   plan.checkpoint = {.steps = 1, .seconds = {}};
   StepCollector between({.seconds = figures.allowed, .cold = 0, .counted = 0}, steady_seconds);
-  {
+  try {
     const ScratchFolder folder;
     between.run_began();
     const Listening listening(between);
-    run_measured_fit(plan, how, folder, std::make_shared<EndsSoon>(figures.allowed / 3));
+    with_torch_errors([&] { run_measured_fit(plan, how, folder, std::make_shared<EndsSoon>(figures.allowed / 3)); });
+  } catch (const Error& error) {
+    cut_short(figures, error);
+    return figures;
   }
   const StepFigures more = between.figures();
   if (figures.validation.count < enough_times) {
@@ -186,7 +215,12 @@ void run_measured_task(const Measured& how, const ScratchFolder& folder, TaskCom
   StageContext context = context_in(folder.path(), how);
   // The task is run again and again here, and says the same whenever it trains.
   context.on_warning = [](const std::string&) {};
-  check_end(in_folder(folder, [&] { return run_task(how.stage, context, company); }));
+  try {
+    check_end(how.stage, in_folder(folder, [&] { return run_task(how.stage, context, company); }));
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::interrupted) check_stop();  // the place in the recipe's loop is no mistake of it
+    throw;
+  }
 }
 
 void run_measured_task(const Measured& how, const ScratchFolder& folder, TaskStepListener& listener) {
@@ -203,8 +237,8 @@ void run_task_steps(const Options& task, const RunSettings& settings, TaskStepLi
 StepFigures measure_task(const Measured& how, const StepLimits& limits) {
   StepCollector collector(limits, steady_seconds);
   const auto unknown = [](double) { return std::numeric_limits<double>::infinity(); };
-  collect(collector, how, unknown, [&](const ScratchFolder& folder) { run_measured_task(how, folder, collector); });
-  return collector.figures();
+  return collect(collector, how, unknown,
+                 [&](const ScratchFolder& folder) { run_measured_task(how, folder, collector); });
 }
 
 }  // namespace trainlab

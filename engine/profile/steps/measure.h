@@ -61,10 +61,12 @@ void run_measured_task(const Measured& how, const ScratchFolder& folder, TaskSte
 void run_task_steps(const Options& task, const RunSettings& settings, TaskStepListener& listener);
 
 // The steps of a fit. If too few validations or checkpoints came meanwhile, the fit is run for some further steps, each
-// of which is followed by a validation and a checkpoint.
+// of which is followed by a validation and a checkpoint. Where a further run of the stage fails, the figures of the
+// runs before hold if they are enough for a verdict (StepFigures::cut_short); else the hint of the error says which run
+// of the stage has failed.
 StepFigures measure_fit(FitPlan& plan, const Measured& how, const StepLimits& limits);
 
-// The steps of a task.
+// The same of a task.
 StepFigures measure_task(const Measured& how, const StepLimits& limits);
 
 }  // namespace trainlab

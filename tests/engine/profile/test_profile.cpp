@@ -16,6 +16,7 @@
 #include "profile/layers.h"
 #include "profile/profile.h"
 #include "profile/record_memory.h"
+#include "stage_profile.h"
 #include "steps/measure.h"
 #include "support/fit_support.h"
 #include "support/overflowing_loss.h"
@@ -203,20 +204,81 @@ TEST_CASE("profile: a failing fit says why") {
   CHECK(fs::is_empty(temporaries.path()));
 }
 
-TEST_CASE("profile: a plan keeps its validations and checkpoints where a run of it fails") {
-  int begun = 0;  // the second run, with a validation and a checkpoint after each step
-  const auto once = native([&](std::span<const Argument>) -> std::vector<Argument> {
-    if (++begun > 1) throw recipe_error("begun again");
+namespace {
+
+// An on.start that fails when the stage is begun for the `last`th time.
+std::shared_ptr<Callable> fails_in_run(int last) {
+  return native([last, begun = 0](std::span<const Argument>) mutable -> std::vector<Argument> {
+    if (++begun == last) throw recipe_error("begun again").hint("remove it");
     return {};
   });
-  const Options fit =
-      parse_options(digits_fit(R"(, "steps": 1000000, "validate": "500000 steps", "checkpoint": "400000 steps",
-                    "on": {"start": {"@": "function", "index": 0}})"),
-                    {once});
+}
+
+// The measures as they are where other work takes no core, which would be the verdict.
+Measures on_a_quiet_machine(const Profile& profile) {
+  Measures m = measures_of(profile);
+  m.run_queue = 0;
+  return m;
+}
+
+bool tells(const StepVerdict& verdict, const std::string& begin) {
+  return std::ranges::any_of(verdict.evidence, [&](const std::string& one) { return one.starts_with(begin); });
+}
+
+Options fit_that_fails_in_run(int last, const std::string& steps) {
+  return parse_options(digits_fit(R"(, "on": {"start": {"@": "function", "index": 0}}, "steps": )" + steps),
+                       {fails_in_run(last)});
+}
+
+}  // namespace
+
+TEST_CASE("profile: where a further run of a short stage fails, the steps of the runs before hold") {
+  const Profile profile = profiled(fit_that_fails_in_run(3, "20"), 5);
+  CHECK(profile.steps.runs == 2);
+  CHECK(profile.steps.steps == 2 * 15);  // a quarter of a short fit is cold
+  CHECK_THAT(profile.steps.why_cut_short(),
+             Catch::EndsWith("begun again; remove it; it came in run 3 of the stage, which is run again until enough "
+                             "of it is measured"));
+  const StepVerdict verdict = judge(on_a_quiet_machine(profile));
+  CHECK(verdict.bottleneck != Bottleneck::unknown);
+  CHECK(verdict.confidence == "low");  // without operators that were counted
+  CHECK(tells(verdict, "How much of a step is calls of operators is unknown: the stage failed before they were"));
+}
+
+TEST_CASE("profile: an error in a further run of the stage says so where too few steps are timed") {
+  std::string text;
+  try {
+    profiled(fit_that_fails_in_run(3, "3"), 5);
+  } catch (const Error& error) {
+    text = error.what();
+  }
+  CHECK_THAT(text, Catch::Contains("begun again") && Catch::Contains("remove it; it came in run 3 of the stage"));
+  CHECK_THAT(error_of([&] { profiled(fit_that_fails_in_run(1, "3"), 5); }), !Catch::Contains("it came in run"));
+}
+
+TEST_CASE("profile: an error in a short run of a comparison or a remedy is one, whatever was timed before") {
+  const Options fit = fit_that_fails_in_run(3, "20");
   const RunSettings settings = cpu_settings();
   FitPlan plan = plan_fit(fit, settings);
   const Measured how{.stage = fit, .settings = settings, .say = [](const std::string&) {}};
-  CHECK(error_of([&] { measure_fit(plan, how, {.seconds = 0.1}); }).ends_with("begun again"));
+  CHECK_THAT(error_of([&] { short_profile(&plan, how, {.seconds = 5}); }), Catch::Contains("begun again"));
+}
+
+TEST_CASE("profile: a plan keeps its validations and checkpoints where a run of it fails") {
+  const Options fit =
+      parse_options(digits_fit(R"(, "steps": 1000000, "validate": "500000 steps", "checkpoint": "400000 steps",
+                    "on": {"start": {"@": "function", "index": 0}})"),
+                    {fails_in_run(2)});  // with a validation and a checkpoint after each step
+  const RunSettings settings = cpu_settings();
+  FitPlan plan = plan_fit(fit, settings);
+  const Measured how{.stage = fit, .settings = settings, .say = [](const std::string&) {}};
+  const Profile profile = profile_of_fit(plan, how, {.seconds = 0.1});
+  CHECK_THAT(profile.steps.why_cut_short(), Catch::Contains("begun again") && Catch::Contains("it came in run 2 of"));
+  CHECK(profile.steps.counted > 0);
+  const StepVerdict verdict = judge(on_a_quiet_machine(profile));
+  CHECK(verdict.bottleneck != Bottleneck::unknown);
+  CHECK(verdict.confidence == "low");
+  CHECK(tells(verdict, "How long validations and checkpoints take is unknown: the stage failed before they were"));
   CHECK(plan.validate_every == 500000);
   CHECK(plan.checkpoint.steps == 400000);
 }
@@ -229,6 +291,17 @@ TEST_CASE("profile: a request to stop ends the measurement") {
   const Options fit =
       parse_options(digits_fit(R"(, "steps": 40, "on": {"step": {"@": "function", "index": 0}})"), {stops});
   CHECK(error_of([&] { profiled(fit); }) == "asked to stop while steps were measured");
+  clear_stop_request();
+
+  Registry registry;
+  register_task(registry);
+  const Options task = task_of(registry, [](TaskContext& own) {
+    TaskLoopOptions options;
+    options.steps = 1000;
+    const auto loop = own.loop(options);
+    while (loop->next()) request_stop();
+  });
+  CHECK(error_of([&] { profiled(task); }) == "asked to stop while steps were measured");
   clear_stop_request();
 }
 

@@ -170,7 +170,7 @@ class PlanningExecution final : public MeasuredStage {
     const double measured_from = steady_seconds();
     const Profile profile = profile_stage(what.stage(), settings, options);
     facts.set("watts", energy.joules().value_or(0) / (steady_seconds() - measured_from));
-    check_timed(profile);
+    check_whole(profile);
     facts.set("step", profile.steps.step.to_value());
     facts.set("wall", profile.wall());
     const Evaluations evaluations = is_measured ? evaluations_of(profile) : Evaluations{};

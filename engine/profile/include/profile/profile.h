@@ -80,6 +80,8 @@ Profile profile_stage(const Options& stage, const RunSettings& settings, const P
 
 // Raises Error{run} where no step was timed.
 void check_timed(const Profile& profile);
+// The same, and raises the error that has cut the measurement short.
+void check_whole(const Profile& profile);
 
 // The profile of a stage that has ended with an error for lack of memory; nullopt for other errors.
 std::optional<Profile> profile_without_room(const Options& stage, const Error& error);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/error.h"
 #include "core/phase.h"
 #include "core/statistics.h"
 #include "run/core_use.h"
@@ -53,6 +54,11 @@ struct StepFigures {
   bool has_interval = false;    // if false, there were too few steps, and `step` has the least and the greatest block
   bool is_precise = false;      // the interval is within ± the precision that was asked for
   std::optional<double> drift;  // 0.1: the later half of the steps is slower than the earlier half by a tenth
+
+  std::int64_t runs = 0;  // of the stage, until the steps were timed
+  // The error of a further run of the stage, which adds nothing to the figures. Its hint says which run it was.
+  std::optional<Error> cut_short = {};
+  std::string why_cut_short() const { return cut_short->headline() + "; " + cut_short->hint(); }
 
   // The function of the recipe that takes most time in the timed steps and between them.
   struct Function {
