@@ -128,8 +128,8 @@ void ask_for_snapshot(const fs::path& stage, const SnapshotRequest& request) {
   if (other && age(snapshot_request_path(stage)) <= longest_wait(other->seconds)) throw is_measured_already();
   const Value value = Value::Map{
       {"id", request.id}, {"seconds", request.seconds}, {"trace", request.has_trace}, {"asker", this_process()}};
-  write_atomic(snapshot_request_path(stage), to_json(value) + "\n");
   remove_left_behind(stage);
+  write_atomic(snapshot_request_path(stage), to_json(value) + "\n");
 }
 
 namespace {
