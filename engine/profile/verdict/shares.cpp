@@ -155,8 +155,7 @@ Measures measures_of(const Profile& profile) {
   m.steps = steps.steps;
   m.no_room = profile.no_room;
   m.no_steps = profile.no_steps;
-  m.is_cut_short = steps.cut_short.has_value();
-  m.lacks_rhythm = m.is_cut_short && (profile.validation.is_unmeasured() || profile.checkpoint.is_unmeasured());
+  m.lacks_rhythm = steps.cut_short && (profile.validation.is_unmeasured() || profile.checkpoint.is_unmeasured());
   m.is_precise = steps.is_precise;
   m.is_steady = steps.is_steady();
   m.is_synchronous = profile.is_synchronous;

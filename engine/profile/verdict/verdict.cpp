@@ -137,8 +137,6 @@ int trust(const Measures& m, std::vector<std::string>& reasons) {
     reasons.push_back(reason);
   };
   if (!m.is_precise) doubt(1, "The time of a step is not known to 2 %: the interval is wider.");
-  if (m.is_cut_short && !m.operators && !m.memory_limited)
-    doubt(0, "How much of a step is calls of operators is unknown: the stage failed before they were counted.");
   if (m.lacks_rhythm)
     doubt(0, "How long validations and checkpoints take is unknown: the stage failed before they were measured.");
   if (!m.is_steady) doubt(1, "The time of a step drifts, so that the shares are an average of different states.");

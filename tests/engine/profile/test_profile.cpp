@@ -181,7 +181,7 @@ TEST_CASE("profile: the forward pass of a layer of the recipe's own is a functio
   CHECK(layer.path == "fit.model[2].Module");
   CHECK(layer.calls == 1);
   CHECK(layer.forward > 0.5 * table.step_seconds);
-  CHECK(layer.operators.front().name == "aten::mul");
+  CHECK(std::ranges::count(layer.operators, "aten::mul", &OperatorCost::name) == 1);
 }
 
 TEST_CASE("profile: a loss of the recipe's own is a function of the recipe, and its tensors belong to the loss") {
@@ -235,14 +235,13 @@ Options fit_that_fails_in_run(int last, const std::string& steps) {
 TEST_CASE("profile: where a further run of a short stage fails, the steps of the runs before hold") {
   const Profile profile = profiled(fit_that_fails_in_run(3, "20"), 5);
   CHECK(profile.steps.runs == 2);
-  CHECK(profile.steps.steps == 2 * 15);  // a quarter of a short fit is cold
+  CHECK(profile.steps.counted > 0);
+  CHECK(profile.steps.steps + profile.steps.counted == 2 * 15);  // a quarter of a short fit is cold
   CHECK_THAT(profile.steps.why_cut_short(),
              Catch::EndsWith("begun again; remove it; it came in run 3 of the stage, which is run again until enough "
                              "of it is measured"));
   const StepVerdict verdict = judge(on_a_quiet_machine(profile));
   CHECK(verdict.bottleneck != Bottleneck::unknown);
-  CHECK(verdict.confidence == "low");  // without operators that were counted
-  CHECK(tells(verdict, "How much of a step is calls of operators is unknown: the stage failed before they were"));
 }
 
 TEST_CASE("profile: an error in a further run of the stage says so where too few steps are timed") {

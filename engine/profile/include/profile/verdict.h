@@ -43,8 +43,7 @@ struct Measures {
   // Why memory is not enough for the training, in sentences; empty: it is enough.
   std::vector<std::string> no_room = {};
   std::string no_steps = {};   // why the stage takes no step; empty: it takes some
-  bool is_cut_short = false;   // the stage failed in a further run
-  bool lacks_rhythm = false;   // and before its validations and checkpoints were measured
+  bool lacks_rhythm = false;   // the stage failed in a further run, before its validations or checkpoints were measured
   bool is_precise = false;     // the interval of a step is narrow
   bool is_steady = true;       // the time of a step does not drift
   bool is_synchronous = true;  // the device does what it is asked at once; else the host's clock tells the host's time
