@@ -130,9 +130,9 @@ class Ledger(unittest.TestCase):
         profile = {"memory": {"categories": {"weights": 60, "script": 30, "program": 500}, "peak": 90,
                               "counted_peak": 100},
                    "layers": [{"forward": 1, "backward": 2}, {"forward": 3, "backward": 0}],
-                   "layer_steps": {"occasional_seconds": 2}, "step_seconds": {"median": 4}}
+                   "layer_steps": {"step_seconds": 6, "mean_seconds": 8}, "step_seconds": {"median": 4}}
         self.assertEqual(ledger.ratios_of(profile), {"categories": 0.9, "layers": 2})
-        profile["layer_steps"]["occasional_seconds"] = None
+        profile["layer_steps"]["mean_seconds"] = None
         self.assertEqual(ledger.ratios_of(profile), {"categories": 0.9, "layers": 1.5})
 
 

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "core/number_or_nil.h"
@@ -23,7 +24,7 @@ TableUnit unit_of(double step) { return step < 1e-3 ? TableUnit{"µs", 1e6} : Ta
 // The number with three digits, or with all before the point: 0.0123, 1.23, 1234.
 std::string shown(double x) { return x == 0 ? "-" : figure_text(x, 3); }
 
-constexpr double notable_occasional = 0.02;  // of a step: less is told by the JSON alone
+constexpr double notable_difference = 0.02;  // of the mean step from the median: less is told by the JSON alone
 
 std::string shown_rate(double amount, double seconds) { return seconds > 0 ? shown(amount / seconds / 1e9) : "-"; }
 
@@ -133,7 +134,7 @@ Value LayerTable::to_value() const {
                                 {"operators", std::move(operators)}});
   }
   return Value::Map{{"layers", std::move(layers)},         {"steps", steps},
-                    {"step_seconds", step_seconds},        {"occasional_seconds", number_or_nil(occasional_seconds)},
+                    {"step_seconds", step_seconds},        {"mean_seconds", number_or_nil(mean_seconds)},
                     {"overhead", number_or_nil(overhead)}, {"operator_overhead", number_or_nil(operator_overhead)}};
 }
 
@@ -161,16 +162,15 @@ std::string LayerTable::text(LayerView view) const {
                     row.roof_share ? fmt::format("{:.0f}", 100 * *row.roof_share) : "-",
                     kept > 0 ? bytes_text(static_cast<double>(kept)) : "-");
   }
-  const double occasional = occasional_seconds.value_or(0);
+  const double mean = mean_seconds.value_or(step_seconds);
   return text +
-         fmt::format("a step of {:.3f} {} in the median, untimed{}; the timing of {} others ",
-                     unit.per_second * step_seconds, unit.name,
-                     occasional >= notable_occasional * step_seconds
-                         ? fmt::format(", and {:.3f} {} more in the mean, by work that not each step does or by steps "
-                                       "of different lengths",
-                                       unit.per_second * occasional, unit.name)
-                         : "",
-                     steps) +
+         fmt::format(
+             "a step of {:.3f} {} in the median, untimed{}; the timing of {} others ", unit.per_second * step_seconds,
+             unit.name,
+             std::abs(mean - step_seconds) >= notable_difference * step_seconds
+                 ? fmt::format(" ({:.3f} {} in the mean, because steps differ)", unit.per_second * mean, unit.name)
+                 : "",
+             steps) +
          (overhead ? fmt::format("took {:.1f} % more time, which is left out\n", 100 * *overhead)
                    : "took a time that is not known\n");
 }

@@ -108,8 +108,8 @@ LayerTable table_of(const Recording& recording, const ReadingCost& most, const s
   table.steps = std::ssize(recording.row_steps().seconds);
   const auto counted = static_cast<double>(recording.counted().size());
   table.step_seconds = upper_median(recording.plain());
-  if (const std::optional<double> share = occasional_share(recording.used_steps()))
-    table.occasional_seconds = *share * table.step_seconds;
+  if (const std::optional<double> ratio = mean_over_median(recording.used_steps()))
+    table.mean_seconds = *ratio * table.step_seconds;
   table.overhead = recording.row_steps().overhead(table.step_seconds, most.in_row_steps);
   table.operator_overhead = recording.operator_steps().overhead(table.step_seconds, most.in_operator_steps);
   const Clock rows = clock_of(recording.row_steps(), table.step_seconds, table.overhead);

@@ -23,7 +23,7 @@ std::optional<double> TimedSteps::overhead(double plain, double reading) const {
   return longer >= 0 && longer <= most ? std::optional(longer / plain) : std::nullopt;
 }
 
-std::optional<double> occasional_share(const std::vector<UsedStep>& steps) {
+std::optional<double> mean_over_median(const std::vector<UsedStep>& steps) {
   constexpr std::int64_t tenths = 10, least = 2;  // steps of each use in a tenth
   std::map<StepUse, std::vector<double>> by_use{{StepUse::plain, {}}, {StepUse::rows, {}}, {StepUse::operators, {}}};
   for (const UsedStep& step : steps) by_use[step.use].push_back(step.seconds);
@@ -40,7 +40,7 @@ std::optional<double> occasional_share(const std::vector<UsedStep>& steps) {
     for (auto step = begin; step != end; ++step) sum += step->seconds / middle.at(step->use);
     means.push_back(sum / static_cast<double>(end - begin));
   }
-  return std::max(median(std::move(means)) - 1, 0.0);
+  return median(std::move(means));
 }
 
 Recording::Recording(const LayerSteps& steps) : steps_(steps), made_at_(steady_seconds()), cold_(steps.first) {}

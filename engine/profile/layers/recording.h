@@ -62,9 +62,9 @@ struct UsedStep {
   StepUse use;
   double seconds;
 };
-// LayerTable::occasional_seconds as a share of the median step, from plain and timed steps in their order. Each step
-// counts by the median of its use, because timing makes steps longer.
-std::optional<double> occasional_share(const std::vector<UsedStep>& steps);
+// LayerTable::mean_seconds over the median step, from plain and timed steps in their order. Each step counts by the
+// median of its use, because timing makes steps longer.
+std::optional<double> mean_over_median(const std::vector<UsedStep>& steps);
 
 // The steps of one use that were timed.
 struct TimedSteps {

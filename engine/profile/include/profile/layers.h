@@ -59,11 +59,11 @@ struct LayerTable {
   std::int64_t steps = 0;  // steps whose rows were timed
   // The median of the steps between them that are not timed, the plain ones: the sum of the rows.
   double step_seconds = 0;
-  // The seconds by which a step is longer on average than the median one, by work that not each step does, as a
-  // validation that a task does by itself, and where steps are of different lengths. Only what comes in most tenths of
-  // the measurement counts: not a single long wait, nor a moment in which the machine was taken. nullopt with fewer
-  // than 20 steps of each use.
-  std::optional<double> occasional_seconds = {};
+  // The seconds of a step in the mean: more than step_seconds where some steps do more than the others, as a validation
+  // that a task does by itself, and less where some have fewer samples, as the last one of an epoch. Only what comes in
+  // most tenths of the measurement counts: not a single long wait, nor a moment in which the machine was taken. nullopt
+  // with fewer than 20 steps of each use.
+  std::optional<double> mean_seconds = {};
   // How much longer a step whose rows are timed takes than a plain one: 0.1 is a tenth. From the two medians; nullopt
   // where they do not tell it: with fewer than three such steps, or where a busy machine has made the plain steps the
   // longer ones, or the timed steps longer than all readings of the clock can.
@@ -75,7 +75,7 @@ struct LayerTable {
   std::vector<OperatorCost> operators() const;
   // { layers = { { path, forward, backward, flops, bytes, calls, flops_per_second, bytes_per_second, roof_share,
   // activations, operators = { { name, seconds, calls, bytes, flops }, … } }, … }, steps, step_seconds,
-  // occasional_seconds, overhead, operator_overhead }. A rate is nil where a row has no time, and what is not known is
+  // mean_seconds, overhead, operator_overhead }. A rate is nil where a row has no time, and what is not known is
   // nil.
   Value to_value() const;
   // A table of only the `count` rows that take most seconds, the longest first.
