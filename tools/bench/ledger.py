@@ -8,11 +8,11 @@ is a task, on one thread:
 - predicted: the peak of `trainlab check` over that of a whole short training, which the allocator counts; of a sweep or
   an ensemble, the predicted peak of a step over the counted one, of the trial that `trainlab profile` measures;
 - categories: the sum of the categories over the peak of the same step that the allocator itself counts;
-- layers: the time of all rows of the table of layers, which is a median step's, with the difference of a mean step
-from it, over the median step of the profile, which is the mean of a stretch of steps and was measured before and in
-other runs of the stage, by another   clock and with all functions of the recipe. This ratio judges the table. It is the
-median of several profiles, because   the same steps take a few percent more time in one process than in another. Other
-work on the machine spoils it:   "busy" is the largest share of a profile's time in which the thread had no core.
+- layers: the time of all rows of the table of layers, which is a median step's, with the difference of a mean step from
+  it, over the median step of the profile, which is the mean of a stretch of steps and was measured before and in other
+  runs of the stage, by another clock and with all functions of the recipe. This ratio judges the table. It is the
+  median of several profiles, because the same steps take a few percent more time in one process than in another. Other
+  work on the machine spoils it: "busy" is the largest share of a profile's time in which the thread had no core.
 
 The memory of a fit with a `step` of its own, or of a task, cannot be predicted: both have no first ratio here.
 """

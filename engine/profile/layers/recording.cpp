@@ -25,7 +25,8 @@ std::optional<double> TimedSteps::overhead(double plain, double reading) const {
 
 std::optional<double> mean_over_median(const std::vector<UsedStep>& steps) {
   constexpr std::int64_t tenths = 10, least = 2;  // steps of each use in a tenth
-  std::map<StepUse, std::vector<double>> by_use{{StepUse::plain, {}}, {StepUse::rows, {}}, {StepUse::operators, {}}};
+  std::map<StepUse, std::vector<double>> by_use;
+  for (const StepUse use : {StepUse::counted, StepUse::rows, StepUse::operators, StepUse::plain}) by_use[use];
   for (const UsedStep& step : steps) by_use[step.use].push_back(step.seconds);
   std::map<StepUse, double> middle;
   for (const auto& [use, seconds] : by_use) {
@@ -193,7 +194,7 @@ void Recording::ended(Phase phase, std::string_view) noexcept {
     for (const auto& row : rows_)
       of_step.push_back({.forward = std::exchange(row->forward, {}), .backward = std::exchange(row->backward, {})});
   }
-  if (is_timed() || use_ == StepUse::plain) used_steps_.push_back({use_, seconds});
+  if (step_ >= cold_ && !is_done_) used_steps_.push_back({use_, seconds});
   if (use_ == StepUse::operators) operator_steps_.add(seconds, last_ - ticks_began_);
   if (use_ == StepUse::plain) plain_.push_back(seconds);
   if (use_ == StepUse::counted) counted_.push_back(step_);

@@ -62,8 +62,8 @@ struct UsedStep {
   StepUse use;
   double seconds;
 };
-// LayerTable::mean_seconds over the median step, from plain and timed steps in their order. Each step counts by the
-// median of its use, because timing makes steps longer.
+// LayerTable::mean_seconds over the median step, from all steps but the cold ones in their order. Each step counts by
+// the median of its use, because what hears of a step makes the step longer.
 std::optional<double> mean_over_median(const std::vector<UsedStep>& steps);
 
 // The steps of one use that were timed.
@@ -137,7 +137,7 @@ class Recording final : public TraceListener, public TaskStepListener, public Op
   // steps that wait long, for batches say, would take most of a sum over all steps, which a median step does not.
   std::vector<PassTicks> middle_ticks() const;
   const TimedSteps& operator_steps() const { return operator_steps_; }
-  // The plain and the timed steps, in their order.
+  // All steps but the cold ones, in their order.
   const std::vector<UsedStep>& used_steps() const { return used_steps_; }
   // The seconds of each plain step.
   const std::vector<double>& plain() const { return plain_; }

@@ -409,7 +409,7 @@ TEST_CASE("work of each fifth step is a fifth of that work in the mean step, and
   const auto steps = [](int count, int longer, double wait) {
     std::vector<UsedStep> all;
     for (int i = 0; i < count; ++i) {
-      constexpr std::array uses{StepUse::rows, StepUse::operators, StepUse::plain};
+      constexpr std::array uses{StepUse::rows, StepUse::operators, StepUse::plain, StepUse::counted};
       const StepUse use = uses[static_cast<std::size_t>(i) % uses.size()];
       const double median = use == StepUse::plain ? 1 : use == StepUse::rows ? 1.1 : 1.5;
       all.push_back({use, median * (i % 5 == 0 ? longer : 1) + (i == 200 ? wait : 0)});
@@ -420,8 +420,8 @@ TEST_CASE("work of each fifth step is a fifth of that work in the mean step, and
   CHECK(*mean_over_median(steps(300, 11, 1000)) == Approx(3));
   CHECK(*mean_over_median(steps(300, 0, 0)) == Approx(0.8));
   CHECK(*mean_over_median(steps(300, 1, 1000)) == Approx(1));
-  CHECK(mean_over_median(steps(60, 1, 0)).has_value());
-  CHECK_FALSE(mean_over_median(steps(59, 1, 0)).has_value());
+  CHECK(mean_over_median(steps(80, 1, 0)).has_value());
+  CHECK_FALSE(mean_over_median(steps(79, 1, 0)).has_value());
   CHECK_FALSE(mean_over_median({}).has_value());
 }
 
