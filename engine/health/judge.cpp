@@ -42,7 +42,8 @@ struct Rule {
   Finding (*find)(const HealthFigures&);
   Kinds symptoms;
   std::string_view own_name = {};  // of a rule whose kind has another rule too
-  // Returns the reason for which the later course of the run refutes a verdict of the rule; null where a verdict stays.
+  // Returns the reason for which the later course of the run refutes a verdict of the rule, unless the rule still finds
+  // the fault. Null where a verdict stays in any case.
   std::optional<std::string> (*refute)(const HealthVerdict&, const HealthFigures&) = nullptr;
 
   std::string_view name() const { return own_name.empty() ? name_of(kind) : own_name; }
@@ -128,10 +129,10 @@ std::vector<std::string> take_back(std::vector<HealthVerdict>& told, const Healt
     const std::size_t place = place_of(verdict);
     const auto refute = place < rules.size() ? rules[place].refute : nullptr;
     const std::optional<std::string> against = refute ? refute(verdict, figures) : std::nullopt;
-    if (against)
-      lines.push_back(fmt::format("health: {} is taken back after {} steps: {}", name_of(verdict.kind),
-                                  figures.steps_done(), *against));
-    return against.has_value();
+    if (!against || rules[place].find(figures)) return false;
+    lines.push_back(fmt::format("health: {} is taken back after {} steps: {}", name_of(verdict.kind),
+                                figures.steps_done(), *against));
+    return true;
   });
   return lines;
 }

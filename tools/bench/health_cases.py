@@ -37,11 +37,12 @@ def healthy_case(family, name=None, **change):
     return case("none", name or ",".join(f"{k}={v}" for k, v in change.items()) or "plain", family, **change)
 
 
-def rate_case(family, factor):
+def rate_case(family, factor, **change):
     """A rate that is `factor` times the good one."""
     is_high = factor > 1
     return case("rate_too_high" if is_high else "rate_too_low", f"x {factor}" if is_high else f"/ {round(1 / factor)}",
-                family, abs(math.log2(factor / BEST[family])) > 2, lr=GOOD[family]["lr"] * factor)
+                family, abs(math.log2(factor / BEST[family])) > 2,
+                **{**change, "lr": {**GOOD[family], **change}["lr"] * factor})
 
 
 def chosen_healthy():
@@ -208,12 +209,8 @@ def larger_healthy():
 
 def larger_sick():
     for family, large in LARGER.items():
-        rate = {**GOOD[family], **large}["lr"]
         for factor in (32, 100, 1 / 32, 1 / 100):
-            is_high = factor > 1
-            yield case("rate_too_high" if is_high else "rate_too_low",
-                       f"x {factor}" if is_high else f"/ {round(1 / factor)}", family,
-                       **{**large, "lr": rate * factor})
+            yield rate_case(family, factor, **large)
         for name, change in (("x 255", {"scale": 255}), ("+ 10", {"shift": 10})):
             yield case("unnormalised_inputs", name, family, **large, **change)
         yield case("not_finite", "1 % missing", family, **large, values="missing")

@@ -27,8 +27,7 @@ Finding find_small_batch_statistics(const HealthFigures& figures);
 
 // Rules for the learning rate, in rules_rate.cpp.
 Finding find_rate_too_high(const HealthFigures& figures);
-// The reason for which a rate is no longer called too high: the training has learnt nearly all that there is to learn,
-// after a rise of its loss, and the figures do not show the fault now.
+// The reason for which a rate is no longer called too high: the training has learnt nearly all that there is to learn.
 std::optional<std::string> refute_rate_too_high(const HealthVerdict& verdict, const HealthFigures& figures);
 Finding find_rate_too_low(const HealthFigures& figures);
 Finding find_not_finite(const HealthFigures& figures);
@@ -37,7 +36,7 @@ Finding find_noisy_gradients(const HealthFigures& figures);
 // Rules for the course of the run, in rules_course.cpp.
 Finding find_overfitting(const HealthFigures& figures);
 // The reason for which a verdict of overfitting no longer holds: since then the validation loss has fallen below its
-// best before, by more than 2 standard errors, and the figures do not show overfitting now.
+// best before, by more than 2 standard errors.
 std::optional<std::string> refute_overfitting(const HealthVerdict& verdict, const HealthFigures& figures);
 Finding find_underfitting(const HealthFigures& figures);
 Finding find_plateau(const HealthFigures& figures);
