@@ -9,10 +9,11 @@ is a task, on one thread:
   an ensemble, the predicted peak of a step over the counted one, of the trial that `trainlab profile` measures;
 - categories: the sum of the categories over the peak of the same step that the allocator itself counts;
 - layers: the time of all rows of the table of layers, which is a median step's, with the difference of a mean step from
-  it, over the median step of the profile, which is the mean of a stretch of steps and was measured before and in other
-  runs of the stage, by another clock and with all functions of the recipe. This ratio judges the table. It is the
-  median of several profiles, because the same steps take a few percent more time in one process than in another. Other
-  work on the machine spoils it: "busy" is the largest share of a profile's time in which the thread had no core.
+  it, over the mean step of the profile, which was measured before and in other runs of the stage, by another clock and
+  with all functions of the recipe; where steps are too few to tell a mean one, the median steps of both. This ratio
+  judges the table. It is the median of several profiles, because the same steps take a few percent more time in one
+  process than in another. Other work on the machine spoils it: "busy" is the largest share of a profile's time in which
+  the thread had no core.
 
 The memory of a fit with a `step` of its own, or of a task, cannot be predicted: both have no first ratio here.
 """
@@ -69,9 +70,11 @@ def ratios_of(profile):
     categories = sum(count for kind, count in memory["categories"].items() if kind not in OF_PROCESS)
     layers = sum(row["forward"] + row["backward"] for row in profile["layers"])
     steps = profile["layer_steps"]
-    layers += (steps["mean_seconds"] or steps["step_seconds"]) - steps["step_seconds"]
-    return {"categories": categories / memory["counted_peak"],
-            "layers": layers / profile["step_seconds"]["median"]}
+    step = profile["step_seconds"]["median"]
+    if steps["mean_seconds"]:
+        layers += steps["mean_seconds"] - steps["step_seconds"]
+        step = sum(profile["phase_seconds"].values())
+    return {"categories": categories / memory["counted_peak"], "layers": layers / step}
 
 
 def median_ratios(profiles):

@@ -108,7 +108,7 @@ LayerTable table_of(const Recording& recording, const ReadingCost& most, const s
   table.steps = std::ssize(recording.row_steps().seconds);
   const auto counted = static_cast<double>(recording.counted().size());
   table.step_seconds = upper_median(recording.plain());
-  if (const std::optional<double> ratio = mean_over_median(recording.used_steps()))
+  if (const std::optional<double> ratio = mean_over_median(recording.used_steps(), recording.has_whole_runs()))
     table.mean_seconds = *ratio * table.step_seconds;
   table.overhead = recording.row_steps().overhead(table.step_seconds, most.in_row_steps);
   table.operator_overhead = recording.operator_steps().overhead(table.step_seconds, most.in_operator_steps);
@@ -149,6 +149,7 @@ LayerTable measured_table(const std::string& kind, Recording& recording, const s
   const auto run_once = [&] {
     const Listening listening(recording);
     run();
+    recording.run_ended();
     if (stop_requested()) throw Error(ErrorKind::interrupted, "asked to stop while layers were measured");
     if (recording.fewest() > 0) table = make();
   };
@@ -187,8 +188,9 @@ LayerTable measure_layers(const FitPlan& plan, const LayerSteps& steps) {
       [&] { return table_of(recording, most, stated_flops(plan, recording)); });
 }
 
-LayerTable measure_task_layers(const Options& stage, const RunSettings& settings, const LayerSteps& steps) {
+LayerTable measure_task_layers(const Options& stage, const RunSettings& settings, LayerSteps steps) {
   const ReadingCost most = most_of_a_reading();
+  steps.in_whole_runs = true;
   Recording recording(steps);
   return measured_table(
       "task", recording, [&] { run_task_steps(stage, settings, recording); },

@@ -16,32 +16,12 @@
 #include "ticks.h"
 
 namespace trainlab {
+
 std::optional<double> TimedSteps::overhead(double plain, double reading) const {
   if (std::ssize(seconds) < LayerSteps::few) return std::nullopt;
   const double longer = upper_median(seconds) - plain;
   const double most = reading * static_cast<double>(readings) / static_cast<double>(seconds.size());
   return longer >= 0 && longer <= most ? std::optional(longer / plain) : std::nullopt;
-}
-
-std::optional<double> mean_over_median(const std::vector<UsedStep>& steps) {
-  constexpr std::int64_t tenths = 10, least = 2;  // steps of each use in a tenth
-  std::map<StepUse, std::vector<double>> by_use;
-  for (const StepUse use : {StepUse::counted, StepUse::rows, StepUse::operators, StepUse::plain}) by_use[use];
-  for (const UsedStep& step : steps) by_use[step.use].push_back(step.seconds);
-  std::map<StepUse, double> middle;
-  for (const auto& [use, seconds] : by_use) {
-    if (std::ssize(seconds) < tenths * least) return std::nullopt;
-    middle[use] = median(seconds);
-  }
-  std::vector<double> means;
-  const std::int64_t count = std::ssize(steps);
-  for (std::int64_t i = 0; i < tenths; ++i) {
-    const auto begin = steps.begin() + i * count / tenths, end = steps.begin() + (i + 1) * count / tenths;
-    double sum = 0;
-    for (auto step = begin; step != end; ++step) sum += step->seconds / middle.at(step->use);
-    means.push_back(sum / static_cast<double>(end - begin));
-  }
-  return median(std::move(means));
 }
 
 Recording::Recording(const LayerSteps& steps) : steps_(steps), made_at_(steady_seconds()), cold_(steps.first) {}
@@ -50,6 +30,11 @@ void Recording::run_began() {
   ++run_;
   step_ = round_ = 0;
   coming_.clear();
+}
+
+void Recording::run_ended() {
+  if (!is_done_) ++whole_runs_;
+  is_done_ = steps_.is_enough(fewest(), steady_seconds() - made_at_);
 }
 
 bool Recording::lower_cold() {
@@ -194,14 +179,16 @@ void Recording::ended(Phase phase, std::string_view) noexcept {
     for (const auto& row : rows_)
       of_step.push_back({.forward = std::exchange(row->forward, {}), .backward = std::exchange(row->backward, {})});
   }
-  if (step_ >= cold_ && !is_done_) used_steps_.push_back({use_, seconds});
+  if (step_ >= cold_ && !is_done_) used_steps_.push_back({use_, seconds, step_});
   if (use_ == StepUse::operators) operator_steps_.add(seconds, last_ - ticks_began_);
   if (use_ == StepUse::plain) plain_.push_back(seconds);
   if (use_ == StepUse::counted) counted_.push_back(step_);
   if (use_ != StepUse::none) ++measured_;
   use_ = StepUse::none;
   ++step_;
-  is_done_ = steps_.is_enough(fewest(), steady_seconds() - made_at_);
+  const double took = steady_seconds() - made_at_;
+  const bool awaits_end = steps_.in_whole_runs && whole_runs_ > 0 && took <= steps_.longest;
+  is_done_ = !awaits_end && steps_.is_enough(fewest(), took);
 }
 
 std::vector<PassTicks> Recording::middle_ticks() const {

@@ -31,6 +31,7 @@
 
 #include "core/trace.h"
 #include "listening_to_operators.h"
+#include "mean_step.h"
 #include "operator_kind.h"
 #include "profile/layers.h"
 #include "steps/task_steps.h"
@@ -55,16 +56,6 @@ struct OperatorSums {
   double flops = 0;
   std::int64_t calls = 0;
 };
-
-enum class StepUse { none, counted, rows, operators, plain };
-
-struct UsedStep {
-  StepUse use;
-  double seconds;
-};
-// LayerTable::mean_seconds over the median step, from all steps but the cold ones in their order. Each step counts by
-// the median of its use, because what hears of a step makes the step longer.
-std::optional<double> mean_over_median(const std::vector<UsedStep>& steps);
 
 // The steps of one use that were timed.
 struct TimedSteps {
@@ -117,8 +108,9 @@ class Recording final : public TraceListener, public TaskStepListener, public Op
   // Known at the end of each step, so that no step is left in its midst.
   bool is_done() const override { return is_done_; }
 
-  // To be called before each run of the stage.
+  // To be called before each run of the stage, and after each that has ended without an error.
   void run_began();
+  void run_ended();
   // Steps of all uses and runs.
   std::int64_t measured() const { return measured_; }
   // See run_until_measured().
@@ -139,6 +131,8 @@ class Recording final : public TraceListener, public TaskStepListener, public Op
   const TimedSteps& operator_steps() const { return operator_steps_; }
   // All steps but the cold ones, in their order.
   const std::vector<UsedStep>& used_steps() const { return used_steps_; }
+  // Whether they are those of whole runs of the stage, as LayerSteps::in_whole_runs asks.
+  bool has_whole_runs() const { return steps_.in_whole_runs && whole_runs_ == run_ + 1; }
   // The seconds of each plain step.
   const std::vector<double>& plain() const { return plain_; }
 
@@ -192,6 +186,7 @@ class Recording final : public TraceListener, public TaskStepListener, public Op
   const double made_at_;   // seconds
   std::int64_t cold_;      // steps at the beginning of each run that are not measured
   std::int64_t run_ = -1;  // the number of the run, from 0
+  std::int64_t whole_runs_ = 0;
   std::int64_t step_ = 0;  // the step of the run that is running or comes next
   std::int64_t measured_ = 0;
   bool is_done_ = false;

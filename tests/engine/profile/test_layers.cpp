@@ -412,17 +412,66 @@ TEST_CASE("work of each fifth step is a fifth of that work in the mean step, and
       constexpr std::array uses{StepUse::rows, StepUse::operators, StepUse::plain, StepUse::counted};
       const StepUse use = uses[static_cast<std::size_t>(i) % uses.size()];
       const double median = use == StepUse::plain ? 1 : use == StepUse::rows ? 1.1 : 1.5;
-      all.push_back({use, median * (i % 5 == 0 ? longer : 1) + (i == 200 ? wait : 0)});
+      all.push_back({use, median * (i % 5 == 0 ? longer : 1) + (i == 200 ? wait : 0), i});
     }
     return all;
   };
-  CHECK(*mean_over_median(steps(300, 11, 0)) == Approx(3));
-  CHECK(*mean_over_median(steps(300, 11, 1000)) == Approx(3));
-  CHECK(*mean_over_median(steps(300, 0, 0)) == Approx(0.8));
-  CHECK(*mean_over_median(steps(300, 1, 1000)) == Approx(1));
-  CHECK(mean_over_median(steps(80, 1, 0)).has_value());
-  CHECK_FALSE(mean_over_median(steps(79, 1, 0)).has_value());
-  CHECK_FALSE(mean_over_median({}).has_value());
+  CHECK(*mean_over_median(steps(300, 11, 0), false) == Approx(3));
+  CHECK(*mean_over_median(steps(300, 11, 1000), false) == Approx(3));
+  CHECK(*mean_over_median(steps(300, 0, 0), false) == Approx(0.8));
+  CHECK(*mean_over_median(steps(300, 1, 1000), false) == Approx(1));
+  CHECK(mean_over_median(steps(80, 1, 0), false).has_value());
+  CHECK_FALSE(mean_over_median(steps(79, 1, 0), false).has_value());
+  CHECK_FALSE(mean_over_median({}, false).has_value());
+}
+
+TEST_CASE("the steps of a task that ends by itself are those of whole runs, and all count in the mean") {
+  constexpr int length = 150;
+  // Four steps at the end of each run are twenty times as long as the others; the uses come in another order in the
+  // second run.
+  std::vector<UsedStep> steps;
+  for (int i = 0; i < 2 * length; ++i) {
+    constexpr std::array uses{StepUse::rows, StepUse::operators, StepUse::plain, StepUse::counted};
+    const StepUse use = uses[static_cast<std::size_t>(i + i / length) % uses.size()];
+    const double longer = use == StepUse::plain ? 1 : use == StepUse::rows ? 1.1 : 1.5;
+    steps.push_back({use, longer * (i % length >= length - 4 ? 20 : 1), i % length});
+  }
+  CHECK(*mean_over_median(steps, true) == Approx(1 + 19 * 4.0 / length));
+  CHECK(*mean_over_median(steps, false) == Approx(1));
+  // Counted steps have had more work than the others by chance, which shows where the same step was also left alone.
+  steps.clear();
+  for (int i = 0; i < length; ++i) {
+    constexpr std::array uses{StepUse::counted, StepUse::rows, StepUse::operators};
+    const double work = i % 3 == 0 ? 3 : 1;
+    steps.push_back({StepUse::plain, work, i});
+    steps.push_back({uses[static_cast<std::size_t>(i) % uses.size()], 2 * work, i});
+  }
+  CHECK(*mean_over_median(steps, true) == Approx(5.0 / 3));
+  const auto runs_of = [](Recording& recording) {
+    std::vector<int> lengths;
+    while (!recording.is_done()) {
+      recording.run_began();
+      int step = 0;
+      for (; step < length && !recording.is_done(); ++step) step_of(recording, 0);
+      recording.run_ended();
+      lengths.push_back(step);
+    }
+    return lengths;
+  };
+  Recording whole({.first = 2, .count = 40, .in_whole_runs = true});
+  CHECK(runs_of(whole) == std::vector{length, length});
+  CHECK(whole.has_whole_runs());
+  Recording longer({.first = 2, .count = 20, .in_whole_runs = true});
+  const std::vector<int> part = runs_of(longer);
+  REQUIRE(part.size() == 1);
+  CHECK(part[0] < length);
+  CHECK_FALSE(longer.has_whole_runs());
+  Recording late({.first = 2, .count = 40, .longest = 0, .in_whole_runs = true});
+  CHECK(runs_of(late) == std::vector{1});
+  CHECK_FALSE(late.has_whole_runs());
+  Recording fit({.first = 2, .count = 40});
+  CHECK(runs_of(fit).back() < length);
+  CHECK_FALSE(fit.has_whole_runs());
 }
 
 TEST_CASE("a plain step of a long measurement comes after one that nothing listens to") {

@@ -60,9 +60,9 @@ struct LayerTable {
   // The median of the steps between them that are not timed, the plain ones: the sum of the rows.
   double step_seconds = 0;
   // The seconds of a step in the mean: more than step_seconds where some steps do more than the others, as a validation
-  // that a task does by itself, and less where some have fewer samples, as the last one of an epoch. Only what comes in
-  // most tenths of the measurement counts: not a single long wait, nor a moment in which the machine was taken. nullopt
-  // with fewer than 20 steps of each use.
+  // that a task does by itself, and less where some have fewer samples, as the last one of an epoch. All steps count
+  // where they are those of whole runs of a task. Else only what comes in most tenths of the measurement counts: not a
+  // single long wait, nor a moment in which the machine was taken. nullopt with fewer than 20 steps of each use.
   std::optional<double> mean_seconds = {};
   // How much longer a step whose rows are timed takes than a plain one: 0.1 is a tenth. From the two medians; nullopt
   // where they do not tell it: with fewer than three such steps, or where a busy machine has made the plain steps the
@@ -95,6 +95,9 @@ struct LayerSteps {
   double seconds = std::numeric_limits<double>::infinity();
   // Seconds after which the measurement ends whatever it has.
   double longest = std::numeric_limits<double>::infinity();
+  // Whether a stage that has ended by itself is then measured to the end of a run. The steps of a task may grow while
+  // the task learns, so that its first steps alone are no measure of a step.
+  bool in_whole_runs = false;
 
   static constexpr std::int64_t few = 3;  // the fewest from which the cost of the timing is told
 
@@ -122,6 +125,6 @@ LayerTable measure_layers(const FitPlan& plan, const LayerSteps& steps = {});
 // The same of a task on the CPU, whose steps are the passes through its loops. Layers have rows where the task calls a
 // model that lab.build has made; all else stands in the row "own step". Runs the task from its beginning, in a
 // temporary folder, and a short task several times: each run calls the task's function.
-LayerTable measure_task_layers(const Options& stage, const RunSettings& settings, const LayerSteps& steps = {});
+LayerTable measure_task_layers(const Options& stage, const RunSettings& settings, LayerSteps steps = {});
 
 }  // namespace trainlab
