@@ -101,15 +101,6 @@ class Descriptor {
   const fs::path& path_;
 };
 
-// Makes a rename or a new name in the folder durable.
-void sync_folder(const fs::path& folder) {
-  const int fd = file_calls().open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-  if (fd < 0) throw file_failure("open the folder", folder);
-  Descriptor descriptor(fd, folder);
-  sync_all(fd, folder);
-  descriptor.close();
-}
-
 fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
 
 // "a pipe", "a socket" or "a device" where one lies at the path; else null.
@@ -140,6 +131,14 @@ std::pair<int, fs::path> open_temporary(const fs::path& path) {
 }
 
 }  // namespace
+
+void sync_folder(const fs::path& folder) {
+  const int fd = file_calls().open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+  if (fd < 0) throw file_failure("open the folder", folder);
+  Descriptor descriptor(fd, folder);
+  sync_all(fd, folder);
+  descriptor.close();
+}
 
 Error as_error(const std::exception& exception) {
   if (const auto* error = dynamic_cast<const Error*>(&exception)) return *error;

@@ -1,8 +1,11 @@
 #include "incumbent.h"
 
 #include <ATen/ops/equal.h>
+#include <ATen/ops/ones_like.h>
+#include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "predict/stage_predictor.h"
@@ -27,20 +30,24 @@ void require_same(const NamedTensors& present, const NamedTensors& former, const
 }
 
 // Converts values x of the present data to the values that the former run's normalisation would give: x·scale + shift.
+// Of data that are not normalised, the mean counts as 0 and the deviation as 1.
 class Renormalisation {
  public:
   Renormalisation(const NamedTensors& present, const NamedTensors& former) {
     const at::Tensor *mean = find(present, "x.mean"), *deviation = find(present, "x.std");
     const at::Tensor *former_mean = find(former, "x.mean"), *former_deviation = find(former, "x.std");
     if (!mean && !former_mean) return;
-    if (!mean || !former_mean) throw usage_error("only one of the two runs normalises its data");
-    if (mean->sizes() != former_mean->sizes()) throw usage_error("its inputs had another shape");
-    scale_ = deviation->div(*former_deviation);
-    shift_ = mean->sub(*former_mean).div(*former_deviation);
+    if (mean && former_mean && mean->sizes() != former_mean->sizes()) throw usage_error("its inputs had another shape");
+    scale_ = mean ? *deviation : at::ones_like(*former_deviation);
+    shift_ = mean ? *mean : at::zeros_like(*former_mean);
+    if (!former_mean) return;
+    scale_ = scale_.div(*former_deviation);
+    shift_ = shift_.sub(*former_mean).div(*former_deviation);
   }
 
   at::Tensor operator()(const at::Tensor& x) const {
     if (!scale_.defined()) return x;
+    if (!x.is_floating_point()) throw usage_error("its inputs were normalised, and whole numbers are not");
     const auto like_x = [&](const at::Tensor& tensor) { return tensor.to(x.options()); };
     return x.mul(like_x(scale_)).add(like_x(shift_));
   }
@@ -55,8 +62,11 @@ const Part& part_of(const FitPlan& plan, const std::string& metric) {
   return metric.starts_with("test.") ? *plan.data.test : *plan.data.val;
 }
 
-double metric_of_run(const FitPlan& plan, const std::filesystem::path& run, const std::string& metric) {
-  const StagePredictor predictor(plan.options.registry(), find_stage(run, std::nullopt).folder, plan.device);
+double metric_of_run(const FitPlan& plan, const std::filesystem::path& run, const std::string& stage,
+                     const std::string& metric) {
+  const bool has_stage = std::ranges::count(read_stages(run), stage, &StageRecord::name) > 0;
+  const StageRecord compared = find_stage(run, has_stage ? std::optional(stage) : std::nullopt);
+  const StagePredictor predictor(plan.options.registry(), compared.folder, plan.device);
   const Predictor& former = predictor.only();
   require_same(plan.data.state, former.data(), "table", "other columns, fill values or categories");
   require_same(plan.data.state, former.data(), "tokenizer", "another tokenizer");

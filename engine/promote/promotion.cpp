@@ -59,6 +59,7 @@ class Promotion final : public Observer {
       : plan_(plan),
         rule_(member.options.child("promote")),
         run_(find_run(member.context.folder)),
+        stage_(member.context.name),
         metric_(metric_of(plan)),
         before_(read_summary(member.context.folder)[promotion_key]) {
     if (has_link(run_)) served_beside(run_);  // raises before the training where the link's name is taken
@@ -75,11 +76,14 @@ class Promotion final : public Observer {
     summary.set(promotion_key, decision_->to_value());
   }
 
-  // The run of the other model; empty where there is none.
-  fs::path rival() const {
-    if (!has_link(run_)) return {};
-    const fs::path found = is_by_latest() ? latest_run(run_.parent_path()) : served_beside(run_);
-    return found == run_ ? replaced() : found;
+  // Whether there is another model to be measured. Where that cannot be told, the time for it is kept.
+  bool has_rival() const {
+    if (!has_link(run_)) return false;
+    try {
+      return !rival(served_beside(run_)).empty();
+    } catch (const Error&) {
+      return true;
+    }
   }
 
  private:
@@ -92,6 +96,12 @@ class Promotion final : public Observer {
     return name.is_string() ? beside(name.string(), run_) : fs::path();
   }
 
+  // The run that is served but for this run, where `served` is the run that is served.
+  fs::path former(const fs::path& served) const { return served == run_ ? replaced() : served; }
+
+  // The run of the other model; empty where there is none.
+  fs::path rival(const fs::path& served) const { return is_by_latest() ? latest_beside(run_) : former(served); }
+
   Decision decide(const Value& measured) const {
     Decision decision{
         .metric = metric_, .value = measured.is_number() ? measured.number() : std::nan(""), .reason = {}};
@@ -99,10 +109,16 @@ class Promotion final : public Observer {
       decision.reason = "the run has a folder of its own, and is none of the runs of a name, of which one is served";
       return decision;
     }
-    decision.rival = rival();
+    fs::path served;
+    try {
+      served = served_beside(run_);
+      decision.replaces = name_beside(former(served), run_);
+      decision.rival = rival(served);
+    } catch (const Error& error) {
+      decision.reason = "the run with which it was to be compared cannot be told: " + error.message();
+      return decision;
+    }
     compare(decision);
-    const fs::path served = served_beside(run_);
-    decision.replaces = name_beside(served == run_ ? replaced() : served, run_);
     if (decision.is_promoted && served != run_) decision.serves = run_.filename().string();
     // Its training went on, and has made it worse.
     std::error_code ignored;
@@ -130,7 +146,7 @@ class Promotion final : public Observer {
         decision.reason = own + ", and " + decision.rival.string() + ", with which it was to be compared, is gone";
         return;
       }
-      decision.rival_value = with_torch_errors([&] { return metric_of_run(plan_, decision.rival, metric_); });
+      decision.rival_value = with_torch_errors([&] { return metric_of_run(plan_, decision.rival, stage_, metric_); });
     } catch (const Error& error) {
       decision.reason =
           "the model in " + decision.rival.string() + " cannot be measured on this data: " + error.message();
@@ -146,6 +162,7 @@ class Promotion final : public Observer {
   const FitPlan& plan_;
   Options rule_;
   fs::path run_;
+  std::string stage_;
   std::string metric_;
   Value before_;  // the promotion in the summary of a run that goes on
   std::optional<Decision> decision_;
@@ -171,7 +188,7 @@ void check(const FitPlan& plan) {
 void join(const FitPlan& plan, FitMember& member, FitCompany&) {
   if (!member.options.given("promote")) return;
   const auto promotion = std::make_shared<Promotion>(plan, member);
-  if (!promotion->rival().empty()) member.evaluated_at_end.push_back(&part_of(plan, Promotion::metric_of(plan)));
+  if (promotion->has_rival()) member.evaluated_at_end.push_back(&part_of(plan, Promotion::metric_of(plan)));
   member.observers.push_back(promotion);
 }
 

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "core/error.h"
+#include "core/files.h"
 #include "core/temporaries.h"
 
 namespace trainlab {
@@ -36,7 +37,7 @@ void serve_beside(const fs::path& run, const fs::path& served) {
   // Relative, so that the folder of the runs can be moved.
   fs::create_directory_symlink(served.lexically_proximate(link.parent_path()), next, failed);
   if (!failed) fs::rename(next, link, failed);
-  if (!failed) return;
+  if (!failed) return sync_folder(link.parent_path());
   fs::remove(next, ignored);
   throw run_error("cannot write the link " + link.string() + ": " + failed.message());
 }

@@ -206,6 +206,11 @@ return lab.fit {
         said = self.run_program("resume", "runs/g/001", "--recipe", "mended.lua").err
         self.assertIn("promoted: ", said)
         self.assertEqual(self.served("g"), "001")
+        # The next run is compared with the same stage, and not with the task that the recipe returns.
+        again = self.run_program("mended.lua", "--out", "runs/g/002")
+        self.assertIn("promoted: ", again.err)
+        self.assertIn("on the same data", again.err)
+        self.assertEqual(self.served("g"), "002")
 
     def test_a_run_that_was_killed_before_its_link_moved_is_served_when_it_is_resumed(self):
         self.write("f.lua", fit(more="  promote = {},\n"))

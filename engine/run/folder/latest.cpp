@@ -12,17 +12,26 @@ namespace trainlab {
 
 namespace fs = std::filesystem;
 
-fs::path latest_run(const fs::path& runs) {
+namespace {
+
+fs::path latest_but(const fs::path& runs, const fs::path& other) {
   std::map<int, fs::path, std::greater<>> numbered;
   std::error_code ignored;
   for (const fs::directory_entry& entry : fs::directory_iterator(runs, ignored)) {
-    if (const auto number = run_number(entry.path().filename().string())) numbered.emplace(*number, entry.path());
+    const auto number = run_number(entry.path().filename().string());
+    if (number && entry.path() != other) numbered.emplace(*number, entry.path());
   }
   for (const auto& [number, run] : numbered) {
     if (fs::exists(manifest_path(run), ignored) && is_finished(read_summary(run))) return run;
   }
   return {};
 }
+
+}  // namespace
+
+fs::path latest_run(const fs::path& runs) { return latest_but(runs, {}); }
+
+fs::path latest_beside(const fs::path& run) { return latest_but(run.parent_path(), run); }
 
 fs::path with_latest(const fs::path& path, const std::function<fs::path(const fs::path& runs)>& find) {
   if (std::ranges::find(path, fs::path("latest")) == path.end()) return path;

@@ -55,16 +55,32 @@ TEST_CASE("a model may be worse by a margin, in the metric's own direction") {
   CHECK(served(runs) == "003");
 }
 
-TEST_CASE("a run whose model cannot be measured on the data keeps its place, and the reason says why") {
+TEST_CASE("a run that normalises its data takes the place of one that did not") {
   const TemporaryFolder folder;
   const std::string normalised = R"({"@": "data:normalize", "source": )" + std::string(digits_data) + "}";
-  train_in(folder.path() / "001", promoted_fit(bad + R"(, "promote": {})"));
+  const Value first = train_in(folder.path() / "001", promoted_fit(bad + R"(, "promote": {})"));
   const Value summary = train_in(folder.path() / "002", promoted_fit(good + R"(, "promote": {})", normalised));
-  CHECK(summary["promotion"]["promoted"] == Value(false));
-  CHECK(summary["promotion"]["rival"]["value"].is_nil());
-  CHECK_THAT(summary["promotion"]["reason"].string(),
-             Catch::EndsWith("cannot be measured on this data: only one of the two runs normalises its data"));
-  CHECK(served(folder.path()) == "001");
+  CHECK(summary["promotion"]["rival"]["value"].number() == Approx(first["metrics"]["val.loss"].number()).epsilon(1e-4));
+  CHECK(summary["promotion"]["promoted"] == Value(true));
+  CHECK(served(folder.path()) == "002");
+}
+
+TEST_CASE("the latest of the other runs is no run that goes on, and one that cannot be read is told") {
+  const TemporaryFolder folder;
+  const fs::path& runs = folder.path();
+  const std::string latest = R"(, "promote": {"not_worse_than": "latest"})";
+  for (const char* run : {"001", "002", "003"}) train_in(runs / run, promoted_fit(good + latest));
+  // The newest run goes on, and is compared with the run before it.
+  const Value again = train_in(runs / "003", promoted_fit(bad + latest));
+  CHECK(again["promotion"]["rival"]["run"] == Value((runs / "002").string()));
+  CHECK(again["promotion"]["promoted"] == Value(false));
+
+  write_atomic(runs / "003/summary.json", "{");
+  const Value after = train_in(runs / "004", promoted_fit(good + latest));
+  CHECK(after["promotion"]["promoted"] == Value(false));
+  CHECK_THAT(after["promotion"]["reason"].string(),
+             Catch::StartsWith("the run with which it was to be compared cannot be told: ") &&
+                 Catch::Contains("003/summary.json"));
 }
 
 TEST_CASE("a served run that nobody can look into keeps its place, and one that is gone does not") {

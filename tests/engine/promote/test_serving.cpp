@@ -26,6 +26,21 @@ TEST_CASE("the link leads to the run that was served last, and to no run before 
   CHECK(std::distance(fs::directory_iterator(runs), {}) == 3);
 }
 
+TEST_CASE("the link is durable when the call returns") {
+  struct Syncs final : FileCalls {
+    int count = 0;
+    int sync(int fd) override {
+      ++count;
+      return FileCalls::sync(fd);
+    }
+  } syncs;
+  const TemporaryFolder folder;
+  make_directories(folder.path() / "001");
+  const ScopedFileCalls guard(syncs);
+  serve_beside(folder.path() / "001", folder.path() / "001");
+  CHECK(syncs.count == 1);
+}
+
 TEST_CASE("the link can lead to a run elsewhere") {
   const TemporaryFolder folder;
   const fs::path run = folder.path() / "digits/005", other = folder.path() / "other/003";

@@ -281,6 +281,8 @@ TEST_CASE("the latest run is the one with the highest number that has ended") {
   make("999-copy", "done");
   fs::create_directories(runs / "014");  // no run
   CHECK(latest_run(runs) == runs / "010");
+  CHECK(latest_beside(runs / "010") == runs / "002");
+  CHECK(latest_beside(runs / "002") == runs / "010");
 
   CHECK(with_latest(runs / "latest") == runs / "010");
   CHECK(with_latest(runs / "latest/stages/final") == runs / "010/stages/final");

@@ -62,6 +62,9 @@ using Append = std::function<void(std::string_view bytes)>;
 void write_atomic(const std::filesystem::path& path, const std::function<void(const Append&)>& write,
                   FolderSync folder_sync = FolderSync::now);
 
+// Makes renames and new names in the folder durable.
+void sync_folder(const std::filesystem::path& folder);
+
 // Raises Error{recipe} when a pipe, a device or a socket is there, from which reading might wait or never end. Whoever
 // opens a file that a user or a recipe names asks first.
 void check_regular(const std::filesystem::path& path);

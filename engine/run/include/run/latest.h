@@ -9,6 +9,8 @@ namespace trainlab {
 // The run with the highest number in a folder runs/NAME that is done or stopped; an empty path where there is none. A
 // run that is under way, was interrupted or has failed does not count. Raises damaged_file (run/folder.h).
 std::filesystem::path latest_run(const std::filesystem::path& runs);
+// The same of the runs beside this run.
+std::filesystem::path latest_beside(const std::filesystem::path& run);
 
 // The path with its part "latest" replaced by the run that `find` gives for the folder before that part. A path without
 // such a part stays as it is, and so does one where a file or a folder is named so. Error{usage} where `find` gives
