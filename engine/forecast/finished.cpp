@@ -38,14 +38,16 @@ double value_at(const std::vector<CurvePoint>& points, double step, bool keeps_b
 // says nothing of one that goes on.
 std::vector<Reference> references(std::span<const FinishedCurve> finished, SharesOfLength shares, bool keeps_best) {
   std::vector<Reference> all;
-  for (const FinishedCurve& one : finished) {
-    const std::vector<CurvePoint>& points = one.curve.points();
-    const double then = shares.now * one.length;
+  for (std::size_t i = 0; i < finished.size(); ++i) {
+    const std::vector<CurvePoint>& points = finished[i].curve.points();
+    const double length = finished[i].length, then = shares.now * length;
     if (points.empty() || points.back().step <= then) continue;
-    const Reference found{.then = value_at(points, then, keeps_best),
-                          .end = value_at(points, shares.end * one.length, keeps_best)};
-    const auto is_same = [&](const Reference& other) { return other.then == found.then && other.end == found.end; };
-    if (std::ranges::none_of(all, is_same)) all.push_back(found);
+    const auto is_same = [&](const FinishedCurve& other) {
+      return other.length == length && other.curve.points() == points;
+    };
+    if (std::ranges::any_of(finished.first(i), is_same)) continue;
+    all.push_back(
+        {.then = value_at(points, then, keeps_best), .end = value_at(points, shares.end * length, keeps_best)});
   }
   return all;
 }
@@ -91,13 +93,18 @@ FromFinished from_finished(std::span<const FinishedCurve> finished, SharesOfLeng
                            const std::function<double()>& noise) {
   const std::vector<Reference> all = references(finished, shares, keeps_best);
   if (all.empty() || (all.size() == 1 && finished.front().of_other_data)) return {};
-  if (all.size() >= fewest_for_regression) return by_regression(all, now);
+  // No interval is narrower, though the curves should agree by chance, as shares of few samples do.
+  const double of_noise = (keeps_best ? noise_of_best : noise_of_last) * noise();
+  if (all.size() >= fewest_for_regression) {
+    FromFinished found = by_regression(all, now);
+    found.half = std::max(found.half, of_noise);
+    return found;
+  }
   const bool is_positive =
       now > 0 && std::ranges::all_of(all, [](const Reference& one) { return one.then > 0 && one.end > 0; });
   const bool by_factor = finished.front().curve.minimize() && is_positive && shares.now / shares.end < last_quarter;
   FromFinished found{.value = by_changes(all, now, by_factor, all.size()), .half = 0, .references = std::ssize(all)};
   if (all.size() == 1) {
-    const double of_noise = (keeps_best ? noise_of_best : noise_of_last) * noise();
     found.half = std::hypot(share_of_change * (found.value - now), of_noise);
     return found;
   }
@@ -107,7 +114,7 @@ FromFinished from_finished(std::span<const FinishedCurve> finished, SharesOfLeng
     const double error = all[i].end - by_changes(all, all[i].then, by_factor, i);
     squares += error * error;
   }
-  found.half = student_quantile(0.9, n - 1) * std::sqrt(squares / n);
+  found.half = std::max(student_quantile(0.9, n - 1) * std::sqrt(squares / n), of_noise);
   return found;
 }
 

@@ -26,9 +26,9 @@ struct SharesOfLength {
 // first of them are left out. The value is multiplied by the same factor (metrics that are minimised and positive, up
 // to three quarters of the steps), or changes by the same amount. From eight curves on, the last value is a regression
 // on the value at the first share, so that a training that is ahead by chance is expected to fall back. With several
-// curves the half-width comes from forecasts of each of them by the others, by Student's distribution. With one curve
-// it joins six tenths of the change that is forecast with a part of `noise()`, the standard deviation of single
-// validations around a fitted curve, which no other case asks for; where this curve is of other data, it does not suit.
+// curves the half-width comes from forecasts of each of them by the others, by Student's distribution, and is at least
+// a part of `noise()`, the standard deviation of single validations around a fitted curve. With one curve it joins six
+// tenths of the change that is forecast with this part; where this curve is of other data, it does not suit.
 FromFinished from_finished(std::span<const FinishedCurve> finished, SharesOfLength shares, double now, bool keeps_best,
                            const std::function<double()>& noise);
 

@@ -169,6 +169,23 @@ TEST_CASE("the same training twice says no more than once") {
   CHECK(found->high > found->value);
 }
 
+TEST_CASE("curves that agree at two points by chance are two curves, and leave the noise of the validations") {
+  const auto rough = [](double size) {
+    return [size](double x) { return exponential(x) + size * std::sin(2 * 3.14159265358979 * x / 500 + 0.3 * x); };
+  };
+  std::vector<FinishedCurve> all;
+  for (const double size : {0.01, 0.02}) {
+    LearningCurve curve(true);
+    for (int i = 1; i <= 100; ++i) curve.add(10 * i, i % 50 == 0 ? exponential(10 * i) : rough(size)(10 * i));
+    all.push_back(finished(std::move(curve)));
+  }
+  LearningCurve now(true);
+  for (int i = 1; i <= 50; ++i) now.add(10 * i, rough(0.015)(10 * i));
+  const Forecast found = *forecast_of(now, "val.loss", {.at = 1000}, all);
+  CHECK(found.references == 2);
+  CHECK(found.high - found.low > 0.002);  // every factor is the same
+}
+
 TEST_CASE("of finished curves of other data one alone says nothing") {
   const LearningCurve now = curve_of(exponential, 20);
   const ForecastQuestion question{.at = 1000, .keeps_best = true};

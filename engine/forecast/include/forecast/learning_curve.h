@@ -13,6 +13,7 @@ struct CurvePoint {
   double step = 0;   // optimizer steps done, more than 0
   double value = 0;  // value of the metric, finite
   double best = 0;   // the best value up to this point
+  bool operator==(const CurvePoint&) const = default;
 };
 
 // Not thread-safe.
