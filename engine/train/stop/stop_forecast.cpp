@@ -21,8 +21,11 @@ class ForecastRule final : public StopRule {
   std::optional<std::string> validated(const Progress& progress) override {
     curve_.add(static_cast<double>(progress.step), metric_.read(progress));
     std::int64_t at = progress.total_steps;
-    if (within_ && progress.seconds > 0) {
-      const double more = *within_ * static_cast<double>(progress.step) / progress.seconds;
+    if (!first_) first_ = {.step = progress.step, .seconds = progress.seconds};
+    if (within_) {
+      const double seconds = progress.seconds - first_->seconds;
+      if (!(seconds > 0)) return std::nullopt;  // nobody knows how far the training comes
+      const double more = *within_ * static_cast<double>(progress.step - first_->step) / seconds;
       const auto reached = progress.step + static_cast<std::int64_t>(std::min(more, 1e15));
       at = at > 0 ? std::min(at, reached) : reached;
     }
@@ -45,6 +48,13 @@ class ForecastRule final : public StopRule {
   double worth_;
   std::optional<double> within_;  // seconds
   LearningCurve curve_;
+  // The first validation that this object has seen. The speed is that of the steps since, so that no time counts that a
+  // fix has thrown away, nor that of another machine before a resume.
+  struct Start {
+    std::int64_t step = 0;
+    double seconds = 0;
+  };
+  std::optional<Start> first_;
 };
 
 }  // namespace

@@ -233,11 +233,11 @@ namespace {
 
 // The validation that stops, from 1, of a training of 1,000 steps with a validation each 10; 0 for none.
 int forecast_stops_at(StopRule& stop, const std::function<double(double)>& curve, bool rate_falls = false,
-                      double seconds_per_step = 1) {
+                      double seconds_per_step = 1, double seconds_before = 0) {
   for (int i = 1; i <= 100; ++i) {
     const Progress progress{.step = 10 * i,
                             .epoch = 0,
-                            .seconds = 10 * i * seconds_per_step,
+                            .seconds = seconds_before + 10 * i * seconds_per_step,
                             .total_steps = 1000,
                             .rate_falls = [&] { return rate_falls; },
                             .metric = [&](const std::string&) { return curve(10 * i); }};
@@ -271,6 +271,8 @@ TEST_CASE("a forecast within a time looks as far as the training gets in this ti
   // From validation 88 on, the rest of the run is worth less than 0.03.
   const int late = forecast_stops_at(*rule(within), slow, false, 0.01);
   CHECK((late == 0 || late > 88));
+  // An hour that a fix has thrown away says nothing of the speed.
+  CHECK(forecast_stops_at(*rule(within), slow, false, 0.01, 3600) == late);
   CHECK_THAT(error_of([] { rule(R"({"@": "stop.forecast", "worth": 1, "within": "2 epochs"})"); }),
              Catch::Contains("fit.stop.within: expected a time such as \"10 min\" or \"18 h\", found \"2 epochs\""));
   CHECK_THAT(error_of([] { rule(R"({"@": "stop.forecast"})"); }), Catch::Contains("worth"));
