@@ -256,6 +256,26 @@ def ece(bins):
     return value
 
 
+def label_noise(ignored=None):
+    """Confident learning as in cleanlab: thresholds, the counted joint, rows scaled to the counts of the labels."""
+
+    def value(out, labels):
+        p, y = flat(out, labels, ignored)
+        classes = p.shape[1]
+        thresholds = np.array([p[y == c, c].mean() if np.any(y == c) else np.inf for c in range(classes)])
+        above = p >= thresholds - 1e-6
+        joint = np.zeros((classes, classes))
+        for i in np.flatnonzero(above.any(1)):
+            joint[y[i], np.where(above[i], p[i], -1).argmax()] += 1
+        there = np.array([np.any(y == c) for c in range(classes)])
+        joint[there, there] = np.maximum(joint[there, there], 1)
+        counts = np.bincount(y, minlength=classes)
+        joint[there] *= (counts[there] / joint[there].sum(1))[:, None]
+        return 1 - np.trace(joint) / joint.sum()
+
+    return value
+
+
 def of_labels(name, call, ignored=None):
     def value(out, labels):
         import sklearn.metrics
@@ -329,6 +349,9 @@ CASES += [
     (entry("bits_per_character"), "bits_per_character", TEXT, TOKENS, log_loss(finish=lambda x: x / np.log(2)), None),
     (entry("ece"), "ece", SCORES, LABELS, ece(15), None),
     (entry("ece", bins=4), "ece", LOGITS, BITS, ece(4), None),
+    (entry("label_noise"), "label_noise", SCORES, LABELS, label_noise(), None),
+    (entry("label_noise"), "label_noise", LOGITS, BITS, label_noise(), None),
+    (entry("label_noise", ignore_index=1), "label_noise", TEXT, TOKENS, label_noise(1), None),
     (
         entry("accuracy", ignore_index=2),
         "accuracy",

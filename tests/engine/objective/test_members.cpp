@@ -71,6 +71,7 @@ const std::map<std::string, Trial> trials = {
     {"metric.perplexity", {{R"("ignore_index": 0)"}, {4, 2, 3}, Targets::positions}},
     {"metric.bits_per_character", {{""}, {1}, Targets::bits}},
     {"metric.ece", {{R"("bins": 3)"}, {4}, Targets::classes}},
+    {"metric.label_noise", {{"", R"("ignore_index": 2)"}, {4, 2, 3}, Targets::positions}},
     {"metric.pearson", {{""}, {3}, Targets::like_output}},
     {"metric.spearman", {{""}, {3}, Targets::like_output}},
     {"metric.accuracy", {{""}, {4}, Targets::classes}},

@@ -40,7 +40,7 @@ std::string refused(const std::string& json, const at::Tensor& out, const at::Te
 
 TEST_CASE("metrics equal their definitions, whatever the batches") {
   const Value golden = parse_json(embedded::golden_parts::metric_golden_json(), "metric_golden.json");
-  REQUIRE(golden["cases"].list().size() == 79);
+  REQUIRE(golden["cases"].list().size() == 82);
   for (const Value& row : golden["cases"].list()) {
     INFO(to_json(row));
     const Value& data = golden["data"][row["data"].string()];
@@ -112,6 +112,16 @@ TEST_CASE("of equal scores the first class is the guess, in accuracy and in top-
   CHECK(value_of(R"({"@": "metric.accuracy"})", out, labels("[0, 1, 2]"), 3) == Approx(1.0 / 3));
   CHECK(value_of(R"({"@": "metric.top_k", "k": 1})", out, labels("[0, 1, 2]"), 3) == Approx(1.0 / 3));
   CHECK(value_of(R"({"@": "metric.top_k", "k": 2})", out, labels("[0, 1, 2]"), 3) == Approx(2.0 / 3));
+}
+
+TEST_CASE("labels of a model that is sure and right but for them are wrong by the share that was flipped") {
+  // One of each two labels of the second class says the first.
+  const at::Tensor out = scores("[[9,0,0],[9,0,0],[0,9,0],[0,9,0],[0,9,0],[0,9,0],[0,0,9],[0,0,9]]");
+  const char* const entry = R"({"@": "metric.label_noise"})";
+  CHECK(value_of(entry, out, labels("[0,0,1,1,1,1,2,2]"), 3) == Approx(0).margin(1e-12));
+  CHECK(value_of(entry, out, labels("[0,0,0,0,1,1,2,2]"), 3) == Approx(2.0 / 8));
+  // A class that no label names has no samples.
+  CHECK(value_of(entry, out, labels("[0,0,1,1,1,1,1,1]"), 3) == Approx(0).margin(1e-12));
 }
 
 TEST_CASE("scores that are not numbers are never right in top-k") {
