@@ -159,7 +159,7 @@ std::int64_t HealthFigures::steps_done() const {
 }
 
 double HealthFigures::progress() const {
-  if (run.total_steps <= 0) return losses.steps() > 0 ? 0.5 : 0;
+  if (run.total_steps <= 0) return 0;
   return static_cast<double>(losses.steps()) /
          static_cast<double>(std::max<std::int64_t>(run.total_steps - first_step, 1));
 }

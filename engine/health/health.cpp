@@ -20,22 +20,28 @@ namespace trainlab {
 namespace {
 
 // Ends the fit at the first validation after a verdict that is no guess: action = "stop" after one of any kind,
-// action = "fix" after that of overfitting, whose remedy is the end.
+// action = "fix" after that of overfitting, whose remedy is the end. A run that was extended begins with the verdicts
+// of its former length, and without the state of the rule: these verdicts do not count any more.
 class StopAtVerdict final : public StopRule {
  public:
   StopAtVerdict(std::shared_ptr<const HealthWatch> watch, std::optional<HealthKind> kind)
       : watch_(std::move(watch)), kind_(kind) {}
   std::optional<std::string> validated(const Progress&) override {
     for (const HealthVerdict& verdict : watch_->verdicts()) {
-      if (verdict.confidence != "low" && (!kind_ || verdict.kind == *kind_))
+      if (verdict.confidence != "low" && verdict.step > counted_from() && (!kind_ || verdict.kind == *kind_))
         return "health: " + std::string(name_of(verdict.kind)) + ": " + verdict.evidence;
     }
     return {};
   }
+  Value state() const override { return counted_from(); }
+  void restore(const Value& state) override { counted_from_ = state.is_integer() ? state.integer() : -1; }
 
  private:
+  std::int64_t counted_from() const { return counted_from_.value_or(watch_->restored_at()); }
+
   std::shared_ptr<const HealthWatch> watch_;
   std::optional<HealthKind> kind_;
+  std::optional<std::int64_t> counted_from_;  // verdicts after this step count
 };
 
 void call_with_verdict(Callable& function, Key key, std::int64_t step, const std::shared_ptr<Object>& run,

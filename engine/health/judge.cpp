@@ -72,7 +72,7 @@ constexpr std::array rules{
     Rule{noisy_gradients, find_noisy_gradients, course},
     Rule{class_collapse, find_one_class_chosen, kinds({underfitting, plateau})},
     Rule{class_collapse, find_rare_classes_missed, kinds({underfitting, plateau}), "rare_classes_missed"},
-    Rule{underfitting, find_underfitting, bit(plateau)},
+    Rule{underfitting, find_underfitting, bit(plateau), "", refute_underfitting},
     Rule{plateau, find_plateau, 0},
 };
 

@@ -225,7 +225,8 @@ void Member::stepped(const Position& position, double rate) {
     observer->stepped({.step = position.step,
                        .epoch = (position.step - 1) / position.steps_per_epoch,
                        .samples = position.samples(),
-                       .rate = rate});
+                       .rate = rate,
+                       .total_steps = total_steps_});
   }
   call("step", position);
 }

@@ -175,6 +175,24 @@ class Health(CliTest):
         self.assertTrue(summary["reason"].startswith("health: rate_too_low: "), summary["reason"])
         self.assertEqual(result.err.count("\trate_too_low\t"), 1, result)
 
+    def test_a_run_that_a_verdict_has_stopped_goes_on_when_it_is_extended(self):
+        self.run_fit("stop", more='  health = { action = "stop" },\n', **FAULTS["unnormalised_inputs"])
+        run = self.run_folder(name="stop")
+        stopped = self.summary(run)
+        self.assertEqual(stopped["status"], "stopped")
+        self.run_program("extend", run, "--epochs", "12")
+        summary = self.summary(run)
+        self.assertEqual(summary["status"], "done", summary)
+        self.assertGreater(summary["steps"], 8 * stopped["steps"])
+        self.assertEqual(self.kinds("stop"), ["unnormalised_inputs"])
+
+    def test_a_loss_that_weighs_rare_classes_has_the_remedy_already(self):
+        options = {"optim": SGD, "batch": "50", "epochs": "8", **FAULTS["class_collapse"]}
+        self.write("balanced.lua", fit(**options).replace(
+            '"cross_entropy"', 'lab.loss.cross_entropy { class_weights = "balanced" }'))
+        self.train(recipe="balanced.lua")
+        self.assertEqual(self.kinds("balanced"), [])
+
     def fixes(self, name):
         return [fix["option"] for fix in self.summary(self.run_folder(name=name)).get("fixes", [])]
 

@@ -29,8 +29,7 @@ double advised_lr(const HealthFigures& figures, double factor) {
 }  // namespace
 
 bool has_seen(const HealthFigures& figures, std::int64_t steps, double share) {
-  const std::int64_t least = figures.run.total_steps > 0 ? steps : 4 * steps;
-  return figures.losses.steps() >= least && figures.progress() >= share;
+  return figures.losses.steps() >= steps && figures.progress() >= share;
 }
 
 double start_loss(const HealthFigures& figures) {

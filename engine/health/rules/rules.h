@@ -39,6 +39,8 @@ Finding find_overfitting(const HealthFigures& figures);
 // best before, by more than 2 standard errors.
 std::optional<std::string> refute_overfitting(const HealthVerdict& verdict, const HealthFigures& figures);
 Finding find_underfitting(const HealthFigures& figures);
+// The reason for which a training that went on longer no longer underfits.
+std::optional<std::string> refute_underfitting(const HealthVerdict& verdict, const HealthFigures& figures);
 Finding find_plateau(const HealthFigures& figures);
 Finding find_one_class_chosen(const HealthFigures& figures);
 // Where most labels are of one class.

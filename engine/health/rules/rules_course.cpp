@@ -107,7 +107,10 @@ Finding find_overfitting(const HealthFigures& figures) {
   const double error = std::numbers::sqrt2 * error_of_mean(rows.subspan(best), width);
   const double train_then = mean_of(then, &MeasuredEvaluation::train_loss);
   const double train_now = mean_of(latest, &MeasuredEvaluation::train_loss);
-  if (now - low <= 5 * error || now - low <= 0.2 * std::abs(low) || train_now >= train_then) return {};
+  // Near 0 a loss may rise by a large factor and without harm.
+  const double prior = figures.run.prior_loss, harmless = std::isnan(prior) ? 0 : 0.01 * prior;
+  if (now - low <= 5 * error || now - low <= std::max(0.2 * std::abs(low), harmless) || train_now >= train_then)
+    return {};
   return HealthVerdict{
       .kind = HealthKind::overfitting,
       .confidence = now - low > 0.5 * std::abs(low) ? "high" : "medium",
@@ -151,6 +154,13 @@ Finding find_underfitting(const HealthFigures& figures) {
           "more width or another input; one that can needs more steps or less weight_decay"};
 }
 
+std::optional<std::string> refute_underfitting(const HealthVerdict&, const HealthFigures& figures) {
+  const double now = figures.losses.mean(0.8, 1), prior = figures.run.prior_loss;
+  if (!(now < 0.8 * prior)) return {};
+  return fmt::format("the training loss is {}, and a constant prediction has {}", figure_text(now, 3),
+                     figure_text(prior, 3));
+}
+
 Finding find_plateau(const HealthFigures& figures) {
   // A learning rate that has fallen, or will fall, already is the remedy of a plateau.
   if (figures.may_rate_fall || figures.measured.empty()) return {};
@@ -174,7 +184,7 @@ Finding find_plateau(const HealthFigures& figures) {
   return HealthVerdict{
       .kind = HealthKind::plateau,
       .confidence = "medium",
-      .evidence = fmt::format("the validation loss was {} half of the run ago and is {}, at the same rate",
+      .evidence = fmt::format("the validation loss was {} around the middle of the run and is {}, at the same rate",
                               figure_text(then, 4), figure_text(now, 4)),
       .remedy = setter.empty() ? "schedule = sched.cosine {} or sched.plateau {}, which lower the rate; or fewer epochs"
                                : "a rate that falls in place of the one which " + setter + " sets; or fewer epochs"};

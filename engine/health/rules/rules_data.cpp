@@ -83,7 +83,7 @@ Finding find_one_label(const HealthFigures& figures) {
   if (run.classes < 1 || std::isnan(run.entropy)) return {};
   const bool is_single = run.largest_share >= 1;
   const double share = run.classes > 1 ? run.entropy / std::log(static_cast<double>(run.classes)) : 0;
-  if (!is_single && share >= 0.5) return {};
+  if (!is_single && (run.is_weighted || share >= 0.5)) return {};  // weights are the remedy
   return HealthVerdict{
       .kind = HealthKind::class_collapse,
       .confidence = is_single || share < 0.2 ? "high" : "medium",

@@ -10,6 +10,7 @@
 
 #include "not_finite.h"
 #include "objects/run_handle.h"
+#include "run/folder.h"
 #include "samples.h"
 #include "tensor/device.h"
 #include "tensor/dry_run.h"
@@ -131,6 +132,7 @@ Resumable HealthWatch::part() {
                 const std::int64_t fixes = state["fixes"].is_integer() ? state["fixes"].integer() : 0;
                 if (fixes != std::ssize(plan_.fixes)) return;
                 restore(figures_, state["figures"]);
+                restored_at_ = figures_.steps_done();
                 told_.clear();
                 for (const Value& stored : state["told"].list()) {
                   HealthVerdict& verdict = told_.emplace_back(verdict_of_stored(stored));
@@ -156,6 +158,7 @@ bool HealthWatch::is_measured(std::int64_t step) const {
 
 void HealthWatch::add_to(Value& summary) {
   fetch();
+  if (plan_.length.total_steps == 0 && is_finished(summary)) figures_.run.total_steps = figures_.steps_done();
   look();
   unfixed_.clear();  // the fit has ended
   summary.set("health", to_value(told_));
@@ -169,6 +172,7 @@ void HealthWatch::add_to(Value& summary) {
 
 void HealthWatch::stepped(const StepView& view) {
   latest_rate_ = view.rate;
+  figures_.run.total_steps = view.total_steps;
   if (paired_ && paired_->step == view.step - 1) paired_->rate = view.rate;
 }
 

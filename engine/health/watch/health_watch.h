@@ -42,6 +42,8 @@ class HealthWatch final : public Observer, public LoopObserver, public GradientP
   // The part of the watch that a checkpoint keeps.
   Resumable part();
   const std::vector<HealthVerdict>& verdicts() const { return told_; }
+  // The steps that were done at the checkpoint with which the watch began; -1 without one.
+  std::int64_t restored_at() const { return restored_at_; }
   // The verdicts of which the recipe's function has not heard, without those that a fix may end before the next step.
   std::vector<HealthVerdict> unheard() const;
   // Marks the verdict of this kind, one of verdicts(), as one that the recipe's function has heard of.
@@ -107,6 +109,7 @@ class HealthWatch final : public Observer, public LoopObserver, public GradientP
   std::vector<at::Tensor> losses_, stacked_;
   std::int64_t first_loss_ = 0;  // the step of the first of these losses
   std::vector<HealthVerdict> told_;
+  std::int64_t restored_at_ = -1;
   std::optional<RunSettings> fixes_with_;
   // Verdicts of told_ with a cure that were not looked at for a fix yet; empty without fixes_with_.
   std::vector<HealthVerdict> unfixed_;

@@ -16,14 +16,16 @@ namespace {
 
 // Known facts about the fit's loss. Nothing is known if the loss is a function, or if a step of the recipe computes it.
 struct KnownLoss {
-  bool is_never_negative = false, has_entropy_of_labels = false;
+  bool is_never_negative = false, has_entropy_of_labels = false, weighs_classes = false;
 };
 
 KnownLoss loss_of(const FitPlan& plan) {
   const LossKind* const kind = plan.loss_kind();
   if (!kind) return {};
+  const std::vector<std::string> given = plan.options.child("loss").names();
   return {.is_never_negative = kind->is_never_negative,
-          .has_entropy_of_labels = kind->has_entropy_of_labels && plan.options.child("loss").names().empty()};
+          .has_entropy_of_labels = kind->has_entropy_of_labels && given.empty(),
+          .weighs_classes = std::ranges::count(given, "class_weights") > 0};
 }
 
 // The labels of the training part, in the order of its samples; undefined where there are none.
@@ -36,7 +38,7 @@ at::Tensor labels_of(const FitPlan& plan) {
 
 // Whether the loss of the best constant prediction is the entropy of the labels.
 bool is_plain_entropy(const FitPlan& plan, const KnownLoss& loss) {
-  return loss.has_entropy_of_labels && !plan.head.mixes_labels;
+  return loss.has_entropy_of_labels && !plan.head.mixes_labels && !plan.head.weight_column;
 }
 
 void count_labels(const FitPlan& plan, const KnownLoss& loss, const at::Tensor& labels, RunFacts& facts) {
@@ -80,6 +82,7 @@ RunFacts run_facts(const FitPlan& plan, const SampleFacts& samples) {
   facts.begins_trained = begins_with_stored(plan.options, "init");
   const KnownLoss loss = loss_of(plan);
   facts.is_never_negative = loss.is_never_negative;
+  facts.is_weighted = loss.weighs_classes || plan.head.weight_column;
   const ConstantLoss constant = constant_loss(plan);
   facts.prior_loss = constant.train;
   facts.val_prior_loss = constant.val;

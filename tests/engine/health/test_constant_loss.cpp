@@ -12,6 +12,7 @@
 #include "support/fit_support.h"
 #include "support/temporary_folder.h"
 #include "watch/constant_loss.h"
+#include "watch/run_facts.h"
 
 namespace trainlab::constant_loss_test {
 
@@ -94,6 +95,21 @@ TEST_CASE("the constant loss of a text is the entropy of its characters") {
     "optim": {"@": "optim.SGD", "lr": 0.1}, "batch": 16, "epochs": 1})"),
                cpu_settings());
   CHECK(constant_loss(plan).train == Approx(1.5 * std::log(2)).epsilon(1e-3));
+}
+
+TEST_CASE("the facts of a fit have whether its loss weighs classes") {
+  const auto weighs = [](const std::string& loss) {
+    const FitPlan plan = plan_fit(
+        parse_options(R"({"@": "fit", "name": "test", "data": {"@": "data:split", "source": {"@": "data.digits"},
+          "train": 0.6, "val": 0.2}, "model": {"@": "nn.Sequential", "layers": [{"@": "nn.Flatten"}, {"@": "nn.Linear",
+          "out_features": 10}]}, "optim": {"@": "optim.SGD", "lr": 0.1}, "batch": 50, "epochs": 1, "loss": )" +
+                      loss + "}"),
+        cpu_settings());
+    return run_facts(plan, {}).is_weighted;
+  };
+  CHECK_FALSE(weighs(R"("cross_entropy")"));
+  CHECK_FALSE(weighs(R"({"@": "loss.cross_entropy", "label_smoothing": 0.1})"));
+  CHECK(weighs(R"({"@": "loss.cross_entropy", "class_weights": "balanced"})"));
 }
 
 }  // namespace trainlab::constant_loss_test

@@ -32,6 +32,39 @@ TEST_CASE("each fault of the course has its own verdict") {
   }
 }
 
+TEST_CASE("a loss near 0 may rise by a large factor") {
+  HealthyRun run;
+  run.loss = [](int i) { return 2.3 * std::exp(-i / 30.0); };
+  const auto rising_to = [&](double end) {
+    run.val = [=](int i) { return 0.002 + 2.3 * std::exp(-i / 20.0) + end * i / 400; };
+    return kinds_of(run.figures());
+  };
+  CHECK(rising_to(0.02).empty());  // tenfold
+  CHECK(rising_to(0.2) == Kinds{"overfitting"});
+}
+
+TEST_CASE("a verdict of underfitting is taken back when the training goes on and learns") {
+  HealthyRun run;
+  run.loss = [](int i) { return 2.29 + 0.02 * std::sin(1.3 * i); };
+  run.val = run.loss;
+  HealthFigures figures = run.figures();
+  std::vector<HealthVerdict> told;
+  add_verdicts(told, judge(figures));
+  REQUIRE(told.size() == 1);
+  REQUIRE(told.front().kind == HealthKind::underfitting);
+  figures.run.total_steps = 4000;
+  const auto go_on = [&](double loss) {
+    for (int i = 0; i < 400; ++i) figures.losses.add(loss);
+    return take_back(told, figures);
+  };
+  CHECK(go_on(2.25).empty());
+  const std::vector<std::string> lines = go_on(1.2);
+  REQUIRE(lines.size() == 1);
+  CHECK_THAT(lines.front(), Catch::StartsWith("health: underfitting is taken back after 1200 steps: the training loss "
+                                              "is 1.2, and a constant prediction has 2.3"));
+  CHECK(told.empty());
+}
+
 TEST_CASE("rare classes that the model never chooses are told, unless it learns all the same") {
   // A tenth of the labels are of the second class.
   const double prior = -0.9 * std::log(0.9) - 0.1 * std::log(0.1);

@@ -52,6 +52,17 @@ TEST_CASE("each fault of the data has its own verdict") {
             f.run.entropy = f.run.prior_loss = 0;
             f.run.largest_share = 1;
           })) == Kinds{"class_collapse"});
+    const auto of_rare_class = [](bool is_weighted) {
+      return kinds_of(changed(HealthyRun{}, [&](HealthFigures& f) {
+        f.run.classes = 2;
+        f.run.entropy = 0.2;  // of at most 0.69
+        f.run.largest_share = 0.95;
+        f.run.prior_loss = is_weighted ? unmeasured : 0.2;
+        f.run.is_weighted = is_weighted;
+      }));
+    };
+    CHECK(of_rare_class(false) == Kinds{"class_collapse"});
+    CHECK(of_rare_class(true).empty());
   }
   SECTION("a loss below its floor") {
     HealthyRun run;

@@ -68,7 +68,7 @@ TEST_CASE("a plateau is seen in long runs too, and its evidence is of the middle
       [&](double step) { return 1.2 + fall(step) + 0.002 * noise(step); }));
   REQUIRE(found.size() == 1);
   CHECK(found.front().kind == HealthKind::plateau);
-  CHECK_THAT(found.front().evidence, Catch::StartsWith("the validation loss was 1.198 half of the run ago"));
+  CHECK_THAT(found.front().evidence, Catch::StartsWith("the validation loss was 1.198 around the middle of the run"));
 }
 
 TEST_CASE("overfitting that begins in the first half of a long run is told with the step of the best loss") {

@@ -31,6 +31,14 @@ HealthyRun too_fast(double update) {
 
 }  // namespace
 
+TEST_CASE("a rule of a part of the run waits where nobody knows how long the run is") {
+  const auto unknown = [](HealthFigures& f) { f.run.total_steps = 0; };
+  CHECK(kinds_of(changed(too_slow(), unknown)).empty());
+  CHECK(kinds_of(changed(too_fast(0.3), unknown)) == Kinds{"rate_too_high"});  // the loss has risen
+  const auto longer = [](HealthFigures& f) { f.run.total_steps = 10 * HealthyRun::steps; };
+  CHECK(kinds_of(changed(too_slow(), longer)).empty());
+}
+
 TEST_CASE("a rate is no longer too high when the training has learnt all the same") {
   const auto at = [](int done, double low) {
     HealthyRun run;

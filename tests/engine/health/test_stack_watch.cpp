@@ -2,9 +2,11 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "support/fit_support.h"
@@ -61,6 +63,43 @@ TEST_CASE("a member of a stack that has stopped has no updates of 0, which would
     member->add_to(summary);
     CHECK(to_json(summary["health"]) == "[]");
   }
+}
+
+TEST_CASE("weights of a member that began at 0 tell nothing of the rate") {
+  constexpr int steps = 300;
+  const FitPlan plan = plan_fit(parse_options(digits_fit(R"(, "steps": 300)")), cpu_settings());
+  std::vector<std::shared_ptr<HealthWatch>> members;
+  for (int i = 0; i < 2; ++i)
+    members.push_back(std::make_shared<HealthWatch>(plan, RunFacts{.total_steps = steps}, nullptr));
+  StackWatch stack(plan, members);
+  std::vector<at::Tensor> weights;
+  for (const ParameterInfo& one : plan.model->parameters()) {
+    Shape shape = one.shape;
+    shape.insert(shape.begin(), 2);
+    weights.push_back(at::ones(shape));
+    weights.back().select(0, 1).zero_();
+  }
+  const std::vector<std::size_t> places{0, 1};
+  const std::vector<std::uint8_t> active{1, 1};
+  stack.started(0, 2);
+  for (int step = 0; step < steps; ++step) {
+    stack.apply({}, {.step = step,
+                     .members = 2,
+                     .loss = at::full({2}, 2.3),
+                     .active = active,
+                     .places = places,
+                     .weights = weights});
+    for (at::Tensor& weight : weights) weight.add_(1e-6);
+  }
+  // The updates of the first member are 1e-6 of its weights. Those of the second are as small, and 1, 1/2, 1/3 … of it.
+  std::vector<std::string> kinds;
+  for (const auto& member : members) {
+    Value summary;
+    member->add_to(summary);
+    for (const Value& verdict : summary["health"].list()) kinds.push_back(verdict["kind"].string());
+  }
+  CHECK(measured_updates(*members[0]) > 8);
+  CHECK(std::ranges::count(kinds, "rate_too_high") == 0);
 }
 
 }  // namespace trainlab::stack_watch_test

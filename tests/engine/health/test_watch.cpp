@@ -358,6 +358,23 @@ TEST_CASE("action stop ends the fit at a validation") {
   CHECK(summary["steps"].integer() < 8 * 22);
 }
 
+TEST_CASE("a fit that only a time bounds is judged by the steps that it will come to") {
+  const FitPlan plan = plan_fit(watched_fit({.more = R"(, "time": "1 h")"}), test_settings());
+  const auto kinds_after = [&](std::int64_t expected, const char* status) {
+    HealthWatch watch(plan, RunFacts{.prior_loss = std::log(10.0)}, nullptr);
+    for (std::int64_t step = 0; step < 400; ++step) {
+      watch.add_loss(step, 2.3);
+      watch.stepped(StepView{.step = step + 1, .total_steps = expected});
+    }
+    Value summary = Value::Map{{"status", status}};
+    watch.add_to(summary);
+    return kinds(summary);
+  };
+  CHECK(kinds_after(10'000, "interrupted").empty());
+  CHECK(kinds_after(500, "interrupted") == "underfitting");
+  CHECK(kinds_after(10'000, "done") == "underfitting");  // 400 steps are the whole run
+}
+
 TEST_CASE("action stop ends no fit for a guess") {
   const Value summary = watch({.optim = R"({"@": "optim.SGD", "lr": 0.004, "momentum": 0.9})",
                                .more = R"(, "epochs": 12, "health": {"action": "stop"})"});

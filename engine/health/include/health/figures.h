@@ -17,7 +17,7 @@ inline constexpr double unmeasured = std::numeric_limits<double>::quiet_NaN();
 
 // Facts that are known when the fit starts.
 struct RunFacts {
-  std::int64_t total_steps = 0;       // 0: only time bounds the training
+  std::int64_t total_steps = 0;       // with which the fit will end, an estimate where a budget ends it; 0: unknown
   std::int64_t batch = 0;             // samples in a batch
   std::int64_t accumulate = 1;        // batches in an optimizer step
   bool begins_trained = false;        // whether the model or a part of it begins with the weights of a training
@@ -27,6 +27,7 @@ struct RunFacts {
   std::int64_t classes = 0;           // 0: the samples do not have one class label each
   double entropy = unmeasured;        // entropy of the training part's labels, in nats
   double largest_share = unmeasured;  // share of the training part's most frequent label
+  bool is_weighted = false;           // whether the loss gives the samples or the classes weights
   // Loss of the best constant prediction for the training part: the entropy for the cross-entropy. NaN where it is not
   // known.
   double prior_loss = unmeasured;
@@ -168,8 +169,7 @@ struct HealthFigures {
   bool from_start() const { return first_step == 0 && !run.begins_trained; }
   // The steps that are done. A fit with a step of its own shows its validations alone.
   std::int64_t steps_done() const;
-  // Share of the planned steps after first_step that are done; where the length is unknown, by a run of twice as many
-  // steps.
+  // Share of the planned steps after first_step that are done; 0 where the length is unknown.
   double progress() const;
 };
 

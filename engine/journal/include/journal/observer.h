@@ -20,10 +20,11 @@ namespace trainlab {
 // A step of one member, or of a durable loop of a task. The numbers are in host memory: reading them never makes a
 // device wait.
 struct StepView {
-  std::int64_t step = 0;     // steps done, this one included
-  std::int64_t epoch = 0;    // epochs completed before this step's batch
-  std::int64_t samples = 0;  // in a task, of the present loop, as the epoch is
-  double rate = 0;           // learning rate of the member in this step; NaN in a task
+  std::int64_t step = 0;         // steps done, this one included
+  std::int64_t epoch = 0;        // epochs completed before this step's batch
+  std::int64_t samples = 0;      // in a task, of the present loop, as the epoch is
+  double rate = 0;               // learning rate of the member in this step; NaN in a task
+  std::int64_t total_steps = 0;  // with which the fit will end, an estimate where a budget ends it; 0: unknown
 };
 
 // A validation: metrics by full name, for one member. In a task, the latest value of each name that was logged.
