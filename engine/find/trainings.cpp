@@ -6,29 +6,9 @@
 #include "optim/optimizer.h"
 #include "run/budget.h"
 #include "squeezed.h"
+#include "train/step_count.h"
 
 namespace trainlab {
-
-namespace {
-
-// Counts the steps of a training. A gradient pass may leave the training within a step, which counts as begun.
-class StepCount final : public LoopObserver {
- public:
-  void between_steps(bool) override { is_between_ = true; }
-  void stepped(std::int64_t step) override {
-    done_ = step;
-    is_between_ = false;
-  }
-  std::int64_t done() const { return done_; }
-  // The steps of a training that was left before its end.
-  std::int64_t begun() const { return done_ + (is_between_ ? 1 : 0); }
-
- private:
-  std::int64_t done_ = 0;
-  bool is_between_ = false;
-};
-
-}  // namespace
 
 Value train_silently(const FitPlan& plan, const RunSettings& settings, const FitCompany& company,
                      const std::function<double()>& seconds_left, double most_flops) {
@@ -82,12 +62,21 @@ Value Trainings::run(const FitPlan& plan, FitCompany company) {
   if (context_.seconds_left && context_.seconds_left() <= 0) throw SearchBudgetUsed(budget_is_used);
   const double flops_left = context_.most_flops - flops_;
   if (plan.steps_within(flops_left) < 1) throw SearchBudgetUsed(flops_are_used);
-  const auto steps = std::make_shared<StepCount>();
-  company.observers.insert(company.observers.begin(), steps);  // before one that ends the training
-  Value summary = train_silently(plan, settings_, company, context_.seconds_left, flops_left);
-  const double flops = plan.flops_until(summary.is_nil() ? steps->begun() : steps->done());
-  flops_ += flops;
-  if (context_.used) context_.used(flops);
+  const auto steps = std::make_shared<StepCount>(plan.length.total_steps);
+  company.observers.insert(company.observers.begin(), steps);
+  const auto count = [&](std::int64_t taken) {
+    const double flops = plan.flops_until(taken);
+    flops_ += flops;
+    if (context_.used) context_.used(flops);
+  };
+  Value summary;
+  try {
+    summary = train_silently(plan, settings_, company, context_.seconds_left, flops_left);
+  } catch (...) {
+    count(steps->begun());  // the search may go on, as it does when a training lacks memory
+    throw;
+  }
+  count(summary.is_nil() ? steps->begun() : steps->done());
   const Value& reason = summary["reason"];
   if (reason.is_string() && is_of_run_budget(reason.string())) throw SearchBudgetUsed(reason.string());
   return summary;

@@ -54,8 +54,8 @@ class Trainings {
   Options changed(const Value::Map& changes) const;
   // The plan of a changed fit. All plans share the data that the first one opened.
   FitPlan plan(const Options& changed);
-  // Trains as train_silently() does. SearchBudgetUsed when the time or the FLOPs of the search are used, before the
-  // training or by it.
+  // Trains as train_silently() does, and counts the FLOPs of its steps, also where an error ends it. SearchBudgetUsed
+  // when the time or the FLOPs of the search are used, before the training or by it.
   Value run(const FitPlan& plan, FitCompany company);
   // The length of the whole fit, in steps; `assumed_steps` where only a time ends it.
   const RunLength& length();

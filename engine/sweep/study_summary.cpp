@@ -73,7 +73,8 @@ double own_flops(const SharedStudy& study, const StoredTrial& trial) {
   const Value &flops = trial.info["flops"], &parent = trial.info["parent"];
   if (!flops.is_number()) return is_final(trial.state) && trial.state != TrialState::failed ? std::nan("") : 0;
   const Value& before = parent.is_integer() ? study.stored(parent.integer()).info["flops"] : parent;
-  return flops.number() - (before.is_number() ? before.number() : 0);
+  // A trial that failed before its first step, or before the steps that its failed parent had begun, has used nothing.
+  return std::max(flops.number() - (before.is_number() ? before.number() : 0), 0.0);
 }
 
 namespace {

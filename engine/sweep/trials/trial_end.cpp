@@ -120,6 +120,7 @@ TrialEnd end_of(const StudyPlan& plan, const SharedStudy& study, TrialPlans& pla
   for (const TrialFit& fit : trial.fits) {
     measured.add(fit.measured);
     if (fit.summary.is_nil()) {
+      if (fit.lost_steps > 0) flops += plans.of(fit)->flops_until(fit.lost_steps);
       if (failure.empty() && !trial.trial->pruned) end.interrupted = true;
       continue;
     }

@@ -11,6 +11,7 @@
 #include "journal/checkpoint.h"
 #include "journal/disk_threads.h"
 #include "run/folder.h"
+#include "train/step_count.h"
 #include "trials/trial_flops.h"
 #include "trials/trial_folder.h"
 #include "trials/trial_rows.h"
@@ -325,10 +326,12 @@ void TrialFits::train(std::span<const Member> members, bool axis) {
                     .rules = {std::make_shared<TrialWatch>(plan_, reports_, *trial->trial, fit->repeat)},
                     .shows_progress = false});
   }
+  std::shared_ptr<StepCount> steps;
   try {
     const std::vector<Value> summaries = with_torch_errors([&] {
       const FitPlan& plan = *plans_.of(*members.front().second);
-      FitCompany company{.observers = {}, .passes = {}, .speed = &speed_};
+      steps = std::make_shared<StepCount>(plan.length.total_steps);
+      FitCompany company{.observers = {steps}, .passes = {}, .speed = &speed_};
       for (const JoinTrials& join : joins(plan.options)) join(plan, fits, axis, company);
       if (plan_.addition().join_fits) plan_.addition().join_fits(plan, at_work(members), company);
       return run_fits(plan, fits, axis, company);
@@ -344,6 +347,9 @@ void TrialFits::train(std::span<const Member> members, bool axis) {
     throw;
   } catch (const Error& error) {
     members.front().second->measured.add(speed_.take());
+    // A step that is taken again counts once.
+    const std::int64_t begun = steps ? steps->begun() : 0;
+    for (const auto& [trial, fit] : members) fit->lost_steps = std::max(fit->lost_steps, begun);
     const bool is_own = is_of_trial(error);
     if (!is_own && error.kind() != ErrorKind::run) throw;
     if (members.size() == 1 && !is_own) throw;

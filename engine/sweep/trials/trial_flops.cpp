@@ -25,10 +25,16 @@ double TrialFlops::planned(std::int64_t trial) {
   return found->second;
 }
 
+// What a trial uses that trains to its end, or, where only its time ends it, to the end of its part.
+double TrialFlops::to_come(std::int64_t trial) {
+  const double flops = planned(trial);
+  return std::isinf(flops) ? part_ : flops;
+}
+
 TrialFlops::Before TrialFlops::before(std::int64_t trial) {
   Before all{.left = most_, .largest = 0};
   for (const StoredTrial& other : study_.stored().first(static_cast<std::size_t>(trial))) {
-    const double flops = is_final(other.state) ? own_flops(study_, other) : std::min(planned(other.number), part_);
+    const double flops = is_final(other.state) ? own_flops(study_, other) : to_come(other.number);
     all.left -= flops;
     all.largest = std::max(all.largest, flops);
   }

@@ -35,6 +35,7 @@ class TrialFlops {
   };
   Before before(std::int64_t trial);
   double planned(std::int64_t trial);
+  double to_come(std::int64_t trial);
 
   double most_, part_;
   const SharedStudy& study_;

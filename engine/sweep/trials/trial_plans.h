@@ -23,6 +23,8 @@ struct TrialFit {
   Value summary = {};                 // once it has ended
   // What its trainings have measured. Of fits that train as a stack, the first one has the figures of all.
   SpeedFigures measured = {};
+  // The steps, from the first on, that a training without a summary had begun when an error ended it.
+  std::int64_t lost_steps = 0;
 
   bool is_task() const { return options.entry().name == "task"; }
 };

@@ -183,6 +183,22 @@ TEST_CASE("a search uses no more FLOPs than it may, and finds the rate that is k
   for (const FoundRate& found : {none, cut}) CHECK(found.stopped == "the budget of FLOPs is used");
 }
 
+TEST_CASE("a training that an error ends has used the FLOPs of its steps until then") {
+  const RunSettings settings = test_settings();
+  prepare_arithmetic(1);
+  std::string fit = digits_fit(R"(, "epochs": 3)");
+  const std::string accuracy = R"(["accuracy"])";
+  fit.replace(fit.find(accuracy), accuracy.size(), R"([{"@": "function", "index": 0}])");
+  Spec spec{.value = full_registry().check(parse_json(fit, "test"), "fit"), .functions = {}};
+  spec.functions = {native([](std::span<const Argument>) -> std::vector<Argument> { throw recipe_error("no luck"); })};
+  std::vector<double> used;
+  RateOptions options{.seeds = 3, .range_steps = 70};
+  options.context.used = [&](double flops) { used.push_back(flops); };
+  CHECK_THROWS_WITH(find_rate(full_registry(), spec, settings, options), Catch::Contains("no luck"));
+  const FitPlan plan = plan_fit(Options(full_registry(), std::make_shared<const Spec>(spec), ""), settings);
+  CHECK(used == std::vector{plan.flops_until(plan.length.steps_per_epoch)});  // until the first validation
+}
+
 TEST_CASE("a rate at which the training fails is not suggested, however well it did before") {
   const RunSettings settings = test_settings();
   prepare_arithmetic(1);

@@ -99,6 +99,7 @@ std::string work(const Options& stage, const std::filesystem::path& folder,
   StageContext context = quiet_context(folder, engine.settings);
   std::string said;
   context.supervisor = engine.supervisor;
+  context.most_flops = engine.most_flops;
   context.say = context.say_damage = [&](const std::string& line) { said += line + "\n"; };
   SpeedTotal speed(nullptr, {});
   Worker worker(plan, context, speed, steady_seconds);

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <string>
 
 #include "plan/sweep_plan.h"
@@ -30,6 +31,7 @@ Options ensemble(const std::string& more);
 struct Engine {
   std::string supervisor = "here:1";
   RunSettings settings = test_settings();
+  double most_flops = std::numeric_limits<double>::infinity();  // of the sweep
 };
 
 // Works on the sweep in `folder` until nothing is left or a stop is asked for, and hands the study to `check`. Returns

@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <vector>
 
@@ -86,6 +87,17 @@ TEST_CASE("a trial begins if as much is left as the largest before it uses") {
   }
 }
 
+TEST_CASE("beside a trial that runs, what it is planned to use is not left, also where it is more than a part") {
+  HandStudy hand(1000, {800, 800, 100}, 2);
+  const Lease first = hand.begin();
+  CHECK(hand.flops.most_trials() == 1);  // 200 will be left
+  hand.end(first, 300);                  // pruned
+  CHECK(hand.flops.most_trials() == 2);
+  hand.begin();
+  CHECK(hand.flops.cap(1) == 700);
+  CHECK(hand.flops.most_trials() == 2);
+}
+
 TEST_CASE("a trial that is planned to use more than is left may use what is left by those before it") {
   HandStudy hand(1000, {100, 700, 500, 50});
   hand.end(hand.begin(), 100);
@@ -152,6 +164,61 @@ TEST_CASE("what a trial under way has trained before it was interrupted counts")
     write_atomic(of_repeat / "summary.json", repeat == 1 ? R"({"status": "interrupted", "flops": 70.0})" : "damaged");
   }
   CHECK(flops_of(hand.study, folder.path()) == 270);
+}
+
+namespace {
+
+// The FLOPs of an epoch of a trial, which has four.
+double flops_of_epoch() {
+  const TemporaryFolder folder;
+  double flops = 0;
+  work(sweep(R"(, "trials": 1)"), folder.path(),
+       [&](const SharedStudy& study) { flops = study.stored(0).info["flops"].number() / 4; });
+  return flops;
+}
+
+// Raises the error in the validation of this number of a trial.
+Events failing(std::int64_t validation, const std::function<bool(std::int64_t trial)>& fails, const Error& error) {
+  return {.validate = [=, last = std::int64_t{-1}, seen = std::int64_t{0}](std::int64_t trial) mutable {
+    seen = trial == last ? seen + 1 : 1;
+    last = trial;
+    if (fails(trial) && seen == validation) throw Error(error);
+  }};
+}
+
+}  // namespace
+
+TEST_CASE("trials that errors end use the FLOPs of their steps until then") {
+  const double epoch = flops_of_epoch();
+  const Error error = GENERATE(recipe_error("no such luck"), run_error("no memory").lacking_memory());
+  const std::int64_t validation = GENERATE(1, 4);
+  const TemporaryFolder folder;
+  const Events events = failing(
+      validation, [](std::int64_t) { return true; }, error);
+  work(sweep(R"(, "trials": 40, "stack": false, "max_failures": 40)", events), folder.path(),
+       [&](const SharedStudy& study) {
+         const Trials& trials = study.study().trials();
+         CHECK(trials.count(TrialState::failed) == trials.size());
+         CHECK(trials.size() == 12 / validation);
+         CHECK(study.stored(0).info["flops"].number() == Approx(static_cast<double>(validation) * epoch));
+         CHECK(flops_of(study, folder.path()) == Approx(12 * epoch));
+       },
+       {.most_flops = 12.5 * epoch});
+}
+
+TEST_CASE("a trial that fails after it has gone on from another one has used its own steps") {
+  const double epoch = flops_of_epoch();
+  const TemporaryFolder folder;
+  const std::string halving =
+      R"(, "stack": false, "scheduler": {"@": "scheduler.halving", "configurations": 4, "min": 2, "reduction": 2})";
+  const Events events = failing(
+      1, [](std::int64_t trial) { return trial == 4; }, recipe_error("no such luck"));
+  work(sweep(halving + R"(, "trials": 5)", events), folder.path(), [&](const SharedStudy& study) {
+    CHECK(study.study().trials().state(4) == TrialState::failed);
+    CHECK(study.stored(4).info["flops"].number() == Approx(3 * epoch));
+    CHECK(own_flops(study, study.stored(4)) == Approx(epoch));
+    CHECK(flops_of(study, folder.path()) == Approx((4 * 2 + 1) * epoch));
+  });
 }
 
 }  // namespace trainlab::trial_flops_test

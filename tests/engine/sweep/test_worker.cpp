@@ -8,6 +8,7 @@
 #include "core/files.h"
 #include "core/temporaries.h"
 #include "journal/checkpoint.h"
+#include "study_summary.h"
 #include "support/stand_in_device.h"
 #include "sweep_support.h"
 
@@ -219,6 +220,7 @@ TEST_CASE("a clone whose parameters do not fit its parent's checkpoint fails alo
       const bool fits = parent.is_nil() || trials.point(parent.integer())[1] == trials.point(t)[1];
       CHECK(trials.state(t) == (fits ? TrialState::complete : TrialState::failed));
       if (fits) continue;
+      CHECK(own_flops(study, study.stored(t)) == 0);
       const std::string reason = study.stored(t).info["reason"].string();
       CHECK_THAT(reason, Catch::StartsWith("this trial's parameters do not fit the checkpoint of trial " +
                                            std::to_string(parent.integer()) + ", with which it begins: "));
