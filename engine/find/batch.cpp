@@ -29,7 +29,7 @@ class StepClock final : public LoopObserver {
     const auto steps = static_cast<std::int64_t>(times_.size());
     if (steps >= most || (steps >= least && now - times_.front() > long_enough)) throw SeenEnough();
   }
-  // The median seconds of a step, without the first steps, which fill buffers.
+  // The median seconds of a step, without the first steps, which fill buffers; NaN where there were no others.
   double median() const {
     std::vector<double> all;
     for (std::size_t i = cold; i + 1 < times_.size(); ++i) all.push_back(times_[i + 1] - times_[i]);
@@ -93,11 +93,12 @@ std::int64_t predicted_memory(const FitPlan& plan) {
 }
 
 // The time of steps of `accumulate` micro-batches of this size. Raises an error that lacks_memory() where a step has no
-// room.
+// room, and another one where the training ends after too few steps, as it does when its loss is not finite.
 BatchPoint timed_size(Trainings& trainings, std::int64_t size, std::int64_t accumulate) {
   const std::int64_t batch = size * accumulate;
   Value loader = trainings.fit()["loader"];
   loader.set("drop_last", true);  // what is left of an epoch may be a single sample, of which a norm has no variance
+  // The clock ends the training before it validates, and so takes no validation for a part of a step.
   const FitPlan sized = trainings.plan(trainings.changed({{"batch", size},
                                                           {"loader", loader},
                                                           {"accumulate", accumulate},
@@ -105,11 +106,18 @@ BatchPoint timed_size(Trainings& trainings, std::int64_t size, std::int64_t accu
                                                           {"epochs", Value()},
                                                           {"flops", Value()},
                                                           {"steps", StepClock::most},
-                                                          {"schedule", Value()}}));
+                                                          {"schedule", Value()},
+                                                          {"validate", fmt::format("{} steps", StepClock::most)}}));
   const std::int64_t memory = predicted_memory(sized);
   const auto clock = std::make_shared<StepClock>();
-  with_torch_errors([&] { trainings.run(sized, {.observers = {clock}}); });
-  return {.batch = batch, .seconds = clock->median(), .memory = memory};
+  const Value summary = with_torch_errors([&] { return trainings.run(sized, {.observers = {clock}}); });
+  const double seconds = clock->median();
+  if (std::isnan(seconds)) {
+    throw sized.options
+        .error("batch", fmt::format("steps of {} samples cannot be timed: {}", batch, summary["reason"].string()))
+        .hint("a batch can be found only for a training that learns: trainlab run says what is wrong with it");
+  }
+  return {.batch = batch, .seconds = seconds, .memory = memory};
 }
 
 // Times steps of each size, as far as the data and the memory go, and as long as a larger size may pay for some knee in

@@ -283,6 +283,14 @@ class Find(CliTest):
         self.assert_said(self.run_program("find", "batch", "r.lua", code=1), "r.lua:", "the loss is not finite")
         self.assert_said(self.run_program("find", "lr", "r.lua", code=1), "r.lua:", "the loss is not finite")
 
+    def test_steps_that_cannot_be_timed(self):
+        """Steps are timed without the schedule, and so at a rate that no loss survives."""
+        self.recipe(epochs="40", optim="lab.optim.SGD { lr = 1e38 }",
+                    more="  schedule = function(step, total) return 1e-40 end,\n")
+        self.assert_said(self.run_program("find", "batch", "r.lua", "--threads", "1", code=1), "r.lua:",
+                         "batch: steps of 4 samples cannot be timed: the training loss is not finite at step ",
+                         "a batch can be found only for a training that learns")
+
     def test_a_file_of_something_else_is_not_replaced(self):
         text = self.recipe().read_text()
         for command in ("find lr", "profile"):

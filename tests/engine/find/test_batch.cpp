@@ -1,4 +1,4 @@
-// Which size of a batch is suggested, from the range of the knee and the seconds of steps.
+// Which size of a batch is suggested, from the range of the knee and the seconds of steps, and what the seconds are.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "find/batch.h"
+#include "support/fit_support.h"
 
 namespace trainlab::batch_test {
 
@@ -94,6 +95,27 @@ TEST_CASE("the efficiency of a batch") {
   CHECK(efficiency_of(16, 16) == Approx(0.5));
   CHECK(efficiency_of(16, 0) == 0);
   CHECK(efficiency_of(16, infinity) == 1);
+}
+
+TEST_CASE("no validation is a part of the time of a step") {
+  using namespace test;
+  prepare_arithmetic(1);
+  bool is_timing = false;
+  int before = 0, while_timing = 0;
+  Spec spec{.value = {}, .functions = {native([&](std::span<const Argument>) -> std::vector<Argument> {
+                           ++(is_timing ? while_timing : before);
+                           return {Value(1.0)};
+                         })}};
+  std::string fit = digits_fit(R"(, "epochs": 20)");
+  const std::string accuracy = R"(["accuracy"])";
+  fit.replace(fit.find(accuracy), accuracy.size(), R"([{"@": "function", "index": 0}])");
+  spec.value = full_registry().check(parse_json(fit, "test"), "fit");
+  BatchOptions options;
+  options.context.say = [&](const std::string& line) { is_timing = is_timing || line.starts_with("steps of "); };
+  const FoundBatch found = find_batch(full_registry(), spec, test_settings(), options);
+  CHECK(found.curve.size() > 1);
+  CHECK(before > 0);
+  CHECK(while_timing == 0);
 }
 
 }  // namespace trainlab::batch_test
