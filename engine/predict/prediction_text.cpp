@@ -5,6 +5,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "core/words.h"
+
 namespace trainlab {
 
 namespace {
@@ -17,13 +19,6 @@ double shown(double number, at::ScalarType type) {
   double short_number = 0;
   std::from_chars(text, end, short_number);
   return short_number;
-}
-
-std::string field(const std::string& text) {
-  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + "\"";
 }
 
 class Writer {
@@ -53,14 +48,14 @@ class Writer {
     }
     std::string text = names_.empty() ? "index" : "file";
     if (is_class_) text += ",class";
-    for (const std::string& label : labels_) text += "," + field(is_class_ ? "p(" + label + ")" : label);
+    for (const std::string& label : labels_) text += "," + csv_field(is_class_ ? "p(" + label + ")" : label);
     if (spread_.defined()) {
-      for (const std::string& label : labels_) text += "," + field("spread(" + label + ")");
+      for (const std::string& label : labels_) text += "," + csv_field("spread(" + label + ")");
     }
     text += "\n";
     for (std::int64_t i = 0; i < out_.size(0); ++i) {
-      text += names_.empty() ? std::to_string(i) : field(names_[static_cast<std::size_t>(i)]);
-      if (is_class_) text += "," + field(labels_[best(i)]);
+      text += names_.empty() ? std::to_string(i) : csv_field(names_[static_cast<std::size_t>(i)]);
+      if (is_class_) text += "," + csv_field(labels_[best(i)]);
       for (const at::Tensor& numbers : {out_, spread_}) {
         if (!numbers.defined()) continue;
         for (std::size_t k = 0; k < labels_.size(); ++k) text += "," + number_text(number(numbers, i, k));

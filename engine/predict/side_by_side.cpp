@@ -11,6 +11,7 @@
 #include <array>
 
 #include "core/files.h"
+#include "core/words.h"
 #include "journal/artifact.h"
 
 namespace trainlab {
@@ -128,7 +129,7 @@ void write_side_by_side(const FitPlan& plan, const Part& part, const std::vector
   std::string csv = "sample,target,ensemble", page = page_head;
   page += "<tr><th></th><th>target</th><th>ensemble</th>";
   for (const std::string& name : names) {
-    csv += "," + name;
+    csv += "," + csv_field(name);
     page += "<th>" + name + "</th>";
   }
   csv += "\n";
@@ -137,11 +138,11 @@ void write_side_by_side(const FitPlan& plan, const Part& part, const std::vector
     const std::int64_t i = order[k].item<std::int64_t>();
     const Batch batch = table.sample(i);
     const at::Tensor target = table.target_of(batch);
-    csv += std::to_string(i) + ",\"" + table.target(target) + "\"";
+    csv += std::to_string(i) + "," + csv_field(table.target(target));
     page += "<tr><td>" + picture(batch.columns[x][0]) + "</td><td>" + escaped(table.target(target)) + "</td>";
     const auto add = [&](const at::Tensor& predictions) {
       const Cell cell = table.cell(predictions, i, target);
-      csv += ",\"" + cell.text + "\"";
+      csv += "," + csv_field(cell.text);
       page += std::string(cell.is_right ? "<td>" : "<td class=\"wrong\">") + escaped(cell.text) + "</td>";
     };
     add(ensemble);

@@ -1,6 +1,7 @@
 """Sweeps and ensembles: the same trials for any number of workers, whatever is interrupted or killed; what is wrong is
 refused before anything runs, and a trial that is wrong fails alone."""
 
+import csv
 import json
 import os
 import pathlib
@@ -972,6 +973,34 @@ class Ensemble(CliTest):
         self.assertEqual(table[0].split(","), ["sample", "target", "ensemble", *trials_kept])
         # The logarithm is concave: a mean of probabilities is never worse than the mean of the members.
         self.assertLess(summary["ensemble"]["test.loss"], summary["mean_member"]["test.loss"])
+
+    def test_the_table_of_predictions_is_csv(self):
+        """Names of members and of classes may hold commas and quotes."""
+        names = ('a "big" one', "small, round")
+        with open(self.folder / "d.csv", "w", newline="") as file:
+            csv.writer(file).writerows([("x", "z", "y")] + [(i % 5, i * i % 7, names[i % 2]) for i in range(40)])
+        self.write("r.lua", """
+local function build(hp)
+  return lab.fit { name = "m", data = lab.data.csv { "d.csv", target = "y" }:split { train = 0.5, val = 0.5, seed = 1 },
+                   model = lab.nn.Linear(2), loss = "cross_entropy", optim = lab.optim.SGD { lr = hp.lr }, batch = 8,
+                   epochs = 3 }
+end
+local found = lab.run(lab.sweep { name = "s", space = { lr = lab.space.log(1e-3, 1e-2) }, metric = "val.loss",
+                                  trials = 2, seeds = 3, build = build })
+return lab.ensemble { name = "e", from = found, keep = 8, metric = "val.loss", build = build }
+""")
+        self.run_program("r.lua", "--out", "run", "--threads", "1")
+        with open(self.folder / "run/artifacts/predictions.csv", newline="") as file:
+            heading, *rows = csv.reader(file)
+        self.assertEqual(heading[:3], ["sample", "target", "ensemble"])
+        self.assertTrue(all(re.fullmatch(r"trial [01](, seed [23])?", name) for name in heading[3:]), heading)
+        self.assertTrue(any(", seed " in name for name in heading[3:]), heading)
+        self.assertEqual(len(rows), 20)
+        for row in rows:
+            self.assertEqual(len(row), len(heading), row)
+            self.assertIn(row[1], names)
+            for cell in row[2:]:
+                self.assertIn(re.fullmatch(r"(.+) \d+ %", cell)[1], names)
 
     def members(self, fails, how, more="keep = 2,"):
         """An ensemble of four, where members for which `fails` is true fail by `how`."""

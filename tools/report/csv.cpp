@@ -1,21 +1,12 @@
 #include "csv.h"
 
+#include "core/words.h"
+
 namespace trainlab::report {
-
-namespace {
-
-std::string cell(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
-  return quoted + "\"";
-}
-
-}  // namespace
 
 std::string csv_row(const std::vector<std::string>& cells) {
   std::string line;
-  for (const std::string& text : cells) line += (&text == &cells.front() ? "" : ",") + cell(text);
+  for (const std::string& text : cells) line += (&text == &cells.front() ? "" : ",") + csv_field(text);
   return line + "\n";
 }
 

@@ -34,6 +34,15 @@ TEST_CASE("long lists are cut with a sign or a number of what is left out") {
   CHECK(joined_and_more(words, 1) == "a and 2 more");
 }
 
+TEST_CASE("a field of CSV is in quotes where it has to be") {
+  CHECK(csv_field("") == "");
+  CHECK(csv_field("trial 3") == "trial 3");
+  CHECK(csv_field("trial 3, seed 2") == "\"trial 3, seed 2\"");
+  CHECK(csv_field("12\" disc") == "\"12\"\" disc\"");
+  CHECK(csv_field("a\nb") == "\"a\nb\"");
+  CHECK(csv_field("a\rb") == "\"a\rb\"");
+}
+
 TEST_CASE("a number of things is in the plural unless it is one") {
   CHECK(counted(1, "thread") == "1 thread");
   CHECK(counted(0, "thread") == "0 threads");

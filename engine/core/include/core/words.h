@@ -1,4 +1,4 @@
-// Texts that are put together from several, and cut; the article of a word, and its plural.
+// Texts that are put together from several, and cut; the article of a word, and its plural; fields of CSV.
 #pragma once
 
 #include <concepts>
@@ -66,6 +66,14 @@ std::string with_article(std::string_view text);
 // "1 thread", "3 threads": the number before the name of one thing, which has an "s" unless the number is 1.
 std::string counted(std::integral auto count, std::string_view thing) {
   return std::to_string(count) + " " + std::string(thing) + (count == 1 ? "" : "s");
+}
+
+// The text as a field of CSV (RFC 4180): in quotes where it has to be.
+inline std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + "\"";
 }
 
 // The text without `spaces` at its ends.
