@@ -143,6 +143,21 @@ class Recipe(PlanTest):
         for command in ("plan", "check"):
             self.assert_said(self.run_program(command, "r.lua", code=1), "r.lua:", "flops: expected")
 
+    def test_a_task(self):
+        self.write("t.lua", '''local digits = lab.data.digits()
+return lab.task { name = "t", run = function(ctx)
+  local model = lab.build(lab.nn.Linear(10), { input = { 64 } })
+  local optimizer = lab.optimizer(lab.optim.SGD { lr = 0.01 }, model:parameters())
+  for batch in ctx:batches(digits.train, { size = 64, epochs = 3 }) do
+    local loss = lab.ops.cross_entropy_loss(model:forward(batch.x:flatten(1)), batch.y)
+    optimizer:zero_grad(); loss:backward(); optimizer:step()
+    ctx:log("train.loss", loss)
+  end
+end }
+''')
+        text = self.run_program("plan", "t.lua", "--threads", "1").out
+        self.assertIn("\n  length     unknown: the function of a task decides how long it goes on\n", text)
+
     def test_a_stage_that_follows_others(self):
         """The stages before it run whole, use their part of the budget, and leave nothing."""
         self.write("r.lua", f"""lab.budget {{ time = "1 h", flops = 1e9 }}

@@ -38,10 +38,13 @@ std::string count_text(double count) {
 
 const char* at_most(bool is_most) { return is_most ? "at most " : ""; }
 
+constexpr const char* end_of_task = "unknown: the function of a task decides how long it goes on";
+
 std::string length_text(const MeasuredStageFacts& facts, const RecipePlan& plan) {
   const char* const one = facts.kind == "ensemble" ? "members" : facts.kind == "sweep" ? "fits" : nullptr;
-  std::string text = plan.training ? at_most(!one && plan.seconds_are_most) + seconds_text(*plan.training)
-                                   : "unknown: the recipe has none";
+  std::string text = plan.training   ? at_most(!one && plan.seconds_are_most) + seconds_text(*plan.training)
+                     : facts.is_task ? end_of_task
+                                     : "unknown: the recipe has none";
   const bool is_cut = plan.training && facts.training_time == plan.training->median;
   if (is_cut) text += ", by its option `time`";
   if (!one) return text;
@@ -63,7 +66,7 @@ std::string length_text(const MeasuredStageFacts& facts, const RecipePlan& plan)
 
 // Why the length of the stage is not known, which may end it before its budget does.
 std::string unknown_end(const MeasuredStageFacts& facts) {
-  if (facts.is_task) return "unknown: the function of a task decides how long it goes on";
+  if (facts.is_task) return end_of_task;
   if (facts.waves.empty()) return "unknown: nobody knows how many trainings the stage comes to";
   return facts.together > 1 && !facts.may_be_fewer
              ? "unknown: trainings that go together take less time, and nobody knows how much less"
