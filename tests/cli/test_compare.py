@@ -211,6 +211,26 @@ class Training(Compare):
         self.assertGreaterEqual(value["more_seeds"], 1)
 
 
+    def test_a_look_that_is_not_clear_is_told(self):
+        """The times of four pairs are written by hand, so that no time of the fifth one makes the look clear."""
+        line = ("compare", "a.lua", *TARGET, "--b", "pause=1", "--threads", "1", "--out", "c")
+        path = self.folder / "c/comparison.json"
+        running = self.start(*line)
+        running.until(lambda: path.exists() and json.loads(path.read_text())["pairs"], "a pair has ended")
+        running.kill()
+        record = json.loads(path.read_text())
+        pair = record["pairs"][0]
+        pairs = [{**pair, "seed": seed, slow: {**pair[slow], "arrival": 20 * pair[slow]["arrival"]}}
+                 for seed, slow in ((1, "a"), (2, "b"), (3, "a"), (4, "b"))]
+        self.write("c/comparison.json", json.dumps({**record, "pairs": pairs}))
+        running = self.start(*line)
+        running.until_said("look 1 of 4: cannot tell; would need ")
+        said = running.err.decode()
+        running.kill()
+        self.assertRegex(said, r"(?s)seed 5 of at most 20: .*look 1 of 4: ")
+        self.assertEqual(said.count("look "), 1)
+
+
 class Interrupted(Compare):
     def test_the_same_command_goes_on(self):
         self.write("a.lua", RECIPE.replace('epochs = 8', 'epochs = 10, checkpoint = "1 epochs"'))

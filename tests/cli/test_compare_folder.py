@@ -122,6 +122,24 @@ class Folder(Compare):
         self.assertNotIn("does not go on", self.compare(*line).err)
         self.assertIn("data", json.loads(path.read_text())["asked"])
 
+    def test_the_same_command_with_other_memory(self):
+        """Steps that go in parts take longer."""
+        line = (*LINE, "--within", "0.001 s")
+        self.compare(*line)
+        self.compare(*line, "--memory", "1 GB")
+        self.compare(*line, "--memory", "1 GB")
+        self.compare(*line)
+        self.assertEqual(sorted(path.name for path in (self.folder / "runs/compare/a").iterdir()), ["001", "002"])
+        self.assert_said(self.compare(*line, "--out", "runs/compare/a/002", code=2),
+                         "is another one: memory was 1000000000, is not given")
+        # A record of an earlier version does not have the memory.
+        path = self.folder / "runs/compare/a/001/comparison.json"
+        record = json.loads(path.read_text())
+        del record["asked"]["memory"]
+        path.write_text(json.dumps(record))
+        self.compare(*line)
+        self.assertEqual(sorted(path.name for path in (self.folder / "runs/compare/a").iterdir()), ["001", "002"])
+
     def test_what_the_record_knows_is_not_asked_again(self):
         """Whether the seeds share their samples: the recipe fails with the second seed that is asked for."""
         self.write("m.lua", "return 0")

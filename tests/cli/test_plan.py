@@ -331,6 +331,48 @@ class Seeds(PlanTest):
         self.assertEqual(other["out"], str(folder.parent / "002"))
         self.assertNotEqual(other["values"], plan["values"])
 
+    def test_what_changes_no_training_does_not_begin_anew(self):
+        self.recipe(epochs=1)
+        line = ("plan", "seeds", "r.lua", "--threads", "1")
+        folder = self.folder / "runs/plan/r"
+        asked = folder / "001/asked.json"
+        self.run_program(*line)
+        for more, number in ((("--grace", "3 s", "--silence", "90 s", "--json"), 1), (("--memory", "1 GB"), 2)):
+            asked.write_text(json.dumps({**json.loads(asked.read_text()), "has_ended": False}))
+            self.run_program(*line, *more)
+            self.assertEqual(len(list(folder.iterdir())), number, more)
+
+    def test_other_data_begin_anew(self):
+        """The spread is that of one set of data."""
+        def write_data(slope):
+            self.write("d.csv", "x,y\n" + "".join(f"{i},{slope * i}\n" for i in range(20)))
+
+        self.write("r.lua", fit(data=('lab.data.csv { "d.csv", target = "y" }'
+                                      ':split { train = 0.5, val = 0.5, seed = 1 }'),
+                                model="nn.Linear(1)", loss="mse", batch="5", optim="lab.optim.SGD { lr = 1e-4 }"))
+        line = ("plan", "seeds", "r.lua", "--threads", "1")
+        folder = self.folder / "runs/plan/r"
+        path = folder / "001/asked.json"
+        write_data(1)
+        self.run_program(*line)
+        asked = {**json.loads(path.read_text()), "has_ended": False}
+        path.write_text(json.dumps(asked))
+        write_data(2)
+        said = self.run_program(*line).err
+        self.assertIn("the trainings in runs/plan/r/001 do not go on, because the part train of the data has changed\n",
+                      said)
+        self.assertEqual(len(list(folder.iterdir())), 2)
+        write_data(1)
+        self.assertNotIn("do not go on", self.run_program(*line).err)
+        self.assertEqual(len(list(folder.iterdir())), 2)
+        # A record of an earlier version does not have the data.
+        del asked["asked"]["data"]
+        path.write_text(json.dumps(asked))
+        (folder / "002").rename(self.folder / "away")
+        self.assertNotIn("do not go on", self.run_program(*line).err)
+        self.assertEqual(len(list(folder.iterdir())), 1)
+        self.assertIn("data", json.loads(path.read_text())["asked"])
+
     def test_within(self):
         self.recipe(epochs=2)
         result = self.run_program("plan", "seeds", "r.lua", "--threads", "1", "--quiet", "--within", "0.001 s", code=2)
@@ -622,12 +664,21 @@ class Sweep(PlanTest):
                                    "width=4,8,16", "--json").json()
         self.assertEqual(goes_on, value)
         self.assertEqual((folder / "run-08/metrics.jsonl").stat().st_mtime_ns, rows)
+        # Other samples are another ladder.
+        data = {part: "of other data" if part == "val" else text for part, text in asked["asked"]["data"].items()}
+        self.write("runs/plan/r/001/asked.json", json.dumps({"asked": {**asked["asked"], "data": data},
+                                                             "has_ended": False}))
+        other = self.run_program("plan", "sweep", "r.lua", "--threads", "1", "--flops", flops, "--size",
+                                 "width=4,8,16", "--json")
+        self.assert_said(other, "the trainings in runs/plan/r/001 do not go on, because the part val of the data has "
+                                "changed")
+        self.assertEqual(other.json()["out"], str(folder.parent / "002"))
         # The same law as from the folders.
         again = self.plan("fit", *(folder / f"run-{number:02d}" for number in range(1, 10)))
         self.assertEqual(again["law"], value["law"])
         text = self.run_program("plan", "sweep", "r.lua", "--threads", "1", "--flops", flops, "--size", "width=4,8,16",
                                 "--quiet", "--set", "optim.lr=0.02").out
-        for part in ("  width ", "from 9 runs", "\n  without training again: trainlab plan fit runs/plan/r/002/run-* "):
+        for part in ("  width ", "from 9 runs", "\n  without training again: trainlab plan fit runs/plan/r/003/run-* "):
             self.assertIn(part, text)
 
     def test_a_parameter_that_sets_no_size(self):

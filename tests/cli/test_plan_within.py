@@ -1,5 +1,6 @@
 """`trainlab plan seeds`, `plan data` and `plan model` end within --within, also where one training takes far longer."""
 
+import json
 import re
 import unittest
 
@@ -61,6 +62,26 @@ class Within(PlanTest):
             self.assertGreater(summary["steps"], steps)
             steps = summary["steps"]
         self.assertFalse((first.parent / "seed-002").exists())
+
+    def test_a_seed_that_the_end_of_the_time_stops_is_left_out_whenever_the_plan_is_read(self):
+        """The first two end by themselves, and the third one would go on for days."""
+        more = '  on = { validate = function(run) if lab.seed ~= 3 then run:stop("enough") end end },\n'
+        self.recipe(**{**LONG, "more": more})
+        result = self.run_program("plan", "seeds", "r.lua", "--threads", "1", "--within", "30 s", "--json")
+        self.assert_said(result, "seed 3 does not end in time, and does not count")
+        plan, folder = result.json(), "runs/plan/r/001"
+        self.assertEqual(plan["seeds"], [1, 2])
+        self.assertEqual(self.summary(self.folder / folder / "seed-003")["status"], "interrupted")
+        for again in (("report", folder), ("plan", "seeds", folder)):
+            shown = self.run_program(*again, "--json").json()
+            self.assertEqual((shown["seeds"], shown["values"]), (plan["seeds"], plan["values"]))
+            self.assertIn(f"val.loss of {folder}: ", self.run_program(*again).out)
+        self.assert_said(self.run_program("compare", folder, folder, "--target", "val.loss=1", code=2),
+                         "at least 3 pairs")
+        # Before the plan has ended, nobody knows which of the runs it will leave out.
+        path = self.folder / folder / "asked.json"
+        path.write_text(json.dumps({**json.loads(path.read_text()), "has_ended": False}))
+        self.refused(["seeds", folder], f"trainlab: the run in {folder}/seed-003 has not ended")
 
     def test_a_length_that_is_a_time(self):
         for topic, text in (("data", "about 3600 s"), ("model", "about 3600 s"), ("seeds", "about 1 h 00 min")):

@@ -67,6 +67,7 @@ Value asked_value(const Arguments& given, const Question& question, const Side& 
                     {"seeds", question.seeds ? Value(*question.seeds) : Value("auto")},
                     {"device", given.flags["device"]},
                     {"threads", given.flags["threads"]},
+                    {"memory", given.flags["memory"]},
                     {"data", std::move(data)}};
 }
 
@@ -165,8 +166,9 @@ class Trainer {
       const bool is_look = looks.is_look(count);
       if (count == enough || is_look) check_target(record_.pairs, question_.target);
       if (is_look) {
-        record_.has_ended =
-            compare::judge(record_.pairs, question_.target, question_.margin, looks).is_clear || count >= looks.most();
+        const compare::Judgement judged = compare::judge(record_.pairs, question_.target, question_.margin, looks);
+        record_.has_ended = judged.is_clear || count >= looks.most();
+        if (!record_.has_ended) tell_look(judged);
       }
       record_.write();
     }
@@ -220,6 +222,13 @@ class Trainer {
     }
     check_same_sources(side.recipe, folder_of(side, 1), folder);
     return true;
+  }
+
+  // What a look says that is not the last one.
+  void tell_look(const compare::Judgement& judged) const {
+    const compare::Looks looks = question_.looks();
+    say(given_, "look " + std::to_string(looks.until(judged.pairs)) + " of " + std::to_string(looks.count()) + ": " +
+                    headline(judged, question_, looks));
   }
 
   void tell_pair() const {

@@ -11,6 +11,7 @@
 #include "report/texts.h"
 #include "run/folder.h"
 #include "run/manifest.h"
+#include "trainings/facts.h"
 
 namespace trainlab::cli {
 
@@ -108,12 +109,9 @@ std::optional<std::string> difference_from(const Value& stored, const Value& ask
 }
 
 std::optional<std::string> change_of_data(const Value& stored, const Value& asked) {
-  const Value& before = stored["asked"]["data"];
-  if (before.is_nil()) return std::nullopt;
   for (const auto& [side, name] : {std::pair("a", "A"), std::pair("b", "B")}) {
-    for (const auto& [part, now] : asked["data"][side].map()) {
-      if (before[side][part] != now) return "the part " + part + " of " + name + "'s data has changed";
-    }
+    if (const auto part = changed_part(stored["asked"]["data"][side], asked["data"][side]))
+      return "the part " + *part + " of " + name + "'s data has changed";
   }
   return std::nullopt;
 }

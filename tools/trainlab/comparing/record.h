@@ -17,8 +17,8 @@ namespace trainlab::cli {
 struct ComparisonRecord {
   std::filesystem::path folder = {};
   // The facts in which two commands must agree to ask the same: of the sides `a` and `b` what asked_of() gives
-  // (trainings/seeded_runs.h), and `target`, `not_worse`, `seeds`, `device`, `threads` and `data`: of both sides what
-  // data_of() gives (comparing/target.h), and nil in a record of an earlier version.
+  // (trainings/seeded_runs.h), and `target`, `not_worse`, `seeds`, `device`, `threads`, `memory` and `data`: of both
+  // sides what data_of() gives (trainings/facts.h), and nil in a record of an earlier version.
   Value asked;
   // nullopt in a record of an earlier version, which did not store the target nor the following.
   std::optional<compare::Target> target;

@@ -5,6 +5,7 @@
 #include "cli/ending.h"
 #include "core/error.h"
 #include "report/texts.h"
+#include "trainings/facts.h"
 
 namespace trainlab::cli {
 
@@ -13,8 +14,6 @@ namespace {
 std::string samples_of(const Value& a, const Value& b) {
   return std::to_string(a["samples"].integer()) + " samples in A, " + std::to_string(b["samples"].integer()) + " in B";
 }
-
-std::string part_of(const std::string& metric) { return metric.substr(0, metric.find('.')); }
 
 Error not_comparable(const std::string& metric, const std::string& why) {
   return usage_error(metric + " of A and B cannot be compared: " + why);
@@ -47,11 +46,6 @@ void settle_target(const Arguments& given, Question& question, const Value& a, c
   } else if (a["data"] != b["data"]) {
     say(given, "A and B prepare the same samples in different ways (the option data differs)");
   }
-}
-
-Value data_of(const Value& facts, const std::string& metric) {
-  const std::string part = part_of(metric);
-  return Value::Map{{"train", facts["train"]["questions"]}, {part, facts[part]["questions"]}};
 }
 
 std::optional<std::int64_t> shared_samples(const Value& facts, const Value& with_other_seed,

@@ -16,10 +16,6 @@ namespace trainlab::cli {
 // data.
 void settle_target(const Arguments& given, Question& question, const Value& a, const Value& b);
 
-// A text for each part of the data on which a comparison rests, the training part and that of the metric: it is another
-// where other samples are asked, from the facts about a recipe.
-Value data_of(const Value& facts, const std::string& metric);
-
 // The number of the samples by which the metric is measured whatever the seed, from the facts with two seeds; nullopt
 // where the seed chooses the samples.
 std::optional<std::int64_t> shared_samples(const Value& facts, const Value& with_other_seed, const std::string& metric);

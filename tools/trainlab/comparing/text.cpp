@@ -97,6 +97,8 @@ std::string more_text(const compare::Judgement& judged, const compare::Looks& lo
   return "; would need about " + counted(*more, "more seed");
 }
 
+}  // namespace
+
 std::string headline(const compare::Judgement& judged, const Question& question, const compare::Looks& looks) {
   const std::string quality = quality_text(judged, question);
   if (judged.speed == Speed::unclear && judged.quality == Quality::unclear)
@@ -112,6 +114,8 @@ std::string headline(const compare::Judgement& judged, const Question& question,
   if (judged.quality != Quality::unclear && !budgets.empty()) text += ", with " + budgets;
   return text + more_text(judged, looks) + ", p " + digits(judged.p, 2);
 }
+
+namespace {
 
 // Notes on trainings that count with a bound of the window, not with their own time.
 std::string window_text(const compare::Judgement& judged, const compare::Target& target) {

@@ -285,8 +285,10 @@ int plan_seeds(const Arguments& given) {
     const fs::path recipe = given.words.front();
     trainings.shown = shown_path(recipe);
     trainings.metric = answer.facts["metric"].string();
-    const Value asked = Value::Map{{"topic", "seeds"}, {"training", asked_by(request_for_recipe(plain))}};
-    trainings.folder = folder_for(fs::current_path() / "runs" / "plan" / recipe.stem(), asked);
+    const Value asked = Value::Map{{"topic", "seeds"},
+                                   {"training", asked_by(request_for_recipe(plain))},
+                                   {"data", data_of(answer.facts, trainings.metric)}};
+    trainings.folder = folder_for(given, fs::current_path() / "runs" / "plan" / recipe.stem(), asked);
     if (const auto outcome = train(given, plain, until, answer.facts, trainings)) {
       const int code = tell(*outcome, json, "plan_seeds");
       say(given, "the runs that have ended lie in " + shown_path(trainings.folder) + "; the same command goes on");

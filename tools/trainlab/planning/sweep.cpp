@@ -33,6 +33,7 @@ namespace {
 
 constexpr std::array levels = {1.0, 2.0, 4.0};  // budgets of a size, in units of the smallest
 constexpr std::size_t fewest_sizes = 3;
+constexpr const char* metric_of_law = "val.loss";
 
 std::string run_name(std::size_t number) { return fmt::format("run-{:02}", number); }
 
@@ -129,23 +130,25 @@ std::string ladder_text(const std::vector<Rung>& ladder) {
   return text + "\n";
 }
 
-// Asks an engine about the model of each size. Returns the outcome of one that could not answer.
-std::optional<Outcome> set_parameters(const Arguments& given, std::vector<Rung>& ladder) {
+// Asks an engine about the model of each size. Returns the answer about the first size, or one without facts.
+EngineAnswer set_parameters(const Arguments& given, std::vector<Rung>& ladder) {
+  EngineAnswer first;
   const std::size_t sizes = ladder.size() / levels.size();
   for (std::size_t i = 0; i < ladder.size(); ++i) {
     if (i >= sizes) {
       ladder[i].parameters = ladder[i - sizes].parameters;
       continue;
     }
-    const EngineAnswer answer = ask_about(request_of(given, ladder[i]), "val.loss");
+    EngineAnswer answer = ask_about(request_of(given, ladder[i]), metric_of_law);
     if (answer.facts.is_nil()) {
       const std::optional<Error>& error = answer.outcome.error;
       if (error && error->path() == "flops") throw too_few_flops(ladder.size(), ladder[i], *error);
-      return answer.outcome;
+      return answer;
     }
     ladder[i].parameters = static_cast<double>(answer.facts["parameters"].integer());
+    if (i == 0) first = std::move(answer);
   }
-  return std::nullopt;
+  return first;
 }
 
 // Error{usage} unless the sizes make models of enough different numbers of parameters for a law.
@@ -239,13 +242,15 @@ int plan_sweep(const Arguments& given) {
   const fs::path recipe = recipe_at(given.words.front());
   std::vector<Rung> ladder = ladder_of(given);
   // An error of the recipe, with any of the sizes, is said before a folder is made and trainings begin.
-  if (const std::optional<Outcome> outcome = set_parameters(given, ladder)) return tell(*outcome, json, "plan_fit");
+  const EngineAnswer answer = set_parameters(given, ladder);
+  if (answer.facts.is_nil()) return tell(answer.outcome, json, "plan_fit");
   check_models(ladder);
   const Value asked = Value::Map{{"topic", "sweep"},
                                  {"size", given.flags["size"]},
                                  {"flops", given.flags["flops"]},
-                                 {"training", asked_by(request_of(given, ladder.front()))}};
-  const fs::path folder = folder_for(fs::current_path() / "runs" / "plan" / recipe.stem(), asked);
+                                 {"training", asked_by(request_of(given, ladder.front()))},
+                                 {"data", data_of(answer.facts, metric_of_law)}};
+  const fs::path folder = folder_for(given, fs::current_path() / "runs" / "plan" / recipe.stem(), asked);
   for (std::size_t i = 0; i < ladder.size(); ++i) ladder[i].folder = folder / run_name(i + 1);
   say(given, proposed_text(ladder));
   LawFit fit;

@@ -10,6 +10,7 @@
 #include "run/folder.h"
 #include "run/latest.h"
 #include "run/manifest.h"
+#include "trainings/seeded_runs.h"
 
 namespace trainlab::cli {
 
@@ -81,6 +82,12 @@ void add_members(EndedTrainings& all, const fs::path& run, const fs::path& stage
   }
 }
 
+// Whether the run in the folder of a plan that has ended is one that the end of the plan's time has stopped, and that
+// the plan leaves out.
+bool is_left_out(const fs::path& plan, const fs::path& run) {
+  return asked_in(plan)["has_ended"] == Value(true) && !has_result(run);
+}
+
 void add_folder(EndedTrainings& all, const std::string& given) {
   const fs::path folder = with_latest(absolute_path(given));
   std::error_code ignored;
@@ -95,7 +102,7 @@ void add_folder(EndedTrainings& all, const std::string& given) {
     return;
   }
   for (const fs::path& below : folders_in(folder)) {
-    if (is_run(below)) add_fit(all, below);
+    if (is_run(below) && !is_left_out(folder, below)) add_fit(all, below);
   }
 }
 

@@ -16,8 +16,8 @@ struct EndedTrainings {
 };
 
 // The trainings in the folders that the words name: runs of a fit, folders that hold such runs, or one run of an
-// ensemble. Raises Error{usage} for anything else, for runs of different recipes or parameters, and for two runs with
-// the same seed.
+// ensemble. Of the folder of a plan that has ended, the run that the end of its time has stopped does not count. Raises
+// Error{usage} for anything else, for runs of different recipes or parameters, and for two runs with the same seed.
 EndedTrainings ended_trainings(std::span<const std::string> words);
 
 }  // namespace trainlab::cli

@@ -37,4 +37,19 @@ EngineAnswer ask_about_ensemble(Request request, const std::string& metric) {
   return answer_to(std::move(request), metric);
 }
 
+std::string part_of(const std::string& metric) { return metric.substr(0, metric.find('.')); }
+
+Value data_of(const Value& facts, const std::string& metric) {
+  const std::string part = part_of(metric);
+  return Value::Map{{"train", facts["train"]["questions"]}, {part, facts[part]["questions"]}};
+}
+
+std::optional<std::string> changed_part(const Value& before, const Value& now) {
+  if (before.is_nil()) return std::nullopt;
+  for (const auto& [part, samples] : now.map()) {
+    if (before[part] != samples) return part;
+  }
+  return std::nullopt;
+}
+
 }  // namespace trainlab::cli

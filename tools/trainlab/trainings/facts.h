@@ -30,4 +30,13 @@ EngineAnswer ask_about_other_seed(Request request, const std::string& metric);
 // direction is that of the ensemble and not among the facts, and an ensemble of tasks has no facts but `is_of_tasks`.
 EngineAnswer ask_about_ensemble(Request request, const std::string& metric);
 
+// The part of the data by which a metric is measured: "val" of "val.loss".
+std::string part_of(const std::string& metric);
+// A text for each part of the data on which trainings rest that are judged by the metric, the training part and that of
+// the metric: it is another where other samples are asked, from the facts about a recipe.
+Value data_of(const Value& facts, const std::string& metric);
+// The first part whose text has changed from `before` to `now`, which data_of() gave; nullopt where none has, or nobody
+// knows, because `before` is nil.
+std::optional<std::string> changed_part(const Value& before, const Value& now);
+
 }  // namespace trainlab::cli

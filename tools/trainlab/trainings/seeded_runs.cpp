@@ -9,11 +9,13 @@
 #include <ranges>
 #include <string>
 
+#include "cli/ending.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "report/texts.h"
 #include "run/folder.h"
 #include "run/manifest.h"
+#include "trainings/facts.h"
 
 namespace trainlab::cli {
 
@@ -59,23 +61,49 @@ Value asked_of(const fs::path& recipe, std::span<const GivenParameter> parameter
 }
 
 Value asked_by(const Request& request) {
-  Value options = request.options;
-  for (const char* of_output : {"json", "quiet"}) options.map().erase(of_output);
   Value asked = asked_of(request.recipe, request.parameters);
-  asked.set("options", std::move(options));
+  asked.set("options", request.options);
   return asked;
 }
 
 Value asked_in(const fs::path& folder) { return read_json(path_of_asked(folder)); }
 
-fs::path folder_for(const fs::path& parent, const Value& asked) {
+namespace {
+
+// The part of what was asked that is compared as a whole: without the data, and without the options that change nothing
+// of a training.
+Value question_in(Value asked) {
+  if (!asked.is_map()) return asked;
+  asked.map().erase("data");
+  Value training = asked["training"], options = training["options"];
+  if (!options.is_map()) return asked;
+  for (const char* other : {"json", "quiet", "grace", "silence", "flags"}) options.map().erase(other);
+  training.set("options", std::move(options));
+  asked.set("training", std::move(training));
+  return asked;
+}
+
+}  // namespace
+
+fs::path folder_for(const Arguments& given, const fs::path& parent, const Value& asked) {
   const std::vector<fs::path> all = numbered(parent);
+  std::optional<std::string> of_other_data;  // why the newest that has not ended does not go on
   for (const fs::path& before : std::views::reverse(all)) {
     const Value last = asked_in(before);
-    if (last["asked"] != asked) continue;
-    if (last["has_ended"] == Value(false)) return before;
-    break;
+    if (question_in(last["asked"]) != question_in(asked)) continue;
+    const bool goes_on = last["has_ended"] == Value(false);
+    if (const std::optional<std::string> part = changed_part(last["asked"]["data"], asked["data"])) {
+      if (!of_other_data && goes_on) {
+        of_other_data = "the trainings in " + report::shown_path(before) + " do not go on, because the part " + *part +
+                        " of the data has changed";
+      }
+      continue;
+    }
+    if (!goes_on) break;
+    if (last["asked"]["data"].is_nil()) write_asked(before, asked, false);  // of an earlier version
+    return before;
   }
+  if (of_other_data) say(given, *of_other_data);
   const fs::path folder = made_folder(parent);
   write_asked(folder, asked, false);
   return folder;

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "cli/arguments.h"
 #include "core/value.h"
 #include "run/request.h"
 #include "run/supervisor.h"
@@ -20,12 +21,14 @@ std::filesystem::path made_folder(const std::filesystem::path& parent);
 
 // Two commands ask for the same recipe where these values are equal: its path and bytes, and the parameters.
 Value asked_of(const std::filesystem::path& recipe, std::span<const GivenParameter> parameters);
-// Two requests ask for the same trainings where these values are equal: the recipe, and the options without those of
-// the output.
+// The trainings that a request asks for: the recipe, as asked_of() gives it, and the options.
 Value asked_by(const Request& request);
-// The folder of a command that trains several runs: the newest of these folders in which the same was asked if that
-// command has not ended, so that it goes on; else a new one.
-std::filesystem::path folder_for(const std::filesystem::path& parent, const Value& asked);
+// The folder of a command that trains several runs: the newest of these folders in which the same was asked of the same
+// data if that command has not ended, so that it goes on; else a new one. In `asked`, `training` is what asked_by()
+// gives, whose options need not be equal where they change nothing of a training, and `data` what data_of() gives
+// (trainings/facts.h), which the records of earlier versions lack. Says so where a command does not go on because its
+// data have changed.
+std::filesystem::path folder_for(const Arguments& given, const std::filesystem::path& parent, const Value& asked);
 // Such a folder's file asked.json, { asked, has_ended }; nil where there is none.
 Value asked_in(const std::filesystem::path& folder);
 void mark_ended(const std::filesystem::path& folder);
