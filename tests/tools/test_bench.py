@@ -130,8 +130,8 @@ class Ledger(unittest.TestCase):
         profile = {"memory": {"categories": {"weights": 60, "script": 30, "program": 500}, "peak": 90,
                               "counted_peak": 100},
                    "layers": [{"forward": 1, "backward": 2}, {"forward": 3, "backward": 0}],
-                   "layer_steps": {"step_seconds": 6, "mean_seconds": 8}, "phase_seconds": {"forward": 3, "backward": 1},
-                   "step_seconds": {"median": 2}}
+                   "layer_steps": {"step_seconds": 6, "mean_seconds": 8},
+                   "phase_seconds": {"forward": 3, "backward": 1}, "step_seconds": {"median": 2}}
         self.assertEqual(ledger.ratios_of(profile), {"categories": 0.9, "layers": 2})
         profile["layer_steps"]["mean_seconds"] = None
         self.assertEqual(ledger.ratios_of(profile), {"categories": 0.9, "layers": 3})
