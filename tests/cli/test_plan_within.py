@@ -77,7 +77,7 @@ class Within(PlanTest):
             self.assertEqual((shown["seeds"], shown["values"]), (plan["seeds"], plan["values"]))
             self.assertIn(f"val.loss of {folder}: ", self.run_program(*again).out)
         self.assert_said(self.run_program("compare", folder, folder, "--target", "val.loss=1", code=2),
-                         "at least 3 pairs")
+                         "expected at least 3 seeds with which both were trained, found 2")
         # Before the plan has ended, nobody knows which of the runs it will leave out.
         path = self.folder / folder / "asked.json"
         path.write_text(json.dumps({**json.loads(path.read_text()), "has_ended": False}))
