@@ -1,6 +1,8 @@
 #include "class_scores.h"
 
 #include <ATen/ops/bincount.h>
+#include <ATen/ops/concat.h>
+#include <ATen/ops/log_softmax.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros_like.h>
@@ -124,6 +126,11 @@ void ClassScores::require_classes(const at::Tensor& labels) const {
 
 at::Tensor ClassScores::Rows::guesses() const {
   return scores.size(-1) == 1 ? scores.squeeze(-1).gt(0).to(at::kLong) : scores.argmax(-1);
+}
+
+at::Tensor ClassScores::Rows::log_probabilities() const {
+  const at::Tensor wide = scores.to(at::kDouble);
+  return at::log_softmax(wide.size(-1) == 1 ? at::concat({at::zeros_like(wide), wide}, -1) : wide, -1);
 }
 
 at::Tensor class_weights(const Options& options, const Head& head, std::int64_t classes) {

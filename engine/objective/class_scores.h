@@ -40,6 +40,8 @@ class ClassScores {
     at::Tensor labels;           // int64 [S, N]; of a distribution the most probable class; 0 where ignored
     at::Tensor valid;            // boolean [S, N], or undefined where nothing is ignored, as among distributions
     at::Tensor guesses() const;  // int64 [S, N]: the first of the best scores; of a single logit 1 above 0
+    // float64 [S, N, C]; a single logit is two classes with the scores 0 and the logit.
+    at::Tensor log_probabilities() const;
   };
   // Error{recipe} for labels that are neither classes nor ignored, on a CPU: a device would have to be waited for.
   Rows rows(const at::Tensor& out, const BatchView& batch) const;

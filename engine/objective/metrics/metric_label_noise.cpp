@@ -1,8 +1,6 @@
 // The share of wrong labels, estimated by confident learning. All probabilities of the part are kept.
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/concat.h>
-#include <ATen/ops/log_softmax.h>
-#include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
 #include <cmath>
@@ -42,7 +40,7 @@ double share_of_wrong_labels(const at::Tensor& probabilities, const std::int64_t
   std::vector<double> counts(classes), thresholds(classes), joint(classes * classes);
   for (std::size_t i = 0; i < n; ++i) {
     if (label[i] < 0) continue;
-    if (std::isnan(p[i * classes])) return std::numeric_limits<double>::quiet_NaN();
+    if (std::isnan(p[i * classes])) return no_value;
     const auto k = static_cast<std::size_t>(label[i]);
     counts[k] += 1;
     thresholds[k] += p[i * classes + k];
@@ -66,7 +64,7 @@ double share_of_wrong_labels(const at::Tensor& probabilities, const std::int64_t
     all += counts[k];
     right += counts[k] * diagonal / row;
   }
-  return all > 0 ? 1 - right / all : std::numeric_limits<double>::quiet_NaN();
+  return all > 0 ? 1 - right / all : no_value;
 }
 
 class LabelNoise final : public Metric {
@@ -77,15 +75,13 @@ class LabelNoise final : public Metric {
   void update(const at::Tensor& out, const BatchView& batch) override {
     const at::NoGradGuard no_grad;
     const ClassScores::Rows rows = scores_.rows(out, batch);
-    const at::Tensor wide = rows.scores.to(at::kDouble);
-    const at::Tensor both = wide.size(-1) == 1 ? at::concat({at::zeros_like(wide), wide}, -1) : wide;
-    kept_.push_back(at::log_softmax(both, -1).exp_());
+    kept_.push_back(rows.log_probabilities().exp_());
     at::Tensor labels = rows.labels;
     if (rows.valid.defined()) labels = labels.masked_fill(rows.valid.logical_not(), -1);
     kept_labels_.push_back(labels.clone());  // what a batch lies in is used again
   }
   std::vector<double> compute() const override {
-    std::vector<double> values(static_cast<std::size_t>(slots_), std::numeric_limits<double>::quiet_NaN());
+    std::vector<double> values(static_cast<std::size_t>(slots_), no_value);
     if (kept_.empty()) return values;
     const at::Tensor all = at::concat(kept_, 1).cpu(), labels = at::concat(kept_labels_, 1).cpu().contiguous();
     for (std::int64_t m = 0; m < slots_; ++m) {

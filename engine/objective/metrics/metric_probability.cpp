@@ -1,8 +1,6 @@
 // Metrics of predicted probabilities, summed in float64: log loss, perplexity, bits per character, calibration error.
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
-#include <ATen/ops/concat.h>
-#include <ATen/ops/log_softmax.h>
 #include <ATen/ops/nan_to_num.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
@@ -18,12 +16,6 @@
 namespace trainlab {
 
 namespace {
-
-// float64 [S, N, C]; one logit is two classes with the scores 0 and the logit.
-at::Tensor log_probabilities(const ClassScores::Rows& rows) {
-  const at::Tensor wide = rows.scores.to(at::kDouble);
-  return at::log_softmax(wide.size(-1) == 1 ? at::concat({at::zeros_like(wide), wide}, -1) : wide, -1);
-}
 
 // float64 [S, N]: 1 where a position counts.
 at::Tensor counts_of(const ClassScores::Rows& rows) {
@@ -42,7 +34,7 @@ class LogLoss final : public Metric {
     const at::NoGradGuard no_grad;
     const ClassScores::Rows rows = scores_.rows(out, batch);
     const at::Tensor counts = counts_of(rows);
-    const at::Tensor logs = log_probabilities(rows).gather(-1, rows.labels.unsqueeze(-1)).squeeze(-1);
+    const at::Tensor logs = rows.log_probabilities().gather(-1, rows.labels.unsqueeze(-1)).squeeze(-1);
     // An impossible label that is ignored is not 0 · ∞.
     sums_.select(0, 0).sub_(logs.masked_fill(counts.eq(0), 0).sum(-1));
     sums_.select(0, 1).add_(counts.sum(-1));
@@ -79,7 +71,7 @@ class CalibrationError final : public Metric {
     const at::NoGradGuard no_grad;
     const ClassScores::Rows rows = scores_.rows(out, batch);
     const at::Tensor counts = counts_of(rows);
-    const at::Tensor confidence = log_probabilities(rows).amax(-1).exp().masked_fill(counts.eq(0), 0);
+    const at::Tensor confidence = rows.log_probabilities().amax(-1).exp().masked_fill(counts.eq(0), 0);
     const at::Tensor right = rows.guesses().eq(rows.labels).to(at::kDouble);
     // A confidence that is not a number goes into the first bin, whose gap, and with it the error, is then none either.
     const at::Tensor place = confidence.nan_to_num(0).mul(static_cast<double>(bins_)).ceil().sub_(1);

@@ -22,21 +22,36 @@ std::size_t measured_updates(HealthWatch& member) {
   return (*member.part().state())["figures"]["measured"]["median_update"].list().size();
 }
 
+constexpr int steps = 300;
+
+// A stack of two members whose weights are all 1.
+struct TwoMembers {
+  const FitPlan plan = plan_fit(parse_options(digits_fit(R"(, "steps": 300)")), cpu_settings());
+  std::vector<std::shared_ptr<HealthWatch>> members{watch(), watch()};
+  StackWatch stack{plan, members};
+  std::vector<at::Tensor> weights = ones();
+
+ private:
+  std::shared_ptr<HealthWatch> watch() const {
+    return std::make_shared<HealthWatch>(plan, RunFacts{.total_steps = steps}, nullptr);
+  }
+  std::vector<at::Tensor> ones() const {
+    std::vector<at::Tensor> all;
+    for (const ParameterInfo& one : plan.model->parameters()) {
+      Shape shape = one.shape;
+      shape.insert(shape.begin(), 2);
+      all.push_back(at::ones(shape));
+    }
+    return all;
+  }
+};
+
 }  // namespace
 
 TEST_CASE("a member of a stack that has stopped has no updates of 0, which would look like a rate that is too low") {
-  constexpr int steps = 300, end_of_second = 80;
-  const FitPlan plan = plan_fit(parse_options(digits_fit(R"(, "steps": 300)")), cpu_settings());
-  std::vector<std::shared_ptr<HealthWatch>> members;
-  for (int i = 0; i < 2; ++i)
-    members.push_back(std::make_shared<HealthWatch>(plan, RunFacts{.total_steps = steps}, nullptr));
-  StackWatch stack(plan, members);
-  std::vector<at::Tensor> weights;
-  for (const ParameterInfo& one : plan.model->parameters()) {
-    Shape shape = one.shape;
-    shape.insert(shape.begin(), 2);
-    weights.push_back(at::ones(shape));
-  }
+  constexpr int end_of_second = 80;
+  TwoMembers two;
+  auto& [plan, members, stack, weights] = two;
   const std::vector<std::size_t> places{0, 1};
   std::size_t updates_at_end = 0;
   stack.started(0, 2);
@@ -66,19 +81,9 @@ TEST_CASE("a member of a stack that has stopped has no updates of 0, which would
 }
 
 TEST_CASE("weights of a member that began at 0 tell nothing of the rate") {
-  constexpr int steps = 300;
-  const FitPlan plan = plan_fit(parse_options(digits_fit(R"(, "steps": 300)")), cpu_settings());
-  std::vector<std::shared_ptr<HealthWatch>> members;
-  for (int i = 0; i < 2; ++i)
-    members.push_back(std::make_shared<HealthWatch>(plan, RunFacts{.total_steps = steps}, nullptr));
-  StackWatch stack(plan, members);
-  std::vector<at::Tensor> weights;
-  for (const ParameterInfo& one : plan.model->parameters()) {
-    Shape shape = one.shape;
-    shape.insert(shape.begin(), 2);
-    weights.push_back(at::ones(shape));
-    weights.back().select(0, 1).zero_();
-  }
+  TwoMembers two;
+  auto& [plan, members, stack, weights] = two;
+  for (at::Tensor& weight : weights) weight.select(0, 1).zero_();
   const std::vector<std::size_t> places{0, 1};
   const std::vector<std::uint8_t> active{1, 1};
   stack.started(0, 2);
