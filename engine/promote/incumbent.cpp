@@ -30,7 +30,7 @@ void require_same(const NamedTensors& present, const NamedTensors& former, const
 }
 
 // Converts values x of the present data to the values that the former run's normalisation would give: x·scale + shift.
-// Of data that are not normalised, the mean counts as 0 and the deviation as 1.
+// The mean of data that are not normalised counts as 0, and their deviation as 1.
 class Renormalisation {
  public:
   Renormalisation(const NamedTensors& present, const NamedTensors& former) {

@@ -25,7 +25,7 @@ double TrialFlops::planned(std::int64_t trial) {
   return found->second;
 }
 
-// What a trial uses that trains to its end, or, where only its time ends it, to the end of its part.
+// The FLOPs of a trial that trains to its end; those of its part where only its time ends the trial.
 double TrialFlops::to_come(std::int64_t trial) {
   const double flops = planned(trial);
   return std::isinf(flops) ? part_ : flops;

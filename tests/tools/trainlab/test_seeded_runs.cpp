@@ -11,7 +11,7 @@ using namespace test;
 
 namespace {
 
-// What a command asks that trains with these options, on data that this text tells from others.
+// The question of a command that trains with these options. `data`: a text that tells its data from others.
 Value asked(const std::string& topic, const Value& options = Value::Map{}, const Value& data = "d") {
   return Value::Map{{"topic", topic},
                     {"training", Value::Map{{"recipe", "r.lua"}, {"options", options}}},

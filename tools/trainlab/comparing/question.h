@@ -36,7 +36,7 @@ struct Comparison {
   Status status = Status::done;
 };
 
-// What a judgement says, as one line: the first of the comparison's text.
+// The judgement as one line: the first of the comparison's text.
 std::string headline(const compare::Judgement& judged, const Question& question, const compare::Looks& looks);
 // The comparison as text, which is a sentence and then a few lines; and as data.
 std::string comparison_text(const Comparison& comparison, const Question& question);

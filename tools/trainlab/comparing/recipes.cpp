@@ -224,7 +224,7 @@ class Trainer {
     return true;
   }
 
-  // What a look says that is not the last one.
+  // Tells the result of a look that is not the last one.
   void tell_look(const compare::Judgement& judged) const {
     const compare::Looks looks = question_.looks();
     say(given_, "look " + std::to_string(looks.until(judged.pairs)) + " of " + std::to_string(looks.count()) + ": " +
