@@ -1,5 +1,6 @@
 #include "incumbent.h"
 
+#include <ATen/ExpandUtils.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/ones_like.h>
 #include <ATen/ops/zeros_like.h>
@@ -37,7 +38,7 @@ class Renormalisation {
     const at::Tensor *mean = find(present, "x.mean"), *deviation = find(present, "x.std");
     const at::Tensor *former_mean = find(former, "x.mean"), *former_deviation = find(former, "x.std");
     if (!mean && !former_mean) return;
-    if (mean && former_mean && mean->sizes() != former_mean->sizes()) throw usage_error("its inputs had another shape");
+    if (mean && former_mean && mean->sizes() != former_mean->sizes()) throw another_shape();
     scale_ = mean ? *deviation : at::ones_like(*former_deviation);
     shift_ = mean ? *mean : at::zeros_like(*former_mean);
     if (!former_mean) return;
@@ -48,11 +49,14 @@ class Renormalisation {
   at::Tensor operator()(const at::Tensor& x) const {
     if (!scale_.defined()) return x;
     if (!x.is_floating_point()) throw usage_error("its inputs were normalised, and whole numbers are not");
+    if (!at::is_expandable_to(scale_.sizes(), x.sizes())) throw another_shape();
     const auto like_x = [&](const at::Tensor& tensor) { return tensor.to(x.options()); };
     return x.mul(like_x(scale_)).add(like_x(shift_));
   }
 
  private:
+  static Error another_shape() { return usage_error("its inputs had another shape"); }
+
   at::Tensor scale_, shift_;
 };
 

@@ -1,6 +1,7 @@
 // The model with which a new model is compared is measured on the new model's data, in the form of its own.
 #include "incumbent.h"
 
+#include <ATen/ops/arange.h>
 #include <ATen/ops/argmax.h>
 
 #include <catch2/catch.hpp>
@@ -8,6 +9,7 @@
 
 #include "predict/stage_predictor.h"
 #include "promote_support.h"
+#include "tensor/npy.h"
 
 namespace trainlab::incumbent_test {
 
@@ -72,6 +74,24 @@ TEST_CASE("a run that does not normalise its data is measured on normalised data
         Approx(raw["metrics"]["val.loss"].number()).epsilon(1e-4));
   CHECK(metric_of_run(on_raw, folder.path() / "002", "digits", "val.loss") ==
         Approx(normalised["metrics"]["val.loss"].number()).epsilon(1e-4));
+}
+
+TEST_CASE("a run is refused whose normalised inputs had another shape") {
+  const TemporaryFolder folder;
+  // Inputs of one number would become inputs of three if they were multiplied by three deviations.
+  const auto numbers = [&](const std::string& name, const at::Tensor& x) {
+    const std::filesystem::path y = folder.path() / "y.npy", file = folder.path() / (name + ".npy");
+    write_atomic(file, npy_bytes(x, "x"));
+    write_atomic(y, npy_bytes(at::arange(240).remainder(10), "y"));
+    return R"({"@": "data:split", "source": {"@": "data.npy", "x": ")" + file.string() + R"(", "y": ")" + y.string() +
+           R"("}, "train": 0.5, "val": 0.5, "seed": 3})";
+  };
+  const at::Tensor values = at::arange(720).to(at::kFloat).reshape({240, 3});
+  const std::string normal = R"({"@": "data:normalize", "source": )" + numbers("three", values) + "}";
+  train_in(folder.path() / "001", promoted_fit(training, normal));
+  const FitPlan plan = plan_fit(promoted_fit(training, numbers("one", values.narrow(1, 0, 1))), test_settings());
+  CHECK_THROWS_WITH(metric_of_run(plan, folder.path() / "001", "digits", "val.loss"),
+                    Catch::Contains("its inputs had another shape"));
 }
 
 TEST_CASE("the model is that of the stage with the same name, or of the stage that the run returned") {
