@@ -103,7 +103,7 @@ ClassScores::Rows ClassScores::rows(const at::Tensor& out, const BatchView& batc
     rows.valid = rows.labels.ne(*ignore_index_);
     rows.labels = rows.labels.mul(rows.valid);
   }
-  if (rows.labels.is_cpu() && rows.labels.numel() > 0) require_classes(rows.labels);
+  if (rows.labels.is_cpu()) require_classes(rows.labels);
   return rows;
 }
 
@@ -116,6 +116,7 @@ void ClassScores::require_shares(const at::Tensor& target) const {
 }
 
 void ClassScores::require_classes(const at::Tensor& labels) const {
+  if (labels.numel() == 0) return;
   const auto [low, high] = labels.aminmax();
   const auto lowest = low.item<std::int64_t>(), highest = high.item<std::int64_t>();
   if (lowest >= 0 && highest < axis_.classes) return;

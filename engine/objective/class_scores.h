@@ -46,13 +46,15 @@ class ClassScores {
   // Error{recipe} for labels that are neither classes nor ignored, on a CPU: a device would have to be waited for.
   Rows rows(const at::Tensor& out, const BatchView& batch) const;
 
+  // Raises Error{recipe} unless all labels, on the CPU, are classes.
+  void require_classes(const at::Tensor& labels) const;
+
   // The ignored label, or a label that no data has.
   std::int64_t ignored() const;
   bool ignores() const { return ignore_index_.has_value(); }
 
  private:
   void require_shares(const at::Tensor& target) const;  // of a single logit: both shares, [N, 2]
-  void require_classes(const at::Tensor& labels) const;
 
   Options options_;  // for errors
   ClassAxis axis_;

@@ -84,6 +84,7 @@ class LabelNoise final : public Metric {
     std::vector<double> values(static_cast<std::size_t>(slots_), no_value);
     if (kept_.empty()) return values;
     const at::Tensor all = at::concat(kept_, 1).cpu(), labels = at::concat(kept_labels_, 1).cpu().contiguous();
+    scores_.require_classes(labels.clamp_min(0));  // those of a GPU were not looked at yet
     for (std::int64_t m = 0; m < slots_; ++m) {
       values[static_cast<std::size_t>(m)] = share_of_wrong_labels(
           all.select(0, m).contiguous(), labels.const_data_ptr<std::int64_t>() + m * labels.size(1));
