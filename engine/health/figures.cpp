@@ -182,6 +182,9 @@ Value to_value(const HealthFigures& figures) {
   value.set("losses", figures.losses.to_value());
   value.set("input", std::move(input));
   value.set("measured", by_columns(figures.measured, measured_columns));
+  Value::List began_at_0;
+  for (const std::size_t place : figures.began_at_0) began_at_0.push_back(static_cast<std::int64_t>(place));
+  value.set("began_at_0", std::move(began_at_0));
   value.set("units", std::move(units));
   value.set("norms", std::move(norms));
   value.set("evaluations", by_columns(figures.evaluations, evaluation_columns));
@@ -203,6 +206,10 @@ void restore(HealthFigures& figures, const Value& value) {
   // An earlier version kept no number. Of many evaluations it may have left out some, and nobody knows which.
   if (!evaluated.is_integer() && figures.evaluations.size() > HealthFigures::most_rows / 2) figures.evaluations.clear();
   figures.evaluated = evaluated.is_integer() ? evaluated.integer() : std::ssize(figures.evaluations);
+  figures.began_at_0.clear();
+  if (const Value& places = value["began_at_0"]; places.is_list()) {  // an earlier version kept none
+    for (const Value& place : places.list()) figures.began_at_0.insert(static_cast<std::size_t>(place.integer()));
+  }
   figures.units.clear();
   for (const Value& one : value["units"].list()) {
     figures.units.push_back({.path = one["path"].string(), .kind = one["kind"].string()});

@@ -287,6 +287,7 @@ void Member::add_row(const Position& position, bool ends_epoch) {
                       .samples = position.samples(),
                       .seconds = seconds(),
                       .rate = last_rate_,
+                      .total_steps = total_steps_,
                       .best = better,
                       .metrics = metrics_,
                       .forecast = [this] { return forecast(); },

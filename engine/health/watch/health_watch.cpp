@@ -10,7 +10,7 @@
 
 #include "not_finite.h"
 #include "objects/run_handle.h"
-#include "run/folder.h"
+#include "run/budget.h"
 #include "samples.h"
 #include "tensor/device.h"
 #include "tensor/dry_run.h"
@@ -152,13 +152,21 @@ std::vector<HealthVerdict> HealthWatch::unheard() const {
 
 void HealthWatch::hear(HealthKind kind) { std::ranges::find(told_, kind, &HealthVerdict::kind)->is_heard = true; }
 
+bool HealthWatch::began_at_0(std::size_t place, bool is_0) {
+  if (is_0) figures_.began_at_0.insert(place);
+  return figures_.began_at_0.contains(place);
+}
+
 bool HealthWatch::is_measured(std::int64_t step) const {
   return step == 0 || is_power_of_two(step) || step % every_ == 0;
 }
 
 void HealthWatch::add_to(Value& summary) {
   fetch();
-  if (plan_.length.total_steps == 0 && is_finished(summary)) figures_.run.total_steps = figures_.steps_done();
+  // A fit that only a budget bounds has reached its length then.
+  const Value& reason = summary["reason"];
+  if (plan_.length.total_steps == 0 && reason.is_string() && is_of_budget(reason.string()))
+    figures_.run.total_steps = figures_.steps_done();
   look();
   unfixed_.clear();  // the fit has ended
   summary.set("health", to_value(told_));
@@ -182,6 +190,7 @@ void HealthWatch::validated(const ValidationView& view) {
     return found == view.metrics.end() ? unmeasured : found->second;
   };
   fetch();
+  if (view.total_steps > 0) figures_.run.total_steps = view.total_steps;
   figures_.add(MeasuredEvaluation{
       .step = static_cast<double>(view.step), .train_loss = metric("train.loss"), .val_loss = metric("val.loss")});
   figures_.may_rate_fall = view.may_rate_fall && view.may_rate_fall();

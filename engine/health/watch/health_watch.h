@@ -50,12 +50,15 @@ class HealthWatch final : public Observer, public LoopObserver, public GradientP
   void hear(HealthKind kind);
 
   // A StackWatch tells the members of a stack the steps that were done before the first, the loss of each step, finite
-  // or not, and the figures of two steps. latest_rate(): the learning rate of the latest step that is measured.
+  // or not, which weights are 0, and the figures of two steps. latest_rate(): the learning rate of the latest step that
+  // is measured.
   void begin(std::int64_t step);
   // `origin`: where a loss that is not finite came from, where that is known. Losses after that one say nothing.
   void add_loss(std::int64_t step, double loss, std::optional<NotFinite> origin = std::nullopt);
   void add(const MeasuredStep& row) { figures_.add(row); }
   double latest_rate() const { return latest_rate_; }
+  // Whether the weight at this place, of those that train, is 0 now or was in a reading before.
+  bool began_at_0(std::size_t place, bool is_0);
   // Whether samples are read in this step: in the steps 0, 1, 2, 4, 8 … and in each 20th part of the run, where the
   // distance is at least 5 and at most 500 steps.
   bool is_measured(std::int64_t step) const;

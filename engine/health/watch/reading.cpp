@@ -99,7 +99,7 @@ void ReadingFigures::add_units(const Reading& reading, HealthFigures& figures) {
   }
 }
 
-void ReadingFigures::add_weights(const Reading& reading, MeasuredStep& row) {
+void ReadingFigures::add_weights(const Reading& reading, std::set<std::size_t>& began_at_0, MeasuredStep& row) {
   std::vector<double> updates;
   int matrices = 0;
   double square = 0, product = 0, before = 0, after = 0, largest = 0, least = unmeasured, last = unmeasured;
@@ -130,9 +130,8 @@ void ReadingFigures::add_weights(const Reading& reading, MeasuredStep& row) {
       row.largest_at = static_cast<double>(i);
     }
     if (!parameters_[i].is_matrix) continue;
-    // A weight that began at 0 is all update, whatever the rate.
-    if (ww == 0) began_at_0_.insert(i);
-    const double update = began_at_0_.contains(i) ? unmeasured : std::sqrt(uu / ww);
+    if (ww == 0) began_at_0.insert(i);
+    const double update = began_at_0.contains(i) ? unmeasured : std::sqrt(uu / ww);
     if (!std::isnan(update)) updates.push_back(update);
     ++matrices;
     last = norm;
@@ -164,7 +163,7 @@ void ReadingFigures::add(const Reading& reading, HealthFigures& figures) {
     row.top_share = top_share(values_of(output), static_cast<std::size_t>(output.size(1)));
   }
   add_units(reading, figures);
-  add_weights(reading, row);
+  add_weights(reading, figures.began_at_0, row);
   figures.add(row);
 }
 

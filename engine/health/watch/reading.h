@@ -58,11 +58,11 @@ class ReadingFigures {
     std::int64_t rows = 0;
   };
   void add_units(const Reading& reading, HealthFigures& figures);
-  void add_weights(const Reading& reading, MeasuredStep& row);
+  // `began_at_0`: as in HealthFigures.
+  void add_weights(const Reading& reading, std::set<std::size_t>& began_at_0, MeasuredStep& row);
 
   std::vector<ParameterFacts> parameters_;
   bool follows_gradients_;
-  std::set<std::size_t> began_at_0_;       // places of weights that were 0 in a reading
   std::map<std::size_t, Window> windows_;  // by the layer's place in HealthFigures::units
 };
 

@@ -16,7 +16,7 @@ namespace {
 
 // Known facts about the fit's loss. Nothing is known if the loss is a function, or if a step of the recipe computes it.
 struct KnownLoss {
-  bool is_never_negative = false, has_entropy_of_labels = false, weighs_classes = false;
+  bool is_never_negative = false, has_entropy_of_labels = false;
 };
 
 KnownLoss loss_of(const FitPlan& plan) {
@@ -24,8 +24,15 @@ KnownLoss loss_of(const FitPlan& plan) {
   if (!kind) return {};
   const std::vector<std::string> given = plan.options.child("loss").names();
   return {.is_never_negative = kind->is_never_negative,
-          .has_entropy_of_labels = kind->has_entropy_of_labels && given.empty(),
-          .weighs_classes = std::ranges::count(given, "class_weights") > 0};
+          .has_entropy_of_labels = kind->has_entropy_of_labels && given.empty()};
+}
+
+// Whether the loss, or one that it adds, gives the classes weights.
+bool weighs_classes(const FitPlan& plan) {
+  if (plan.step) return false;
+  return std::ranges::any_of(single_losses(plan.options), [](const Options::Element& loss) {
+    return loss.entry && loss.entry->entry().find("class_weights") && loss.entry->given("class_weights");
+  });
 }
 
 // The labels of the training part, in the order of its samples; undefined where there are none.
@@ -82,7 +89,7 @@ RunFacts run_facts(const FitPlan& plan, const SampleFacts& samples) {
   facts.begins_trained = begins_with_stored(plan.options, "init");
   const KnownLoss loss = loss_of(plan);
   facts.is_never_negative = loss.is_never_negative;
-  facts.is_weighted = loss.weighs_classes || plan.head.weight_column;
+  facts.is_weighted = weighs_classes(plan) || plan.head.weight_column;
   const ConstantLoss constant = constant_loss(plan);
   facts.prior_loss = constant.train;
   facts.val_prior_loss = constant.val;

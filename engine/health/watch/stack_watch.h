@@ -6,8 +6,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <set>
-#include <utility>
 #include <vector>
 
 #include "health_watch.h"
@@ -47,9 +45,6 @@ class StackWatch final : public LoopObserver, public GradientPass {
   std::vector<std::size_t> matrices_;  // places of the matrices among the parameters that train
   bool is_synchronous_;
   std::optional<Sample> before_;  // of the step before this one, where it was read
-  // Members, by place, and matrices, by their place in matrices_, that were 0 in a reading: such a weight is all
-  // update, whatever the rate.
-  std::set<std::pair<std::size_t, std::size_t>> began_at_0_;
 };
 
 }  // namespace trainlab

@@ -109,7 +109,9 @@ TEST_CASE("the facts of a fit have whether its loss weighs classes") {
   };
   CHECK_FALSE(weighs(R"("cross_entropy")"));
   CHECK_FALSE(weighs(R"({"@": "loss.cross_entropy", "label_smoothing": 0.1})"));
-  CHECK(weighs(R"({"@": "loss.cross_entropy", "class_weights": "balanced"})"));
+  const std::string balanced = R"({"@": "loss.cross_entropy", "class_weights": "balanced"})";
+  CHECK(weighs(balanced));
+  CHECK(weighs(R"({"@": "loss.sum", "losses": [)" + balanced + "]}"));
 }
 
 }  // namespace trainlab::constant_loss_test

@@ -185,6 +185,7 @@ TEST_CASE("figures come back from a checkpoint as they were") {
   figures.norms.push_back({.path = "model[1].BatchNorm1d", .values = 2});
   figures.input = {.mean = 1, .deviation = 2, .root_mean_square = 3, .is_normalised = true};
   figures.may_rate_fall = true;
+  figures.began_at_0 = {0, 3};
   figures.first_step = 40;
   figures.not_finite = NotFinite{.step = 7, .origin = "loss", .path = "", .text = "the loss"};
   figures.outliers = NotFinite{.step = 6, .origin = "input", .path = "model[1]", .text = "values"};
@@ -194,6 +195,7 @@ TEST_CASE("figures come back from a checkpoint as they were") {
   CHECK(to_json(to_value(back)) == to_json(to_value(figures)));
   CHECK(back.steps_done() == 47);
   CHECK(back.may_rate_fall);
+  CHECK(back.began_at_0 == figures.began_at_0);
   CHECK(std::isnan(back.measured.at(0).gradient_norm));
   CHECK(back.losses.mean(0, 1) == figures.losses.mean(0, 1));
   back.losses.add(2);

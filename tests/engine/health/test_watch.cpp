@@ -8,6 +8,7 @@
 
 #include "health/health.h"
 #include "journal/checkpoint.h"
+#include "run/budget.h"
 #include "support/fit_support.h"
 #include "support/overflowing_loss.h"
 #include "support/stand_in_device.h"
@@ -360,19 +361,36 @@ TEST_CASE("action stop ends the fit at a validation") {
 
 TEST_CASE("a fit that only a time bounds is judged by the steps that it will come to") {
   const FitPlan plan = plan_fit(watched_fit({.more = R"(, "time": "1 h")"}), test_settings());
-  const auto kinds_after = [&](std::int64_t expected, const char* status) {
+  const auto kinds_after = [&](std::int64_t expected, const char* status, const char* reason) {
     HealthWatch watch(plan, RunFacts{.prior_loss = std::log(10.0)}, nullptr);
     for (std::int64_t step = 0; step < 400; ++step) {
       watch.add_loss(step, 2.3);
       watch.stepped(StepView{.step = step + 1, .total_steps = expected});
     }
-    Value summary = Value::Map{{"status", status}};
+    Value summary = Value::Map{{"status", status}, {"reason", reason}};
     watch.add_to(summary);
     return kinds(summary);
   };
-  CHECK(kinds_after(10'000, "interrupted").empty());
-  CHECK(kinds_after(500, "interrupted") == "underfitting");
-  CHECK(kinds_after(10'000, "done") == "underfitting");  // 400 steps are the whole run
+  CHECK(kinds_after(10'000, "interrupted", "SIGTERM").empty());
+  CHECK(kinds_after(500, "interrupted", "SIGTERM") == "underfitting");
+  // 400 steps are the whole run, or the run was to be longer.
+  CHECK(kinds_after(10'000, "done", own_time_is_used) == "underfitting");
+  CHECK(kinds_after(10'000, "stopped", "enough").empty());
+}
+
+TEST_CASE("a validation tells how long a fit will be that only a time bounds, as no step of a stack does") {
+  const FitPlan plan = plan_fit(watched_fit({.more = R"(, "time": "1 h")"}), test_settings());
+  const auto kinds_with = [&](std::int64_t expected) {
+    HealthWatch member(plan, RunFacts{.prior_loss = std::log(10.0)}, nullptr);
+    member.begin(0);
+    for (std::int64_t step = 0; step < 400; ++step) member.add_loss(step, 2.3);
+    member.validated(ValidationView{.step = 400, .total_steps = expected, .metrics = {{"train.loss", 2.3}}});
+    Value summary = Value::Map{{"status", "interrupted"}};
+    member.add_to(summary);
+    return kinds(summary);
+  };
+  CHECK(kinds_with(10'000).empty());
+  CHECK(kinds_with(500) == "underfitting");
 }
 
 TEST_CASE("action stop ends no fit for a guess") {

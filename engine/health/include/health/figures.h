@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -144,7 +145,9 @@ struct HealthFigures {
   std::int64_t first_step = 0;
   LossCurve losses = {};
   std::vector<MeasuredStep> measured = {};  // in order of steps
-  std::vector<UnitFigures> units = {};      // in the order of the model
+  // Places in `weights` of those that were 0 in a reading: such a weight is all update, whatever the rate.
+  std::set<std::size_t> began_at_0 = {};
+  std::vector<UnitFigures> units = {};  // in the order of the model
   std::vector<BatchNormFigures> norms = {};
   std::vector<MeasuredEvaluation> evaluations = {};  // in order of steps
   std::int64_t evaluated = 0;                        // evaluations that were added

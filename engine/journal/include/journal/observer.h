@@ -32,6 +32,7 @@ struct ValidationView {
   std::int64_t step = 0, epoch = 0, samples = 0;
   double seconds = 0;                     // since the first batch, resumes included
   double rate = 0;                        // NaN if there is no single rate
+  std::int64_t total_steps = 0;           // with which the fit will end, as in StepView; 0 in a task
   bool best = false;                      // this validation is the best so far
   std::map<std::string, double> metrics;  // "train.loss", "val.loss", "val.accuracy", logged values
   // The final value of the monitored metric, computed when it is asked for; null in a task. To be called before the
