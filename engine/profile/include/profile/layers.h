@@ -60,9 +60,10 @@ struct LayerTable {
   // The median of the steps between them that are not timed, the plain ones: the sum of the rows.
   double step_seconds = 0;
   // The seconds of a step in the mean: more than step_seconds where some steps do more than the others, as a validation
-  // that a task does by itself, and less where some have fewer samples, as the last one of an epoch. All steps count
-  // where they are those of whole runs of a task. Else only what comes in most tenths of the measurement counts: not a
-  // single long wait, nor a moment in which the machine was taken. nullopt with fewer than 20 steps of each use.
+  // that a task does by itself, and less where some have fewer samples, as the last one of an epoch. All steps but the
+  // cold ones count where they are those of whole runs of a task. Else only what comes in most tenths of the
+  // measurement counts: not a single long wait, nor a moment in which the machine was taken. nullopt with fewer than 20
+  // steps of each use.
   std::optional<double> mean_seconds = {};
   // How much longer a step whose rows are timed takes than a plain one: 0.1 is a tenth. From the two medians; nullopt
   // where they do not tell it: with fewer than three such steps, or where a busy machine has made the plain steps the
