@@ -344,8 +344,8 @@ class Seeds(PlanTest):
 
     def test_other_data_begin_anew(self):
         """The spread is that of one set of data."""
-        def write_data(slope):
-            self.write("d.csv", "x,y\n" + "".join(f"{i},{slope * i}\n" for i in range(20)))
+        def write_data(slope, first_x=0):
+            self.write("d.csv", "x,y\n" + "".join(f"{first_x + i},{slope * i}\n" for i in range(20)))
 
         self.write("r.lua", fit(data=('lab.data.csv { "d.csv", target = "y" }'
                                       ':split { train = 0.5, val = 0.5, seed = 1 }'),
@@ -359,17 +359,24 @@ class Seeds(PlanTest):
         path.write_text(json.dumps(asked))
         write_data(2)
         said = self.run_program(*line).err
-        self.assertIn("the trainings in runs/plan/r/001 do not go on, because the part train of the data has changed\n",
+        self.assertIn("runs/plan/r/001 does not go on, because the part train of the data has changed\n",
                       said)
         self.assertEqual(len(list(folder.iterdir())), 2)
         write_data(1)
-        self.assertNotIn("do not go on", self.run_program(*line).err)
+        self.assertNotIn("does not go on", self.run_program(*line).err)
         self.assertEqual(len(list(folder.iterdir())), 2)
+        # Other inputs of the same targets are other data, too.
+        path.write_text(json.dumps(asked))
+        write_data(1, first_x=1)
+        said = self.run_program(*line).err
+        self.assertIn("runs/plan/r/001 does not go on, because the part train of the data has changed\n", said)
+        shutil.rmtree(folder / "003")
+        write_data(1)
         # A record of an earlier version does not have the data.
         del asked["asked"]["data"]
         path.write_text(json.dumps(asked))
         (folder / "002").rename(self.folder / "away")
-        self.assertNotIn("do not go on", self.run_program(*line).err)
+        self.assertNotIn("does not go on", self.run_program(*line).err)
         self.assertEqual(len(list(folder.iterdir())), 1)
         self.assertIn("data", json.loads(path.read_text())["asked"])
 
@@ -670,8 +677,7 @@ class Sweep(PlanTest):
                                                              "has_ended": False}))
         other = self.run_program("plan", "sweep", "r.lua", "--threads", "1", "--flops", flops, "--size",
                                  "width=4,8,16", "--json")
-        self.assert_said(other, "the trainings in runs/plan/r/001 do not go on, because the part val of the data has "
-                                "changed")
+        self.assert_said(other, "runs/plan/r/001 does not go on, because the part val of the data has changed")
         self.assertEqual(other.json()["out"], str(folder.parent / "002"))
         # The same law as from the folders.
         again = self.plan("fit", *(folder / f"run-{number:02d}" for number in range(1, 10)))

@@ -24,12 +24,18 @@ namespace trainlab {
 
 namespace {
 
-// A text that identifies the questions that a part asks a model, in whatever order: its rows and their targets, or all
-// columns where there is no target y. Other rows of the data do not count: they may be appended to the training part.
-std::string questions_of(const Part& part) {
+// The rows of a part in rising order.
+std::vector<std::int64_t> rows_of(const Part& part) {
   std::vector<std::int64_t> rows;
   for (std::int64_t i = 0; i < part.size(); ++i) rows.push_back(part.row(i));
   std::ranges::sort(rows);
+  return rows;
+}
+
+// A text that identifies the questions that a part asks a model, in whatever order: its rows and their targets, or all
+// columns where there is no target y. Other rows of the data do not count: they may be appended to the training part.
+std::string questions_of(const Part& part) {
+  const std::vector<std::int64_t> rows = rows_of(part);
   const std::string places =
       hash_bytes({reinterpret_cast<const char*>(rows.data()), rows.size() * sizeof(std::int64_t)});
   const Column* const y = part.data->find("y");
@@ -39,7 +45,18 @@ std::string questions_of(const Part& part) {
   return fingerprint(Value::List{places, data_hashes(alone)});
 }
 
-Value described(const Part& part) { return Value::Map{{"samples", part.size()}, {"questions", questions_of(part)}}; }
+// A text that identifies all that a part holds, the inputs and the targets of its rows in whatever order.
+std::string contents_of(const Part& part) {
+  const std::vector<std::int64_t> rows = rows_of(part);
+  Value::Map columns;
+  for (const Column& column : part.data->columns)
+    if (!column.source) columns.emplace(column.name, hash_of_rows(column, rows));
+  return fingerprint(Value::List{questions_of(part), columns});
+}
+
+Value described(const Part& part) {
+  return Value::Map{{"samples", part.size()}, {"questions", questions_of(part)}, {"contents", contents_of(part)}};
+}
 
 class FitFactsExecution final : public Execution {
  public:

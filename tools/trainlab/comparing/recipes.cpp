@@ -99,25 +99,22 @@ fs::path parent_of(const std::string& name) { return fs::current_path() / "runs"
 // asked the same, if it has not ended; nullopt where a new comparison begins.
 std::optional<ComparisonRecord> found(const Arguments& given, const std::string& name, const Value& asked) {
   if (given.has("out")) return found_in(out_of(given), asked);
-  const std::vector<fs::path> all = numbered(parent_of(name));
-  std::optional<std::string> of_other_data;  // why the newest that has not ended does not go on
-  for (const fs::path& before : std::views::reverse(all)) {
-    const Value stored = stored_comparison(before);
-    if (stored.is_nil() || difference_from(stored, asked)) continue;
-    const std::string shown = shown_path(before);
-    if (const std::optional<std::string> change = change_of_data(stored, asked)) {
-      if (!of_other_data && stored["has_ended"] != Value(true))
-        of_other_data = "the comparison in " + shown + " does not go on, because " + *change;
-      continue;
-    }
-    ComparisonRecord last = record_from(before, stored);
-    if (!last.has_ended) return last;
-    // The record of an earlier version cannot be shown by itself.
-    const std::string report = last.target ? "; trainlab report " + shell_word(shown) + " shows its result" : "";
-    say(given, "this comparison has ended, in " + shown + ", and begins anew" + report);
-    return std::nullopt;
-  }
-  if (of_other_data) say(given, *of_other_data);
+  Value stored;
+  const std::optional<EarlierCommand> before =
+      same_command(given, parent_of(name), [&](const fs::path& folder) -> std::optional<EarlierCommand> {
+        stored = stored_comparison(folder);
+        if (stored.is_nil() || difference_from(stored, asked)) return std::nullopt;
+        return EarlierCommand{.folder = folder,
+                              .has_ended = stored["has_ended"] == Value(true),
+                              .change_of_data = change_of_data(stored, asked)};
+      });
+  if (!before) return std::nullopt;
+  ComparisonRecord last = record_from(before->folder, stored);
+  if (!last.has_ended) return last;
+  const std::string shown = shown_path(before->folder);
+  // The record of an earlier version cannot be shown by itself.
+  const std::string report = last.target ? "; trainlab report " + shell_word(shown) + " shows its result" : "";
+  say(given, "this comparison has ended, in " + shown + ", and begins anew" + report);
   return std::nullopt;
 }
 

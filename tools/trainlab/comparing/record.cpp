@@ -70,7 +70,7 @@ bool is_under_way(const ComparisonRecord& record) {
   return holder(folder_of_run(record.folder, "a", next)) || holder(folder_of_run(record.folder, "b", next));
 }
 
-Question question_in(const ComparisonRecord& record, const compare::Target& target) {
+Question recorded_question(const ComparisonRecord& record, const compare::Target& target) {
   const Value& seeds = record.asked["seeds"];
   return {.target = target,
           .margin = number_or_none(record.asked["not_worse"]),
@@ -156,7 +156,7 @@ std::optional<ShownComparison> comparison_in(const fs::path& folder) {
         .hint("the command that made it shows it, with --out " + shown_path(absolute));
   }
   try {
-    const Question question = question_in(record, *record.target);
+    const Question question = recorded_question(record, *record.target);
     const Status status = record.has_ended ? Status::done : is_under_way(record) ? Status::running : Status::unfinished;
     return ShownComparison{.comparison = comparison_of(record, question, status), .question = question};
   } catch (const std::logic_error&) {

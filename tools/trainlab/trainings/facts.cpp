@@ -41,7 +41,7 @@ std::string part_of(const std::string& metric) { return metric.substr(0, metric.
 
 Value data_of(const Value& facts, const std::string& metric) {
   const std::string part = part_of(metric);
-  return Value::Map{{"train", facts["train"]["questions"]}, {part, facts[part]["questions"]}};
+  return Value::Map{{"train", facts["train"]["contents"]}, {part, facts[part]["contents"]}};
 }
 
 std::optional<std::string> changed_part(const Value& before, const Value& now) {

@@ -33,7 +33,7 @@ EngineAnswer ask_about_ensemble(Request request, const std::string& metric);
 // The part of the data by which a metric is measured: "val" of "val.loss".
 std::string part_of(const std::string& metric);
 // A text for each part of the data on which trainings rest that are judged by the metric, the training part and that of
-// the metric: it is another where other samples are asked, from the facts about a recipe.
+// the metric: it is another where the part holds other samples, inputs or targets. `facts`: about a recipe.
 Value data_of(const Value& facts, const std::string& metric);
 // The first part whose text has changed from `before` to `now`, which data_of() gave; nullopt where none has, or nobody
 // knows, because `before` is nil.

@@ -44,6 +44,23 @@ fs::path made_folder(const fs::path& parent) {
   }
 }
 
+std::optional<EarlierCommand> same_command(const Arguments& given, const fs::path& parent,
+                                           const std::function<std::optional<EarlierCommand>(const fs::path&)>& read) {
+  std::optional<EarlierCommand> of_other_data;  // the newest that has not ended
+  const std::vector<fs::path> all = numbered(parent);
+  for (const fs::path& folder : std::views::reverse(all)) {
+    const std::optional<EarlierCommand> command = read(folder);
+    if (!command) continue;
+    if (!command->change_of_data) return command;
+    if (!of_other_data && !command->has_ended) of_other_data = command;
+  }
+  if (of_other_data) {
+    say(given,
+        report::shown_path(of_other_data->folder) + " does not go on, because " + *of_other_data->change_of_data);
+  }
+  return std::nullopt;
+}
+
 namespace {
 
 fs::path path_of_asked(const fs::path& folder) { return folder / "asked.json"; }
@@ -86,26 +103,19 @@ Value question_in(Value asked) {
 }  // namespace
 
 fs::path folder_for(const Arguments& given, const fs::path& parent, const Value& asked) {
-  const std::vector<fs::path> all = numbered(parent);
-  std::optional<std::string> of_other_data;  // why the newest that has not ended does not go on
-  for (const fs::path& before : std::views::reverse(all)) {
-    const Value last = asked_in(before);
-    if (question_in(last["asked"]) != question_in(asked)) continue;
-    const bool goes_on = last["has_ended"] == Value(false);
-    if (const std::optional<std::string> part = changed_part(last["asked"]["data"], asked["data"])) {
-      if (!of_other_data && goes_on) {
-        of_other_data = "the trainings in " + report::shown_path(before) + " do not go on, because the part " + *part +
-                        " of the data has changed";
-      }
-      continue;
-    }
-    if (!goes_on) break;
-    if (last["asked"]["data"].is_nil()) write_asked(before, asked, false);  // of an earlier version
-    return before;
-  }
-  if (of_other_data) say(given, *of_other_data);
-  const fs::path folder = made_folder(parent);
-  write_asked(folder, asked, false);
+  const std::optional<EarlierCommand> before =
+      same_command(given, parent, [&](const fs::path& folder) -> std::optional<EarlierCommand> {
+        const Value last = asked_in(folder);
+        if (question_in(last["asked"]) != question_in(asked)) return std::nullopt;
+        EarlierCommand command{.folder = folder, .has_ended = last["has_ended"] != Value(false)};
+        if (const std::optional<std::string> part = changed_part(last["asked"]["data"], asked["data"]))
+          command.change_of_data = "the part " + *part + " of the data has changed";
+        return command;
+      });
+  const bool goes_on = before && !before->has_ended;
+  const fs::path folder = goes_on ? before->folder : made_folder(parent);
+  // The record of an earlier version has no data.
+  if (!goes_on || asked_in(folder)["asked"]["data"].is_nil()) write_asked(folder, asked, false);
   return folder;
 }
 

@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "cli/arguments.h"
@@ -18,6 +20,19 @@ namespace trainlab::cli {
 std::vector<std::filesystem::path> numbered(const std::filesystem::path& parent);
 // Makes the next of these folders. Raises Error{usage} where this is impossible.
 std::filesystem::path made_folder(const std::filesystem::path& parent);
+
+// A command that trains several runs, as a record in its folder tells of it.
+struct EarlierCommand {
+  std::filesystem::path folder;
+  bool has_ended = false;
+  std::optional<std::string> change_of_data = {};  // since then: "the part val of the data has changed"
+};
+// The newest command in these folders that asked the same of the same data; nullopt where there is none. `read` gives
+// nullopt for a folder of another question. Says so where a command has not ended and does not go on, because its data
+// have changed.
+std::optional<EarlierCommand> same_command(
+    const Arguments& given, const std::filesystem::path& parent,
+    const std::function<std::optional<EarlierCommand>(const std::filesystem::path&)>& read);
 
 // Two commands ask for the same recipe where these values are equal: its path and bytes, and the parameters.
 Value asked_of(const std::filesystem::path& recipe, std::span<const GivenParameter> parameters);
