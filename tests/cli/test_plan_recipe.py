@@ -12,6 +12,21 @@ def stage(name, **options):
     return "(function()\n" + fit(**options).replace('"f"', f'"{name}"') + "end)()"
 
 
+TASK = """local digits = lab.data.digits()
+local function build(hp)
+  return lab.task { name = "t", run = function(ctx)
+    local model = lab.build(lab.nn.Linear(10), { input = { 64 } })
+    local optimizer = lab.optimizer(lab.optim.SGD { lr = hp.lr }, model:parameters())
+    for batch in ctx:batches(digits.train, { size = 64, epochs = 3 }) do
+      local loss = lab.ops.cross_entropy_loss(model:forward(batch.x:flatten(1)), batch.y)
+      optimizer:zero_grad(); loss:backward(); optimizer:step()
+      ctx:log("train.loss", loss)
+    end
+  end }
+end
+"""
+
+
 class Recipe(PlanTest):
     def test_a_recipe(self):
         self.recipe(epochs=20)
@@ -144,19 +159,16 @@ class Recipe(PlanTest):
             self.assert_said(self.run_program(command, "r.lua", code=1), "r.lua:", "flops: expected")
 
     def test_a_task(self):
-        self.write("t.lua", '''local digits = lab.data.digits()
-return lab.task { name = "t", run = function(ctx)
-  local model = lab.build(lab.nn.Linear(10), { input = { 64 } })
-  local optimizer = lab.optimizer(lab.optim.SGD { lr = 0.01 }, model:parameters())
-  for batch in ctx:batches(digits.train, { size = 64, epochs = 3 }) do
-    local loss = lab.ops.cross_entropy_loss(model:forward(batch.x:flatten(1)), batch.y)
-    optimizer:zero_grad(); loss:backward(); optimizer:step()
-    ctx:log("train.loss", loss)
-  end
-end }
-''')
+        self.write("t.lua", TASK + "return build { lr = 0.01 }\n")
         text = self.run_program("plan", "t.lua", "--threads", "1").out
         self.assertIn("\n  length     unknown: the function of a task decides how long it goes on\n", text)
+
+    def test_a_sweep_of_tasks(self):
+        self.write("s.lua", TASK + """return lab.sweep { name = "s", metric = "train.loss", build = build, trials = 4,
+  space = { lr = lab.space.log(1e-3, 0.1) } }
+""")
+        text = self.run_program("plan", "s.lua", "--threads", "1").out
+        self.assertIn("\n  length     unknown: the function of a task decides how long it goes on; 4 tasks\n", text)
 
     def test_a_stage_that_follows_others(self):
         """The stages before it run whole, use their part of the budget, and leave nothing."""

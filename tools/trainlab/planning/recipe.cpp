@@ -41,14 +41,17 @@ const char* at_most(bool is_most) { return is_most ? "at most " : ""; }
 constexpr const char* end_of_task = "unknown: the function of a task decides how long it goes on";
 
 std::string length_text(const MeasuredStageFacts& facts, const RecipePlan& plan) {
-  const char* const one = facts.kind == "ensemble" ? "members" : facts.kind == "sweep" ? "fits" : nullptr;
+  const char* const one = facts.kind == "ensemble" ? "members"
+                          : facts.kind != "sweep"  ? nullptr
+                          : facts.is_task          ? "tasks"
+                                                   : "fits";
   std::string text = plan.training   ? at_most(!one && plan.seconds_are_most) + seconds_text(*plan.training)
                      : facts.is_task ? end_of_task
                                      : "unknown: the recipe has none";
   const bool is_cut = plan.training && facts.training_time == plan.training->median;
   if (is_cut) text += ", by its option `time`";
   if (!one) return text;
-  text += " each";
+  if (plan.training) text += " each";
   if (facts.waves.empty() && facts.stage_time == 0) return text + ", as many as fit";
   const std::string begun = "as many as begin in the " + fine_duration_text(facts.stage_time) + " of its option `time`";
   const std::string all =
