@@ -85,7 +85,9 @@ void add_members(EndedTrainings& all, const fs::path& run, const fs::path& stage
 // Whether the run in the folder of a plan that has ended is one that the end of the plan's time has stopped, and that
 // the plan leaves out.
 bool is_left_out(const fs::path& plan, const fs::path& run) {
-  return asked_in(plan)["has_ended"] == Value(true) && !has_result(run);
+  if (asked_in(plan)["has_ended"] != Value(true)) return false;
+  const Value summary = read_summary(run);
+  return summary.is_nil() || summary["status"] == Value("interrupted");
 }
 
 void add_folder(EndedTrainings& all, const std::string& given) {
