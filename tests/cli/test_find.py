@@ -293,14 +293,14 @@ class Find(CliTest):
             self.assertGreater(point["step_seconds"], 0)
 
     def test_steps_that_cannot_be_timed(self):
-        """The loss of a batch of less than 4 samples is not finite, at whatever rate."""
+        """The loss of a batch of 32 samples is not finite, at whatever rate."""
         lost = ("function(out, batch)\n  local loss = lab.ops.cross_entropy_loss(out, batch.y)\n"
-                "  return out:size(1) < 4 and loss + (loss:detach() * 0 - 1):log() or loss\nend")
+                "  return out:size(0) == 32 and loss + (loss:detach() * 0 - 1):log() or loss\nend")
         self.recipe(epochs="40")
         text = (self.folder / "r.lua").read_text().replace('loss = "cross_entropy"', f"loss = {lost}")
         self.write("r.lua", text)
         self.assert_said(self.run_program("find", "batch", "r.lua", "--threads", "1", code=1), "r.lua:",
-                         "batch: steps of 1 samples cannot be timed: the training loss is not finite at step ",
+                         "batch: steps of 32 samples cannot be timed: the training loss is not finite at step ",
                          "a batch can be found only for a training that learns")
 
     def test_a_file_of_something_else_is_not_replaced(self):
