@@ -365,7 +365,7 @@ void register_language(Registry& registry) {
           .with(Option("machine", "the table in the file of prices that is this machine's, where several fit").string())
           .with(Option("reserve",
                        "part of the time at its end in which nothing trains any more, also as a percentage (default: "
-                       "3 %, at least 0.5 s and 0.3 of the time that the program took to start)")
+                       "3 %, at least 0.4 s and 0.4 of the time that the program took to start)")
                     .duration()
                     .in("time"))
           .returns("nothing")
@@ -375,8 +375,9 @@ void register_language(Registry& registry) {
               "A sweep begun by lab.run has two thirds of the time that is left, any other such stage half of it, and "
               "the stage that the recipe returns all of it. A fit ends in time with its best weights so far, a task's "
               "durable loops end, and a "
-              "sweep or an ensemble begins no trial that would probably end too late. FLOPs are divided in the same "
-              "way; only fits, sweeps and ensembles of known FLOPs can be counted."));
+              "sweep or an ensemble begins no trial for which less than half of its usual time is left. FLOPs are "
+              "divided in "
+              "the same way; only fits, sweeps and ensembles of known FLOPs can be counted."));
   registry.add(Entry("run", "function",
                      "Runs a stage to its end and returns its summary; a stage that this run has completed earlier is "
                      "not run again.")

@@ -21,7 +21,7 @@ namespace {
 constexpr double reserved_share = 0.03;
 // The end of a process: summaries are written and helpers are ended. On a machine that is busy this takes longer, and
 // so did the start of the process.
-constexpr double least_reserve = 0.5, reserved_starts = 0.3;
+constexpr double least_reserve = 0.4, reserved_starts = 0.4;
 
 std::optional<Duration> given(const Value& options, const char* name) {
   if (options[name].is_nil()) return std::nullopt;

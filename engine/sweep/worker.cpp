@@ -106,7 +106,7 @@ bool Worker::take(std::vector<LeasedTrial>& trials) {
   bool is_late = false;
   SharedStudy::Asked asked =
       study_.ask(now, now + LeaseKeeper::lease_seconds, most, [&](std::int64_t trial, const Segment& segment) {
-        is_late = !ends_in_time(trials, trial, segment);
+        is_late = !has_time_for(trials, trial, segment);
         return !is_late;
       });
   wait_ = asked.wait;

@@ -42,7 +42,7 @@ class Worker {
   End work();
   std::vector<LeasedTrial> ask();
   bool take(std::vector<LeasedTrial>& trials);
-  bool ends_in_time(std::span<const LeasedTrial> before, std::int64_t trial, const Segment& segment) const;
+  bool has_time_for(std::span<const LeasedTrial> before, std::int64_t trial, const Segment& segment) const;
   bool while_leased(std::span<const LeasedTrial> trials, const std::function<void()>& work);
   std::optional<std::string> lost(std::span<const LeasedTrial> trials) noexcept;
   bool waits_for_another(std::span<const LeasedTrial> trials) const;

@@ -39,25 +39,25 @@ void Worker::learn_seconds(std::span<const LeasedTrial> trials, double seconds) 
   }
 }
 
-// Whether a trial that would begin now, together with those `before`, ends in time. A stack takes at most as long as
-// its trials would take one after the other, and twice that time on a machine that has become busy; a stack whose time
-// ends has all of its trials cut short. The first trial of a study trains alone, because nothing is known of its
-// length. A trial that has begun before goes on in any case.
-bool Worker::ends_in_time(std::span<const LeasedTrial> before, std::int64_t trial, const Segment& segment) const {
+// Whether enough time is left for a trial that would begin now, together with those `before`. A stack takes at most as
+// long as its trials would take one after the other, and twice that time on a machine that has become busy; a stack
+// whose time ends has all of its trials cut short. The first trial of a study trains alone, because nothing is known of
+// its length. A trial that has begun before goes on in any case.
+bool Worker::has_time_for(std::span<const LeasedTrial> before, std::int64_t trial, const Segment& segment) const {
   if (!context_.seconds_left) return true;
   const Study& study = study_.study();
   const TrialSeconds& known = trial_seconds();
   double seconds = known.expected(length_of(study, segment));
   if (before.empty()) {
     const bool has_begun = trial < study.trials().size() && study_.stored(trial).attempt > 0;
-    return has_begun || seconds < context_.seconds_left();
+    return has_begun || plan_.terms().least_part * seconds < context_.seconds_left();
   }
   for (const LeasedTrial& other : before) seconds += known.expected(length_of(study, other.segment));
   return known.longest() > 0 && 2 * seconds <= context_.seconds_left();
 }
 
 // Until no trial may begin any more: by the stage's own time, after which trials that run are brought to their end, or
-// by the budget of the run, in which they must end: even the shortest trial would end too late then.
+// by the budget of the run, in which they must end: too little is left even for the shortest trial then.
 double Worker::seconds_left() const { return std::min(own_seconds_left(), run_seconds_left()); }
 
 double Worker::own_seconds_left() const {
@@ -66,7 +66,7 @@ double Worker::own_seconds_left() const {
 
 double Worker::run_seconds_left() const {
   if (!context_.seconds_left) return std::numeric_limits<double>::infinity();
-  return context_.seconds_left() - trial_seconds().expected(1);
+  return context_.seconds_left() - plan_.terms().least_part * trial_seconds().expected(1);
 }
 
 // An engine that helps does not know the stage's own time.

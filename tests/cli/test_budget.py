@@ -271,7 +271,7 @@ return lab.ensemble { name = "final", params = { lr = 0.1 }, seeds = 4, stack = 
         return result
 
     def test_budgets_that_do_not_fit(self):
-        for within, message in (("0.2 s", "expected a budget of more than its reserve of 0.5 s, found 0.2 s"),
+        for within, message in (("0.2 s", "expected a budget of more than its reserve of 0.4 s, found 0.2 s"),
                                 ("0 s", "trainlab: --within: expected more than 0 s, found 0 s"),
                                 ("5 epochs", 'trainlab: --within: expected a time with its unit, as "90 s", "90 min" '
                                              'or "3 h", found "5 epochs"')):
@@ -284,7 +284,7 @@ return lab.ensemble { name = "final", params = { lr = 0.1 }, seeds = 4, stack = 
                                                           '"10 min" or "18 h", found "5 epochs"'),
                                 ("{}", "r.lua:1: lab.budget: expected a time, money or flops, found none"),
                                 ('{ time = "0.2 s" }', "r.lua:1: lab.budget: expected a budget of more than its "
-                                                       "reserve of 0.5 s, found 0.2 s"),
+                                                       "reserve of 0.4 s, found 0.2 s"),
                                 ('{ time = "1 h", reserve = "2 h" }', "r.lua:1: lab.budget: expected a budget of more "
                                                                       "than its reserve of 2 h, found 1 h"),
                                 ("{ time = 5 }", "r.lua:1: lab.budget.time: expected"),

@@ -68,6 +68,9 @@ struct StudyTerms {
   // whatever the option `storage` says, and a single one of them is no result.
   bool is_confirmation = false;
   double longest = 0;  // seconds that a trial is known to take; 0: nothing is known
+  // A trial begins if this part of the time that it is expected to take is left of the run's budget. It may be cut
+  // short then, which is better than time that nothing uses.
+  double least_part = 0.5;
   bool is_deterministic = false;
   bool reuses_duplicates = false;         // a trial takes over the result of an earlier trial at the same point
   bool ends_without_improvement = false;  // the stage ends when no more improvement is expected

@@ -41,11 +41,12 @@ TEST_CASE("what a recipe and the command line say of a budget") {
   CHECK(day.seconds == 24 * 3600);
   CHECK(day.usable() == 18 * 3600);
   CHECK(budget_terms(options("100 s"), std::nullopt).reserve == Approx(3));
-  CHECK(budget_terms(options("5 s"), std::nullopt).reserve == 0.5);
+  CHECK(budget_terms(options("5 s"), std::nullopt).reserve == 0.4);
   CHECK(budget_terms(options("10 min", "5%"), std::nullopt).reserve == Approx(30));
   // A machine that starts programs slowly ends them slowly, too.
-  CHECK(budget_terms(options("5 s"), std::nullopt, std::nullopt, 1).reserve == 0.5);
-  CHECK(budget_terms(options("5 s"), std::nullopt, std::nullopt, 4).reserve == Approx(1.2));
+  CHECK(budget_terms(options("5 s"), std::nullopt, std::nullopt, 0.5).reserve == 0.4);
+  CHECK(budget_terms(options("5 s"), std::nullopt, std::nullopt, 2).reserve == Approx(0.8));
+  CHECK(budget_terms(options("5 s"), std::nullopt, std::nullopt, 4).reserve == Approx(1.6));
   CHECK(budget_terms(options("100 s"), std::nullopt, std::nullopt, 4).reserve == Approx(3));
   CHECK(budget_terms(options("5 s", "0.1 s"), std::nullopt, std::nullopt, 4).reserve == Approx(0.1));
 
@@ -66,7 +67,7 @@ TEST_CASE("what a recipe and the command line say of a budget") {
     CHECK_THAT(said(options("1 h", "2 h")),
                Catch::StartsWith("expected a budget of more than its reserve of 2 h, found 1 h"));
     CHECK_THAT(said({}, 0), Catch::StartsWith("--within: expected more than 0 s, found 0 s"));
-    CHECK_THAT(said({}, 0.2), Catch::StartsWith("expected a budget of more than its reserve of 0.5 s, found 0.2 s"));
+    CHECK_THAT(said({}, 0.2), Catch::StartsWith("expected a budget of more than its reserve of 0.4 s, found 0.2 s"));
   }
 }
 

@@ -59,9 +59,9 @@ struct Rungs {
 
 }  // namespace
 
-TEST_CASE("a trial of a longer rung begins if it ends in time in proportion to its length") {
-  SECTION("there is no time for three validations") {
-    const Rungs rungs(40 + 25);
+TEST_CASE("a trial of a longer rung begins if half of its time is left in proportion to its length") {
+  SECTION("there is no time for half of three validations") {
+    const Rungs rungs(40 + 13);
     CHECK(rungs.worker.study().study().trials().size() == 4);
     CHECK(rungs.worker.stopped() == "the time budget is used");
     CHECK(rungs.now == 1040);

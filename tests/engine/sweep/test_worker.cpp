@@ -391,13 +391,21 @@ TEST_CASE("a sweep ends in the time that its run gives it") {
   };
   using Counts = std::vector<std::size_t>;
 
-  SECTION("no trial begins that would probably end too late") {
-    work_for(115, "", [&](const Trials& trials) {
+  SECTION("no trial begins for which less than half of the time is left that trials take") {
+    work_for(95, "", [&](const Trials& trials) {
       CHECK(trials.size() == 2);
       CHECK(trials.count(TrialState::complete) == 2);
       CHECK(reports(trials, 1) == Counts{4});
     });
     CHECK(now == 1080);
+  }
+  SECTION("a trial begins for which more is left, is cut short, and complete") {
+    work_for(105, "", [&](const Trials& trials) {
+      CHECK(trials.size() == 3);
+      CHECK(trials.count(TrialState::complete) == 3);
+      CHECK(reports(trials, 2) == Counts{3});
+    });
+    CHECK(now == 1110);
   }
   SECTION("the first trial is cut short, and complete") {
     work_for(25, "", [&](const Trials& trials) {
@@ -415,7 +423,7 @@ TEST_CASE("a sweep ends in the time that its run gives it") {
   }
 }
 
-TEST_CASE("no trial begins that would end too late by the trials of other processes") {
+TEST_CASE("no trial begins for which too little time is left by the trials of other processes") {
   prepare_devices();
   prepare_arithmetic(1);
   const TemporaryFolder folder;
@@ -428,7 +436,7 @@ TEST_CASE("no trial begins that would end too late by the trials of other proces
     const std::optional<Lease> lease = before.ask(0, 1e12, 9).lease;
     before.end({{*lease, TrialState::complete, {1.0}, Value::Map{{"seconds", 40.0}}}});
   }
-  context.seconds_left = [&now, until = now + 35] { return until - now; };
+  context.seconds_left = [&now, until = now + 15] { return until - now; };
   SpeedTotal speed(nullptr, {});
   Worker worker(plan, context, speed, [&] { return now; });
   CHECK(worker.trial_seconds().longest() == 40);

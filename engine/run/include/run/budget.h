@@ -51,8 +51,8 @@ struct BudgetTerms {
 
 // The budget of a run. `options`: those of lab.budget as checked, nil where the recipe has none; `within`: the seconds
 // of --within, which takes the place of the recipe's time; `paid`: what its money pays for. Of time and money, the one
-// that ends first bounds the time. A reserve that is not given is 3 % of the time, and at least half a second and 0.3
-// of `start`, the seconds from the start of the program until the recipe is read.
+// that ends first bounds the time. A reserve that is not given is 3 % of the time, and at least 0.4 s and 0.4 of
+// `start`, the seconds from the start of the program until the recipe is read.
 // Error{recipe} for an option that does not fit, and for a time that its reserve uses up; Error{usage} for such a
 // `within`.
 BudgetTerms budget_terms(const Value& options, std::optional<double> within,
