@@ -78,6 +78,12 @@ class Within(PlanTest):
             self.assertIn(f"val.loss of {folder}: ", self.run_program(*again).out)
         self.assert_said(self.run_program("compare", folder, folder, "--target", "val.loss=1", code=2),
                          "expected at least 3 seeds with which both were trained, found 2")
+        # A training that an error has ended is none that the time has stopped.
+        summary = self.folder / folder / "seed-002/summary.json"
+        before = summary.read_text()
+        summary.write_text(json.dumps({**json.loads(before), "status": "failed", "reason": "no room on the device"}))
+        self.refused(["seeds", folder], f"trainlab: the run in {folder}/seed-002 has failed: no room on the device")
+        summary.write_text(before)
         # Before the plan has ended, nobody knows which of the runs it will leave out.
         path = self.folder / folder / "asked.json"
         path.write_text(json.dumps({**json.loads(path.read_text()), "has_ended": False}))

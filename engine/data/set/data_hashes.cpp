@@ -57,22 +57,30 @@ std::string bytes_of_rows(const Column& column, std::int64_t size, std::int64_t 
   return bytes;
 }
 
-std::string hash_of(const Column& column, std::int64_t size) {
-  const Shape shape = column.sample_shape();
-  const auto value_bytes = static_cast<std::int64_t>(c10::elementSize(column.stored_type()));
-  const std::int64_t row_bytes = std::max<std::int64_t>(element_count(shape) * value_bytes, 1);
-  const std::string head = dtype_name(column.stored_type()) + shape_text(shape) + std::to_string(size);
-  if (size == 0) return hash_bytes(head);
-  if (column.source) {
-    const std::int64_t count = std::min(size, most_made);
-    const auto length = static_cast<std::size_t>(row_bytes);
-    std::string bytes(static_cast<std::size_t>(count) * length, '\0');
-    for (std::int64_t i = 0; i < count; ++i) {
-      const std::span<char> row = std::span(bytes).subspan(static_cast<std::size_t>(i) * length, length);
-      make_row(*column.source, spread(i, count, size), row);
-    }
-    return hash_bytes(head + bytes);
+// The bytes of some rows of a column that a source makes, spread over `size` rows; row i is row_at(i) of the source.
+template <class RowAt>
+std::string bytes_of_made_rows(const Column& column, std::int64_t size, std::int64_t row_bytes, const RowAt& row_at) {
+  const std::int64_t count = std::min(size, most_made);
+  const auto length = static_cast<std::size_t>(row_bytes);
+  std::string bytes(static_cast<std::size_t>(count) * length, '\0');
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::span<char> row = std::span(bytes).subspan(static_cast<std::size_t>(i) * length, length);
+    make_row(*column.source, row_at(spread(i, count, size)), row);
   }
+  return bytes;
+}
+
+// The bytes of a row as it is stored, or as a source makes it; at least 1.
+std::int64_t stored_row_bytes(const Column& column) {
+  const auto value_bytes = static_cast<std::int64_t>(c10::elementSize(column.stored_type()));
+  return std::max<std::int64_t>(element_count(column.sample_shape()) * value_bytes, 1);
+}
+
+std::string hash_of(const Column& column, std::int64_t size) {
+  const std::int64_t row_bytes = stored_row_bytes(column);
+  const std::string head = dtype_name(column.stored_type()) + shape_text(column.sample_shape()) + std::to_string(size);
+  if (size == 0) return hash_bytes(head);
+  if (column.source) return hash_bytes(head + bytes_of_made_rows(column, size, row_bytes, std::identity()));
   if (hashed_rows(size, row_bytes) == size) {
     const at::Tensor all = column.values.contiguous();
     const std::string_view parts[] = {head, {static_cast<const char*>(all.const_data_ptr()), all.nbytes()}};
@@ -116,9 +124,12 @@ Value data_hashes(const DataParts& parts) {
 }
 
 std::string hash_of_rows(const Column& column, std::span<const std::int64_t> rows) {
+  const auto row_at = [&](std::int64_t i) { return rows[static_cast<std::size_t>(i)]; };
+  if (column.source) {
+    return hash_bytes(bytes_of_made_rows(column, std::ssize(rows), stored_row_bytes(column), row_at));
+  }
   constexpr std::int64_t value_bytes = sizeof(double);  // in whatever type the values are stored
   const std::int64_t row_bytes = std::max<std::int64_t>(element_count(column.sample_shape()) * value_bytes, 1);
-  const auto row_at = [&](std::int64_t i) { return rows[static_cast<std::size_t>(i)]; };
   const auto in_doubles = [](const at::Tensor& values) {
     return at::isFloatingType(values.scalar_type()) ? values.to(at::kDouble) : values;
   };

@@ -32,30 +32,21 @@ std::vector<std::int64_t> rows_of(const Part& part) {
   return rows;
 }
 
-// A text that identifies the questions that a part asks a model, in whatever order: its rows and their targets, or all
-// columns where there is no target y. Other rows of the data do not count: they may be appended to the training part.
-std::string questions_of(const Part& part) {
+// The number of samples of a part, and two texts. `questions` identifies what the part asks a model, in whatever order:
+// its rows and their targets, or all columns where there is no target y. `contents` identifies the inputs too. Of a
+// large column some rows count (hash_of_rows()). Other rows of the data do not count: they may be appended to the
+// training part.
+Value described(const Part& part) {
   const std::vector<std::int64_t> rows = rows_of(part);
   const std::string places =
       hash_bytes({reinterpret_cast<const char*>(rows.data()), rows.size() * sizeof(std::int64_t)});
-  const Column* const y = part.data->find("y");
-  if (y && !y->source) return fingerprint(Value::List{places, hash_of_rows(*y, rows)});
-  DataParts alone;
-  alone.train = part;
-  return fingerprint(Value::List{places, data_hashes(alone)});
-}
-
-// A text that identifies all that a part holds, the inputs and the targets of its rows in whatever order.
-std::string contents_of(const Part& part) {
-  const std::vector<std::int64_t> rows = rows_of(part);
   Value::Map columns;
-  for (const Column& column : part.data->columns)
-    if (!column.source) columns.emplace(column.name, hash_of_rows(column, rows));
-  return fingerprint(Value::List{questions_of(part), columns});
-}
-
-Value described(const Part& part) {
-  return Value::Map{{"samples", part.size()}, {"questions", questions_of(part)}, {"contents", contents_of(part)}};
+  for (const Column& column : part.data->columns) columns.emplace(column.name, hash_of_rows(column, rows));
+  const std::string contents = fingerprint(Value::List{places, columns});
+  const auto y = columns.find("y");
+  return Value::Map{{"samples", part.size()},
+                    {"questions", y == columns.end() ? contents : fingerprint(Value::List{places, y->second})},
+                    {"contents", contents}};
 }
 
 class FitFactsExecution final : public Execution {

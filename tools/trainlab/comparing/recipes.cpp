@@ -5,7 +5,6 @@
 // interrupted goes on with the same command.
 #include <algorithm>
 #include <array>
-#include <ranges>
 #include <utility>
 
 #include "cli/ending.h"

@@ -6,7 +6,6 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
-#include <ranges>
 #include <string>
 
 #include "cli/ending.h"
@@ -46,19 +45,22 @@ fs::path made_folder(const fs::path& parent) {
 
 std::optional<EarlierCommand> same_command(const Arguments& given, const fs::path& parent,
                                            const std::function<std::optional<EarlierCommand>(const fs::path&)>& read) {
-  std::optional<EarlierCommand> of_other_data;  // the newest that has not ended
+  std::optional<EarlierCommand> same, of_other_data;  // the latter: the newest that has not ended
   const std::vector<fs::path> all = numbered(parent);
-  for (const fs::path& folder : std::views::reverse(all)) {
-    const std::optional<EarlierCommand> command = read(folder);
+  for (auto folder = all.rbegin(); folder != all.rend() && !same; ++folder) {
+    const std::optional<EarlierCommand> command = read(*folder);
     if (!command) continue;
-    if (!command->change_of_data) return command;
-    if (!of_other_data && !command->has_ended) of_other_data = command;
+    if (!command->change_of_data) {
+      same = command;
+    } else if (!of_other_data && !command->has_ended) {
+      of_other_data = command;
+    }
   }
-  if (of_other_data) {
+  if (of_other_data && (!same || same->has_ended)) {
     say(given,
         report::shown_path(of_other_data->folder) + " does not go on, because " + *of_other_data->change_of_data);
   }
-  return std::nullopt;
+  return same;
 }
 
 namespace {

@@ -14,8 +14,8 @@ namespace trainlab {
 // that are decoded while batches are made, some. Kept while the data lives. Thread-safe.
 Value data_hashes(const DataParts& parts);
 
-// A hash of these rows of a column whose values are stored, in this order: of all of them, or of some as in
-// data_hashes(). Floats count as float64, so that the type in which they are stored does not matter. Thread-safe.
+// A hash of these rows of a column, in this order: of all of them, or of some as in data_hashes(). Floats that are
+// stored count as float64, so that their type does not matter. Thread-safe.
 std::string hash_of_rows(const Column& column, std::span<const std::int64_t> rows);
 
 // The names whose hashes differ, joined by commas; empty when there is none. Both as data_hashes() gives them.
