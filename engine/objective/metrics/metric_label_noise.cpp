@@ -17,6 +17,7 @@ namespace {
 
 // A probability this little below its threshold reaches it: the threshold is a mean, and rounded.
 constexpr double rounding = 1e-6;
+constexpr std::int64_t does_not_count = std::numeric_limits<std::int64_t>::min();  // a label that no data has
 
 // The class of which the sample is by the model's word: of the classes whose probability reaches the class's threshold
 // the most probable; −1 where none does.
@@ -31,7 +32,7 @@ std::ptrdiff_t confident_class(const double* probability, const std::vector<doub
 
 // Northcutt, Jiang and Chuang, "Confident learning" (JAIR 2021), section 3.1: the joint distribution of given and true
 // labels from samples of which the model is confident, and of it the part off the diagonal. `probabilities`: [N, K],
-// contiguous float64; `label`: N classes, negative for samples that do not count. NaN without samples, and where a
+// contiguous float64; `label`: N classes, or does_not_count. NaN without samples, and where a
 // probability is not a number.
 double share_of_wrong_labels(const at::Tensor& probabilities, const std::int64_t* label) {
   const auto n = static_cast<std::size_t>(probabilities.size(0)),
@@ -39,7 +40,7 @@ double share_of_wrong_labels(const at::Tensor& probabilities, const std::int64_t
   const double* const p = probabilities.const_data_ptr<double>();
   std::vector<double> counts(classes), thresholds(classes), joint(classes * classes);
   for (std::size_t i = 0; i < n; ++i) {
-    if (label[i] < 0) continue;
+    if (label[i] == does_not_count) continue;
     if (std::isnan(p[i * classes])) return no_value;
     const auto k = static_cast<std::size_t>(label[i]);
     counts[k] += 1;
@@ -50,7 +51,7 @@ double share_of_wrong_labels(const at::Tensor& probabilities, const std::int64_t
     thresholds[k] = counts[k] > 0 ? thresholds[k] / counts[k] : std::numeric_limits<double>::infinity();
   }
   for (std::size_t i = 0; i < n; ++i) {
-    if (label[i] < 0) continue;
+    if (label[i] == does_not_count) continue;
     const std::ptrdiff_t k = confident_class(p + i * classes, thresholds);
     if (k >= 0) joint[static_cast<std::size_t>(label[i]) * classes + static_cast<std::size_t>(k)] += 1;
   }
@@ -77,14 +78,14 @@ class LabelNoise final : public Metric {
     const ClassScores::Rows rows = scores_.rows(out, batch);
     kept_.push_back(rows.log_probabilities().exp_());
     at::Tensor labels = rows.labels;
-    if (rows.valid.defined()) labels = labels.masked_fill(rows.valid.logical_not(), -1);
+    if (rows.valid.defined()) labels = labels.masked_fill(rows.valid.logical_not(), does_not_count);
     kept_labels_.push_back(labels.clone());  // what a batch lies in is used again
   }
   std::vector<double> compute() const override {
     std::vector<double> values(static_cast<std::size_t>(slots_), no_value);
     if (kept_.empty()) return values;
     const at::Tensor all = at::concat(kept_, 1).cpu(), labels = at::concat(kept_labels_, 1).cpu().contiguous();
-    scores_.require_classes(labels.clamp_min(0));  // those of a GPU were not looked at yet
+    scores_.require_classes(labels.masked_fill(labels.eq(does_not_count), 0));  // those of a GPU were not looked at yet
     for (std::int64_t m = 0; m < slots_; ++m) {
       values[static_cast<std::size_t>(m)] = share_of_wrong_labels(
           all.select(0, m).contiguous(), labels.const_data_ptr<std::int64_t>() + m * labels.size(1));
@@ -99,7 +100,7 @@ class LabelNoise final : public Metric {
  private:
   ClassScores scores_;
   std::int64_t slots_;
-  std::vector<at::Tensor> kept_, kept_labels_;  // [S, B, K] float64, [S, B] int64 with −1 for ignored
+  std::vector<at::Tensor> kept_, kept_labels_;  // [S, B, K] float64, [S, B] int64
 };
 
 }  // namespace
