@@ -164,11 +164,13 @@ class Recipe(PlanTest):
         self.assertIn("\n  length     unknown: the function of a task decides how long it goes on\n", text)
 
     def test_a_sweep_of_tasks(self):
-        self.write("s.lua", TASK + """return lab.sweep { name = "s", metric = "train.loss", build = build, trials = 4,
-  space = { lr = lab.space.log(1e-3, 0.1) } }
+        length = "\n  length     unknown: the function of a task decides how long it goes on; "
+        for end, tasks in (("trials = 4", "4 tasks"), ('time = "1 h"', "as many as begin in the 1 h 00 min of its ")):
+            self.write("s.lua", TASK + f"""return lab.sweep {{
+  name = "s", metric = "train.loss", build = build, {end}, space = {{ lr = lab.space.log(1e-3, 0.1) }},
+}}
 """)
-        text = self.run_program("plan", "s.lua", "--threads", "1").out
-        self.assertIn("\n  length     unknown: the function of a task decides how long it goes on; 4 tasks\n", text)
+            self.assertIn(length + tasks, self.run_program("plan", "s.lua", "--threads", "1").out)
 
     def test_a_stage_that_follows_others(self):
         """The stages before it run whole, use their part of the budget, and leave nothing."""

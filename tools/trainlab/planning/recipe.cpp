@@ -52,7 +52,8 @@ std::string length_text(const MeasuredStageFacts& facts, const RecipePlan& plan)
   if (is_cut) text += ", by its option `time`";
   if (!one) return text;
   if (plan.training) text += " each";
-  if (facts.waves.empty() && facts.stage_time == 0) return text + ", as many as fit";
+  if (facts.waves.empty() && facts.stage_time == 0)
+    return text + (plan.training ? ", as many as fit" : fmt::format("; as many {} as fit", one));
   const std::string begun = "as many as begin in the " + fine_duration_text(facts.stage_time) + " of its option `time`";
   const std::string all =
       fmt::format("{:.0f} {}", facts.trainings(), one) +
