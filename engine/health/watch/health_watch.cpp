@@ -152,7 +152,7 @@ std::vector<HealthVerdict> HealthWatch::unheard() const {
 
 void HealthWatch::hear(HealthKind kind) { std::ranges::find(told_, kind, &HealthVerdict::kind)->is_heard = true; }
 
-bool HealthWatch::began_at_0(std::size_t place, bool is_0) {
+bool HealthWatch::note_0(std::size_t place, bool is_0) {
   if (is_0) figures_.began_at_0.insert(place);
   return figures_.began_at_0.contains(place);
 }

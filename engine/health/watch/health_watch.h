@@ -57,8 +57,9 @@ class HealthWatch final : public Observer, public LoopObserver, public GradientP
   void add_loss(std::int64_t step, double loss, std::optional<NotFinite> origin = std::nullopt);
   void add(const MeasuredStep& row) { figures_.add(row); }
   double latest_rate() const { return latest_rate_; }
-  // Whether the weight at this place, of those that train, is 0 now or was in a reading before.
-  bool began_at_0(std::size_t place, bool is_0);
+  // Notes whether the weight at this place, of those that train, is 0 in this reading, and returns whether it was 0 in
+  // this one or in one before.
+  bool note_0(std::size_t place, bool is_0);
   // Whether samples are read in this step: in the steps 0, 1, 2, 4, 8 … and in each 20th part of the run, where the
   // distance is at least 5 and at most 500 steps.
   bool is_measured(std::int64_t step) const;

@@ -78,7 +78,7 @@ void StackWatch::compare(const Sample& before, const Sample& after) {
         ww += w[k] * w[k];
         uu += (w[k] - v[k]) * (w[k] - v[k]);
       }
-      if (!members_[place]->began_at_0(matrices_[i], ww == 0)) updates.push_back(std::sqrt(uu / ww));
+      if (!members_[place]->note_0(matrices_[i], ww == 0)) updates.push_back(std::sqrt(uu / ww));
     }
     MeasuredStep figures{.step = static_cast<double>(before.step), .rate = members_[place]->latest_rate()};
     if (!updates.empty()) figures.median_update = upper_median(std::move(updates));

@@ -378,7 +378,7 @@ TEST_CASE("a fit that only a time bounds is judged by the steps that it will com
   CHECK(kinds_after(10'000, "stopped", "enough").empty());
 }
 
-TEST_CASE("a validation tells how long a fit will be that only a time bounds, as no step of a stack does") {
+TEST_CASE("a validation renews how long a fit will be that only a time bounds") {
   const FitPlan plan = plan_fit(watched_fit({.more = R"(, "time": "1 h")"}), test_settings());
   const auto kinds_with = [&](std::int64_t expected) {
     HealthWatch member(plan, RunFacts{.prior_loss = std::log(10.0)}, nullptr);

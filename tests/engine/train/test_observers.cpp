@@ -23,7 +23,8 @@ class MemberNotes final : public Observer {
   bool wants_step(std::int64_t step) override { return step % 2 == 0; }
   void stepped(const StepView& view) override { lines.push_back("step " + std::to_string(view.step)); }
   void validated(const ValidationView& view) override {
-    lines.push_back("validated " + std::to_string(view.step) + (view.metrics.contains("val.loss") ? " val.loss" : ""));
+    lines.push_back("validated " + std::to_string(view.step) + " of " + std::to_string(view.total_steps) +
+                    (view.metrics.contains("val.loss") ? " val.loss" : ""));
   }
   void finished(const Value& summary) override { lines.push_back("finished " + summary["status"].string()); }
   std::vector<std::string> lines;
@@ -117,7 +118,7 @@ TEST_CASE("observers from outside are told of their member, those of the loop of
   run_fits(plan_fit(members.front().options, settings), members, true, {.observers = {loop}});
   for (const auto& one : notes) {
     CHECK(one->lines ==
-          std::vector<std::string>{"started test", "step 2", "step 4", "validated 4 val.loss", "finished done"});
+          std::vector<std::string>{"started test", "step 2", "step 4", "validated 4 of 4 val.loss", "finished done"});
   }
   CHECK(loop->lines == std::vector<std::string>{"started 0 2", "stepped 1", "stepped 2", "stepped 3", "stepped 4",
                                                 "validated 4", "committed 4", "finished 4"});
@@ -132,8 +133,8 @@ TEST_CASE("a fit without a folder runs to its end, is watched, and leaves nothin
   const auto loop = std::make_shared<LoopNotes>();
   const Value summary = run_fits(plan_fit(fit, settings), {&member, 1}, false, {.observers = {loop}}).front();
   CHECK(summary["status"] == Value("done"));
-  CHECK(notes->lines == std::vector<std::string>{"started test", "step 2", "validated 2 val.loss", "step 4",
-                                                 "validated 4 val.loss", "finished done"});
+  CHECK(notes->lines == std::vector<std::string>{"started test", "step 2", "validated 2 of 4 val.loss", "step 4",
+                                                 "validated 4 of 4 val.loss", "finished done"});
   // No checkpoint is written, so that none is told.
   CHECK(loop->lines == std::vector<std::string>{"started 0 1", "stepped 1", "stepped 2", "validated 2", "stepped 3",
                                                 "stepped 4", "validated 4", "finished 4"});

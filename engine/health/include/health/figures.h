@@ -145,7 +145,8 @@ struct HealthFigures {
   std::int64_t first_step = 0;
   LossCurve losses = {};
   std::vector<MeasuredStep> measured = {};  // in order of steps
-  // Places in `weights` of those that were 0 in a reading: such a weight is all update, whatever the rate.
+  // Places in `weights` of those that were 0 in a reading. How large an update of such a weight is in relation to the
+  // weight says nothing about the rate, and does not count.
   std::set<std::size_t> began_at_0 = {};
   std::vector<UnitFigures> units = {};  // in the order of the model
   std::vector<BatchNormFigures> norms = {};
