@@ -98,6 +98,10 @@ class BadData(CliTest):
         result = self.csv("a,y\n1,2\nx,3\n", 'data.path: {folder}/t.csv:3: column "a": expected a number, found "x"')
         self.assert_said(result, "hint: ", "categorical")
 
+    def test_csv_with_bytes_of_another_encoding_among_numbers(self):
+        self.csv(b"a,y\n" + b"".join(b"%d,%d\n" % (i, i) for i in range(30)) + b"12 \xe9,1\n",
+                 'data.path: {folder}/t.csv.gz:32: column "a": expected a number, found "12 \ufffd"')
+
     def test_csv_whose_first_value_is_no_number(self):
         hint = "hint: an unknown value is an empty field or NA; a column of categories is named in `categorical`"
         for column, start in (("a", "a,y\n,1\n?,0\n"), ("y", "a,y\n\n0,?\n")):

@@ -4,15 +4,13 @@
 
 namespace trainlab {
 
+// The texts may quote bytes of a file that are no UTF-8, which JSON cannot have.
 Value error_value(const Error& error) {
   return Value::Map{
-      {"kind", static_cast<int>(error.kind())},
-      {"message", error.message()},
-      {"file", error.file()},
-      {"line", error.line()},
-      {"path", error.path()},
-      {"hint", error.hint()},
-      {"traceback", error.traceback()},
+      {"kind", static_cast<int>(error.kind())},     {"message", valid_utf8(error.message())},
+      {"file", valid_utf8(error.file())},           {"line", error.line()},
+      {"path", valid_utf8(error.path())},           {"hint", valid_utf8(error.hint())},
+      {"traceback", valid_utf8(error.traceback())},
   };
 }
 

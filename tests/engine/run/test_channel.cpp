@@ -107,6 +107,10 @@ TEST_CASE("an error crosses with all its parts") {
   CHECK(back.kind() == ErrorKind::usage);
   CHECK(back.line() == 12);
   CHECK(back.path() == "optim.lr");
+  const Error of_bytes = recipe_error("found \"12 \xe9\"").hint("not \xa0");
+  const Error readable = error_from(parse_json(to_json(error_value(of_bytes)), "error"));
+  CHECK(readable.message() == "found \"12 \uFFFD\"");
+  CHECK(readable.hint() == "not \uFFFD");
   CHECK_THROWS_AS(error_from(Value::Map{{"kind", 1}}), Error);
   CHECK_THROWS_AS(error_from(Value("text")), Error);
 }
