@@ -45,6 +45,11 @@ class Find(CliTest):
         for words in ("lr = ", "range test over 5 seeds", "valley", "probe: "):
             self.assertIn(words, text)
 
+    def test_help_on_a_search_without_a_recipe(self):
+        help_text = self.run_program("find", "--help").out
+        for search in ("lr", "batch", "loader", "optimizer"):
+            self.assertEqual(self.run_program("find", search, "--help").out, help_text)
+
     def test_the_rate_that_was_found_is_applied(self):
         self.recipe(optim="lab.optim.SGD { lr = 1e-6 }")
         found = self.run_program("find", "lr", "r.lua", "--threads", "1", "--apply", "rate.toml", "--json").json()

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <exception>
 #include <string>
@@ -39,7 +40,8 @@ int perform(const Program& program, const Arguments& arguments) {
     return 0;
   }
   const Command* command = arguments.command;
-  const bool of_recipe = command && command->takes_recipe() && !arguments.words.empty();
+  const bool of_recipe =
+      command && command->takes_recipe() && arguments.words.size() >= std::max<std::size_t>(command->words.least, 1);
   if (arguments.has("help") && !of_recipe) {
     print_text(command ? command_help(*command) : program_help(program.commands), json, "help");
     return 0;
