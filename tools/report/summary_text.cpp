@@ -331,7 +331,10 @@ std::string summary_text(const Value& summary) {
   }
   text += precision_text(summary["precision"]);
   if (summary["resumed"].is_list() && !summary["resumed"].list().empty()) {
-    text += "  resumed from step " + joined(summary["resumed"].list(), ", ", text_of) + "\n";
+    const std::string counts = joined(summary["resumed"].list(), ", ", text_of);
+    text += summary["members"].is_list() ? "  resumed after " + counts + " members\n"
+            : summary["trials"].is_map() ? "  resumed after " + counts + " trials\n"
+                                         : "  resumed from step " + counts + "\n";
   }
   if (summary["out"].is_string()) text += "  in     " + shown_line(summary["out"].string()) + "\n";
   return text;

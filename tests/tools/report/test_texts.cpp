@@ -67,6 +67,12 @@ TEST_CASE("a summary in a few lines") {
         {"kind":"dead_units","step":8,"confidence":"high","evidence":"97 % are 0","remedy":"biases of 0"}]})",
                               "summary")),
       Contains("  health dead_units (high confidence, after 8 steps): 97 % are 0\n         remedy: biases of 0\n"));
+  const auto resumed = [](const std::string& parts) {
+    return summary_text(parse_json(
+        R"({"name":"s","kind":"sweep","status":"done","reason":"","resumed":[3,8],)" + parts + "}", "summary"));
+  };
+  CHECK_THAT(resumed(R"("trials":{"complete":9})"), Contains("  resumed after 3, 8 trials\n"));
+  CHECK_THAT(resumed(R"("members":[{"value":1}])"), Contains("  resumed after 3, 8 members\n"));
   CHECK(shares_text(parse_json(R"({"shares":{"training":0.1,"input":0.9,"other":0},"transform":0.85})", "speed")) ==
         "85 % data:transform, 10 % training, 5 % waiting for data");
   // The best validation is not that of the weights that were kept.
