@@ -17,13 +17,15 @@ std::string wasted_text(const FoundBatch& found) {
   return least == most ? most + " of its samples" : least + " to " + most + " of its samples";
 }
 
-// The line to type that shows whether the recipe's batch wastes samples: a training with a quarter of it beside one
-// with all of it. Empty where no smaller batch was timed, and where the recipe has no number that could be another one.
+// The line to type, for a recipe with a parameter of the option's name, that shows whether the recipe's batch wastes
+// samples: a training with a quarter of it beside one with all of it. Empty where no smaller batch was timed, and where
+// the recipe has no number that could be another one.
 std::string test_text(const FoundBatch& found) {
   const std::int64_t small = found.curve.front().batch;
   if (small >= found.batch || !found.is_number) return "";
-  return fmt::format("  the test: trainlab compare RECIPE --target METRIC=VALUE --b {}={} (docs/health.md)\n",
-                     found.option, found.value_of_option(small));
+  return fmt::format(
+      "  the test, with a parameter {0}: trainlab compare RECIPE --target METRIC=VALUE --b {0}={1} (docs/health.md)\n",
+      found.option, found.value_of_option(small));
 }
 
 std::string factor_text(double factor) { return std::isnan(factor) ? "unknown" : fmt::format("{:.2f}×", factor); }

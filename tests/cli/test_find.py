@@ -96,7 +96,7 @@ class Find(CliTest):
 
         text = self.run_program("find", "batch", "r.lua", "--threads", "1", "--apply", "batch.toml").out
         for words in ("batch = ", "noise scale", "knee", " of its samples (estimate)\n",
-                      "\n  the test: trainlab compare RECIPE --target METRIC=VALUE --b batch=4 (docs/health.md)\n",
+                      "\n  the test, with a parameter batch: trainlab compare RECIPE --target METRIC=VALUE --b batch=4",
                       "time to a loss"):
             self.assertIn(words, text)
         self.assertRegex(text, r"\n  a batch of 16 wastes \d+ ")

@@ -88,7 +88,7 @@ TEST_CASE("the line to type names the option that the recipe gives as a number")
   CHECK_THAT(batch_text(batch), Catch::Contains(" --b effective=4 "));
   batch.option = "batch";
   batch.is_number = false;  // "auto"
-  CHECK_THAT(batch_text(batch), !Catch::Contains("the test: "));
+  CHECK_THAT(batch_text(batch), !Catch::Contains("the test, "));
 }
 
 TEST_CASE("the efficiency of a batch") {
