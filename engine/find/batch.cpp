@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <optional>
 
 #include "core/clock.h"
 #include "core/statistics.h"
@@ -13,7 +12,6 @@
 #include "optim/optimizer.h"
 #include "optim/scaled_rate.h"
 #include "range_test.h"
-#include "run/folder.h"
 #include "tensor/free_memory.h"
 #include "tensor/types.h"
 #include "train/fit_plan.h"
@@ -95,47 +93,34 @@ std::int64_t predicted_memory(const FitPlan& plan) {
   return predicted.is_least() ? 0 : bytes;
 }
 
-// A training of `accumulate` micro-batches of this size in a step, as long as the StepClock needs at most and without
-// the schedule. `rate`: the learning rate, nullopt for that of the recipe.
-FitPlan timed_plan(Trainings& trainings, std::int64_t size, std::int64_t accumulate, std::optional<double> rate) {
-  Value loader = trainings.fit()["loader"];
-  loader.set("drop_last", true);  // what is left of an epoch may be a single sample, of which a norm has no variance
-  Value optimizer = trainings.fit()["optim"];
-  if (rate) optimizer = with_rate(std::move(optimizer), *rate);
-  // The clock ends the training before it validates, and so takes no validation for a part of a step.
-  return trainings.plan(trainings.changed({{"batch", size},
-                                           {"loader", loader},
-                                           {"accumulate", accumulate},
-                                           {"effective", Value()},
-                                           {"epochs", Value()},
-                                           {"flops", Value()},
-                                           {"steps", StepClock::most},
-                                           {"optim", std::move(optimizer)},
-                                           {"schedule", Value()},
-                                           {"validate", fmt::format("{} steps", StepClock::most)}}));
-}
-
 // The time of steps of `accumulate` micro-batches of this size. Raises an error that lacks_memory() where a step has no
-// room, and another one where the training ends after too few steps, because its loss is not finite at any rate.
+// room, and another one where the training ends after too few steps, as it does when its loss is not finite.
 BatchPoint timed_size(Trainings& trainings, std::int64_t size, std::int64_t accumulate) {
   const std::int64_t batch = size * accumulate;
-  std::int64_t memory = 0;
-  std::string reason;
-  // The time of a step does not depend on the rate. The recipe's own rate may need the schedule that is left out here,
-  // such as a warm-up.
-  for (const std::optional<double> rate : {std::optional<double>(), std::optional<double>(lowest_rate)}) {
-    const FitPlan sized = timed_plan(trainings, size, accumulate, rate);
-    memory = predicted_memory(sized);
-    const auto clock = std::make_shared<StepClock>();
-    const Value summary = with_torch_errors([&] { return trainings.run(sized, {.observers = {clock}}); });
-    const double seconds = clock->median();
-    if (!std::isnan(seconds)) return {.batch = batch, .seconds = seconds, .memory = memory};
-    reason = summary["reason"].string();
-    if (!has_diverged(summary)) break;
+  Value loader = trainings.fit()["loader"];
+  loader.set("drop_last", true);  // what is left of an epoch may be a single sample, of which a norm has no variance
+  // The clock ends the training before it validates, and so takes no validation for a part of a step. The time of a
+  // step does not depend on the rate, and the recipe's own rate may need the schedule that is left out here.
+  const FitPlan sized = trainings.plan(trainings.changed({{"batch", size},
+                                                          {"loader", loader},
+                                                          {"accumulate", accumulate},
+                                                          {"effective", Value()},
+                                                          {"epochs", Value()},
+                                                          {"flops", Value()},
+                                                          {"steps", StepClock::most},
+                                                          {"optim", with_rate(trainings.fit()["optim"], lowest_rate)},
+                                                          {"schedule", Value()},
+                                                          {"validate", fmt::format("{} steps", StepClock::most)}}));
+  const std::int64_t memory = predicted_memory(sized);
+  const auto clock = std::make_shared<StepClock>();
+  const Value summary = with_torch_errors([&] { return trainings.run(sized, {.observers = {clock}}); });
+  const double seconds = clock->median();
+  if (std::isnan(seconds)) {
+    throw sized.options
+        .error("batch", fmt::format("steps of {} samples cannot be timed: {}", batch, summary["reason"].string()))
+        .hint("a batch can be found only for a training that learns: trainlab run says what is wrong with it");
   }
-  throw trainings.changed({})
-      .error("batch", fmt::format("steps of {} samples cannot be timed: {}", batch, reason))
-      .hint("a batch can be found only for a training that learns: trainlab run says what is wrong with it");
+  return {.batch = batch, .seconds = seconds, .memory = memory};
 }
 
 // Times steps of each size, as far as the data and the memory go, and as long as a larger size may pay for some knee in
