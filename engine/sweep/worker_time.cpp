@@ -50,7 +50,7 @@ bool Worker::has_time_for(std::span<const LeasedTrial> before, std::int64_t tria
   double seconds = known.expected(length_of(study, segment));
   if (before.empty()) {
     const bool has_begun = trial < study.trials().size() && study_.stored(trial).attempt > 0;
-    return has_begun || plan_.terms().least_part * seconds < context_.seconds_left();
+    return has_begun || plan_.terms().least_part() * seconds < context_.seconds_left();
   }
   for (const LeasedTrial& other : before) seconds += known.expected(length_of(study, other.segment));
   return known.longest() > 0 && 2 * seconds <= context_.seconds_left();
@@ -66,7 +66,7 @@ double Worker::own_seconds_left() const {
 
 double Worker::run_seconds_left() const {
   if (!context_.seconds_left) return std::numeric_limits<double>::infinity();
-  return context_.seconds_left() - plan_.terms().least_part * trial_seconds().expected(1);
+  return context_.seconds_left() - plan_.terms().least_part() * trial_seconds().expected(1);
 }
 
 // An engine that helps does not know the stage's own time.

@@ -31,7 +31,6 @@ StudyTerms terms_of(const SweepPlan& search, const std::vector<FreshFit>& fits, 
           .trials = std::ssize(fits),
           .is_confirmation = true,
           .longest = longest,
-          .least_part = 1,  // a training that is cut short would tell too little of its configuration
           .aggregate = search.terms().aggregate};
 }
 

@@ -69,8 +69,8 @@ struct StudyTerms {
   bool is_confirmation = false;
   double longest = 0;  // seconds that a trial is known to take; 0: nothing is known
   // A trial begins if this part of the time that it is expected to take is left of the run's budget. It may be cut
-  // short then, which is better than time that nothing uses.
-  double least_part = 0.5;
+  // short then, which is better than time that nothing uses; a confirmation that is cut short would tell too little.
+  double least_part() const { return is_confirmation ? 1 : 0.5; }
   bool is_deterministic = false;
   bool reuses_duplicates = false;         // a trial takes over the result of an earlier trial at the same point
   bool ends_without_improvement = false;  // the stage ends when no more improvement is expected
