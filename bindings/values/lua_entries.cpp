@@ -376,8 +376,7 @@ void register_language(Registry& registry) {
               "the stage that the recipe returns all of it. A fit ends in time with its best weights so far, a task's "
               "durable loops end, and a "
               "sweep or an ensemble begins no trial for which less than half of its usual time is left. FLOPs are "
-              "divided in "
-              "the same way; only fits, sweeps and ensembles of known FLOPs can be counted."));
+              "divided in the same way; only fits, sweeps and ensembles of known FLOPs can be counted."));
   registry.add(Entry("run", "function",
                      "Runs a stage to its end and returns its summary; a stage that this run has completed earlier is "
                      "not run again.")
