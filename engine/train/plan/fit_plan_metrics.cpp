@@ -49,6 +49,15 @@ bool FitPlan::minimize(const std::string& full_name) const {
   return true;  // losses
 }
 
+std::optional<double> FitPlan::best_possible(const std::string& full_name) const {
+  const std::string name = full_name.substr(full_name.find('.') + 1);
+  const LossKind* const kind = loss_kind();
+  if (name == "loss" && kind && kind->is_never_negative) return 0;
+  const auto found = std::ranges::find(metrics, name, &PlannedMetric::name);
+  if (found != metrics.end() && found->at_most_one) return 1;
+  return std::nullopt;
+}
+
 std::vector<std::string> FitPlan::metric_names() const {
   std::vector<std::string> names{"train.loss"};
   if (!loss) return names;

@@ -128,10 +128,13 @@ std::optional<Schedules> step_schedules_of(const FitPlan& plan, const FitPlan::S
 
 std::vector<std::unique_ptr<StopRule>> stop_rules_of(const Options& fit, const FitPlan& plan,
                                                      const std::shared_ptr<RunHandle>& run, Key key) {
-  const StopContext context{.monitor = plan.monitor, .minimize = [&plan](const std::string& name) {
-                              plan.check_watched(name);
-                              return plan.minimize(name);
-                            }};
+  const StopContext context{.monitor = plan.monitor,
+                            .minimize =
+                                [&plan](const std::string& name) {
+                                  plan.check_watched(name);
+                                  return plan.minimize(name);
+                                },
+                            .best_possible = [&plan](const std::string& name) { return plan.best_possible(name); }};
   std::vector<std::unique_ptr<StopRule>> rules;
   for (const Options::Element& element : fit.elements("stop")) {
     if (element.entry) {

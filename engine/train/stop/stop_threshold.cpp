@@ -16,7 +16,14 @@ class Threshold final : public StopRule {
     }
     above_ = options.has("above");
     limit_ = options.number(above_ ? "above" : "below");
-    metric_.minimize(context);  // raises for an unknown name before anything has run
+    const bool minimize = metric_.minimize(context);  // raises for an unknown name before anything has run
+    const std::optional<double> best = context.best_possible(metric_.name());
+    if (best && minimize != above_ && (above_ ? limit_ >= *best : limit_ <= *best)) {
+      throw options.error(above_ ? "above" : "below", std::string("expected ") + (above_ ? "less" : "more") + " than " +
+                                                          number_text(*best) + ", because no model can have a " +
+                                                          metric_.name() + (above_ ? " above " : " below ") +
+                                                          number_text(*best) + "; found " + number_text(limit_));
+    }
   }
 
   std::optional<std::string> validated(const Progress& progress) override {

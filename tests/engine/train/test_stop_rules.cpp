@@ -18,11 +18,17 @@ const double nan_value = std::nan("");
 const double infinite = std::numeric_limits<double>::infinity();
 
 StopContext context() {
-  return {.monitor = "val.loss", .minimize = [](const std::string& name) {
-            if (name != "val.loss" && name != "train.loss" && name != "val.accuracy") {
-              throw recipe_error("there is no metric " + name).hint("did you mean val.loss?");
-            }
-            return name != "val.accuracy";
+  return {.monitor = "val.loss",
+          .minimize =
+              [](const std::string& name) {
+                if (name != "val.loss" && name != "train.loss" && name != "val.accuracy") {
+                  throw recipe_error("there is no metric " + name).hint("did you mean val.loss?");
+                }
+                return name != "val.accuracy";
+              },
+          .best_possible = [](const std::string& name) -> std::optional<double> {
+            if (name == "train.loss") return std::nullopt;
+            return name == "val.accuracy" ? 1 : 0;
           }};
 }
 
@@ -181,6 +187,17 @@ TEST_CASE("a threshold stops beyond, not at, the number") {
                  {0.5, 0.9, nan_value, 0.91}, "val.accuracy") == 4);
   CHECK(stops_at(*rule(R"({"@": "stop.threshold", "below": 0.2})"), {1, 0.2, nan_value, 0.1}) == 4);
   CHECK(ask(*rule(R"({"@": "stop.threshold", "below": 0.2})"), 0.1) == "val.loss is 0.1, below 0.2");
+}
+
+TEST_CASE("a threshold that no model can pass is refused") {
+  CHECK_THAT(error_of([] { rule(R"({"@": "stop.threshold", "metric": "val.accuracy", "above": 1})"); }),
+             Catch::Contains("recipe.lua:7: fit.stop.above: expected less than 1, because no model can have a "
+                             "val.accuracy above 1; found 1"));
+  CHECK_THAT(error_of([] { rule(R"({"@": "stop.threshold", "below": -1})"); }),
+             Catch::Contains("fit.stop.below: expected more than 0, because no model can have a val.loss below 0"));
+  rule(R"({"@": "stop.threshold", "metric": "val.accuracy", "below": 0.1})");
+  rule(R"({"@": "stop.threshold", "above": 5})");
+  rule(R"({"@": "stop.threshold", "metric": "train.loss", "below": -3})");  // of a function of the recipe, perhaps
 }
 
 TEST_CASE("a threshold is above or below") {

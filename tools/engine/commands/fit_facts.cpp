@@ -133,15 +133,13 @@ class FitFactsExecution final : public Execution {
     if (plan.data.val) answer.set("val", described(*plan.data.val));
     if (plan.data.test && metric.starts_with("test.")) answer.set("test", described(*plan.data.test));
     const std::string name = metric.substr(metric.find('.') + 1);
-    if (const LossKind* kind = plan.loss_kind(); name == "loss" && kind && kind->is_never_negative)
-      answer.set("least", 0);
+    if (const std::optional<double> best = plan.best_possible(metric)) answer.set("best", *best);
     std::size_t place = 1;
     for (const Options::Element& element : plan.options.elements("metrics")) {
       const PlannedMetric planned = metric_of(element, place++);
       if (planned.name != name) continue;
       answer.set("measure", element.function ? Value(element.function->text())
                                              : comparable_value(element.entry->spec(), element.entry->value()));
-      if (planned.at_most_one) answer.set("best", 1);
     }
     answer.set("measure", fingerprint(answer["measure"]));
     return answer;

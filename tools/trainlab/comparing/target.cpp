@@ -28,14 +28,12 @@ void settle_target(const Arguments& given, Question& question, const Value& a, c
   }
   question.target.minimize = a["minimize"].boolean();
   const double asked = question.target.value;
-  const auto impossible = [&](const char* beyond, double bound) {
-    return usage_error("--target " + metric + "=" + number_text(asked) + ": no model can have a " + metric + " " +
-                       beyond + " " + report::short_number(bound));
-  };
-  if (const Value& best = a["best"]; best.is_number() && asked > best.number())
-    throw impossible("above", best.number());
-  if (const Value& least = a["least"]; least.is_number() && asked < least.number())
-    throw impossible("below", least.number());
+  const bool minimize = question.target.minimize;
+  const Value& best = a["best"];
+  if (best.is_number() && (minimize ? asked < best.number() : asked > best.number())) {
+    throw usage_error("--target " + metric + "=" + number_text(asked) + ": no model can have a " + metric +
+                      (minimize ? " below " : " above ") + report::short_number(best.number()));
+  }
   const std::string part = part_of(metric);
   if (a[part]["questions"] != b[part]["questions"]) {
     throw not_comparable(metric, "it is measured on other samples (" + samples_of(a[part], b[part]) + ")")

@@ -106,6 +106,8 @@ struct FitPlan {
   // Whether smaller is better for a metric, by its full name. Error{recipe} for an unknown name, and for a metric
   // written in Lua that declares no direction.
   bool minimize(const std::string& full_name) const;
+  // The value of a metric, by its full name, than which no model can have a better one; nullopt where none is known.
+  std::optional<double> best_possible(const std::string& full_name) const;
   // The full names of all metrics of a validation.
   std::vector<std::string> metric_names() const;
   // Whether the validation and test parts are measured: only a fit with a step of its own may have no loss, and is then

@@ -43,10 +43,11 @@ class StopRule {
   virtual void restore(const Value& state) { (void)state; }
 };
 
-// `minimize(metric)` tells the declared direction of a metric name.
 struct StopContext {
-  std::string monitor;  // default metric of rules
-  std::function<bool(const std::string&)> minimize;
+  std::string monitor;                               // default metric of rules
+  std::function<bool(const std::string&)> minimize;  // the declared direction of a metric, by its full name
+  // The value than which no model can have a better one; nullopt where none is known.
+  std::function<std::optional<double>(const std::string&)> best_possible;
 };
 
 using StopFactory = std::function<std::unique_ptr<StopRule>(const Options&, const StopContext&)>;
