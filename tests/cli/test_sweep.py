@@ -422,6 +422,7 @@ class Sweep(CliTest):
         until_rows(running, self.folder / "cut/confirm", 1, 2)
         running.process.kill()
         running.end()
+        self.assertIn("the trainings on fresh seeds will tell", self.run_program("report", "cut").out)
         running = self.start("resume", "cut")
         until_rows(running, self.folder / "cut/confirm", 5, 2)
         running.send(signal.SIGINT)

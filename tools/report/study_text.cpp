@@ -124,7 +124,8 @@ std::string best_text(const StudyReport& study) {
   std::string luck = "as the best of " + std::to_string(study.compared()) + " up to " + short_number(*optimism) +
                      " standard deviations of a seed too good";
   if (std::isnan(study.seed_deviation)) {
-    luck += ": confirm = { top = 8, seeds = 5 } measures";
+    luck += study.description["confirm"].is_nil() ? ": confirm = { top = 8, seeds = 5 } measures"
+                                                  : ": the trainings on fresh seeds will tell";
   } else {
     const double worse = value + (study.objectives.front().maximize ? -1 : 1) * *optimism * study.seed_deviation;
     luck += ": on fresh seeds expect " + short_number(value) + " to " + short_number(worse);

@@ -220,7 +220,7 @@ std::unique_ptr<Pruner> SweepPlan::pruner() const {
 
 Value SweepPlan::description(const Study& study) const {
   Value description = StudyPlan::description(study);
-  for (const char* option : {"sampler", "scheduler", "pruner"}) {
+  for (const char* option : {"sampler", "scheduler", "pruner", "confirm"}) {
     if (options().has(option)) description.set(option, options().registry().print(options().child(option).value()));
   }
   description.set("aggregate", options().string("aggregate"));
