@@ -277,6 +277,7 @@ class Checker {
       if (form.type == Form::Type::duration && value.is_number()) {
         const double size = std::abs(value.number());
         const std::string amount = Value(size).brief();
+        if (option.unit == "time" && size == 0) return "a time has a unit, for example \"90 min\"";
         if (option.unit == "time") return "write \"" + amount + " h\", \"" + amount + " min\" or \"" + amount + " s\"";
         // A part of a step is no length.
         if (size > 0 && size < 1) return "write \"" + figure_text(100 * size) + "%\" or \"" + amount + " epochs\"";

@@ -10,7 +10,9 @@ namespace {
 bool is_time(const Duration& duration) { return duration.unit == Unit::seconds && duration.amount > 0; }
 
 std::string misfit(const Duration& found) {
-  return "expected a time such as \"10 min\" or \"18 h\", found \"" + to_text(found) + "\"";
+  const bool is_none = found.unit == Unit::seconds && found.amount == 0;
+  return std::string("expected a time ") + (is_none ? "above 0, " : "") + "such as \"10 min\" or \"18 h\", found \"" +
+         to_text(found) + "\"";
 }
 
 }  // namespace

@@ -205,9 +205,8 @@ FlagType time_type() {
               // The message above says what is expected, but the other one may know what is meant.
               if (other.hint().starts_with("write ")) error.hint(other.hint());
             }
-            if (read_number(text, number) && std::isfinite(number) && number >= 0)
-              error.hint("a number has a unit, 0 too: write \"" + text + " s\", \"" + text + " min\" or \"" + text +
-                         " h\"");
+            if (read_number(text, number) && std::isfinite(number) && number > 0)
+              error.hint("a number has a unit: write \"" + text + " s\", \"" + text + " min\" or \"" + text + " h\"");
             throw error;
           },
           .kind = "time"};

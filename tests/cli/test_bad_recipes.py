@@ -655,6 +655,9 @@ class Settings(CliTest):
         self.write("p.toml", "rate = \n")
         self.assert_said(self.train("--params", "p.toml", code=2), "p.toml:1")
         self.assert_said(self.train("--params", "nope.toml", code=2), "nope.toml")
+        self.write("p.toml", "set = ['batch=32']\nstage = 'f'\n")  # what a search writes
+        self.assert_said(self.train("--params", "p.toml", code=2), "p.toml:1: parameter set",
+                         "hint: changes of options: trainlab run RECIPE.lua --apply p.toml")
 
     def test_device_that_is_not_there(self):
         self.recipe()

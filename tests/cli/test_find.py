@@ -50,6 +50,11 @@ class Find(CliTest):
         for search in ("lr", "batch", "loader", "optimizer"):
             self.assertEqual(self.run_program("find", search, "--help").out, help_text)
 
+    def test_a_search_without_a_recipe(self):
+        self.assertIn("`trainlab find lr` needs one recipe", self.run_program("find", "lr", code=2).err)
+        self.assertIn("`trainlab find` needs lr, batch, loader or optimizer, and one recipe",
+                      self.run_program("find", code=2).err)
+
     def test_the_rate_that_was_found_is_applied(self):
         self.recipe(optim="lab.optim.SGD { lr = 1e-6 }")
         found = self.run_program("find", "lr", "r.lua", "--threads", "1", "--apply", "rate.toml", "--json").json()

@@ -247,8 +247,13 @@ class Parser {
       if (command.check) command.check(result_);
       return;
     }
+    const std::vector<std::string>& choices = command.words.choices;
     if (count < command.words.least) {
-      throw usage_error("`trainlab " + command.name + "` needs " + command.words.what).hint(usage_line(command));
+      const bool is_chosen = count > 0 && std::ranges::find(choices, result_.words.front()) != choices.end();
+      throw usage_error(
+          "`trainlab " + command.name +
+          (is_chosen ? " " + result_.words.front() + "` needs one recipe" : "` needs " + command.words.what))
+          .hint(usage_line(command));
     }
     if (count > command.words.most) {
       throw usage_error("`trainlab " + command.name + "` takes " + command.words.what + ", found \"" +
@@ -256,7 +261,6 @@ class Parser {
     }
     if (std::ranges::count(result_.words, "") > 0)
       throw usage_error("`trainlab " + command.name + "` takes " + command.words.what + ", found \"\"");
-    const std::vector<std::string>& choices = command.words.choices;
     if (!choices.empty() && std::ranges::find(choices, result_.words.front()) == choices.end()) {
       throw usage_error("`trainlab " + command.name + "`: expected " + listed(choices) + ", found \"" +
                         result_.words.front() + "\"")

@@ -217,9 +217,11 @@ std::vector<GivenParameter> read_parameters(const fs::path& file) {
     } else if (value.is_number()) {
       text = number_text(value.number());
     } else {
-      throw usage_error("parameter " + member.name + ": expected a boolean, a number or a string, found " +
-                        value.brief())
-          .at(file.string(), member.line);
+      Error error = usage_error("parameter " + member.name + ": expected a boolean, a number or a string, found " +
+                                value.brief());
+      // The changes that a search or a profile has written have this list.
+      if (member.name == "set") error.hint("changes of options: trainlab run RECIPE.lua --apply " + file.string());
+      throw error.at(file.string(), member.line);
     }
     const std::string from = file.string() + ":" + std::to_string(member.line);
     given.push_back({member.name, std::move(text), from, value.is_string()});

@@ -61,7 +61,7 @@ TEST_CASE("what a recipe and the command line say of a budget") {
       return error_of([&] { budget_terms(given, within); });
     };
     CHECK(said(options("5 epochs")) == R"(time: expected a time such as "10 min" or "18 h", found "5 epochs")");
-    CHECK(said(options("0 s")) == R"(time: expected a time such as "10 min" or "18 h", found "0 s")");
+    CHECK(said(options("0 s")) == R"(time: expected a time above 0, such as "10 min" or "18 h", found "0 s")");
     CHECK(said(options("1 h", "3 steps")) == R"(reserve: expected a time or a percentage, found "3 steps")");
     CHECK_THAT(said(options(nullptr, "3 s")), Catch::StartsWith("expected a time, money or flops, found none"));
     CHECK_THAT(said(options("1 h", "2 h")),
