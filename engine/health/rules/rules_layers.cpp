@@ -183,6 +183,16 @@ Finding find_dead_units(const HealthFigures& figures) {
   }
   const UnitFigures* now = worst_layer(figures, &UnitFigures::dead);
   if (!now || !(now->dead > most_dead) || was_rate_high(figures) || !(learnt(figures) < 0.5)) return {};
+  // No rate brings units back that were dead in the weights of another training.
+  if (now->dead_at_start > most_dead) {
+    return HealthVerdict{
+        .kind = HealthKind::dead_units,
+        .confidence = now->dead > 0.9 ? "high" : "medium",
+        .evidence = fmt::format("{:.3g} % of the units of {} are above 0 for no sample; {:.3g} % in the weights that "
+                                "the training began with",
+                                100 * now->dead, now->path, 100 * now->dead_at_start),
+        .remedy = "a training from initial weights, or from a model whose units are not dead"};
+  }
   return HealthVerdict{
       .kind = HealthKind::dead_units,
       .confidence = now->dead > 0.9 ? "high" : "medium",

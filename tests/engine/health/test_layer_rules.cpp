@@ -47,6 +47,14 @@ TEST_CASE("each fault of the initial weights or of a layer has its own verdict")
         changed(run, [](HealthFigures& f) { f.units.front().dead_at_start = f.units.front().dead = 1; });
     CHECK(kinds_of(figures) == Kinds{"dead_units"});
     CHECK_THAT(judge(figures).front().evidence, Catch::Contains("model[2].ReLU"));
+    // No rate helps against units that are dead in weights from another training.
+    const auto trained = changed(run, [](HealthFigures& f) {
+      f.units.front().dead_at_start = f.units.front().dead = 1;
+      f.run.begins_trained = true;
+    });
+    CHECK(kinds_of(trained) == Kinds{"dead_units"});
+    CHECK_THAT(judge(trained).front().remedy, Catch::Contains("from initial weights"));
+    CHECK_FALSE(judge(trained).front().cure);
     // Where the figures begin after a fix, they say nothing about the initial weights.
     CHECK(kinds_of(changed(HealthyRun{}, [](HealthFigures& f) {
             f.first_step = 100;
