@@ -1,7 +1,7 @@
 """The verdicts on the health of trainings, on small fits with a fault and on healthy ones.
 
     python3 tools/bench/health.py [--seeds 101-103] [--only NAME] [--jobs N] [--keep FOLDER] [--fix]
-                                   [--chosen | --larger]
+                                   [--chosen | --larger | --drawn]
 
 With --fix the fits whose fault another option heals train with health.action = "fix" and without: how many come to at
 least nine tenths of the accuracy that a healthy fit of the same kind has; and of those that overfit, how many end with
@@ -10,7 +10,8 @@ a lower validation loss.
 Prints how often each fault is found by its strength, beside what the rules of three other tools find in the same runs
 (health_rules.py); the confusion matrix; and the share of false alarms. The cases are those of health_cases.reported().
 Thresholds were chosen on other cases and seeds, those of health_cases.chosen() with the seeds 1 to 6, which --chosen
-has; --larger has those of health_cases.larger(). The recipe is recipes/health.lua. Runs in the folder of --keep are not
+has; --larger has those of health_cases.larger(), and --drawn cases that are drawn at random, others for each seed
+(health_drawn.py). The recipe is recipes/health.lua. Runs in the folder of --keep are not
 trained again, so that a bench that was interrupted goes on.
 """
 
@@ -25,10 +26,13 @@ import sys
 import tempfile
 
 import health_cases
+import health_drawn
 import health_rules
 from programs import HERE, TRAINLAB
 
 RECIPE = os.path.join(HERE, "recipes", "health.lua")
+
+
 def folder_of(one, seed, keep):
     name = hashlib.sha256(json.dumps([one["options"], seed], sort_keys=True).encode()).hexdigest()[:16]
     return os.path.join(keep, name)
@@ -158,9 +162,9 @@ def is_well(one, alone, twin):
     return accuracy(one) >= 0.9 * accuracy(twin)
 
 
-def print_fixes(pool, listed, only, seeds, keep):
-    ill = [one for one in listed if health_cases.is_healable(one) and only in ("", one["fault"])]
-    by_options = {json.dumps([one["options"], seed]): (one, seed) for case in ill for seed in seeds
+def print_fixes(pool, work, keep):
+    ill = [(one, seed) for one, seed in work if health_cases.is_healable(one)]
+    by_options = {json.dumps([one["options"], seed]): (one, seed) for case, seed in ill
                   for one in (case, fixed_case(case), twin_of(case))}
     runs = dict(zip(by_options, pool.map(lambda pair: train(*pair, keep), by_options.values())))
 
@@ -168,11 +172,10 @@ def print_fixes(pool, listed, only, seeds, keep):
         return runs[json.dumps([one["options"], seed])]
 
     by_case = collections.defaultdict(list)
-    for one in ill:
-        for seed in seeds:
-            alone, fixed, twin = (run_of(case, seed) for case in (one, fixed_case(one), twin_of(one)))
-            by_case[one["fault"], one["strength"]].append(
-                (is_well(alone, alone, twin), is_well(fixed, alone, twin), fixed["fixes"]))
+    for one, seed in ill:
+        alone, fixed, twin = (run_of(case, seed) for case in (one, fixed_case(one), twin_of(one)))
+        by_case[one["fault"], one["strength"]].append(
+            (is_well(alone, alone, twin), is_well(fixed, alone, twin), fixed["fixes"]))
     print("| fault | strength | runs | well without a fix | well with | fixes |\n| --- | --- | --- | --- | --- | --- |")
     for (fault, strength), cases in by_case.items():
         changes = collections.Counter(change for *_, fixes in cases for change in fixes)
@@ -184,6 +187,13 @@ def print_fixes(pool, listed, only, seeds, keep):
     print(f"\nHealed: {sum(ill_alone)} of {len(ill_alone)} that do not do well by themselves ({share:.1f} %).")
 
 
+def listed(options, seed):
+    """The cases of the list and the fault that the command line names."""
+    cases = (health_cases.chosen() if options.chosen else health_cases.larger() if options.larger
+             else health_drawn.drawn(seed) if options.drawn else health_cases.reported())
+    return [one for one in cases if options.only in ("", one["fault"])]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", default="101-103", help="first and last seed")
@@ -193,18 +203,16 @@ def main():
     lists = parser.add_mutually_exclusive_group()
     lists.add_argument("--chosen", action="store_true", help="the cases that thresholds were chosen on")
     lists.add_argument("--larger", action="store_true", help="the cases of larger networks")
+    lists.add_argument("--drawn", action="store_true", help="cases that are drawn at random, others for each seed")
     parser.add_argument("--fix", action="store_true", help="how many fits health.action = \"fix\" heals")
     options = parser.parse_args()
     first, _, last = options.seeds.partition("-")
     seeds = range(int(first), int(last or first) + 1)
-    listed = (health_cases.chosen() if options.chosen else health_cases.larger() if options.larger
-              else health_cases.reported())
+    work = [(one, seed) for seed in seeds for one in listed(options, seed)]
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         keep = options.keep or folder
         if options.fix:
-            return print_fixes(pool, listed, options.only, seeds, keep)
-        cases = [one for one in listed if options.only in ("", one["fault"])]
-        work = [(one, seed) for one in cases for seed in seeds]
+            return print_fixes(pool, work, keep)
         runs = list(pool.map(lambda pair: train(*pair, keep), work))
     for table in (print_strengths, print_confusion, print_rules, print_totals):
         table(runs)
