@@ -111,7 +111,7 @@ double common_share(const HealthFigures& figures) {
 
 bool drowns_in_noise(const HealthFigures& figures) {
   const double planned = static_cast<double>(figures.losses.steps()) / figures.progress();
-  return common_share(figures) < 0.5 && typical_overshoot(figures) > -0.35 && typical_update(figures) * planned > 0.1;
+  return common_share(figures) < 0.5 && typical_overshoot(figures) > -0.35 && typical_update(figures) * planned > 0.5;
 }
 
 std::string rate_setter(const HealthFigures& figures) {

@@ -22,7 +22,8 @@ Finding find_not_finite_data(const HealthFigures& figures);
 Finding find_exploding_gradients(const HealthFigures& figures);
 Finding find_vanishing_gradients(const HealthFigures& figures);
 Finding find_dead_units(const HealthFigures& figures);
-Finding find_saturated_units(const HealthFigures& figures);
+Finding find_saturated_at_start(const HealthFigures& figures);
+Finding find_saturated_later(const HealthFigures& figures);
 Finding find_small_batch_statistics(const HealthFigures& figures);
 
 // Rules for the learning rate, in rules_rate.cpp.

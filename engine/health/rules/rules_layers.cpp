@@ -51,6 +51,14 @@ Change largest_change(const HealthFigures& figures, Direction direction) {
   return largest;
 }
 
+// Whether the weight with the least gradient usually changes by no larger part of itself than the others do.
+bool changes_least(const HealthFigures& figures) {
+  std::vector<double> parts;
+  for (const MeasuredStep& row : figures.measured)
+    if (row.step >= 1 && row.median_update > 0) parts.push_back(row.least_update / row.median_update);
+  return upper_median(std::move(parts)) <= 1;
+}
+
 // The name of the parameter at this place of HealthFigures::weights; empty where it is not known.
 std::string weight_name(const HealthFigures& figures, double place) {
   const bool is_known = place >= 0 && place < static_cast<double>(figures.weights.size());
@@ -82,6 +90,15 @@ constexpr std::int64_t fewest_samples = 16;
 constexpr const char* he_init =
     "initial weights that fit the activation: nn.Linear { …, init = init.kaiming_normal() } before a ReLU, "
     "init.xavier_normal() before a tanh";
+
+HealthVerdict saturated(const std::string& path, double share, const char* when) {
+  return {.kind = HealthKind::saturated_units,
+          .confidence = share > 0.8 ? "high" : "medium",
+          .evidence = fmt::format("{:.3g} % of the outputs of {} are near a limit of the function{}, where its slope "
+                                  "is almost 0",
+                                  100 * share, path, when),
+          .remedy = fmt::format("inputs of mean 0 and deviation 1 (data:normalize()), and {}", he_init)};
+}
 
 }  // namespace
 
@@ -148,14 +165,19 @@ Finding find_vanishing_gradients(const HealthFigures& figures) {
   const double ratio = upper_median(column(figures, &MeasuredStep::least_gradient));
   const double update = upper_median(column(figures, &MeasuredStep::least_update, 1));
   const double place = usual_place(figures, &MeasuredStep::least_at, 1);
+  const double at_first = figures.measured.empty() ? unmeasured : figures.measured.front().least_gradient;
   // Adaptive rates make up for small gradients, so the gradients alone prove nothing: a layer must hardly change, or
   // nothing must be learnt. Of a weight that began at 0 no update relative to the weight is known.
-  const bool is_slow = update < 1e-3 || (std::isnan(update) && learnt(figures) < 0.1);
+  const bool is_slow = (update < 1e-3 && changes_least(figures)) || (std::isnan(update) && learnt(figures) < 0.1);
   const bool shrinks = figures.from_start() && fall.ratio > 20 && (is_slow || learnt(figures) < 0.1);
   // A branch that ends in small weights adds little in the beginning, and its layers begin to learn later. Behind the
   // first layer, a gradient of exactly 0 is that of units that are dead.
   const bool is_other = place != 0 && (ratio == 0 || !has_seen(figures, 20, 0.5));
-  if (!shrinks && !(ratio < 0.03 && is_slow && !is_other && !was_rate_high(figures))) return {};
+  const bool is_starved = ratio < 0.03 && is_slow && !is_other && !was_rate_high(figures);
+  // With adaptive rates a layer may change without learning. No rate has made the gradients of the first step.
+  const bool began_starved = figures.from_start() && at_first > 0 && at_first < 1e-3 && ratio < 0.03 &&
+                             learnt(figures) < 0.1 && has_seen(figures, 50, 0.25);
+  if (!shrinks && !is_starved && !began_starved) return {};
   return HealthVerdict{
       .kind = HealthKind::vanishing_gradients,
       .confidence = shrinks || ratio < 0.003 ? "high" : "medium",
@@ -163,7 +185,8 @@ Finding find_vanishing_gradients(const HealthFigures& figures) {
                           : fmt::format("the gradient of {} is {:.2g} times that of the last weight, and {}",
                                         weight_name(figures, place), ratio,
                                         std::isnan(update) ? "it began at 0; nothing is learnt"
-                                                           : fmt::format("its updates are {:.2g} of it", update)),
+                                        : is_starved       ? fmt::format("its updates are {:.2g} of it", update)
+                                                           : "nothing is learnt"),
       .remedy = fmt::format("nn.ReLU() or nn.SiLU() in place of a sigmoid, {}; a normalisation between the layers, or "
                             "nn.Residual around them",
                             he_init),
@@ -202,22 +225,18 @@ Finding find_dead_units(const HealthFigures& figures) {
       .cure = lr_cure(figures, 0.25)};
 }
 
-Finding find_saturated_units(const HealthFigures& figures) {
-  const UnitFigures* first = worst_layer(figures, &UnitFigures::saturated_at_start);
-  const bool at_start = figures.from_start() && first && first->saturated_at_start > 0.6;
-  const UnitFigures* worst = at_start ? first : worst_layer(figures, &UnitFigures::saturated);
-  if (!worst) return {};
-  const double share = at_start ? worst->saturated_at_start : worst->saturated;
-  if (!(share > (at_start ? 0.6 : 0.8)) || (!at_start && (was_rate_high(figures) || !(learnt(figures) < 0.5))))
-    return {};
-  return HealthVerdict{
-      .kind = HealthKind::saturated_units,
-      .confidence = share > 0.8 ? "high" : "medium",
-      .evidence = fmt::format("{:.3g} % of the outputs of {} are near a limit of the function{}, where its slope is "
-                              "almost 0",
-                              100 * share, worst->path, at_start ? " from the beginning" : ""),
-      .remedy = fmt::format("inputs of mean 0 and deviation 1 (data:normalize()), and {}", he_init),
-      .cure = at_start ? std::optional(init_cure(figures)) : std::nullopt};
+Finding find_saturated_at_start(const HealthFigures& figures) {
+  const UnitFigures* worst = worst_layer(figures, &UnitFigures::saturated_at_start);
+  if (!figures.from_start() || !worst || !(worst->saturated_at_start > 0.6)) return {};
+  HealthVerdict verdict = saturated(worst->path, worst->saturated_at_start, " from the beginning");
+  verdict.cure = init_cure(figures);
+  return verdict;
+}
+
+Finding find_saturated_later(const HealthFigures& figures) {
+  const UnitFigures* worst = worst_layer(figures, &UnitFigures::saturated);
+  if (!worst || !(worst->saturated > 0.8) || was_rate_high(figures) || !(learnt(figures) < 0.5)) return {};
+  return saturated(worst->path, worst->saturated, "");
 }
 
 Finding find_small_batch_statistics(const HealthFigures& figures) {

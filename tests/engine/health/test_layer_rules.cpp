@@ -96,6 +96,43 @@ TEST_CASE("a layer in the middle whose gradients vanish is found and named") {
         })).empty());
 }
 
+TEST_CASE("a layer whose gradients vanish from the first step on is found though an adaptive rate changes it") {
+  const auto run_with = [](double at_first, double loss) {
+    HealthyRun run;
+    run.loss = [loss](int) { return loss; };
+    run.val = run.loss;
+    return changed(run, [at_first](HealthFigures& f) {
+      for (MeasuredStep& row : f.measured) row.least_at = 0, row.least_gradient = 2e-3, row.least_update = 0.02;
+      f.measured.front().least_gradient = at_first;
+    });
+  };
+  const HealthFigures figures = run_with(5e-4, ten_classes);
+  REQUIRE(kinds_of(figures) == Kinds{"vanishing_gradients"});
+  CHECK_THAT(judge(figures).front().evidence, Catch::EndsWith("that of the last weight, and nothing is learnt"));
+  CHECK(kinds_of(run_with(5e-3, ten_classes)) != Kinds{"vanishing_gradients"});
+  CHECK(kinds_of(run_with(0, ten_classes)) != Kinds{"vanishing_gradients"});  // dead units
+  CHECK(kinds_of(run_with(5e-4, 1)) != Kinds{"vanishing_gradients"});         // it learns
+  // Functions that come to their limits later are a symptom.
+  HealthFigures saturated = figures;
+  saturated.units = {{.path = "model[2].Tanh", .kind = "Tanh", .saturated_at_start = 0, .saturated = 1}};
+  CHECK(kinds_of(saturated) == Kinds{"vanishing_gradients"});
+}
+
+TEST_CASE("a rate so low that no layer changes is not called vanishing gradients") {
+  const auto slow = [](double least_update) {
+    HealthyRun run;
+    run.update = 2e-4;
+    run.loss = [](int i) { return 2.3 - 1.0 * i / HealthyRun::steps; };
+    run.val = run.loss;
+    return kinds_of(changed(run, [&](HealthFigures& f) {
+      for (MeasuredStep& row : f.measured)
+        row.least_at = 0, row.least_gradient = 0.028, row.least_update = least_update;
+    }));
+  };
+  CHECK(slow(4e-4) == Kinds{"rate_too_low"});
+  CHECK(slow(1e-5) == Kinds{"vanishing_gradients"});
+}
+
 TEST_CASE("the layers between which the spread of the outputs changes are named") {
   const auto with_spreads = [](double spread, const std::string& kind) {
     return changed(HealthyRun{}, [&](HealthFigures& f) {

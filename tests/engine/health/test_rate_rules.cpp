@@ -104,8 +104,8 @@ TEST_CASE("each fault of the rate or of the gradients has its own verdict") {
         for (MeasuredStep& row : f.measured) row.product = 0.19, row.slope_after = -0.1;
       }));
     };
-    CHECK(noisy(4e-4) == Kinds{"noisy_gradients"});
-    CHECK(noisy(4e-5) == Kinds{"rate_too_low"});
+    CHECK(noisy(0.6 / HealthyRun::steps) == Kinds{"noisy_gradients"});
+    CHECK(noisy(0.4 / HealthyRun::steps) == Kinds{"rate_too_low"});
   }
 }
 
