@@ -66,6 +66,10 @@ constexpr std::array rules{
     Rule{dead_units, find_dead_units, layers | rate | course},
     Rule{small_batch_statistics, find_small_batch_statistics, kinds({noisy_gradients, underfitting, plateau})},
     Rule{rate_too_high, find_rate_too_high, course | rate | bit(not_finite), "", refute_rate_too_high},
+    // A loss that jumps late does not explain that the training part was learnt by heart before.
+    Rule{rate_too_high, find_loss_lost_again,
+         rate | kinds({not_finite, noisy_gradients, underfitting, plateau, class_collapse}), "loss_lost_again",
+         refute_rate_too_high},
     Rule{not_finite, find_not_finite, course | rate},
     Rule{rate_too_low, find_rate_too_low, course},
     Rule{overfitting, find_overfitting, kinds({noisy_gradients, underfitting, plateau, class_collapse}), "",

@@ -74,7 +74,7 @@ Finding find_rate_too_high(const HealthFigures& figures) {
                                 figure_text(figures.losses.worst(), 3)));
   }
   if (!has_seen(figures, 30, 0.25)) return {};
-  // First sign of a rate that is too high: nothing is learnt while the weights move a lot.
+  // Nothing is learnt while the weights move a lot.
   const bool is_falling = figures.losses.mean(0.75, 1) < 0.97 * figures.losses.mean(0.25, 0.5);
   const bool is_large = was_high || update > 0.1 || (update > 3e-2 && has_seen(figures, 30, 0.5));
   if (gain < 0.1 && !is_falling && is_large) {
@@ -82,7 +82,11 @@ Finding find_rate_too_high(const HealthFigures& figures) {
                     fmt::format("the loss began at {} and is {} after {} steps", figure_text(figures.losses.first(), 3),
                                 figure_text(figures.losses.mean(0.8, 1), 3), figures.losses.steps()));
   }
-  // Second sign: the loss rises again far above the best loss so far.
+  return {};
+}
+
+Finding find_loss_lost_again(const HealthFigures& figures) {
+  if (!has_seen(figures, 30, 0.25)) return {};
   double best = std::numeric_limits<double>::infinity();
   std::int64_t best_until = 0;
   for (int i = 0; i < 9; ++i) {
@@ -92,12 +96,10 @@ Finding find_rate_too_high(const HealthFigures& figures) {
     best_until = figures.first_step + figures.losses.steps() * (i + 1) / 10;
   }
   const double now = figures.losses.mean(0.9, 1);
-  if (best > 0 && now > 2 * best && now > 0.3 * start_loss(figures) && update > 1e-2) {
-    return too_high(figures, "medium",
-                    fmt::format("the loss fell to {} and is {} again", figure_text(best, 3), figure_text(now, 3)),
-                    best_until);
-  }
-  return {};
+  if (!(best > 0 && now > 2 * best && now > 0.3 * start_loss(figures) && typical_update(figures) > 1e-2)) return {};
+  return too_high(figures, "medium",
+                  fmt::format("the loss fell to {} and is {} again", figure_text(best, 3), figure_text(now, 3)),
+                  best_until);
 }
 
 std::optional<std::string> refute_rate_too_high(const HealthVerdict&, const HealthFigures& figures) {

@@ -100,6 +100,14 @@ TEST_CASE("what is told in the end is what is told of faults that are found toge
     CHECK(told.front().kind == cause);
     CHECK(add_verdicts(told, {verdict(HealthKind::class_collapse, "class_collapse")}).empty());
   }
+  // A loss that jumps late is no cause of overfitting before.
+  std::vector<HealthVerdict> by_heart;
+  CHECK(add_verdicts(by_heart, {verdict(HealthKind::overfitting, "overfitting")}).size() == 1);
+  CHECK(add_verdicts(by_heart, {verdict(HealthKind::rate_too_high, "loss_lost_again")}).size() == 1);
+  CHECK(by_heart.size() == 2);
+  CHECK(add_verdicts(by_heart, {verdict(HealthKind::rate_too_high, "rate_too_high")}).size() == 1);
+  REQUIRE(by_heart.size() == 1);
+  CHECK(by_heart.front().rule == "rate_too_high");
   // That all labels are alike is a cause of dead units.
   std::vector<HealthVerdict> told;
   CHECK(add_verdicts(told, {verdict(HealthKind::class_collapse, "one_label")}).size() == 1);
