@@ -12,8 +12,8 @@ from unittest import mock
 
 import postgresql
 from program import CliTest
-from test_sweep import HALVING, reports, sweep, trials
-from test_sweep import SLOW as SLOW_FITS
+from sweeping import HALVING, reports, sweep, trials
+from sweeping import SLOW as SLOW_FITS
 
 SERVER = None
 # One trial after the other, so that some have ended when others have not begun.

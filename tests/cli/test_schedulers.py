@@ -6,8 +6,8 @@ import shutil
 import sqlite3
 import unittest
 
-from program import CliTest
-from test_sweep import ASHA, HALVING, SLOW, infos, sweep, trials
+from program import SOURCE, CliTest
+from sweeping import ASHA, HALVING, SLOW, infos, sweep, trials
 
 
 def segments(stage):
@@ -181,6 +181,22 @@ class Schedulers(CliTest):
                 self.assert_said(result, "study.db", text)
                 self.assertNotIn("to continue:", result.err)
                 self.assertEqual(file.read_bytes(), content)
+
+    def test_generations_go_on_from_each_other(self):
+        self.run_program(SOURCE / "recipes/population.lua", "--population", "4", "--generations", "3")
+        run = self.run_folder(name="population")
+        told = infos(run)
+        self.assertEqual(len(told), 12)
+        steps = [
+            json.loads((run / f"trials/{trial:04}/seed-1/summary.json").read_text())["steps"] for trial in range(12)
+        ]
+        for trial in range(4, 12):
+            fit = json.loads((run / f"trials/{trial:04}/seed-1/summary.json").read_text())
+            parent = told[trial]["parent"]
+            self.assertIn(parent, range(trial // 4 * 4 - 4, trial // 4 * 4))
+            self.assertEqual(fit["resumed"][-1], steps[parent])
+            self.assertEqual(fit["steps"], (trial // 4 + 1) * steps[0])
+        self.assertEqual(list(run.glob("**/damaged-*")), [])
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from browser import NODE, shown_by_scripts
 from program import CliTest, fit, tensors
 from test_budget import MEMBER, SEARCH
 from test_schedulers import segments
-from test_sweep import until_rows
+from sweeping import until_rows
 
 
 FINAL = "return build { lr = 0.1 }\n"

@@ -5,7 +5,7 @@ import signal
 import unittest
 
 from program import CliTest
-from test_sweep import infos, reports, trials, until_rows
+from sweeping import infos, reports, trials, until_rows
 
 TASKS = """local data = lab.data.sine { samples = 64, noise = 0.1, seed = 3 }:split { train = 0.5, val = 0.5 }
 local function build(hp)

@@ -4,7 +4,7 @@ import signal
 import unittest
 
 from program import CliTest
-from test_sweep import SLOW, infos, sweep, trials, until_rows
+from sweeping import SLOW, infos, sweep, trials, until_rows
 from test_task_sweep import DEFAULTS as TASK_DEFAULTS
 from test_task_sweep import SLOW as SLOW_TASK
 from test_task_sweep import SWEEP as TASK_SWEEP
@@ -36,7 +36,7 @@ return lab.sweep {
   end, %(more)s
 }
 """
-TRAINING = 60  # samples of test_sweep.SWEEP, of which half are trained on
+TRAINING = 60  # samples of sweeping.SWEEP, of which half are trained on
 
 
 class Speed(CliTest):
