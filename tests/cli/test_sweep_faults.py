@@ -9,7 +9,7 @@ import sqlite3
 import unittest
 
 from program import small_disk
-from sweeping import HALVING, PRUNED, SLOW, SweepTest, infos, reports, trials, until_rows
+from sweeping import HALVING, PRUNED, SLOW, SweepTest, infos, reports, sweep, trials, until_rows
 
 
 class SweepFaults(SweepTest):
