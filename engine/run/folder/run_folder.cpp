@@ -67,12 +67,14 @@ bool is_left_over(const fs::path& entry) {
   return name == "lock" || name == "recipe" || name == "log.txt" || is_temporary(entry);
 }
 
-// The highest number of a run in `folder`, 0 where there is none.
+// The highest number of a run in `folder`, 0 where there is none. A run to which a link there leads counts though it is
+// gone: under its number, another run would take its place without having been promoted.
 int last_number(const fs::path& folder) {
   int last = 0;
   std::error_code ignored;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
-    last = std::max(last, run_number(entry.path().filename().string()).value_or(0));
+    const fs::path run = entry.is_symlink(ignored) ? fs::read_symlink(entry.path(), ignored) : entry.path();
+    last = std::max(last, run_number(run.filename().string()).value_or(0));
   }
   return last;
 }

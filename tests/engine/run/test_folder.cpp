@@ -66,6 +66,9 @@ TEST_CASE("runs are numbered from 001, after the highest") {
   fs::create_directories(base / "runs/digits/notes");
   fs::create_directories(base / "runs/digits/041");
   CHECK(RunFolder::allocate(base, "digits").path().filename() == "042");
+  // The run that is served is gone: no other run takes its place by its number.
+  fs::create_directory_symlink("077", base / "runs/digits/current");
+  CHECK(RunFolder::allocate(base, "digits").path().filename() == "078");
   fs::create_directories(base / "runs/digits/999");
   CHECK(RunFolder::allocate(base, "digits").path().filename() == "1000");
 }
