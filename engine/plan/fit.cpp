@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "core/random/stream.h"
+#include "core/statistics.h"
 
 namespace trainlab {
 
@@ -249,6 +250,30 @@ RunRange run_range(std::span<const RunPoint> points, const auto& count) {
   return {std::invoke(count, least), std::invoke(count, most)};
 }
 
+// Why the law is none of these runs: over their range, one of its terms changes the loss by less than a run usually
+// differs from the law.
+std::optional<Error> without_effect(const LawFit& fit, std::span<const RunPoint> points) {
+  constexpr double normal = 1.4826;  // standard deviations in a median of absolute values
+  std::vector<double> losses, misses;
+  for (const RunPoint& point : points) {
+    losses.push_back(point.loss);
+    misses.push_back(std::abs(log_difference(fit.law, point)));
+  }
+  const double loss = upper_median(std::move(losses)), miss = normal * upper_median(std::move(misses));
+  const auto fall = [loss](double size, double exponent, const RunRange& range) {
+    return size * (std::pow(range.least, -exponent) - std::pow(range.most, -exponent)) / loss;
+  };
+  for (const auto& [share, name] : {std::pair(fall(fit.law.a, fit.law.alpha, fit.parameters), "parameters"),
+                                    std::pair(fall(fit.law.b, fit.law.beta, fit.tokens), "tokens")}) {
+    if (share > miss) continue;
+    return recipe_error(std::string("the runs do not show that the loss falls with the ") + name +
+                        ": from the fewest to the most, the law falls by " + figure_text(100 * share, 2) +
+                        " % of a loss, and a run usually differs from the law by " + figure_text(100 * miss, 2) + " %")
+        .hint("models and data that differ more, or longer trainings");
+  }
+  return std::nullopt;
+}
+
 // LawFit::drift: the slope of the line through the origin that is nearest to the misses over the doublings of FLOPs
 // beyond the shorter runs.
 std::optional<double> drift_of(std::span<const RunPoint> points, double most_flops) {
@@ -296,6 +321,7 @@ LawFit fit_law(std::span<const RunPoint> points) {
              .parameters = run_range(points, &RunPoint::parameters),
              .tokens = run_range(points, &RunPoint::tokens),
              .drift = {}};
+  if (const std::optional<Error> lack = without_effect(fit, points)) throw Error(*lack);
   fit.drift = drift_of(points, fit.flops.most);
   for (std::uint64_t i = 0; i < resamples; ++i) {
     objective.count(drawn_anew(points.size(), i));

@@ -102,6 +102,8 @@ Plan make_plan(const PlanQuestion& question) {
   plan.budget = budget_of(question, plan.speed, plan.price);
   const std::optional<double>& budget = plan.budget;
   if (budget && *budget < flops_per_parameter_and_token) throw nothing_fits(*budget);
+  if (budget && !(*budget <= most_planned))
+    throw usage_error("expected a budget of at most " + in_flops(most_planned) + ", found " + in_flops(*budget));
   plan.chosen = chosen_by(question, budget, plan.law.law, plan.unique_tokens);
   plan.flops = flops_per_token(plan.transformer, plan.chosen.parameters) * plan.chosen.tokens;
   check_fits(plan);

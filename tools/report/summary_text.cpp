@@ -254,9 +254,11 @@ std::string duration_text(double seconds) {
   } else if (seconds < 3600) {
     std::snprintf(text.data(), text.size(), "%d min %02d s", static_cast<int>(seconds) / 60,
                   static_cast<int>(seconds) % 60);
-  } else {
+  } else if (seconds < 3.6e9) {
     std::snprintf(text.data(), text.size(), "%d h %02d min", static_cast<int>(seconds / 3600),
                   static_cast<int>(seconds / 60) % 60);
+  } else {
+    std::snprintf(text.data(), text.size(), "%.3g h", seconds / 3600);
   }
   return text.data();
 }

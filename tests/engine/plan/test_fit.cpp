@@ -257,6 +257,13 @@ TEST_CASE("runs that cannot tell a law are refused") {
   std::vector<RunPoint> equal = points;
   for (RunPoint& point : equal) point.loss = 2.5;
   CHECK_THAT(refusal(equal), Contains("runs have the same loss, 2.5, "));
+  std::vector<RunPoint> rising = points;
+  for (RunPoint& point : rising) point.loss = 1 + std::log(point.parameters) + std::log(point.tokens);
+  CHECK_THAT(refusal(rising), Contains("do not show that the loss falls with the parameters"));
+  // One run that is far from the others takes nothing from them.
+  std::vector<RunPoint> with_outlier = points;
+  with_outlier[3].loss = 1e6;
+  CHECK(fit_law(with_outlier).law.alpha == Approx(refit().alpha).epsilon(0.1));
   for (RunPoint& point : points) point.tokens = 20 * point.parameters;
   CHECK_THAT(refusal(points), Contains("the tokens follow from the parameters"));
   for (RunPoint& point : points) point.tokens = 1e9;

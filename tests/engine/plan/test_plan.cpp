@@ -144,6 +144,8 @@ TEST_CASE("questions without an answer") {
   CHECK_THAT(refusal({.money = "1 USD", .rate = 1e15, .prices = "prices.toml"}), Contains("nothing fits into 1 USD"));
   CHECK_THAT(refusal({.flops = 1e20, .device_name = "H200", .prices = "prices.toml"}),
              Contains("--prices needs how fast training is"));
+  CHECK_THAT(refusal({.money = "1e300 USD", .rate = 1e15, .prices = "prices.toml"}),
+             Contains("expected a budget of at most 1e+40 FLOPs"));
   CHECK_THAT(refusal({.flops = 5}), Contains("nothing fits into 5 FLOPs"));
   CHECK_THAT(refusal({.flops = 100}), Contains("nothing fits into 100 FLOPs"));
   CHECK_THAT(refusal({.within_seconds = 0, .rate = 1e15}), Contains("nothing fits into 0 FLOPs"));

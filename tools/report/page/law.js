@@ -57,7 +57,7 @@ facts(page, [
   [
     'a law of the shorter runs alone predicts the longest',
     isKnown(data.drift) ?
-        `${threeDigits(100 * Math.abs(data.drift))} % too ${data.drift > 0 ? 'high' : 'low'}, a doubling of FLOPs` :
+        `${threeDigits(100 * Math.abs(Math.expm1(data.drift)))} % too ${data.drift > 0 ? 'high' : 'low'}, a doubling of FLOPs` :
         '',
   ],
   ['the best parameters grow as', `FLOPs^${number(exponent.value)}`],

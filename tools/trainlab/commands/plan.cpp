@@ -21,7 +21,7 @@ namespace {
 constexpr std::array<const char*, 6> shape_flags = {"layers", "width", "heads", "ffw", "vocabulary", "context"};
 
 FlagType amount_type(std::string operand, double low) {
-  return number_type(std::move(operand), low, 1e40, low == 1 ? "from 1 to 1e40" : "above 0");
+  return number_type(std::move(operand), low, most_planned, low == 1 ? "from 1 to 1e40" : "above 0, up to 1e40");
 }
 
 Flag shape_flag(const char* name, const char* help) {

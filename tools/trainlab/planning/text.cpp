@@ -177,10 +177,11 @@ std::string fit_text(const LawFit& fit) {
   std::string text =
       law_text(fit.law) + fmt::format(" from {} runs\n\n", fit.runs) + "  constant    estimate  10-90 %\n";
   for (const FittedConstant& one : fitted_constants(fit)) text += constant_row(one);
-  text += fmt::format("\n  the losses of the runs are {:.2g} % off the law (root mean square)\n", 100 * fit.deviation);
+  text += fmt::format("\n  the losses of the runs are {} % off the law (root mean square)\n",
+                      figure_text(100 * fit.deviation, 2));
   if (fit.drift) {
-    text += fmt::format("  a law of the shorter runs alone predicts the longest {:.2g} % too {}, a doubling of FLOPs\n",
-                        100 * std::abs(*fit.drift), *fit.drift > 0 ? "high" : "low");
+    text += fmt::format("  a law of the shorter runs alone predicts the longest {} % too {}, a doubling of FLOPs\n",
+                        figure_text(100 * std::abs(std::expm1(*fit.drift)), 2), *fit.drift > 0 ? "high" : "low");
   }
   if (fit.law.e < unknown_limit)
     text += "  E is unknown, because none of these runs comes near the limit of the loss\n";

@@ -52,8 +52,8 @@ double huber_sum(const Law& law, std::span<const RunPoint> points);
 
 // The law with the least objective among the minima found from the 4,500 starts of Besiroglu et al. 2024, and 200 laws
 // of resampled runs, which are the same for the same runs. Takes some seconds for some hundred runs. Raises
-// Error{recipe} for runs that do not determine a law: fewer than 6, fewer than 3 sizes of models or of data, or data in
-// proportion to the parameters.
+// Error{recipe} for runs that do not determine a law: fewer than 6, fewer than 3 sizes of models or of data, data in
+// proportion to the parameters, or losses that do not fall with one of the two.
 LawFit fit_law(std::span<const RunPoint> points);
 
 // A fitted E below this loss is unknown: the runs tell nothing of the limit but that it is far away.

@@ -15,6 +15,10 @@
 
 namespace trainlab {
 
+// The most FLOPs, parameters and tokens of a plan, and the largest other numbers in a question. All that is computed
+// from such numbers stays finite.
+inline constexpr double most_planned = 1e40;
+
 // The flags of `trainlab plan`. Numbers are above 0.
 struct PlanQuestion {
   // The budget, one of these.
