@@ -150,6 +150,17 @@ int tell(const Outcome& outcome, bool json, const std::string& kind) {
   return outcome.code;
 }
 
+int tell_broken_off(const Outcome& outcome, const Arguments& given, const std::string& kind, const fs::path& folder) {
+  const bool json = given.has("json");
+  if (!is_interrupted(outcome)) {
+    tell(outcome, json, kind);
+  } else if (json) {
+    print(to_json(Value::Map{{"kind", "none"}, {"status", "interrupted"}, {"out", folder.string()}}) + "\n");
+  }
+  say(given, "the runs that have ended lie in " + shown_path(folder) + "; the same command goes on");
+  return outcome.code;
+}
+
 std::optional<std::string> page_failure(const Arguments& given, const std::function<std::string()>& page) {
   return given.has("html") ? report::page_failure(given.flags["html"].string(), page) : std::nullopt;
 }

@@ -289,11 +289,8 @@ int plan_seeds(const Arguments& given) {
                                    {"training", asked_by(request_for_recipe(plain))},
                                    {"data", data_of(answer.facts, trainings.metric)}};
     trainings.folder = folder_for(given, fs::current_path() / "runs" / "plan" / recipe.stem(), asked);
-    if (const auto outcome = train(given, plain, until, answer.facts, trainings)) {
-      const int code = tell(*outcome, json, "plan_seeds");
-      say(given, "the runs that have ended lie in " + shown_path(trainings.folder) + "; the same command goes on");
-      return code;
-    }
+    if (const auto outcome = train(given, plain, until, answer.facts, trainings))
+      return tell_broken_off(*outcome, given, "plan_seeds", trainings.folder);
     mark_ended(trainings.folder);
   } else {
     trainings = ended(given);

@@ -255,11 +255,8 @@ int plan_sweep(const Arguments& given) {
   say(given, proposed_text(ladder));
   LawFit fit;
   try {
-    if (const std::optional<Outcome> outcome = train_all(given, ladder)) {
-      const int code = tell(*outcome, json, "plan_fit");
-      say(given, "the runs that have ended lie in " + shown_path(folder) + "; the same command goes on");
-      return code;
-    }
+    if (const std::optional<Outcome> outcome = train_all(given, ladder))
+      return tell_broken_off(*outcome, given, "plan_fit", folder);
     mark_ended(folder);
     fit = fit_law(points_of(ladder));
   } catch (const Error&) {

@@ -19,6 +19,10 @@ namespace trainlab::cli {
 // Reports how an engine ended. Returns the exit code. With `json`, exactly one object goes to standard output; `kind`
 // is the kind of an object for a text that the engine sent.
 int tell(const Outcome& outcome, bool json, const std::string& kind);
+// The same of a command that trains several runs, where one of them has not ended. Where the command was interrupted,
+// the summary of this run is no answer of the command. `folder`: of all runs of the command.
+int tell_broken_off(const Outcome& outcome, const Arguments& given, const std::string& kind,
+                    const std::filesystem::path& folder);
 
 // Lets an engine execute the request, reports how the engine ended, and returns the exit code. `held`: the run that is
 // continued. Raises Error{usage} when the engine cannot be started.
