@@ -215,14 +215,18 @@ void TaskContext::end_if_over(bool is_durable) {
     if (!reason) reason = judge->over();
   }
   if (!reason) return;
+  end_early("stopped", *reason, is_durable);
+  throw run_error(*reason);
+}
+
+void TaskContext::end_early(const std::string& status, const std::string& reason, bool is_durable) {
   if (is_durable) {
     commit();
   } else {
     flush();
   }
   record_.sync();
-  early_end_ = end("stopped", *reason);
-  throw run_error(*reason);
+  early_end_ = end(status, reason);
 }
 
 void TaskContext::passed() {

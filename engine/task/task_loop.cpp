@@ -98,9 +98,8 @@ bool TaskLoop::advance(TaskContext& task) {
     return false;
   }
   if (stop_requested()) {
-    if (number_ > 0) task.commit();
     const std::string reason = "asked to stop at step " + std::to_string(task.step());
-    task.end("interrupted", reason);
+    task.end_early("interrupted", reason, number_ > 0);
     throw Error(ErrorKind::interrupted, reason);
   }
   if (trains(task)) task.end_if_over(number_ > 0);

@@ -290,6 +290,7 @@ end }""")
         result = self.end(running, 130)
         self.assertNotIn("held back", result.err)
         self.assert_status(self.folder / "out", "interrupted")
+        self.assertGreater(self.summary(self.folder / "out")["steps"], 100)
 
     def test_a_checkpoint_that_cannot_be_written_ends_the_task_whatever_pcall_does(self):
         self.write("t.lua", """return lab.task { name = "t", run = function(ctx)

@@ -284,6 +284,7 @@ void TrialFits::run_alone(const Member& task) {
     Value summary = run_task(fit->options, context, company);
     for (const Objective& one : plan_.objectives()) {
       if (trial->trial->pruned || !summary["metrics"][one.metric].is_nil()) continue;
+      if (summary["status"] == Value("interrupted")) continue;
       const std::string names = joined(summary["metrics"].map(), ", ", [](const auto& metric) { return metric.first; });
       throw recipe_error("the task has not logged \"" + one.metric +
                          "\", by which trials are compared; it has logged " + (names.empty() ? "nothing" : names));

@@ -158,7 +158,7 @@ class TaskContext : public Object, public std::enable_shared_from_this<TaskConte
   Value finish();
   // Called when an error has left the function: a recipe that has kept the context cannot use it any more.
   void close();
-  // The summary, if a judge has ended the task.
+  // The summary, if a judge or a request to stop has ended the task.
   const std::optional<Value>& early_end() const { return early_end_; }
   // Keys the random numbers that the function draws outside of its loops.
   Key key() const { return key_; }
@@ -222,6 +222,8 @@ class TaskContext : public Object, public std::enable_shared_from_this<TaskConte
   // Ends the task between two steps if one of its judges says so: raises an error that leaves the function, whose
   // summary is early_end(). `is_durable`: the loop under way is, so that a checkpoint can be written.
   void end_if_over(bool is_durable);
+  // Makes early_end() the summary. The error that leaves the function follows.
+  void end_early(const std::string& status, const std::string& reason, bool is_durable);
   SpeedFigures speed() const;
   // The total of the trainings to which this one belongs counts the task, once.
   void count_speed();
