@@ -336,6 +336,11 @@ class BadInput(Compare):
         again = self.compare("a.lua", "--target", "val.loss=0.000001", *NEVER, code=2)
         self.assert_said(again, "neither A nor B has reached val.loss = 1e-06: A came to ")
         self.assertNotIn("seed 4", result.err + again.err)
+        told = self.run_program("report", "runs/compare/a/002")
+        self.assertTrue(told.out.startswith("no verdict: --target: neither A nor B has reached val.loss = 1e-06"), told)
+        value = self.run_program("report", "runs/compare/a/002", "--json").json()
+        self.assertEqual((value["status"], value["seeds"], value["more_seeds"]), ("stopped", 3, None))
+        self.assertIn("neither A nor B has reached", value["reason"])
 
     def test_recipes_that_return_no_fit(self):
         self.write("nothing.lua", "return nil")

@@ -24,7 +24,10 @@ constexpr int format_of_record = 1;
 
 fs::path path_of_record(const fs::path& folder) { return folder / "comparison.json"; }
 
-Error damaged_record(const fs::path& folder) { return damaged_file(path_of_record(folder), "it is no comparison"); }
+Error damaged_record(const fs::path& folder) {
+  return damaged_file(path_of_record(folder), "it is no comparison")
+      .hint("put the file back from a copy; without one, remove " + shown_path(folder) + ", or choose an --out");
+}
 
 Value value_of_pair(const compare::Pair& pair) {
   return Value::Map{{"seed", pair.seed},

@@ -110,7 +110,7 @@ int compare_runs(const Arguments& given, Question question) {
   for (const std::int64_t seed : seeds) {
     comparison.pairs.push_back(read_pair(seed, a.by_seed.at(seed), b.by_seed.at(seed), question.target));
   }
-  check_target(comparison.pairs, question.target);
+  if (const std::optional<Error> useless = useless_target(comparison.pairs, question.target)) throw Error(*useless);
   return tell(given, comparison, question);
 }
 

@@ -241,6 +241,14 @@ std::string_view word(Quality quality) {
   return words[static_cast<std::size_t>(quality)];
 }
 
+// Why no pair is trained any more though the question has no answer; nullopt where that is not so.
+std::optional<std::string> broken_off(const Comparison& comparison, const Question& question) {
+  if (comparison.status == Status::stopped) return budget_is_used;
+  if (comparison.status != Status::unfinished || comparison.pairs.size() < pairs_for_target) return std::nullopt;
+  const std::optional<Error> useless = useless_target(comparison.pairs, question.target);
+  return useless ? std::optional(useless->message()) : std::nullopt;
+}
+
 std::string state_text(Status status) {
   if (status == Status::running) return "  state  running: these are the pairs so far\n";
   if (status == Status::unfinished) return "  state  unfinished: the command that made it, again, goes on\n";
@@ -251,10 +259,12 @@ std::string state_text(Status status) {
 
 std::string comparison_text(const Comparison& comparison, const Question& question) {
   const std::vector<Pair>& pairs = comparison.pairs;
-  const std::string state = state_text(comparison.status);
+  const std::optional<std::string> reason = broken_off(comparison, question);
+  const bool is_useless = reason && comparison.status == Status::unfinished;
+  const std::string state = is_useless ? "" : state_text(comparison.status);
   if (pairs.empty()) return "no pair has ended\n" + state;
   const compare::Judgement judged = compare::judge(pairs, question.target, question.margin, comparison.looks);
-  std::string text = headline(judged, question, comparison.looks) + "\n";
+  std::string text = (is_useless ? "no verdict: " + *reason : headline(judged, question, comparison.looks)) + "\n";
   text += "  A      " + comparison.a + "\n  B      " + comparison.b + "\n";
   text += "  time   to " + target_text(question.target) + ", median: A " + usual_time(pairs, &Pair::a) + ", B " +
           usual_time(pairs, &Pair::b) + "\n";
@@ -311,11 +321,13 @@ Value comparison_value(const Comparison& comparison, const Question& question) {
   const compare::Budgets& budgets = judged.budgets;
   quality.set("budgets",
               Value::Map{{"seconds", finite_or_nil(budgets.seconds)}, {"flops", finite_or_nil(budgets.flops)}});
-  const std::optional<int> more = more_seeds(judged, comparison.looks);
+  const std::optional<std::string> reason = broken_off(comparison, question);
+  const bool is_useless = reason && comparison.status == Status::unfinished;
+  const std::optional<int> more = is_useless ? std::nullopt : more_seeds(judged, comparison.looks);
   return Value::Map{
       {"kind", "comparison"},
-      {"status", word(comparison.status)},
-      {"reason", comparison.status == Status::stopped ? Value(budget_is_used) : Value()},
+      {"status", word(reason ? Status::stopped : comparison.status)},
+      {"reason", reason ? Value(*reason) : Value()},
       {"verdict", word(judged.speed)},
       {"speed", std::move(speed)},
       {"quality", std::move(quality)},

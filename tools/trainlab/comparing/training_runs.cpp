@@ -141,11 +141,11 @@ compare::Pair read_pair(std::int64_t seed, const fs::path& a, const fs::path& b,
   return pair;
 }
 
-void check_target(const std::vector<compare::Pair>& pairs, const compare::Target& target) {
+std::optional<Error> useless_target(const std::vector<compare::Pair>& pairs, const compare::Target& target) {
   using compare::Pair;
   if (std::ranges::none_of(pairs, [](const Pair& pair) { return pair.a.arrival || pair.b.arrival; })) {
-    throw usage_error("--target: neither A nor B has reached " + target_text(target) + ": A " +
-                      best_text(pairs, &Pair::a, target) + ", B " + best_text(pairs, &Pair::b, target))
+    return usage_error("--target: neither A nor B has reached " + target_text(target) + ": A " +
+                       best_text(pairs, &Pair::a, target) + ", B " + best_text(pairs, &Pair::b, target))
         .hint("choose a target that A reaches in most of its trainings, or train longer");
   }
   const compare::Window window = compare::common_window(pairs);
@@ -158,15 +158,16 @@ void check_target(const std::vector<compare::Pair>& pairs, const compare::Target
     return usage_error("--target: no time to " + target_text(target) + " can be told: " + why);
   };
   if (all_count_with(window.begin)) {
-    throw untold("trainings have reached it at their first validation, after about " +
-                 report::fine_duration_text(*window.begin) + ", and none was seen to need longer")
+    return untold("trainings have reached it at their first validation, after about " +
+                  report::fine_duration_text(*window.begin) + ", and none was seen to need longer")
         .hint("choose a target that is harder to reach, or validate more often: validate = \"10 steps\"");
   }
   if (all_count_with(window.end)) {
-    throw untold("trainings end after about " + report::fine_duration_text(*window.end) +
-                 " without having reached it, and all others reach it later")
+    return untold("trainings end after about " + report::fine_duration_text(*window.end) +
+                  " without having reached it, and all others reach it later")
         .hint("train both longer, and equally long, or choose a target that is easier to reach");
   }
+  return std::nullopt;
 }
 
 std::string target_text(const compare::Target& target) { return target.metric + " = " + number_text(target.value); }

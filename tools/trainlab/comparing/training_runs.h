@@ -2,10 +2,12 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "compare/judgement.h"
+#include "core/error.h"
 
 namespace trainlab::cli {
 
@@ -14,9 +16,12 @@ namespace trainlab::cli {
 compare::Pair read_pair(std::int64_t seed, const std::filesystem::path& a, const std::filesystem::path& b,
                         const compare::Target& target);
 
-// Raises Error{usage} where the target does not distinguish the trainings: none has reached it, or none as long as the
-// trainings of both sides were watched, or all before the first validations of one side tell it.
-void check_target(const std::vector<compare::Pair>& pairs, const compare::Target& target);
+// Why the target does not distinguish the trainings: none has reached it, or none as long as the trainings of both
+// sides were watched, or all before the first validations of one side tell it. nullopt where it does.
+std::optional<Error> useless_target(const std::vector<compare::Pair>& pairs, const compare::Target& target);
+
+// The pairs after which a comparison of recipes ends if its target is useless.
+inline constexpr std::size_t pairs_for_target = 3;
 
 // The target as text: "val.accuracy = 0.97".
 std::string target_text(const compare::Target& target);
