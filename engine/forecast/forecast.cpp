@@ -21,6 +21,8 @@ namespace {
 constexpr double factor_of_last = 1.5, factor_of_best = 0.7, factor_of_falling_rate = 0.5;
 // The last half's fall counts up to this many times; by noise it may be any number of times that of the half before it.
 constexpr double most_growth = 8;
+// How many times as long as it is a curve is continued at most: farther ahead, nobody has tried how well that goes.
+constexpr double farthest = 20;
 // Weight of the oldest validation; the newest has the weight 1.
 constexpr double oldest_weight = 0.3;
 
@@ -166,6 +168,7 @@ std::optional<Forecast> forecast_of(const LearningCurve& curve, const std::strin
   const FromFinished before = from_finished(finished, {.now = 1 / (length / last.step), .end = at / length}, now,
                                             question.keeps_best, [&] { return noise_of(curve); });
   double value = before.value / all.unit, half = before.half / std::abs(all.unit);
+  if (before.references == 0 && reach > farthest) return std::nullopt;
   if (before.references == 0) {
     const Averaged found = fitted(all.points, reach, all.bounds);
     value = found.level + come_true(all.points, reach, all.bounds, found.level) * found.change;
@@ -190,9 +193,10 @@ std::optional<Forecast> forecast_of(const LearningCurve& curve, const std::strin
 
 std::optional<double> most_gain(const LearningCurve& curve, std::int64_t at) {
   if (curve.validations() < fewest_for_gain) return std::nullopt;
-  const Forecast best_until = *forecast_of(curve, "", {.at = at, .keeps_best = true});
+  const std::optional<Forecast> best_until = forecast_of(curve, "", {.at = at, .keeps_best = true});
+  if (!best_until) return std::nullopt;
   const double best = curve.points().back().best;
-  return curve.minimize() ? best - best_until.low : best_until.high - best;
+  return curve.minimize() ? best - best_until->low : best_until->high - best;
 }
 
 Value to_value(const Forecast& forecast) {

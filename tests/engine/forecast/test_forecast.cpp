@@ -101,14 +101,14 @@ TEST_CASE("a metric that is larger the better is forecast as the mirrored one") 
 }
 
 TEST_CASE("no forecast goes beyond 0 for a loss, or beyond 1 for a share") {
-  const auto steep = [](double x) { return 2 - 0.2 * std::log(x); };  // −0.3 at step 100,000
-  const Forecast loss = forecast_at(curve_of(steep, 20), 100'000);
+  const auto steep = [](double x) { return 2 - 0.25 * std::log(x); };  // −0.07 at step 4,000
+  const Forecast loss = forecast_at(curve_of(steep, 20), 4'000);
   CHECK(loss.low == 0);
   CHECK(loss.value >= 0);
-  const Forecast share = forecast_at(curve_of([&](double x) { return 1 - steep(x) / 2; }, 20, false), 100'000);
+  const Forecast share = forecast_at(curve_of([&](double x) { return 1 - steep(x) / 2; }, 20, false), 4'000);
   CHECK(share.high == 1);
   // A log-likelihood has no such bound.
-  CHECK(forecast_at(curve_of([&](double x) { return steep(x) - 1; }, 20), 100'000).low < 0);
+  CHECK(forecast_at(curve_of([&](double x) { return steep(x) - 1; }, 20), 4'000).low < 0);
 }
 
 TEST_CASE("the best value never becomes worse") {
@@ -123,6 +123,8 @@ TEST_CASE("a curve with few validations, and one that has arrived") {
   CHECK_FALSE(forecast_of(LearningCurve(true), "val.loss", {.at = 10}));
   CHECK_FALSE(forecast_of(curve_of(power, 4), "val.loss", {.at = 1000}));
   CHECK(forecast_of(curve_of(power, 5), "val.loss", {.at = 1000}));
+  CHECK_FALSE(forecast_of(curve_of(power, 5), "val.loss", {.at = 1001}));  // more than 20 times as far
+  CHECK_FALSE(most_gain(curve_of(power, 20), 4001));
   for (const std::int64_t at : {500, 400}) {
     const Forecast found = forecast_at(curve_of(power, 50), at);
     CHECK(found.value == power(500));

@@ -56,9 +56,10 @@ inline constexpr std::int64_t fewest_validations = 5;
 // comes next is told by those that went on. So a rule's stops count as they will for this training, whose forecast is
 // the value with which the rule, the length or a budget ends it. All or none of them are of other data; of these one
 // alone says nothing, because it does not show how much other data change. A pure function. nullopt where the curve has
-// too few validations. If `at` is not after the curve's last step, the forecast and both bounds are the last value.
-// Values are never forecast beyond a bound that the metric seems to have: 0 for a metric to minimise that was never
-// negative, 1 for a metric to maximise that was always between 0 and 1.
+// too few validations, or where nothing but itself tells of a step more than 20 times as far as it has come. If `at` is
+// not after the curve's last step, the forecast and both bounds are the last value. Values are never forecast beyond a
+// bound that the metric seems to have: 0 for a metric to minimise that was never negative, 1 for a metric to maximise
+// that was always between 0 and 1.
 std::optional<Forecast> forecast_of(const LearningCurve& curve, const std::string& metric,
                                     const ForecastQuestion& question, std::span<const FinishedCurve> finished = {});
 
@@ -67,7 +68,8 @@ inline constexpr std::int64_t fewest_for_gain = 10;
 
 // How much better than the best value so far the best value until step `at`, which is later than the curve's last step,
 // may become at a learning rate that does not fall: up to the better end of the forecast's interval. In the metric's
-// unit, not negative. A pure function. nullopt with fewer than fewest_for_gain validations.
+// unit, not negative. A pure function. nullopt with fewer than fewest_for_gain validations, and where
+// forecast_of() has no forecast.
 std::optional<double> most_gain(const LearningCurve& curve, std::int64_t at);
 
 // { metric, value, low, high, at, at_is_estimate, rate_falls, references, of_other_data }, as in summary.json.
