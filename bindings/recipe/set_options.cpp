@@ -163,7 +163,9 @@ Spec changed(const Registry& registry, Spec stage, const Change& change, std::st
     const Value& step = change.path[i];
     if (step.is_string()) {
       if (!at->is_map() && !at->is_nil()) {
-        throw wrong(change.text, so_far + " is " + at->brief() + ", which has no option '" + step.string() + "'");
+        Error error =
+            wrong(change.text, so_far + " is " + at->brief() + ", which has no option '" + step.string() + "'");
+        throw error.hint(at->is_list() ? "of the first one: " + so_far + "[1]." + step.string() : "");
       }
       if (at->is_nil()) *at = Value::Map{};
       if ((*at)["@"] == Value("function")) {

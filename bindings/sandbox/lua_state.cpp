@@ -211,6 +211,13 @@ Error LuaState::from_text(const std::string& text) const {
 Error LuaState::take_error(lua_State* L, int status) {
   std::string traceback = std::move(traceback_);
   traceback_.clear();
+  // A traceback of nothing but the error's own position says nothing more.
+  const auto traced = [&traceback](Error error) {
+    const std::string itself =
+        "traceback:\n  " + error.file() + ":" + std::to_string(error.line()) + ": in the file itself";
+    if (traceback != itself) error.traceback(traceback);
+    return error;
+  };
   const LuaPosition at = std::exchange(failed_at_, {});
   if (doom_) return Error(doom_->error).traceback(traceback);
   if (status == LUA_ERRMEM) {
@@ -223,23 +230,21 @@ Error LuaState::take_error(lua_State* L, int status) {
     const std::string text = valid_utf8(plain_text(L, -1));
     if (raised_ && text == raised_text_) {
       // An error in the command line has no line in the recipe.
-      return raised_->kind() == ErrorKind::usage ? *raised_ : Error(*raised_).traceback(traceback);
+      return raised_->kind() == ErrorKind::usage ? *raised_ : traced(*raised_);
     }
-    Error error = from_text(text).traceback(traceback);
+    Error error = from_text(text);
     // Lua's position of an overflow of the stack is that of another function than the one that calls itself.
-    if (error.message() == "stack overflow") error = recipe_error(error.message()).traceback(traceback);
+    if (error.message() == "stack overflow") error = recipe_error(error.message());
     if (at.line > 0) error.at(at.file, at.line);  // unless the text has a position
     const auto source = texts_.find(error.file());
     const std::string_view recipe = source == texts_.end() ? std::string_view() : source->second;
-    return error.hint(std::string(call_elsewhere(error.message(), recipe, error.line())));
+    return traced(error.hint(std::string(call_elsewhere(error.message(), recipe, error.line()))));
   }
   const std::string kind =
       type == LUA_TNUMBER ? number_text(lua_tonumber(L, -1)) : std::string("a ") + lua_typename(L, type);
-  Error error = recipe_error("the recipe raised " + kind + " as an error")
-                    .hint("raise a string: error(\"…\")")
-                    .traceback(traceback);
+  Error error = recipe_error("the recipe raised " + kind + " as an error").hint("raise a string: error(\"…\")");
   if (at.line > 0) error.at(at.file, at.line);
-  return error;
+  return traced(std::move(error));
 }
 
 void LuaState::raise_kept(lua_State* L) {

@@ -176,6 +176,7 @@ ClassAxis require_class_scores(const Options& options, const Head& head) {
   if (head.classes > 0 && axis.classes != head.classes) {
     std::string hint = classes_text(head) + "; end the model with nn.Linear(" + wanted + ")";
     if (axis.first) hint = classes_text(head) + "; end the model with as many channels";
+    if (head.classes == 1) hint = "all labels of the training part are 0, so that there is nothing to tell apart";
     if (head.classes == 2 && is_single_logit(head)) hint += ", or use loss = \"bce_with_logits\"";
     throw head_error(options,
                      "one score per class, " + (positions.empty() ? "an output of shape [" + wanted + "]"

@@ -122,7 +122,7 @@ TEST_CASE("a wrong call is reported at its line") {
   Sandbox sandbox;
   const Error error = sandbox.fails(std::string("local a\nlocal b = ") + row.call + "\nreturn nil");
   CHECK_THAT(error.what(), Catch::StartsWith(std::string("x.lua:2: ") + row.text));
-  CHECK(error.traceback() == "traceback:\n  x.lua:2: in the file itself");
+  CHECK(error.traceback().empty());  // the message has the position already
 }
 
 TEST_CASE("a table that was changed after its construction is checked again") {
