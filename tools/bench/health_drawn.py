@@ -125,7 +125,7 @@ ROWS = (
     ("vanishing_gradients", "5 or 6 layers of sigmoids", IMAGES,
      lambda draw, family: with_bare_layers(draw, family, activation="Sigmoid", depth=draw.randint(5, 6))),
     ("small_batch_statistics", "batch 2 to 5", ("mlp",),
-     lambda draw, family: with_fault(draw, family, norm="batch", batch=draw.randint(2, 5), epochs=1)),
+     lambda draw, family: with_fault(draw, family, norm="batch", batch=draw.randint(2, 5), epochs=1, samples=1200)),
 )
 
 

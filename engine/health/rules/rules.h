@@ -30,8 +30,9 @@ Finding find_small_batch_statistics(const HealthFigures& figures);
 Finding find_rate_too_high(const HealthFigures& figures);
 // What was learnt is lost again, far above the best loss so far.
 Finding find_loss_lost_again(const HealthFigures& figures);
-// The reason for which a rate is no longer called too high: the training has learnt nearly all that there is to learn.
-std::optional<std::string> refute_rate_too_high(const HealthVerdict& verdict, const HealthFigures& figures);
+// The reason for which a rate is no longer called too high, and gradients no longer vanishing: the training has learnt
+// nearly all that there is to learn.
+std::optional<std::string> refute_by_learning(const HealthVerdict& verdict, const HealthFigures& figures);
 Finding find_rate_too_low(const HealthFigures& figures);
 Finding find_not_finite(const HealthFigures& figures);
 Finding find_noisy_gradients(const HealthFigures& figures);

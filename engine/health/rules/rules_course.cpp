@@ -23,24 +23,24 @@ double mean_of(Rows rows, double MeasuredEvaluation::*member) {
   return sum / static_cast<double>(rows.size());
 }
 
-// The mean square of x[i + distance] − 2 x[i] + x[i − distance] of validation losses x; 0 with too few rows.
-double mean_square_bend(Rows rows, std::size_t distance) {
+// The mean square of x[i + distance] − 2 x[i] + x[i − distance] of the losses x; 0 with too few rows.
+double mean_square_bend(Rows rows, double MeasuredEvaluation::*x, std::size_t distance) {
   double sum = 0;
   std::size_t count = 0;
   for (std::size_t i = distance; i + distance < rows.size(); ++i, ++count) {
-    const double bend = rows[i + distance].val_loss - 2 * rows[i].val_loss + rows[i - distance].val_loss;
+    const double bend = rows[i + distance].*x - 2 * (rows[i].*x) + rows[i - distance].*x;
     sum += bend * bend;
   }
   return count ? sum / static_cast<double>(count) : 0;
 }
 
-// The standard error of the mean of `width` neighbouring validation losses around a smooth curve, whose noise is
-// autocorrelated of first order. With the correlation φ and the variance s² of the noise, the mean square of the bends
+// The standard error of the mean of `width` neighbouring losses around a smooth curve, whose noise is autocorrelated of
+// first order. With the correlation φ and the variance s² of the noise, the mean square of the bends
 // is s² (6 − 8 φ + 2 φ²) at the distance 1, and that at the distance 2 is (1 + φ)(3 − φ²) / (3 − φ) times as large. φ
 // is corrected for its bias and kept in 0 … 0.8, as that of most_fall().
-double error_of_mean(Rows rows, std::size_t width) {
+double error_of_mean(Rows rows, std::size_t width, double MeasuredEvaluation::*x = &MeasuredEvaluation::val_loss) {
   constexpr double largest = 0.8;
-  const double near = mean_square_bend(rows, 1), far = mean_square_bend(rows, 2);
+  const double near = mean_square_bend(rows, x, 1), far = mean_square_bend(rows, x, 2);
   double low = 0, high = largest;  // around φ, which grows with far / near
   while (high - low > 1e-3) {
     const double middle = (low + high) / 2;
@@ -81,7 +81,8 @@ Finding by_heart(const HealthFigures& figures, const std::vector<MeasuredEvaluat
   const double val_prior = std::isnan(known) ? prior : known;
   if (rows.size() < 3 || std::isnan(prior) || !(rows.back().train_loss < 0.9 * prior)) return {};
   const double best = std::ranges::min_element(rows, {}, &MeasuredEvaluation::val_loss)->val_loss;
-  if (best < 0.99 * val_prior) return {};
+  // An enormous loss comes from single values of the validation part.
+  if (best < 0.99 * val_prior || best > 10 * val_prior) return {};
   return HealthVerdict{
       .kind = HealthKind::overfitting,
       .confidence = "high",
@@ -109,8 +110,10 @@ Finding find_overfitting(const HealthFigures& figures) {
   const double train_now = mean_of(latest, &MeasuredEvaluation::train_loss);
   // Near 0 a loss may rise by a large factor and without harm.
   const double prior = figures.run.prior_loss, harmless = std::isnan(prior) ? 0 : 0.01 * prior;
-  if (now - low <= 5 * error || now - low <= std::max(0.2 * std::abs(low), harmless) || train_now >= train_then)
-    return {};
+  const double train_error =
+      std::numbers::sqrt2 * error_of_mean(rows.subspan(best), width, &MeasuredEvaluation::train_loss);
+  const bool still_learns = train_then - train_now > 2 * train_error;
+  if (now - low <= 5 * error || now - low <= std::max(0.2 * std::abs(low), harmless) || !still_learns) return {};
   return HealthVerdict{
       .kind = HealthKind::overfitting,
       .confidence = now - low > 0.5 * std::abs(low) ? "high" : "medium",

@@ -102,7 +102,7 @@ Finding find_loss_lost_again(const HealthFigures& figures) {
                   best_until);
 }
 
-std::optional<std::string> refute_rate_too_high(const HealthVerdict&, const HealthFigures& figures) {
+std::optional<std::string> refute_by_learning(const HealthVerdict&, const HealthFigures& figures) {
   if (!(learnt(figures) > 0.9)) return {};
   return fmt::format("the loss has fallen from {} to {}", figure_text(figures.losses.first(), 3),
                      figure_text(figures.losses.mean(0.8, 1), 3));

@@ -23,6 +23,20 @@ TEST_CASE("each fault of the course has its own verdict") {
     HealthyRun run;
     run.val = [](int i) { return 2.35 + 0.001 * i; };
     CHECK(kinds_of(run.figures()) == Kinds{"overfitting"});
+    run.val = [](int) { return 1e16; };  // of a single value of the validation part
+    CHECK(kinds_of(run.figures()).empty());
+  }
+  SECTION("a validation loss that rises while the training loss stays where it is") {
+    HealthyRun run;
+    run.val = [](int i) { return 0.8 + 0.0000175 * (i - 120) * (i - 120) + 0.01 * std::cos(2.3 * i); };
+    const auto kinds_with = [&](double fall) {
+      return kinds_of(changed(run, [&](HealthFigures& f) {
+        for (MeasuredEvaluation& row : f.evaluations)
+          row.train_loss = 0.1 - fall * row.step / HealthyRun::steps + 0.01 * std::sin(1.9 * row.step);
+      }));
+    };
+    CHECK(kinds_with(0.05) == Kinds{"overfitting"});
+    CHECK(kinds_with(0.001).empty());
   }
   SECTION("a model that learns nothing at a usual rate") {
     HealthyRun run;
