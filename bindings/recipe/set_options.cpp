@@ -165,7 +165,8 @@ Spec changed(const Registry& registry, Spec stage, const Change& change, std::st
       if (!at->is_map() && !at->is_nil()) {
         Error error =
             wrong(change.text, so_far + " is " + at->brief() + ", which has no option '" + step.string() + "'");
-        throw error.hint(at->is_list() ? "of the first one: " + so_far + "[1]." + step.string() : "");
+        const bool has_entries = at->is_list() && !at->list().empty() && at->list().front().is_map();
+        throw error.hint(has_entries ? "to change the first one: " + so_far + "[1]." + step.string() + "=…" : "");
       }
       if (at->is_nil()) *at = Value::Map{};
       if ((*at)["@"] == Value("function")) {

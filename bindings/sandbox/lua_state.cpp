@@ -219,7 +219,7 @@ Error LuaState::take_error(lua_State* L, int status) {
     return error;
   };
   const LuaPosition at = std::exchange(failed_at_, {});
-  if (doom_) return Error(doom_->error).traceback(traceback);
+  if (doom_) return traced(doom_->error);
   if (status == LUA_ERRMEM) {
     Error error = meter_->memory_error();
     if (meter_->refused_at().line > 0) error.at(meter_->refused_at().file, meter_->refused_at().line);

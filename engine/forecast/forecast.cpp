@@ -151,10 +151,9 @@ double half_width(const Oriented& all, const ForecastQuestion& question, double 
 
 std::string short_text(double x) { return fmt::format("{:.3g}", x); }
 
-}  // namespace
-
-std::optional<Forecast> forecast_of(const LearningCurve& curve, const std::string& metric,
-                                    const ForecastQuestion& question, std::span<const FinishedCurve> finished) {
+// forecast_of(), however far ahead the step is.
+std::optional<Forecast> continued(const LearningCurve& curve, const std::string& metric,
+                                  const ForecastQuestion& question, std::span<const FinishedCurve> finished) {
   if (curve.validations() == 0) return std::nullopt;
   const CurvePoint& last = curve.points().back();
   const double now = question.keeps_best ? last.best : last.value;
@@ -168,7 +167,6 @@ std::optional<Forecast> forecast_of(const LearningCurve& curve, const std::strin
   const FromFinished before = from_finished(finished, {.now = 1 / (length / last.step), .end = at / length}, now,
                                             question.keeps_best, [&] { return noise_of(curve); });
   double value = before.value / all.unit, half = before.half / std::abs(all.unit);
-  if (before.references == 0 && reach > farthest) return std::nullopt;
   if (before.references == 0) {
     const Averaged found = fitted(all.points, reach, all.bounds);
     value = found.level + come_true(all.points, reach, all.bounds, found.level) * found.change;
@@ -191,12 +189,21 @@ std::optional<Forecast> forecast_of(const LearningCurve& curve, const std::strin
   return forecast;
 }
 
+}  // namespace
+
+std::optional<Forecast> forecast_of(const LearningCurve& curve, const std::string& metric,
+                                    const ForecastQuestion& question, std::span<const FinishedCurve> finished) {
+  const std::optional<Forecast> forecast = continued(curve, metric, question, finished);
+  const bool is_too_far =
+      forecast && forecast->references == 0 && static_cast<double>(question.at) > farthest * curve.points().back().step;
+  return is_too_far ? std::nullopt : forecast;
+}
+
 std::optional<double> most_gain(const LearningCurve& curve, std::int64_t at) {
   if (curve.validations() < fewest_for_gain) return std::nullopt;
-  const std::optional<Forecast> best_until = forecast_of(curve, "", {.at = at, .keeps_best = true});
-  if (!best_until) return std::nullopt;
+  const Forecast best_until = *continued(curve, "", {.at = at, .keeps_best = true}, {});
   const double best = curve.points().back().best;
-  return curve.minimize() ? best - best_until->low : best_until->high - best;
+  return curve.minimize() ? best - best_until.low : best_until.high - best;
 }
 
 Value to_value(const Forecast& forecast) {

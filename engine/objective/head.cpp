@@ -157,6 +157,9 @@ ClassAxis require_class_scores(const Options& options, const Head& head) {
             : "for classes give the data task = \"classification\" (lab.data.csv, lab.data.table) or int64 labels; for "
               "numbers use \"mse\", \"l1\" or \"huber\" as the loss, \"mae\", \"rmse\" or \"r2\" as a metric");
   }
+  if (head.classes == 1)
+    throw head_error(options, "labels of at least two classes", head,
+                     "all labels of the training part are 0, so that there is nothing to tell apart");
   const Shape& positions = head.target;
   const std::string wanted = head.classes > 0 ? std::to_string(head.classes) : std::string("C");
   const auto [last, first] = layouts(head);
@@ -176,7 +179,6 @@ ClassAxis require_class_scores(const Options& options, const Head& head) {
   if (head.classes > 0 && axis.classes != head.classes) {
     std::string hint = classes_text(head) + "; end the model with nn.Linear(" + wanted + ")";
     if (axis.first) hint = classes_text(head) + "; end the model with as many channels";
-    if (head.classes == 1) hint = "all labels of the training part are 0, so that there is nothing to tell apart";
     if (head.classes == 2 && is_single_logit(head)) hint += ", or use loss = \"bce_with_logits\"";
     throw head_error(options,
                      "one score per class, " + (positions.empty() ? "an output of shape [" + wanted + "]"

@@ -250,8 +250,7 @@ RunRange run_range(std::span<const RunPoint> points, const auto& count) {
   return {std::invoke(count, least), std::invoke(count, most)};
 }
 
-// Why the law is none of these runs: over their range, one of its terms changes the loss by less than a run usually
-// differs from the law.
+// Why these runs show no law: over their range, one of its terms changes the loss by less than chance may.
 std::optional<Error> without_effect(const LawFit& fit, std::span<const RunPoint> points) {
   constexpr double normal = 1.4826;  // standard deviations in a median of absolute values
   std::vector<double> losses, misses;
@@ -259,13 +258,15 @@ std::optional<Error> without_effect(const LawFit& fit, std::span<const RunPoint>
     losses.push_back(point.loss);
     misses.push_back(std::abs(log_difference(fit.law, point)));
   }
-  const double loss = upper_median(std::move(losses)), miss = normal * upper_median(std::move(misses));
+  const auto rest = static_cast<double>(points.size() - variables);  // at least one, with the fewest runs
+  const double loss = upper_median(std::move(losses));
+  const double miss = normal * upper_median(std::move(misses)), chance = miss / std::sqrt(rest);
   const auto fall = [loss](double size, double exponent, const RunRange& range) {
     return size * (std::pow(range.least, -exponent) - std::pow(range.most, -exponent)) / loss;
   };
   for (const auto& [share, name] : {std::pair(fall(fit.law.a, fit.law.alpha, fit.parameters), "parameters"),
                                     std::pair(fall(fit.law.b, fit.law.beta, fit.tokens), "tokens")}) {
-    if (share > miss) continue;
+    if (share > chance) continue;
     return recipe_error(std::string("the runs do not show that the loss falls with the ") + name +
                         ": from the fewest to the most, the law falls by " + figure_text(100 * share, 2) +
                         " % of a loss, and a run usually differs from the law by " + figure_text(100 * miss, 2) + " %")

@@ -70,6 +70,7 @@ std::optional<double> StudyProgress::seconds_left_of(std::int64_t trial, const S
 }
 
 std::optional<double> StudyProgress::seconds_left() const {
+  if (std::isfinite(context_.most_flops)) return std::nullopt;  // nobody counts here how many trials they pay for
   const std::int64_t all = plan_.terms().trials, begun = study_.trials().ended() + std::ssize(running_);
   // No trial begins afterwards.
   const double deadline = context_.seconds_left ? std::min(own_end_, now_ + context_.seconds_left()) : own_end_;

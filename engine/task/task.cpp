@@ -245,11 +245,13 @@ Value TaskContext::finish() {
   return end("done", "the function has returned");
 }
 
+std::int64_t TaskContext::reached() const { return from_ ? std::max(step(), from_->step) : step(); }
+
 Value TaskContext::end(const std::string& status, const std::string& reason) {
   Value summary = Value::Map{{"status", status},
                              {"reason", reason},
                              {"metrics", last_values()},
-                             {"steps", step()},
+                             {"steps", reached()},
                              {"seconds", record_.seconds()},
                              {"resumed", record_.resumed()},
                              {"speed", speed().to_value(words_at_end_)}};

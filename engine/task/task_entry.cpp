@@ -92,7 +92,8 @@ Checked check_task(const Options& task, const RunSettings& settings, const Check
   context.is_rehearsal = true;
   Value::List warnings;
   context.on_warning = [&](const std::string& warning) { warnings.emplace_back(warning); };
-  run_task(task, context);
+  const Value summary = run_task(task, context);
+  if (summary["status"] == Value("interrupted")) throw Error(ErrorKind::interrupted, summary["reason"].string());
   std::string found = text + ": called without an error; each of its loops took at most two steps\n";
   for (const Value& warning : warnings) found += "\nwarning: " + warning.string() + "\n";
   facts.set("warnings", std::move(warnings));

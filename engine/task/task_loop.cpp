@@ -98,7 +98,7 @@ bool TaskLoop::advance(TaskContext& task) {
     return false;
   }
   if (stop_requested()) {
-    const std::string reason = "asked to stop at step " + std::to_string(task.step());
+    const std::string reason = "asked to stop at step " + std::to_string(task.reached());
     task.end_early("interrupted", reason, number_ > 0);
     throw Error(ErrorKind::interrupted, reason);
   }

@@ -1,4 +1,4 @@
-"""What the tests of sweeps share: a recipe with one, and what its study and its trials hold."""
+"""Shared by the tests of sweeps: a recipe with one, and what its study and its trials hold."""
 
 import json
 import sqlite3

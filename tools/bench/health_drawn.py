@@ -51,6 +51,7 @@ def draw_training(draw, family):
                "samples": draw.randint(600, 1400),
                "schedule": draw.choice(("none", "cosine", "wsd", "multi_step", "linear", "one_cycle")),
                **sometimes(draw, 0.3, "decay", lambda: between(draw, 1e-5, 1e-3))}
+    options["samples"] += options["samples"] % options["batch"] == 1  # one sample has no statistics of a batch
     if family in IMAGES:
         options |= {**sometimes(draw, 0.3, "norm", lambda: "batch"),
                     **sometimes(draw, 0.3, "dropout", lambda: between(draw, 0.05, 0.4))}

@@ -125,6 +125,7 @@ std::string best_text(const StudyReport& study) {
                      " standard deviations of a seed too good";
   if (std::isnan(study.seed_deviation)) {
     luck += study.description["confirm"].is_nil() ? ": confirm = { top = 8, seeds = 5 } measures"
+            : is_finished(study.stage.summary)    ? ": no training on a fresh seed has told"
                                                   : ": the trainings on fresh seeds will tell";
   } else {
     const double worse = value + (study.objectives.front().maximize ? -1 : 1) * *optimism * study.seed_deviation;

@@ -154,8 +154,9 @@ int tell_broken_off(const Outcome& outcome, const Arguments& given, const std::s
   const bool json = given.has("json");
   if (!is_interrupted(outcome)) {
     tell(outcome, json, kind);
-  } else if (json) {
-    print(to_json(Value::Map{{"kind", "none"}, {"status", "interrupted"}, {"out", folder.string()}}) + "\n");
+  } else {
+    if (json) print(to_json(Value::Map{{"kind", "none"}, {"status", "interrupted"}, {"out", folder.string()}}) + "\n");
+    if (outcome.error) complain(error_text(*outcome.error));
   }
   say(given, "the runs that have ended lie in " + shown_path(folder) + "; the same command goes on");
   return outcome.code;

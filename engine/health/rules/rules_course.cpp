@@ -112,7 +112,8 @@ Finding find_overfitting(const HealthFigures& figures) {
   const double prior = figures.run.prior_loss, harmless = std::isnan(prior) ? 0 : 0.01 * prior;
   const double train_error =
       std::numbers::sqrt2 * error_of_mean(rows.subspan(best), width, &MeasuredEvaluation::train_loss);
-  const bool still_learns = train_then - train_now > 2 * train_error;
+  // A fast fall bends, which counts as noise.
+  const bool still_learns = train_now < 0.8 * train_then || train_then - train_now > 2 * train_error;
   if (now - low <= 5 * error || now - low <= std::max(0.2 * std::abs(low), harmless) || !still_learns) return {};
   return HealthVerdict{
       .kind = HealthKind::overfitting,

@@ -165,7 +165,7 @@ Finding find_vanishing_gradients(const HealthFigures& figures) {
   const double ratio = upper_median(column(figures, &MeasuredStep::least_gradient));
   const double update = upper_median(column(figures, &MeasuredStep::least_update, 1));
   const double place = usual_place(figures, &MeasuredStep::least_at, 1);
-  const double at_first = figures.measured.empty() ? unmeasured : figures.measured.front().least_gradient;
+  const MeasuredStep at_first = figures.measured.empty() ? MeasuredStep{} : figures.measured.front();
   // Adaptive rates make up for small gradients, so the gradients alone prove nothing: a layer must hardly change, or
   // nothing must be learnt. Of a weight that began at 0 no update relative to the weight is known.
   const bool is_slow = (update < 1e-3 && changes_least(figures)) || (std::isnan(update) && learnt(figures) < 0.1);
@@ -175,8 +175,9 @@ Finding find_vanishing_gradients(const HealthFigures& figures) {
   const bool is_other = place != 0 && (ratio == 0 || !has_seen(figures, 20, 0.5));
   const bool is_starved = ratio < 0.03 && is_slow && !is_other && !was_rate_high(figures);
   // With adaptive rates a layer may change without learning. No rate has made the gradients of the first step.
-  const bool began_starved = figures.from_start() && at_first > 0 && at_first < 1e-3 && ratio < 0.03 &&
-                             learnt(figures) < 0.1 && has_seen(figures, 50, 0.25);
+  const bool began_starved = figures.from_start() && at_first.least_at == place && at_first.least_gradient > 0 &&
+                             at_first.least_gradient < 1e-3 && ratio < 0.03 && !is_other && learnt(figures) < 0.1 &&
+                             has_seen(figures, 50, 0.25);
   if (!shrinks && !is_starved && !began_starved) return {};
   return HealthVerdict{
       .kind = HealthKind::vanishing_gradients,
@@ -207,7 +208,7 @@ Finding find_dead_units(const HealthFigures& figures) {
   const UnitFigures* now = worst_layer(figures, &UnitFigures::dead);
   if (!now || !(now->dead > most_dead) || was_rate_high(figures) || !(learnt(figures) < 0.5)) return {};
   // No rate brings units back that were dead in the weights of another training.
-  if (now->dead_at_start > most_dead) {
+  if (figures.run.begins_trained && now->dead_at_start > most_dead) {
     return HealthVerdict{
         .kind = HealthKind::dead_units,
         .confidence = now->dead > 0.9 ? "high" : "medium",

@@ -67,14 +67,17 @@ bool is_left_over(const fs::path& entry) {
   return name == "lock" || name == "recipe" || name == "log.txt" || is_temporary(entry);
 }
 
-// The highest number of a run in `folder`, 0 where there is none. A run to which a link there leads counts though it is
+// The highest number of a run in `folder`, 0 where there is none. A run there to which a link leads counts though it is
 // gone: under its number, another run would take its place without having been promoted.
 int last_number(const fs::path& folder) {
   int last = 0;
   std::error_code ignored;
+  const auto count = [&last](const fs::path& name) { last = std::max(last, run_number(name.string()).value_or(0)); };
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
-    const fs::path run = entry.is_symlink(ignored) ? fs::read_symlink(entry.path(), ignored) : entry.path();
-    last = std::max(last, run_number(run.filename().string()).value_or(0));
+    count(entry.path().filename());
+    if (!entry.is_symlink(ignored)) continue;
+    const fs::path run = (folder / fs::read_symlink(entry.path(), ignored)).lexically_normal();
+    if (run.parent_path() == folder.lexically_normal()) count(run.filename());
   }
   return last;
 }

@@ -32,11 +32,20 @@ TEST_CASE("each fault of the course has its own verdict") {
     const auto kinds_with = [&](double fall) {
       return kinds_of(changed(run, [&](HealthFigures& f) {
         for (MeasuredEvaluation& row : f.evaluations)
-          row.train_loss = 0.1 - fall * row.step / HealthyRun::steps + 0.01 * std::sin(1.9 * row.step);
+          row.train_loss = 0.1 - fall * row.step / HealthyRun::steps + 0.003 * std::sin(2.3 * row.step / 10);
       }));
     };
     CHECK(kinds_with(0.05) == Kinds{"overfitting"});
     CHECK(kinds_with(0.001).empty());
+  }
+  SECTION("a training loss that falls fast in a short run, which bends") {
+    HealthyRun run;
+    const auto figures = changed(run, [](HealthFigures& f) {
+      f.evaluations.clear();
+      for (int i = 0; i < 8; ++i)
+        f.add(MeasuredEvaluation{.step = 50.0 * (i + 1), .train_loss = 2 * std::exp2(-i), .val_loss = 1 + 0.1 * i});
+    });
+    CHECK(kinds_of(figures) == Kinds{"overfitting"});
   }
   SECTION("a model that learns nothing at a usual rate") {
     HealthyRun run;

@@ -69,6 +69,9 @@ TEST_CASE("runs are numbered from 001, after the highest") {
   // The run that is served is gone: no other run takes its place by its number.
   fs::create_directory_symlink("077", base / "runs/digits/current");
   CHECK(RunFolder::allocate(base, "digits").path().filename() == "078");
+  // A run that was moved and is linked keeps its number; where it lies now does not matter.
+  fs::create_directory_symlink("/elsewhere/900/", base / "runs/digits/079");
+  CHECK(RunFolder::allocate(base, "digits").path().filename() == "080");
   fs::create_directories(base / "runs/digits/999");
   CHECK(RunFolder::allocate(base, "digits").path().filename() == "1000");
 }

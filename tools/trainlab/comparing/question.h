@@ -22,7 +22,8 @@ struct Question {
   compare::Looks looks() const;
 };
 
-// `stopped`: the time of --within ended it before the question was answered. `running` and `unfinished`: what another
+// `stopped`: the time of --within ended it before the question was answered; a useless target is told as such, too.
+// `running` and `unfinished`: what another
 // process has left so far, one that trains or none.
 enum class Status { done, stopped, interrupted, running, unfinished };
 

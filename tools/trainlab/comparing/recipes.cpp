@@ -138,7 +138,7 @@ class Trainer {
   // training; `outcome` then has the reason.
   bool train() {
     const compare::Looks looks = question_.looks();
-    check_target();
+    if (const std::optional<Error> why = useless()) throw Error(*why);
     // A pair takes at least as long as the trainings of the longest pair so far, whichever command trained them.
     double longest = 0;
     for (const compare::Pair& pair : record_.pairs) longest = std::max(longest, pair.a.seconds + pair.b.seconds);
@@ -157,14 +157,14 @@ class Trainer {
       longest = std::max({longest, steady_seconds() - now, pair.a.seconds + pair.b.seconds});
       const int count = static_cast<int>(record_.pairs.size());
       tell_pair();
-      record_.write();
-      check_target();
-      if (looks.is_look(count)) {
+      const std::optional<Error> why = useless();
+      if (!why && looks.is_look(count)) {
         const compare::Judgement judged = compare::judge(record_.pairs, question_.target, question_.margin, looks);
         record_.has_ended = judged.is_clear || count >= looks.most();
         if (!record_.has_ended) tell_look(judged);
-        record_.write();
       }
+      record_.write();
+      if (why) throw Error(*why);
     }
     return true;
   }
@@ -178,11 +178,10 @@ class Trainer {
 
   void tell_no_time() const { say(given_, "the time of --within is used up; the same command goes on"); }
 
-  // A target that tells nothing is no result of a test, so that it may be seen between two looks.
-  void check_target() const {
-    const std::size_t count = record_.pairs.size();
-    if (record_.has_ended || (count != pairs_for_target && !question_.looks().is_look(static_cast<int>(count)))) return;
-    if (const std::optional<Error> useless = useless_target(record_.pairs, question_.target)) throw Error(*useless);
+  // Why the comparison ends with these pairs and without a verdict.
+  std::optional<Error> useless() const {
+    const bool may_end = !record_.has_ended && ends_if_useless(record_.pairs.size(), question_.looks());
+    return may_end ? useless_target(record_.pairs, question_.target) : std::nullopt;
   }
 
   // `longest`: the seconds of the longest pair so far; 0 where none has ended.

@@ -244,7 +244,8 @@ std::string_view word(Quality quality) {
 // Why no pair is trained any more though the question has no answer; nullopt where that is not so.
 std::optional<std::string> broken_off(const Comparison& comparison, const Question& question) {
   if (comparison.status == Status::stopped) return budget_is_used;
-  if (comparison.status != Status::unfinished || comparison.pairs.size() < pairs_for_target) return std::nullopt;
+  if (comparison.status != Status::unfinished || !ends_if_useless(comparison.pairs.size(), comparison.looks))
+    return std::nullopt;
   const std::optional<Error> useless = useless_target(comparison.pairs, question.target);
   return useless ? std::optional(useless->message()) : std::nullopt;
 }

@@ -170,6 +170,10 @@ std::optional<Error> useless_target(const std::vector<compare::Pair>& pairs, con
   return std::nullopt;
 }
 
+bool ends_if_useless(std::size_t pairs, const compare::Looks& looks) {
+  return pairs == 3 || looks.is_look(static_cast<int>(pairs));
+}
+
 std::string target_text(const compare::Target& target) { return target.metric + " = " + number_text(target.value); }
 
 }  // namespace trainlab::cli

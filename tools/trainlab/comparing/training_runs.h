@@ -20,8 +20,9 @@ compare::Pair read_pair(std::int64_t seed, const std::filesystem::path& a, const
 // sides were watched, or all before the first validations of one side tell it. nullopt where it does.
 std::optional<Error> useless_target(const std::vector<compare::Pair>& pairs, const compare::Target& target);
 
-// The pairs after which a comparison of recipes ends if its target is useless.
-inline constexpr std::size_t pairs_for_target = 3;
+// Whether a comparison of recipes with this number of pairs ends if its target is useless: at a look, and after the
+// third pair, because such a target is no result of a test.
+bool ends_if_useless(std::size_t pairs, const compare::Looks& looks);
 
 // The target as text: "val.accuracy = 0.97".
 std::string target_text(const compare::Target& target);

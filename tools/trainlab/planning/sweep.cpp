@@ -206,6 +206,10 @@ std::optional<Outcome> train_all(const Arguments& given, std::vector<Rung>& ladd
   return std::nullopt;
 }
 
+bool is_whole(const std::vector<Rung>& ladder) {
+  return std::ranges::all_of(ladder, [](const Rung& rung) { return rung.point || !rung.without.empty(); });
+}
+
 std::vector<RunPoint> points_of(const std::vector<Rung>& ladder) {
   std::vector<RunPoint> points;
   for (const Rung& rung : ladder) {
@@ -257,9 +261,10 @@ int plan_sweep(const Arguments& given) {
   try {
     if (const std::optional<Outcome> outcome = train_all(given, ladder))
       return tell_broken_off(*outcome, given, "plan_fit", folder);
-    mark_ended(folder);
     fit = fit_law(points_of(ladder));
+    mark_ended(folder);
   } catch (const Error&) {
+    if (is_whole(ladder)) say(given, ladder_text(ladder));
     say(given, "the runs that have ended lie in " + shown_path(folder));
     throw;
   }

@@ -68,8 +68,7 @@ inline constexpr std::int64_t fewest_for_gain = 10;
 
 // How much better than the best value so far the best value until step `at`, which is later than the curve's last step,
 // may become at a learning rate that does not fall: up to the better end of the forecast's interval. In the metric's
-// unit, not negative. A pure function. nullopt with fewer than fewest_for_gain validations, and where
-// forecast_of() has no forecast.
+// unit, not negative. A pure function. nullopt with fewer than fewest_for_gain validations.
 std::optional<double> most_gain(const LearningCurve& curve, std::int64_t at);
 
 // { metric, value, low, high, at, at_is_estimate, rate_falls, references, of_other_data }, as in summary.json.

@@ -15,8 +15,7 @@
 
 namespace trainlab {
 
-// The most FLOPs, parameters and tokens of a plan, and the largest other numbers in a question. All that is computed
-// from such numbers stays finite.
+// The largest number in a question, and the most FLOPs of a budget. All that is computed from such numbers is finite.
 inline constexpr double most_planned = 1e40;
 
 // The flags of `trainlab plan`. Numbers are above 0.

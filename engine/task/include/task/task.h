@@ -222,6 +222,8 @@ class TaskContext : public Object, public std::enable_shared_from_this<TaskConte
   // Ends the task between two steps if one of its judges says so: raises an error that leaves the function, whose
   // summary is early_end(). `is_durable`: the loop under way is, so that a checkpoint can be written.
   void end_if_over(bool is_durable);
+  // The steps that are done, those of a checkpoint among them that the task has not caught up with yet.
+  std::int64_t reached() const;
   // Makes early_end() the summary. The error that leaves the function follows.
   void end_early(const std::string& status, const std::string& reason, bool is_durable);
   SpeedFigures speed() const;
