@@ -81,6 +81,19 @@ TEST_CASE("each fault of the rate or of the gradients has its own verdict") {
     CHECK(kinds_of(figures) == Kinds{"rate_too_low"});
     CHECK_THAT(judge(figures).front().remedy, Catch::Contains("lr = 5 in place of 0.01"));
   }
+  SECTION("a loss that falls evenly along gradients that hardly change is short of steps where updates are usual") {
+    HealthyRun run;
+    run.loss = [](int i) { return 2.3 - 1.5 * i / HealthyRun::steps; };
+    run.val = run.loss;
+    const auto kinds_with = [&](double update) {
+      run.update = update;
+      return kinds_of(changed(run, [](HealthFigures& f) {
+        for (MeasuredStep& row : f.measured) row.slope_after = 0.9 * row.slope_before;
+      }));
+    };
+    CHECK(kinds_with(4e-3) == Kinds{"rate_too_low"});
+    CHECK(kinds_with(6e-3).empty());
+  }
   SECTION("a rate that is too low after a fix: steps are those of the whole run") {
     const HealthFigures figures = changed(too_slow(), [](HealthFigures& f) {
       f.first_step = 100;
