@@ -148,7 +148,8 @@ def umlaut(facts):
     for epoch, row in enumerate(facts.rows):
         if epoch > 0:
             before = facts.rows[epoch - 1]
-            if row["val.loss"] > before["val.loss"] and row["train.loss"] <= before["train.loss"]:
+            val_rose = number(row["val.loss"]) > number(before["val.loss"])
+            if val_rose and number(row["train.loss"]) <= number(before["train.loss"]):
                 found.add("validation loss rises once")
         if epoch >= 3 and (row["val.accuracy"] > 0.95 or row["val.accuracy"] > facts.accuracies[epoch] + 0.05):
             found.add("validation accuracy high")
