@@ -27,7 +27,7 @@ Value initial_values(const Options& fit, const Value& entry) {
   Value all = fit.get("init");
   for (const std::string& pattern : table.names()) {
     if (stored_values(table.child(pattern))) continue;
-    all.set(pattern, pattern.ends_with("bias") ? Value(Value::Map{{"@", "init.zeros"}}) : weights);
+    all.set(pattern, pattern.find("bias") != std::string::npos ? Value(Value::Map{{"@", "init.zeros"}}) : weights);
   }
   return all;
 }

@@ -42,10 +42,12 @@ TEST_CASE("a fix of the initial values keeps the patterns, and biases begin at 0
   CHECK(fixed(sgd + R"(, "init": {"@": "init.normal", "std": 20})", FixedOption::init, "init.kaiming_normal")["init"] ==
         kaiming);
   const Value by_name = fixed(sgd + R"(, "init": {"2.weight": {"@": "init.normal", "std": 20},
-                                                "*bias": {"@": "init.constant", "value": -10}})",
+                                                "*bias": {"@": "init.constant", "value": -10},
+                                                "*bias_hh*": {"@": "init.constant", "value": -10}})",
                               FixedOption::init, "init.kaiming_normal")["init"];
   CHECK(by_name["2.weight"] == kaiming);
   CHECK(by_name["*bias"] == Value(Value::Map{{"@", "init.zeros"}}));
+  CHECK(by_name["*bias_hh*"] == Value(Value::Map{{"@", "init.zeros"}}));
 }
 
 TEST_CASE("later fixes build on earlier ones") {
