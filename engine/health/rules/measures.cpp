@@ -109,9 +109,16 @@ double common_share(const HealthFigures& figures) {
   return rows >= 8 && squares > 0 ? products / squares : unmeasured;
 }
 
+bool are_gradients_noise(const HealthFigures& figures) {
+  return common_share(figures) < 0.5 && typical_overshoot(figures) > -0.35;
+}
+
+double most_change(const HealthFigures& figures) {
+  return typical_update(figures) * static_cast<double>(figures.losses.steps()) / figures.progress();
+}
+
 bool drowns_in_noise(const HealthFigures& figures) {
-  const double planned = static_cast<double>(figures.losses.steps()) / figures.progress();
-  return common_share(figures) < 0.5 && typical_overshoot(figures) > -0.35 && typical_update(figures) * planned > 0.5;
+  return are_gradients_noise(figures) && most_change(figures) > 0.5;
 }
 
 std::string rate_setter(const HealthFigures& figures) {

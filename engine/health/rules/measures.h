@@ -42,7 +42,11 @@ bool was_rate_high(const HealthFigures& figures);
 // al. 2018); the noise scale is 1 / share − 1 batches. NaN with fewer than 8 rows.
 double common_share(const HealthFigures& figures);
 // Whether noise is more than half of a gradient, and an update down the slope of one batch goes down less than 35 % of
-// this slope in the next batch, in a run whose updates could change the weights by half or more. Where all updates in
+// this slope in the next batch.
+bool are_gradients_noise(const HealthFigures& figures);
+// The part of the weights by which the planned steps would change them if all updates had one direction.
+double most_change(const HealthFigures& figures);
+// Whether gradients are noise in a run whose updates could change the weights by half or more. Where all updates in
 // one direction could not, the rate is too low, however noisy the gradients are.
 bool drowns_in_noise(const HealthFigures& figures);
 

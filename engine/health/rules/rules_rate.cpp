@@ -120,8 +120,9 @@ Finding find_rate_too_low(const HealthFigures& figures) {
   // the run it may still do so.
   if (!(update < 5e-4) && !has_seen(figures, 50, 0.5)) return {};
   const double gain = learnt(figures), late = late_share(figures);
-  // In a short training the loss falls evenly at usual updates too.
-  const bool falls_evenly = late > 0.3 && late < 0.7 && !(update > usual_update);
+  // The loss may fall evenly at usual updates too, in a short training, and at small ones that noise keeps small.
+  const bool is_small_for_noise = are_gradients_noise(figures) && most_change(figures) > 0.1;
+  const bool falls_evenly = late > 0.3 && late < 0.7 && !(update > usual_update) && !is_small_for_noise;
   if (!(gain < 0.1) && !falls_evenly) return {};
   HigherRate higher = higher_rate(figures, update);
   const std::string slope = meets_nothing ? fmt::format("changes {:.0f} % of the slope", 100 * (1 + overshoot)) : "";

@@ -119,6 +119,11 @@ TEST_CASE("each fault of the rate or of the gradients has its own verdict") {
     };
     CHECK(noisy(0.6 / HealthyRun::steps) == Kinds{"noisy_gradients"});
     CHECK(noisy(0.4 / HealthyRun::steps) == Kinds{"rate_too_low"});
+    // A loss that falls evenly meanwhile is no sign of such a rate.
+    run.loss = [](int i) { return 2.3 - 1.5 * i / HealthyRun::steps; };
+    run.val = run.loss;
+    CHECK(noisy(0.4 / HealthyRun::steps).empty());
+    CHECK(noisy(0.05 / HealthyRun::steps) == Kinds{"rate_too_low"});
   }
 }
 
