@@ -11,8 +11,8 @@ Prints how often each fault is found by its strength, beside what the rules of t
 (health_rules.py); the confusion matrix; and the share of false alarms. The cases are those of health_cases.reported().
 Thresholds were chosen on other cases and seeds, those of health_cases.chosen() with the seeds 1 to 6, which --chosen
 has; --larger has those of health_cases.larger(), and --drawn cases that are drawn at random, others for each seed
-(health_drawn.py). The recipe is recipes/health.lua. Runs in the folder of --keep are not
-trained again, so that a bench that was interrupted goes on.
+(health_drawn.py). The recipe is recipes/health.lua. Runs in the folder of --keep are not trained again, so that a bench
+that was interrupted goes on.
 """
 
 import argparse

@@ -66,7 +66,7 @@ def draw_healthy(draw, family):
 
 def with_rate(draw, family, low, high):
     """A training whose rate is multiplied by a factor of the range."""
-    options = {**draw_network(draw, family), **draw_training(draw, family)}
+    options = with_fault(draw, family)
     return {**options, "lr": options["lr"] * between(draw, low, high)}
 
 

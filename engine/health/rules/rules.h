@@ -28,7 +28,7 @@ Finding find_small_batch_statistics(const HealthFigures& figures);
 
 // Rules for the learning rate, in rules_rate.cpp.
 Finding find_rate_too_high(const HealthFigures& figures);
-// What was learnt is lost again, far above the best loss so far.
+// A loss that rises again, far above the best loss so far.
 Finding find_loss_lost_again(const HealthFigures& figures);
 // The reason for which a rate is no longer called too high, and gradients no longer vanishing: the training has learnt
 // nearly all that there is to learn.

@@ -35,9 +35,9 @@ double mean_square_bend(Rows rows, double MeasuredEvaluation::*x, std::size_t di
 }
 
 // The standard error of the mean of `width` neighbouring losses around a smooth curve, whose noise is autocorrelated of
-// first order. With the correlation φ and the variance s² of the noise, the mean square of the bends
-// is s² (6 − 8 φ + 2 φ²) at the distance 1, and that at the distance 2 is (1 + φ)(3 − φ²) / (3 − φ) times as large. φ
-// is corrected for its bias and kept in 0 … 0.8, as that of most_fall().
+// first order. With the correlation φ and the variance s² of the noise, the mean square of the bends is
+// s² (6 − 8 φ + 2 φ²) at the distance 1, and that at the distance 2 is (1 + φ)(3 − φ²) / (3 − φ) times as large. φ is
+// corrected for its bias and kept in 0 … 0.8, as that of most_fall().
 double error_of_mean(Rows rows, std::size_t width, double MeasuredEvaluation::*x = &MeasuredEvaluation::val_loss) {
   constexpr double largest = 0.8;
   const double near = mean_square_bend(rows, x, 1), far = mean_square_bend(rows, x, 2);

@@ -23,8 +23,7 @@ struct Question {
 };
 
 // `stopped`: the time of --within ended it before the question was answered; a useless target is told as such, too.
-// `running` and `unfinished`: what another
-// process has left so far, one that trains or none.
+// `running` and `unfinished`: what another process has left so far, one that trains or none.
 enum class Status { done, stopped, interrupted, running, unfinished };
 
 struct Comparison {

@@ -241,9 +241,9 @@ std::string_view word(Quality quality) {
   return words[static_cast<std::size_t>(quality)];
 }
 
-// Why no pair is trained any more though the question has no answer; nullopt where that is not so.
-std::optional<std::string> broken_off(const Comparison& comparison, const Question& question) {
-  if (comparison.status == Status::stopped) return budget_is_used;
+// Why the target of a comparison that has not ended is useless, so that no pair is trained any more; nullopt where that
+// is not so.
+std::optional<std::string> why_useless(const Comparison& comparison, const Question& question) {
   if (comparison.status != Status::unfinished || !ends_if_useless(comparison.pairs.size(), comparison.looks))
     return std::nullopt;
   const std::optional<Error> useless = useless_target(comparison.pairs, question.target);
@@ -260,12 +260,11 @@ std::string state_text(Status status) {
 
 std::string comparison_text(const Comparison& comparison, const Question& question) {
   const std::vector<Pair>& pairs = comparison.pairs;
-  const std::optional<std::string> reason = broken_off(comparison, question);
-  const bool is_useless = reason && comparison.status == Status::unfinished;
-  const std::string state = is_useless ? "" : state_text(comparison.status);
+  const std::optional<std::string> useless = why_useless(comparison, question);
+  const std::string state = useless ? "" : state_text(comparison.status);
   if (pairs.empty()) return "no pair has ended\n" + state;
   const compare::Judgement judged = compare::judge(pairs, question.target, question.margin, comparison.looks);
-  std::string text = (is_useless ? "no verdict: " + *reason : headline(judged, question, comparison.looks)) + "\n";
+  std::string text = (useless ? "no verdict: " + *useless : headline(judged, question, comparison.looks)) + "\n";
   text += "  A      " + comparison.a + "\n  B      " + comparison.b + "\n";
   text += "  time   to " + target_text(question.target) + ", median: A " + usual_time(pairs, &Pair::a) + ", B " +
           usual_time(pairs, &Pair::b) + "\n";
@@ -322,13 +321,14 @@ Value comparison_value(const Comparison& comparison, const Question& question) {
   const compare::Budgets& budgets = judged.budgets;
   quality.set("budgets",
               Value::Map{{"seconds", finite_or_nil(budgets.seconds)}, {"flops", finite_or_nil(budgets.flops)}});
-  const std::optional<std::string> reason = broken_off(comparison, question);
-  const bool is_useless = reason && comparison.status == Status::unfinished;
-  const std::optional<int> more = is_useless ? std::nullopt : more_seeds(judged, comparison.looks);
+  const std::optional<std::string> useless = why_useless(comparison, question);
+  const std::optional<int> more = useless ? std::nullopt : more_seeds(judged, comparison.looks);
   return Value::Map{
       {"kind", "comparison"},
-      {"status", word(reason ? Status::stopped : comparison.status)},
-      {"reason", reason ? Value(*reason) : Value()},
+      {"status", word(useless ? Status::stopped : comparison.status)},
+      {"reason", useless                                ? Value(*useless)
+                 : comparison.status == Status::stopped ? Value(budget_is_used)
+                                                        : Value()},
       {"verdict", word(judged.speed)},
       {"speed", std::move(speed)},
       {"quality", std::move(quality)},

@@ -19,9 +19,9 @@ namespace trainlab::cli {
 // Reports how an engine ended. Returns the exit code. With `json`, exactly one object goes to standard output; `kind`
 // is the kind of an object for a text that the engine sent.
 int tell(const Outcome& outcome, bool json, const std::string& kind);
-// Reports how the engine of one training ended that has no result, in a command that trains several runs; otherwise as
-// above. Where the command was interrupted, the summary of this training is not printed, because it is no answer to the
-// command. `folder`: of all runs of the command.
+// The same for a command that trains several runs, one of which has ended without a result. Where the command was
+// interrupted, the summary of this one training is not printed, because it does not answer the command. `folder`: of
+// all runs of the command.
 int tell_broken_off(const Outcome& outcome, const Arguments& given, const std::string& kind,
                     const std::filesystem::path& folder);
 
