@@ -118,11 +118,12 @@ class Attach(CliTest):
         self.assertGreater(own["shares"]["launch_gap"], 0)
         self.recipe(batch="60", epochs="3", more='  profile = "1 s",\n')
         self.assertIn("profile: not measured, because the fit has ended after step 3", self.train().err)
-        for wrong in ("0 s", "20%", "3 epochs"):
+        for wrong, expected in (("0 s", "a time above 0, such as"), ("20%", "a time such as"),
+                                ("3 epochs", "a time such as")):
             self.recipe(more=f'  profile = "{wrong}",\n')
             self.assert_said(self.train(code=1),
-                             f'profile: expected a time such as "10 min" or "18 h", found "{wrong}"')
-            self.assert_said(self.run_program("profile", "r.lua", code=1), "profile: expected a time such as ")
+                             f'profile: expected {expected} "10 min" or "18 h", found "{wrong}"')
+            self.assert_said(self.run_program("profile", "r.lua", code=1), f"profile: expected {expected} ")
 
     def test_what_cannot_be_attached_to(self):
         self.assert_said(self.attach("no", code=2), "there is no folder ")
